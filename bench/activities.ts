@@ -79,6 +79,7 @@ function finishedCall (): FinishedCall {
     item: 'echo',
     startedAt: performance.now(),
     trace: undefined,
+    policy: undefined,
     duration: 1.5,
     outcome: 'ok',
     output: JSON.stringify({ content: [{ type: 'text', text: 'hello there' }] }),

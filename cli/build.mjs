@@ -15,6 +15,7 @@ const threads = [
   'plugins/base/threads/worker',
   'plugins/downstream/openapi/worker',
   'plugins/extensions/compression/worker',
+  'plugins/extensions/pins/scan/scan',
   'plugins/upstream/openapi/describe/worker'
 ]
 

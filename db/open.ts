@@ -5,8 +5,10 @@ import { FileRecords, withoutRecords } from './json/records.ts'
 import type { SectionFile } from './json/section.ts'
 import { MemoryVectors } from './memory/vectors.ts'
 import type { OpenVectorStore } from './ports/vectors.ts'
+import { RecordedApprovals } from './records/approvals.ts'
 import { RecordedOneTimeValues } from './records/grants.ts'
 import { RecordedConsents, RecordedConsoleSessions, RecordedLoginStates, RecordedUsedStates } from './records/logins.ts'
+import { RecordedPins } from './records/pins.ts'
 import { RecordedTokens } from './records/tokens.ts'
 import { RecordedUpstreamTokens } from './records/upstream-tokens.ts'
 import { RecordedUserValues } from './records/user-values.ts'
@@ -93,7 +95,9 @@ function completeAdapter (
     consoleSessions: new RecordedConsoleSessions(records),
     usedStates: new RecordedUsedStates(records),
     upstreamTokens: new RecordedUpstreamTokens(records),
-    userValues: new RecordedUserValues(records)
+    userValues: new RecordedUserValues(records),
+    approvals: new RecordedApprovals(records),
+    ...records.outlivesProcess ? { pins: new RecordedPins(records) } : {}
   }
 }
 

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util'
+
 /** The members of a stored account that tell whether two records are the same account with the same password. */
 export type BackupAccount = Readonly<Record<string, unknown>>
 
@@ -5,7 +7,8 @@ export type BackupAccount = Readonly<Record<string, unknown>>
  * Creates a function that prepares an account of a backup for its restore. Unless the database has the same account
  * with the same password, the account gets a new `restoredAt`, which is part of its mark (`identity/users/account.ts`):
  * tokens and logins that were issued for its former password stay invalid. An unchanged account keeps its present
- * `demotedAt`, so that what an admin granted to clients before a demotion does not become valid again.
+ * `demotedAt`, so that what an admin granted to clients before a demotion does not become valid again. Memberships in
+ * teams by a login are those at present, not those of the backup.
  * @param present the existing accounts
  * @param keepsTokens whether accounts are restored unchanged: the database has none, and the operator confirms that no
  *   password was changed since the backup
@@ -19,8 +22,12 @@ export function createAccountRestorer (
     if (keepsTokens) return user
     const now = known.get(user.username)
     const isSame = !isUnknown && now !== undefined && now.password === user.password && now.createdAt === user.createdAt
-    if (!isSame) return { ...user, restoredAt }
-    if (now.restoredAt === user.restoredAt && now.demotedAt === user.demotedAt) return user
-    return { ...user, restoredAt: now.restoredAt, demotedAt: now.demotedAt }
+    const { loginGroups, ...rest } = user
+    if (!isSame) return { ...rest, restoredAt }
+    const { restoredAt: restored, demotedAt, loginGroups: groups } = now
+    if (restored === user.restoredAt && demotedAt === user.demotedAt && isDeepStrictEqual(groups, loginGroups)) {
+      return user
+    }
+    return { ...rest, restoredAt: restored, demotedAt, ...(groups === undefined ? {} : { loginGroups: groups }) }
   }
 }

@@ -3,6 +3,7 @@ import type { ServerConfig } from '../schemas/server.ts'
 import type { AuditTrail } from './audit-trail.ts'
 import type { EntityName, EntryOf, ListEntityName, SnapshotMemberOf } from './entities.ts'
 import type { Activities } from './ports/activities.ts'
+import type { Approvals } from './ports/approvals.ts'
 import type { OAuthClients } from './ports/clients.ts'
 import type { Consents } from './ports/consents.ts'
 import type { ConsoleSessions } from './ports/console-sessions.ts'
@@ -10,6 +11,7 @@ import type { OneTimeValues } from './ports/grants.ts'
 import type { LoginStates, UsedRequestStates } from './ports/login-states.ts'
 import type { SocialLogins } from './ports/social-logins.ts'
 import type { OAuthTokens } from './ports/tokens.ts'
+import type { PinStore } from './ports/pins.ts'
 import type { UpstreamTokens } from './ports/upstream-tokens.ts'
 import type { UserValueRecords } from './ports/user-values.ts'
 import type { VectorStore } from './ports/vectors.ts'
@@ -149,6 +151,10 @@ export interface CatalogueCache {
   /** The text about the use of a server's tools, which is stored beside its catalogue; empty: there is none. */
   readUses: (server: string) => Promise<string>
   writeUses: (server: string, text: string) => Promise<void>
+  /** The text about a server's pinned definitions, which is stored beside its catalogue; empty: there is none. */
+  readPins: (server: string) => Promise<string>
+  writePins: (server: string, text: string) => Promise<void>
+  removePins: (server: string) => Promise<void>
   /** Removes what is stored of a server that no longer exists. */
   remove: (server: string) => Promise<void>
   /** Removes the catalogues of all servers but these. Absent if catalogues do not outlive the process. */
@@ -258,4 +264,7 @@ export interface Storage extends Omit<StorageAdapter, 'records' | 'counters' | '
   usedStates: UsedRequestStates
   upstreamTokens: UpstreamTokens
   userValues: UserValueRecords
+  approvals: Approvals
+  /** Available with a database only. */
+  pins?: PinStore
 }

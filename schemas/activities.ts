@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { AppliedPolicy } from './policies.ts'
 import { StringEnum } from './string-enum.ts'
 
 const Criteria = {
@@ -46,6 +47,7 @@ export const ActivityRecord = Type.Object(
     errorMessage: Type.Optional(Type.String()),
     clientId: Type.Optional(Type.String({ description: 'The OAuth client whose access token the call came with' })),
     clientName: Type.Optional(Type.String({ description: 'Its name when it called' })),
+    policy: Type.Optional(AppliedPolicy),
     locked: Type.Optional(Type.Literal(true, {
       description: 'Input, output and message are sealed with a key that is not in ENCRYPTION_KEY any more'
     }))

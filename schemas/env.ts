@@ -195,6 +195,7 @@ export const Env = Type.Object({
   SOCIAL_AUTH_OIDC_SCOPES: Text('Scopes to ask it for, separated by spaces or commas. Default: `openid profile email`'),
   SOCIAL_AUTH_OIDC_PKCE: Switch('PKCE with it. Default: on'),
   SOCIAL_AUTH_OIDC_PROMPT: Text('`prompt` in requests to it, as `login` or `select_account`'),
+  SOCIAL_AUTH_OIDC_GROUPS_CLAIM: Text('Claim with the groups of a user, as `groups`: teams may name them'),
   OIDC_CLIENT_ID: Text('Client id at the OpenID provider'),
   OIDC_CLIENT_SECRET: Secret('Client secret at the OpenID provider'),
   CONSOLE: StringEnum(['on', 'off'], {

@@ -1,18 +1,92 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
+const Mode = StringEnum(['enforce', 'observe'], {
+  description: '`observe` decides nothing and records what it would have decided. Default: `enforce`'
+})
+const Decision = StringEnum(['allow', 'deny', 'ask', 'hide'])
+
+const members = {
+  name: Type.String({ minLength: 1, maxLength: 200 }),
+  enabled: Type.Optional(Type.Boolean({ description: 'Default: true' })),
+  mode: Type.Optional(Mode),
+  when: Type.String({
+    minLength: 1,
+    maxLength: 10_000,
+    description: 'A condition in CEL, over `principal`, `tool`, `args`, `route` and `now`. With `hide`: over ' +
+      '`principal`, `tool` and `route` only'
+  }),
+  // eslint-disable-next-line unicorn/no-thenable
+  then: Decision,
+  approvers: Type.Optional(Type.Array(Type.String(), {
+    maxItems: 100,
+    description: 'With `ask`: the usernames of those who may approve. Without it, the client of the caller is asked'
+  })),
+  message: Type.Optional(Type.String({ maxLength: 2_000, description: 'A sentence for the caller' }))
+}
+const example = {
+  name: 'Nobody deletes at night',
+  mode: 'enforce',
+  when: 'tool.name.startsWith("delete_") && now.getHours("Europe/Berlin") < 7',
+  then: 'deny',
+  message: 'Come back at seven'
+}
+
 /** A rule about requests, as it is stored. Unknown members are kept unchanged. The rules apply in the stored order. */
-export const Policy = Type.Object({
-  id: Type.String({ minLength: 1 }),
-  name: Type.String({ minLength: 1 }),
-  enabled: Type.Optional(Type.Boolean()),
-  /** `observe` only records what the rule would have decided. */
-  mode: Type.Optional(StringEnum(['enforce', 'observe'])),
-  /** A condition in the Common Expression Language (CEL). */
-  when: Type.String({ minLength: 1 }),
-  then: StringEnum(['allow', 'deny', 'ask', 'hide']),
-  /** The usernames of those who may approve; without them, the client of the caller is asked. */
-  approvers: Type.Optional(Type.Array(Type.String())),
-  message: Type.Optional(Type.String())
+export const Policy = Type.Object({ id: Type.String({ minLength: 1 }), ...members }, {
+  examples: [{ id: '0d3f6b0c-6a53-4b0e-9f61-3f6d8f1f2c11', enabled: true, ...example }]
 })
 export type Policy = Static<typeof Policy>
+
+/** A rule as it is sent. */
+export const NewPolicy = Type.Object(members, { examples: [example] })
+
+const PolicyReference = Type.Object({ id: Type.String(), name: Type.String() })
+
+/** A rule that decided about a call, or would have decided (`observe`). */
+export const AppliedPolicy = Type.Object(
+  { ...PolicyReference.properties, mode: StringEnum(['enforce', 'observe']), decision: Decision },
+  { description: 'The policy that decided about the call, or, with the mode `observe`, would have decided' }
+)
+
+/** A call as it would be made, or as it was recorded. */
+export const PolicyTest = Type.Object(
+  {
+    principal: Type.Optional(Type.Object({
+      username: Type.Optional(Type.String({ description: 'Absent or empty: a caller without credentials' })),
+      keyId: Type.Optional(Type.String({ description: 'The id of the bearer key that the call comes with' }))
+    })),
+    server: Type.Optional(Type.String()),
+    tool: Type.Optional(Type.String({ description: 'By its own name; of a resource: its URI' })),
+    kind: Type.Optional(StringEnum(['tool', 'prompt', 'resource'], { description: 'Default: `tool`' })),
+    arguments: Type.Optional(Type.Object({}, { additionalProperties: true })),
+    route: Type.Optional(Type.String({ description: 'Such as `/mcp`. Default: `/mcp/<server>`' })),
+    activityId: Type.Optional(Type.String({ description: 'A recorded call; replaces all other members' }))
+  },
+  {
+    examples: [{ principal: { username: 'ada' }, server: 'issues', tool: 'delete_issue', arguments: { id: 7 } }]
+  }
+)
+export type PolicyTest = Static<typeof PolicyTest>
+
+export const PolicyTestResult = Type.Object(
+  {
+    decision: Decision,
+    mode: StringEnum(['enforce', 'observe']),
+    policy: Type.Union([PolicyReference, Type.Null()], { description: 'null: no policy decides, so the call is allowed' }),
+    reason: Type.String(),
+    observed: Type.Optional(Type.Array(
+      Type.Object({ ...PolicyReference.properties, decision: Decision }),
+      { description: 'The policies in the mode `observe` that match' }
+    ))
+  },
+  {
+    examples: [{
+      decision: 'deny',
+      mode: 'enforce',
+      policy: { id: '0d3f6b0c-6a53-4b0e-9f61-3f6d8f1f2c11', name: 'Nobody deletes at night' },
+      reason: 'Its condition is true'
+    }]
+  }
+)
+export type PolicyTestResult = Static<typeof PolicyTestResult>

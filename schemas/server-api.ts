@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { DefinitionWarningSchema } from './definitions-api.ts'
 import { StringEnum } from './string-enum.ts'
 
 const Item = Type.Object(
@@ -30,8 +31,8 @@ export const ServerRecord = Type.Object(
     enabled: Type.Boolean(),
     status: StringEnum(['connecting', 'connected', 'disconnected', 'oauth_required', 'disabled']),
     error: Type.Union([Type.String(), Type.Null()], { description: 'What to do when it is not connected' }),
-    warnings: Type.Optional(Type.Array(Type.String(), {
-      description: 'Problems that do not keep the server from working'
+    warnings: Type.Optional(Type.Array(Type.Union([Type.String(), DefinitionWarningSchema]), {
+      description: 'Problems that do not keep the server from working: sentences, and remarks about its definitions'
     })),
     tools: Items,
     prompts: Items,

@@ -60,8 +60,12 @@ export const ServerConfig = Type.Object({
   startOnDemand: Flag('Whether the command starts at its first call'),
   idleTimeoutMs: Milliseconds('With startOnDemand: time without a call after which it ends, in ms. Default: 5 minutes'),
   userVariables: UserVariables,
+  pin: Type.Optional(StringEnum(['off', 'warn', 'ask', 'block'], {
+    description: 'When a definition of the server changes: nothing (off), admins are told (warn), it is hidden until ' +
+      'an admin accepts it (ask), or it is listed as it was and calls are refused (block). Default: warn'
+  })),
   passthroughHeaders: List('Names of client headers that are forwarded to the server'),
-  sharedWithUsers: Type.Optional(Type.Array(Type.String())),
+  sharedWithUsers: List('Who else may use it, without seeing its config: usernames, and teams as `@name`'),
   oauth: Type.Optional(UpstreamOAuth),
   proxy: Type.Optional(
     Type.Object({

@@ -55,7 +55,12 @@ export const User = Type.Object({
   isAdmin: Type.Optional(Type.Boolean()),
   createdAt: Type.Optional(Type.String()),
   restoredAt: Type.Optional(Type.String({ description: 'ISO 8601: credentials that were issued before do not count' })),
-  demotedAt: Type.Optional(Type.String({ description: 'ISO 8601: what an admin had allowed clients before has ended' }))
+  demotedAt: Type.Optional(
+    Type.String({ description: 'ISO 8601: what an admin had allowed clients before has ended' })
+  ),
+  loginGroups: Type.Optional(Type.Array(Type.String(), {
+    description: 'The groups of the last login by OpenID Connect that `claims` of teams named then'
+  }))
 })
 export type User = Static<typeof User>
 

@@ -20,6 +20,7 @@ export const socialVariableNames = [
   'SOCIAL_AUTH_OIDC_SCOPES',
   'SOCIAL_AUTH_OIDC_PKCE',
   'SOCIAL_AUTH_OIDC_PROMPT',
+  'SOCIAL_AUTH_OIDC_GROUPS_CLAIM',
   'OIDC_CLIENT_ID',
   'OIDC_CLIENT_SECRET'
 ] as const
@@ -44,7 +45,8 @@ export const SocialConfig = Type.Object({
           discoveryUrl: Type.Optional(Type.String()),
           scopes: Type.Optional(List),
           pkce: Type.Optional(Type.Boolean()),
-          prompt: Type.Optional(Type.String())
+          prompt: Type.Optional(Type.String()),
+          groupsClaim: Type.Optional(Type.String())
         })
       )
     })

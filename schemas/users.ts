@@ -2,6 +2,8 @@ import { Type } from '@sinclair/typebox'
 import { AccountRecord } from './login.ts'
 import { ReadOnlyMember } from './answers.ts'
 import { ClosedObject } from './closed.ts'
+import { GroupRecord } from './group-api.ts'
+import { ServerRecord } from './server-api.ts'
 
 /** A user, without the password hash. */
 export const UserRecord = Type.Object(
@@ -27,6 +29,25 @@ export const UserUpdate = ClosedObject(Type.Object({
   isAdmin: Type.Optional(Type.Boolean()),
   newPassword: Type.Optional(Type.String({ description: 'As for a new user' }))
 }, { description: '`isAdmin`, `newPassword`, or both', examples: [{ newPassword: 'Difference-2' }] }))
+
+/** What a user sees. */
+export const UserView = Type.Object({
+  servers: Type.Array(ServerRecord),
+  groups: Type.Array(GroupRecord),
+  tools: Type.Array(Type.Object(
+    { server: Type.String(), name: Type.String({ description: 'Its own name' }) },
+    { examples: [{ server: 'issues', name: 'search' }] }
+  ))
+})
+
+/** A user of a server. */
+export const ServerUser = Type.Object({
+  username: Type.String(),
+  via: Type.String({ description: '`owner`, `shared`, `@team` or `public`: the first of these that applies' }),
+  lastUsedAt: Type.Optional(Type.String({
+    description: 'The last recorded call of the server by this user; absent: none, or there is no database'
+  }))
+}, { examples: [{ username: 'ada', via: '@web', lastUsedAt: '2026-11-20T09:00:00.000Z' }] })
 
 export const UserName = Type.Object({ username: Type.String() })
 

@@ -15,9 +15,9 @@ const fileNameOf = (server: string): string => `${createHash('sha256').update(se
  * The pattern of the file names of this cache, of complete files and of those that are being written. Other files in
  * the folder are left alone.
  */
-const fileNamePattern = /^[0-9a-f]{32}(?:\.uses)?\.json(?:\.tmp)?$/
-/** The part of a file's name after the hash, for texts about the use of tools. */
-const usesEnd = /\.uses(?=\.json)/
+const fileNamePattern = /^[0-9a-f]{32}(?:\.uses|\.pins)?\.json(?:\.tmp)?$/
+/** The part of a file's name after the hash, for texts about the use of tools and about pinned definitions. */
+const notesEnd = /\.(?:uses|pins)(?=\.json)/
 
 /** The catalogue cache as one file per server, named by a hash of the server's name. */
 export class CatalogueFiles implements CatalogueCache {
@@ -36,20 +36,27 @@ export class CatalogueFiles implements CatalogueCache {
 
   async write (server: string, text: Iterable<string>): Promise<void> { await this.#write(this.#path(server), text) }
 
-  async readUses (server: string): Promise<string> {
-    return await readFile(this.#usesPath(server), 'utf8').catch((error: unknown) => {
-      if (missingFolderCodes.has(errorCode(error))) return ''
-      throw error
-    })
+  async readUses (server: string): Promise<string> { return await readIfAny(this.#path(server, '.uses')) }
+
+  async writeUses (server: string, text: string): Promise<void> {
+    await this.#write(this.#path(server, '.uses'), [text])
   }
 
-  async writeUses (server: string, text: string): Promise<void> { await this.#write(this.#usesPath(server), [text]) }
+  async readPins (server: string): Promise<string> { return await readIfAny(this.#path(server, '.pins')) }
 
-  async #write (path: string, text: Iterable<string>): Promise<void> {
+  async writePins (server: string, text: string): Promise<void> {
+    await this.#write(this.#path(server, '.pins'), [text], true)
+  }
+
+  async removePins (server: string): Promise<void> { await this.#remove(this.#path(server, '.pins')) }
+
+  /** @param isDurable whether it is on the disk at the end */
+  async #write (path: string, text: Iterable<string>, isDurable = false): Promise<void> {
     await this.#runExclusively(path, async () => {
       const file = await this.#create(`${path}.tmp`)
       try {
         await writeFile(file, text)
+        if (isDurable) await file.sync()
       } finally {
         await file.close()
       }
@@ -58,9 +65,11 @@ export class CatalogueFiles implements CatalogueCache {
   }
 
   async remove (server: string): Promise<void> {
-    for (const path of [this.#path(server), this.#usesPath(server)]) {
-      await this.#runExclusively(path, async () => { await rm(path, { force: true }) })
-    }
+    for (const end of ['', '.uses', '.pins']) await this.#remove(this.#path(server, end))
+  }
+
+  async #remove (path: string): Promise<void> {
+    await this.#runExclusively(path, async () => { await rm(path, { force: true }) })
   }
 
   async keepOnly (servers: Iterable<string>): Promise<void> {
@@ -68,7 +77,7 @@ export class CatalogueFiles implements CatalogueCache {
     // A missing folder means that nothing was ever cached.
     const names = await readdir(this.#folder).catch((): string[] => [])
     const gone = names.filter((name) =>
-      fileNamePattern.test(name) && !kept.has(name.replace(/\.tmp$/, '').replace(usesEnd, '')))
+      fileNamePattern.test(name) && !kept.has(name.replace(/\.tmp$/, '').replace(notesEnd, '')))
     for (const name of gone) await rm(join(this.#folder, name), { force: true })
   }
 
@@ -101,9 +110,16 @@ export class CatalogueFiles implements CatalogueCache {
     }
   }
 
-  #path (server: string): string {
-    return join(this.#folder, fileNameOf(server))
+  /** @param end after the hash of the name, for what is stored beside the catalogue */
+  #path (server: string, end = ''): string {
+    return join(this.#folder, fileNameOf(server).replace(/\.json$/, `${end}.json`))
   }
+}
 
-  #usesPath (server: string): string { return this.#path(server).replace(/\.json$/, '.uses.json') }
+/** The text of a file; empty if there is none. */
+async function readIfAny (path: string): Promise<string> {
+  return await readFile(path, 'utf8').catch((error: unknown) => {
+    if (missingFolderCodes.has(errorCode(error))) return ''
+    throw error
+  })
 }

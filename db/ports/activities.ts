@@ -1,3 +1,5 @@
+import type { Policy } from '../../schemas/policies.ts'
+
 export type ActivityStatus = 'success' | 'error'
 
 /** The record of one call. The caller removes secrets, and truncates `input` and `output`, which are text. */
@@ -22,6 +24,10 @@ export interface Activity {
   readonly clientId?: string
   /** The client's name at that time; the storage adds it if it knows the client. */
   readonly clientName?: string
+  /** The policy that decided about the call, or would have decided (`observe`). */
+  readonly policy?: {
+    readonly id: string, readonly name: string, readonly mode: 'enforce' | 'observe', readonly decision: Policy['then']
+  }
   /** The input, the output and the error message cannot be decrypted: the encryption key is not available. */
   readonly locked?: true
 }
@@ -62,6 +68,8 @@ export interface Activities {
   find: (id: string) => Promise<Activity | undefined>
   /** Lists the distinct values that occur in matching calls. `from` and `to` are rounded to hours. */
   listFilterValues: (filter: ActivityFilter) => Promise<ActivityFilterValues>
+  /** The time of the newest call of a server by each user, in ms since 1970. */
+  lastUses: (server: string) => Promise<ReadonlyMap<string, number>>
   /** Computes the number of calls and of failed calls, and the mean duration in ms; all are 0 if no call matches. */
   stats: (filter: ActivityFilter) => Promise<{ total: number, errors: number, duration: number }>
   /**

@@ -1,6 +1,24 @@
 /** Bounds of the extensions. docs/limits.md is generated from them. */
 export const extensionsLimits = {
   /**
+   * Pinned definitions of one server. `definitions`: max tools, prompts and instructions; beyond: `ask` and `block`
+   * leave them out. `text`: max characters of the texts that are kept to show differences and to go on listing them,
+   * `item`: of one; beyond: only their digests are kept, and `block` leaves a changed one out. `pending`: max
+   * definitions of one item that wait for an admin; beyond: the oldest is dropped. `variants`: max accepted definitions
+   * of one item for other users or clients; beyond: the oldest counts as changed. `told`: max changes of one item that
+   * are remembered as told.
+   */
+  pins: { definitions: 10_000, text: 4 * 1024 * 1024, item: 256 * 1024, pending: 8, variants: 32, told: 16 },
+
+  /**
+   * The first look at definitions. `text`: max characters of one catalogue that are searched; beyond: the rest is not
+   * looked at. `time`: max time for it, in ms; beyond: there are no remarks. `catalogues`: max catalogues of one server
+   * (for its users and kinds of clients) whose remarks are kept; beyond: those of the oldest are dropped. `warnings`:
+   * max remarks in a server's record.
+   */
+  firstLook: { text: 4 * 1024 * 1024, time: 10_000, catalogues: 8, warnings: 200 },
+
+  /**
    * Records of calls that wait for a slow database. `entries`: max number, `size`: max memory in bytes; beyond: new
    * calls are not recorded, and counted. `payload`: max size of an input or output, in bytes, `message`: of an error;
    * beyond: they are cut.
@@ -149,5 +167,33 @@ export const extensionsLimits = {
       unusedLifetime: 30 * 24 * 60 * 60_000,
       removalBatchSize: 200
     }
-  }
+  },
+
+  /**
+   * Conditions of policies. `argumentsSize`: max size of the arguments of a call in characters, `argumentsDepth`: max
+   * levels, `listLength`: max entries of a list or object in them; beyond: a rule whose condition names `args` fails, so
+   * that the call is denied. `matchedText`: max length of all texts that one evaluation passes to `matches()`, in
+   * characters, `patternLength`: that of a pattern; beyond: the rule fails. `patterns`: max compiled patterns, and `filters`: max results of rules that hide,
+   * that are kept; beyond: the oldest is made again. `syntax`: bounds of one condition,
+   * and `loops`: max loops (`all`, `exists`, `exists_one`, `filter`, `map`) in each other; beyond: it is not stored.
+   */
+  policies: {
+    argumentsSize: 64 * 1024,
+    argumentsDepth: 64,
+    listLength: 1_000,
+    matchedText: 1024 * 1024,
+    patternLength: 1_000,
+    patterns: 1_000,
+    loops: 2,
+    filters: 1_000,
+    syntax: { maxAstNodes: 1_000, maxDepth: 50, maxListElements: 500, maxMapEntries: 100, maxCallArguments: 10 }
+  },
+
+  /**
+   * Approvals. `time`: how long one is good, in ms. `kept`: how long it is listed, in ms. `size`: max size of the
+   * arguments of a call that waits for one, in characters; beyond: the call is denied. `shown`: max length of the
+   * arguments in a question to a client, in characters; beyond: it tells how many more there are. `suspended`: max
+   * allowed calls that their servers continue by questions; beyond: the oldest is asked about again.
+   */
+  approvals: { time: 10 * 60_000, kept: 24 * 60 * 60_000, size: 256 * 1024, shown: 4_000, suspended: 1_000 }
 } as const

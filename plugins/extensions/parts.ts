@@ -7,11 +7,13 @@ import logs from './logs/index.ts'
 import type { LogRing } from './logs/ring.ts'
 import metrics from './metrics/index.ts'
 import notifications from './notifications/index.ts'
+import pins from './pins/index.ts'
+import policies from './policies/index.ts'
 import smartRouting from './smart-routing/index.ts'
 import tracing from './tracing/index.ts'
 
 export interface ExtensionOptions {
-  storage: Pick<Storage, 'activities' | 'vectors'>
+  storage: Pick<Storage, 'activities' | 'approvals' | 'pins' | 'vectors'>
   catalogueCache: CatalogueCache
   /** The newest lines of the log, which the logger fills. */
   ring: LogRing
@@ -21,9 +23,11 @@ export interface ExtensionOptions {
 export default fp<ExtensionOptions>(async (app, { ring, storage, catalogueCache }) => {
   await app.register(logs, { ring })
   await app.register(notifications)
+  await app.register(policies, { store: storage.approvals })
   await app.register(compression)
   await app.register(smartRouting, { vectors: storage.vectors, catalogueCache })
   await app.register(metrics)
+  await app.register(pins, { pins: storage.pins, catalogueCache })
   await app.register(tracing)
   await app.register(activities, storage)
   await app.register(callLog)

@@ -48,7 +48,9 @@ export class Forwarder {
   ): Promise<string> {
     const exchange = hasTaskMark(request.params) ? this.#withOwnTaskMarks(request, provider) : request
     const release = this.#shares.take(exchange.client.owner ?? exchange.client.id)
-    const call: GatewayCall = { exchange, provider, item, startedAt: performance.now(), trace: undefined }
+    const call: GatewayCall = {
+      exchange, provider, item, startedAt: performance.now(), trace: undefined, policy: undefined
+    }
     let output: string | undefined
     let response: Response | undefined
     try {
@@ -94,7 +96,9 @@ export class Forwarder {
   async fail (
     exchange: Exchange<View>, provider: string, item: string, startedAt: number, error: RpcError
   ): Promise<never> {
-    const call: GatewayCall = { exchange, provider, item, startedAt, trace: undefined }
+    const call: GatewayCall = {
+      exchange, provider, item, startedAt, trace: undefined, policy: undefined, failure: error
+    }
     let thrown: unknown = error
     try {
       for (const hook of this.#hooks.onCall) await hook(call)
@@ -124,6 +128,7 @@ export class Forwarder {
       item: call.item,
       startedAt: call.startedAt,
       trace: call.trace,
+      policy: call.policy,
       duration: performance.now() - call.startedAt,
       outcome,
       output,

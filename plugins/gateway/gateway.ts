@@ -1,4 +1,4 @@
-import { gatewayClient, type Client, type Exchange } from '../../protocol/exchange.ts'
+import { DerivedExchange, gatewayClient, type Client, type Exchange } from '../../protocol/exchange.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
 import type { Listener } from '../../protocol/listener.ts'
 import type { Provider, ProviderHost, ProviderSource } from '../../protocol/provider.ts'
@@ -49,10 +49,10 @@ export class Gateway {
 
   constructor ({ access, serverInfo, logError, sealer = createProcessSealer() }: GatewayDeps) {
     const providers = new ProviderTable()
-    const surfaces = new Surfaces(access, providers)
+    const hooks = createHookLists()
+    const surfaces = new Surfaces(access, providers, hooks.onView)
     const links = new ResourceLinks()
     const resolver = new ItemResolver(surfaces, providers, links)
-    const hooks = createHookLists()
     const news = new Notifier(providers, surfaces, resolver)
     const tasks = new TaskHandles(sealer)
     const forwarder = new Forwarder(providers, hooks, (...request) =>
@@ -118,8 +118,22 @@ export class Gateway {
    * @throws RpcError to answer with
    */
   handle (exchange: Exchange<View>): Promise<Result> {
-    return methodFor(exchange.method)(this.#parts, exchange)
+    return methodFor(exchange.method)(this.#parts, this.#parts.hooks.onView.length === 0 ? exchange : this.#seen(exchange))
   }
+
+  /** The exchange with what its view hides from its caller, at the caller's address. */
+  #seen (exchange: Exchange<View>): Exchange<View> {
+    const view = this.filteredView(exchange.view, exchange.address)
+    if (view === exchange.view) return exchange
+    const { params, paramsText } = exchange
+    return new DerivedExchange(exchange, { view, params, paramsText })
+  }
+
+  /** A view without the items that hooks hide from its principal at an address. */
+  filteredView (view: View, address: string | undefined): View { return this.#parts.surfaces.filtered(view, address) }
+
+  /** Tells clients of the lists that have changed for them, for example because hooks hide other items now. */
+  announceChanges (): void { this.#parts.notifier.scheduleNotifications() }
 
   /** Relays a client's notification to the providers that its view sees. */
   notify (view: View, client: Client, method: string, paramsText: string): void {
@@ -235,6 +249,11 @@ export class Gateway {
   /** A provider's catalogue for clients without capabilities, under its own names; undefined when it is unknown. */
   catalogue (provider: string): Catalogue | undefined {
     return this.#parts.providers.get(provider)?.catalogue(gatewayClient)
+  }
+
+  /** A provider's catalogue for a client, under its own names; undefined when it is unknown. */
+  catalogueFor (provider: string, client: Client): Catalogue | undefined {
+    return this.#parts.providers.get(provider)?.catalogue(client)
   }
 
   /** A provider's catalogues for all classes of clients, as far as they are known. */

@@ -27,13 +27,14 @@ export function collectHidden (sections: readonly Section[]): HiddenResources {
       if (byAdmin) into.byAdmins.add(each)
     }
   }
-  for (const { server, member, catalogue, isOwnedByAdmin: ofAdmin } of sections) {
+  for (const { server, member, catalogue, filter, isOwnedByAdmin: ofAdmin } of sections) {
     if (!ofAdmin) users.add(server.name)
     for (const uri of Object.keys(server.config[kind] ?? {})) {
       if (!isItemEnabled(overrideOf(server, kind, uri))) hide(server.name, uri, ofAdmin)
     }
-    for (const { key } of catalogue?.lists.resources ?? []) {
-      if (!selectsItem(member, kind, key)) hide(server.name, key, false)
+    for (const item of catalogue?.lists.resources ?? []) {
+      const isShown = selectsItem(member, kind, item.key) && filter?.isHidden(server.name, kind, item) !== true
+      if (!isShown) hide(server.name, item.key, false)
     }
   }
   return { ...exact, files, users }

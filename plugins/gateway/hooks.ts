@@ -1,7 +1,8 @@
+import type { RpcError } from '../../protocol/errors.ts'
 import type { Client, Exchange, Question } from '../../protocol/exchange.ts'
 import type { ListKind } from '../../protocol/lists.ts'
 import type { TraceContext } from '../../protocol/trace-context.ts'
-import type { View } from '../settings/index.ts'
+import type { ItemFilter, View } from '../settings/index.ts'
 import type { ListEntry } from './list.ts'
 
 /** A request on its way to a provider. */
@@ -16,6 +17,18 @@ export interface GatewayCall {
   readonly startedAt: number
   /** The trace context that is passed to the server. An `onCall` hook sets it. */
   trace: TraceContext | undefined
+  /** The policy that applies to it, for its record. An `onCall` hook sets it. */
+  policy: AppliedPolicy | undefined
+  /** Why it cannot be sent, whatever hooks decide: its provider is not connected. */
+  readonly failure?: RpcError
+}
+
+/** A policy that decided about a call, or, in the mode `observe`, would have decided. */
+export interface AppliedPolicy {
+  readonly id: string
+  readonly name: string
+  readonly mode: 'enforce' | 'observe'
+  readonly decision: 'allow' | 'deny' | 'ask' | 'hide'
 }
 
 /**
@@ -51,6 +64,14 @@ export interface GatewayHooks {
   /** Called before a list is answered. @returns its entries, changed or not */
   onList: (exchange: Exchange<View>, kind: ListKind, entries: readonly ListEntry[]) =>
     readonly ListEntry[] | Promise<readonly ListEntry[]>
+  /**
+   * Called when a request names a view, and whenever its lists may have changed.
+   * @param address that of the request; undefined: it is not known
+   * @returns the items that the view does not show; undefined: it shows all. The same object for the same items
+   */
+  onView: (view: View, address: string | undefined) => ItemFilter | undefined
+  /** Called before a client subscribes to a resource of a provider. */
+  onSubscribe: (exchange: Exchange<View>, provider: string, uri: string) => Promise<void> | void
   /** Called before a request is sent to its provider. */
   onCall: (call: GatewayCall) => Promise<void> | void
   /**
@@ -73,4 +94,4 @@ export interface GatewayHooks {
 
 export type HookLists = { [Name in keyof GatewayHooks]: Array<GatewayHooks[Name]> }
 export const createHookLists = (): HookLists =>
-  ({ onList: [], onCall: [], onOutput: [], onResult: [], onDone: [], onListsChanged: [], onQuestion: [] })
+  ({ onList: [], onView: [], onSubscribe: [], onCall: [], onOutput: [], onResult: [], onDone: [], onListsChanged: [], onQuestion: [] })

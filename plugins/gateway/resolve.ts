@@ -176,9 +176,7 @@ export class ItemResolver {
     if (scope.kind === 'server' && !isHidden(this.#surfaces.of(view, client), scope.name, uri)) {
       return { provider: scope.name, key: uri }
     }
-    const message = `Resource not found: ${uri}`
-    const text = JSON.stringify({ code: code.resourceNotFound, message, data: { uri } })
-    throw new RpcError(code.resourceNotFound, message, 'unknown-resource', text)
+    throw unknownResource(uri)
   }
 
   /** The provider from which a client reads a resource now; undefined: none, as far as is known. */
@@ -211,6 +209,13 @@ export class ItemResolver {
       server.name === linked && (member.resources ?? 'all') === 'all')
     return showsAll ? linked : undefined
   }
+}
+
+/** The error for a resource that a view does not show. */
+export function unknownResource (uri: string): RpcError {
+  const message = `Resource not found: ${uri}`
+  const text = JSON.stringify({ code: code.resourceNotFound, message, data: { uri } })
+  return new RpcError(code.resourceNotFound, message, 'unknown-resource', text)
 }
 
 /** The error for a provider that is not available now, with a message for clients. */

@@ -4,13 +4,15 @@ import type { Provider } from '../../protocol/provider.ts'
 import { isObject, memberOf, withMembers } from '../../protocol/json.ts'
 import type { ClientCapabilities } from '../../protocol/capabilities.ts'
 import {
-  isItemEnabled, type ItemKind, overrideOf, selectsItem, type View, type VisibleServer
+  isItemEnabled, type ItemFilter, type ItemKind, overrideOf, selectsItem, type View, type VisibleServer
 } from '../settings/index.ts'
 
 /** A visible server with its provider and the provider's catalogue for the client, as far as they are known. */
 export interface Section extends VisibleServer {
   readonly provider: Provider | undefined
   readonly catalogue: Catalogue | undefined
+  /** What its view hides. */
+  readonly filter?: ItemFilter | undefined
 }
 
 /** The target of an exposed name: the provider of the item, and the item's own name. */
@@ -39,8 +41,9 @@ export const itemKindOf = (kind: ListKind): ItemKind => kind === 'resourceTempla
  * @param apps whether the client supports MCP Apps
  */
 export function showItem (
-  { server, member }: VisibleServer, kind: ListKind, item: Item, apps: boolean
+  { server, member, filter }: Pick<Section, 'server' | 'member' | 'filter'>, kind: ListKind, item: Item, apps: boolean
 ): SectionItem | undefined {
+  if (filter?.isHidden(server.name, kind, item) === true) return undefined
   const section = itemKindOf(kind)
   if (!selectsItem(member, section, item.key)) return undefined
   const override = overrideOf(server, section, item.key)

@@ -2,13 +2,16 @@ import type { Exchange, Client } from '../../protocol/exchange.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import type { Snapshot } from '../../db/store.ts'
 import { allListKinds, type ListingHistory } from '../../protocol/lists.ts'
-import { type View, type PresentationName, type Access, inPresentation, type VisibleServer } from '../settings/index.ts'
+import {
+  type View, type PresentationName, type Access, inPresentation, type VisibleServer, withFilter
+} from '../settings/index.ts'
 import { BoundedMap, evictOldest } from '../base/limits/index.ts'
 import { type Surface, foldSurface } from './surface.ts'
 import { showsApps, type Section } from './section.ts'
 import { ClaimsByServer } from './claims.ts'
 import type { ProviderTable } from './providers.ts'
 import { Precedence } from './precedence.ts'
+import type { HookLists } from './hooks.ts'
 import { gatewayLimits } from './limits.ts'
 
 /** The input of a presentation. */
@@ -49,15 +52,20 @@ interface FoldedSurfaces {
 export class Surfaces {
   readonly #access: Pick<Access, 'snapshot' | 'visibleServers'>
   readonly #providers: ProviderTable
+  readonly #filters: HookLists['onView']
   readonly #claims = new ClaimsByServer()
   readonly #presentations = new Map<PresentationName, Presentation['present']>()
   readonly #cached = new BoundedMap<string, CachedSurface>(gatewayLimits.surfaces)
   #last: LastSurface | undefined
   #folded: FoldedSurfaces | undefined
 
-  constructor (access: Pick<Access, 'snapshot' | 'visibleServers'>, providers: ProviderTable) {
+  /** @param filters hooks that hide items */
+  constructor (
+    access: Pick<Access, 'snapshot' | 'visibleServers'>, providers: ProviderTable, filters: HookLists['onView'] = []
+  ) {
     this.#access = access
     this.#providers = providers
+    this.#filters = filters
   }
 
   addPresentation (name: PresentationName, present: Presentation['present']): void {
@@ -70,16 +78,31 @@ export class Surfaces {
   /** The servers that a view sees now. */
   visible (view: View): VisibleServer[] { return this.#access.visibleServers(view) }
 
+  /**
+   * A view without the items that hooks hide from it. Without such hooks, it is the view itself.
+   * @param address that of the request, if it is known
+   */
+  filtered (view: View, address?: string): View {
+    if (view.filter !== undefined) return view
+    for (const hook of this.#filters) {
+      const filter = hook(view, address)
+      if (filter !== undefined) return withFilter(view, filter)
+    }
+    return view
+  }
+
   /** The servers that a view sees now, with the catalogue of each for this client. */
   sections (view: View, client: Client): Section[] {
+    const { filter } = this.filtered(view)
     return this.visible(view).map((each) => {
       const provider = this.#providers.get(each.server.name)
-      return { ...each, provider, catalogue: provider?.catalogue(client) }
+      return { ...each, provider, catalogue: provider?.catalogue(client), filter }
     })
   }
 
   /** The current surface of a view for this client. Memoised until a catalogue or the settings change. */
-  of (view: View, client: Client): Surface {
+  of (asked: View, client: Client): Surface {
+    const view = this.#filters.length === 0 ? asked : this.filtered(asked)
     const { generation } = this.#providers
     const { snapshot } = this.#access
     const last = this.#last

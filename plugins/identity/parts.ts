@@ -7,6 +7,7 @@ import throttle from './auth/throttle.ts'
 import keys from './keys/index.ts'
 import oauth from './oauth/index.ts'
 import social from './social/index.ts'
+import teams from './teams/teams.ts'
 import users from './users/users.ts'
 
 export interface IdentityOptions {
@@ -20,6 +21,7 @@ export default fp<IdentityOptions>(async (app, { storage, localToken }) => {
   await app.register(refusals)
   await app.register(throttle)
   await app.register(users)
+  await app.register(teams)
   await app.register(keys)
   await app.register(accessTokens, storage)
   await app.register(social, storage)

@@ -79,6 +79,23 @@ export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'se
   return [`There is a ${other} named ${JSON.stringify(name)} too${owner}: routes with this name lead to the ${target}`]
 }
 
+/** Warnings about the name of a server, and about those that it names. */
+export const namingWarnings = (snapshot: Snapshot, name: string): string[] =>
+  [...sharedNameWarnings(snapshot, name, 'server'), ...unknownShareWarnings(snapshot, name)]
+
+/** Max number of names in a warning; further ones are only counted. */
+const maxListedNames = 10
+
+/** A warning about users and teams with which a server is shared, and which do not exist. */
+function unknownShareWarnings ({ servers, teams, users }: Snapshot, name: string): string[] {
+  const { sharedWithUsers = [] } = servers.get(name)?.config ?? {}
+  const unknown = sharedWithUsers.filter((each) => !(each.startsWith('@') ? teams.has(each.slice(1)) : users.has(each)))
+  if (unknown.length === 0) return []
+  const listed = unknown.slice(0, maxListedNames).map((each) => JSON.stringify(each)).join(', ')
+  const more = unknown.length > maxListedNames ? ` and ${unknown.length - maxListedNames} more` : ''
+  return [`"sharedWithUsers": there is no ${listed}${more} yet, so that it opens nothing`]
+}
+
 /**
  * Checks that a principal may have one more server or group. Admins have no limit.
  * @param added the number of others that the same request adds
@@ -113,7 +130,7 @@ export function checkConfigQuota (
 /** A server that the principal may see. @throws NoSuch, also for an existing server that it may not see */
 export function visibleServer (snapshot: Snapshot, principal: Principal, name: string): Server {
   const server = snapshot.servers.get(name)
-  if (!server || !canSee(principal, server, 'public')) throw noSuchError('server', name)
+  if (!server || !canSee(snapshot, principal, server, 'public')) throw noSuchError('server', name)
   return server
 }
 

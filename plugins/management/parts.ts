@@ -6,8 +6,9 @@ import consolePages from './console/console.ts'
 import exporting from './export.ts'
 import groups from './groups/groups.ts'
 import market from './market/market.ts'
+import people from './people.ts'
 import ownVariables from './servers/own-variables.ts'
-import servers from './servers/servers.ts'
+import servers from './servers/plugin.ts'
 import system from './system/system.ts'
 import templates from './templates/templates.ts'
 
@@ -21,6 +22,7 @@ export default fp<ManagementOptions>(async (app, { bundles: folder, childUser, e
   await app.register(servers)
   await app.register(ownVariables)
   await app.register(groups)
+  await app.register(people)
   await app.register(system)
   await app.register(exporting)
   await app.register(market)

@@ -18,9 +18,10 @@ export {
 } from './access/overrides.ts'
 export { chargedUserOf, chargedOwnerOf } from './access/owner.ts'
 export { hasStoredRights, isRestrictedConfig, storersOf, withCurrentRights } from './access/restricted.ts'
+export { isMemberByLogin, owningTeam, shareOf, teamMembers, teamReference, teamsOf } from './access/teams.ts'
 export {
-  type Credential, type PresentationName, type Principal, type View, inPresentation, makeView, canUseMcp, mcpScope,
-  routeOf
+  type Credential, type ItemFilter, type PresentationName, type Principal, type View, inPresentation, makeView, canUseMcp,
+  mcpScope, routeOf, withFilter
 } from './access/view.ts'
 export {
   type VisibleServer, canManage, canSee, findGroupByName, isAdminOwner, hasPrecedence

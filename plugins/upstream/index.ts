@@ -8,6 +8,7 @@ export {
 export { isLinkToken, linkToken, newBrowserKey, withBrowserTag } from './login/starts.ts'
 export type { ProbeResult } from './probe.ts'
 export type { Upstream } from './upstream.ts'
+export type { CatalogueReview } from './catalogues/review.ts'
 export type { Upstreams } from './upstreams.ts'
 export type { UserValues } from './values/values.ts'
 export type { UpstreamWingOptions } from './parts.ts'

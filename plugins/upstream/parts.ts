@@ -5,6 +5,7 @@ import type { ServerConfig } from '../../schemas/server.ts'
 import { Semaphore } from '../base/limits/index.ts'
 import { removedAccountNames } from '../identity/index.ts'
 import { chargedUserOf, unmatchedOverrides, withCurrentRights } from '../settings/index.ts'
+import { noReview, type CatalogueReview } from './catalogues/review.ts'
 import { ChildRecord } from './links/child-record.ts'
 import logins from './login/index.ts'
 import userValues from './values/index.ts'
@@ -46,12 +47,18 @@ type StartCheck = (config: ServerConfig) => Promise<string | undefined>
 class UpstreamHooks {
   readonly #listeners: LineListener[] = []
   readonly #checks: StartCheck[] = []
+  #review = noReview
 
   /** Registers a listener for the lines that servers' processes print. */
   onLine (listener: LineListener): void { this.#listeners.push(listener) }
 
   /** Registers a check that runs before a server's command is started. */
   beforeStart (check: StartCheck): void { this.#checks.push(check) }
+
+  /** Registers what decides what of the servers' catalogues is listed. */
+  reviewCatalogues (review: CatalogueReview): void { this.#review = review }
+
+  get review (): CatalogueReview { return this.#review }
 
   emitLine (server: string, line: string): void {
     for (const listener of this.#listeners) listener(server, line)
@@ -108,6 +115,10 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
       }
     },
     isOurs,
+    review: {
+      examine: async (...read) => { await hooks.review.examine(...read) },
+      listed: (...read) => hooks.review.listed(...read)
+    },
     onLine: (server, line) => { hooks.emitLine(server, line) },
     log: (server, level, sentence, more) => { app.log[level]({ server, ...more }, `${server}: ${sentence}`) }
   })

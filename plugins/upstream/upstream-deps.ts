@@ -1,5 +1,6 @@
 import type { Client, Question } from '../../protocol/exchange.ts'
 import type { ProviderHost } from '../../protocol/provider.ts'
+import type { CatalogueReview } from './catalogues/review.ts'
 import type { CatalogueAllowance } from './catalogues/shares.ts'
 import type { ConnectionSettings } from './links/connect.ts'
 import type { ChildCounts } from './links/pool.ts'
@@ -31,6 +32,7 @@ export interface UpstreamDeps {
   /** The values that its users give; undefined: it has no such variables. */
   openValues: (changed: ValuesListener) => ServerValues | undefined
   allowance: CatalogueAllowance
+  review: CatalogueReview
   /**
    * `isUserOwned`: the server belongs to a user without admin rights. `shouldWaitFor`: a merged list waits for its
    * first lists.

@@ -56,7 +56,7 @@ export class Upstream implements Provider {
     this.config = config
     this.remote = isRemote(config)
     this.#deps = deps
-    const { connecting, children, listener, isOurs, openLogin, openValues, allowance } = deps
+    const { connecting, children, listener, isOurs, openLogin, openValues, review } = deps
     const { log, listsChanged, statusChanged } = listener
     const passthrough = passthroughOf(config, this.remote)
     this.#passes = passthrough.names.length > 0
@@ -81,8 +81,9 @@ export class Upstream implements Provider {
       target: sourceIdOf(config),
       owner: configOwner(config),
       changed: listsChanged,
-      allowance,
+      allowance: deps.allowance,
       isPerUser: hasUserVariables(config),
+      examine: async (...read) => { await review.examine(name, ...read) },
       ownCatalogues: () => pool.all.flatMap(({ catalogue }) => catalogue ?? []),
       warn: (sentence) => { warn(this.redact(sentence)) }
     })
@@ -131,10 +132,7 @@ export class Upstream implements Provider {
     this.#subscriptions = new ResourceSubscriptions(name, this.#placement, this.#requests, open)
   }
 
-  /**
-   * Parts of its config without effect, and what was omitted from or mended in its lists and messages, for its
-   * managers.
-   */
+  /** Parts of its config without effect, and what was omitted from or mended in its lists and messages. */
   get warnings (): readonly string[] {
     const { sharedApi } = this.#deps.connecting.transport
     const refused = this.#circuits.sentence ?? []
@@ -181,15 +179,10 @@ export class Upstream implements Provider {
 
   redact (text: string): string { return this.#supervisor.redact(text) }
 
-  /**
-   * Restores the lists of the last run, unless something newer is known. @param read reads the stored text from disk
-   */
+  /** Restores the lists of the last run, unless something newer is known. @param read reads the stored text */
   async restore (read: () => AsyncIterable<string>): Promise<void> { await this.#catalogues.restoreFrom(read) }
 
-  /**
-   * Takes over the lists of the server's former upstream and what clients requested from it, whose connections end.
-   * Clients notice nothing.
-   */
+  /** Takes over the lists of the server's former upstream and what clients requested from it. */
   adopt (former: Upstream): void {
     this.#catalogues.takeOver(former.#catalogues)
     this.#placement.adopt(former.#placement)
@@ -203,16 +196,23 @@ export class Upstream implements Provider {
   }
 
   catalogue (client: Client): Catalogue | undefined {
+    const catalogue = this.#readCatalogue(client)
+    return catalogue && this.#listed(catalogue)
+  }
+
+  catalogues (): readonly Catalogue[] { return this.#catalogues.all.map(this.#listed) }
+
+  readonly #listed = (read: Catalogue): Catalogue => this.#deps.review.listed(this.name, read)
+
+  #readCatalogue (client: Client): Catalogue | undefined {
     const key = this.#placement.keyOf(client)
     return this.#catalogues.of(this.#placement.pool.find(key), key.capabilityClass)
   }
 
-  catalogues (): readonly Catalogue[] { return this.#catalogues.all }
-
   get claims (): ListingHistory { return this.#catalogues.claims }
 
   caching (client: Client, kind: ListKind): Caching | undefined {
-    const catalogue = this.catalogue(client)
+    const catalogue = this.#readCatalogue(client)
     const slot = this.#learner.ownSlot(this.#placement.find(client)) ?? this.#placement.pool.base
     return catalogue && this.#catalogues.caching(catalogue, kind, slot)
   }

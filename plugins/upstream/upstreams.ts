@@ -3,6 +3,7 @@ import type { Client } from '../../protocol/exchange.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
 import type { ProviderHost, ProviderSource, ProviderStatus } from '../../protocol/provider.ts'
 import { LineLimit, paceForUser, ShareError } from '../base/limits/index.ts'
+import { noReview, type CatalogueReview } from './catalogues/review.ts'
 import { CatalogueShares } from './catalogues/shares.ts'
 import { isSameConnection } from './links/connection-config.ts'
 import { ChildCounts } from './links/pool.ts'
@@ -28,6 +29,7 @@ interface UpstreamsDeps {
     /** Sentences about the stored config of a server that has just listed its items. */
     remarks: (server: string, catalogue: Catalogue) => readonly string[]
   }
+  review?: CatalogueReview
   /** Whether a header value holds a credential of this gateway, which no server may get. */
   isOurs?: (value: string) => boolean
   /** Receives the lines that a server's process prints apart from its messages. */
@@ -59,6 +61,9 @@ export class Upstreams implements ProviderSource {
 
   connect (host: ProviderHost): void { this.#host = host }
 
+  /** Tells the gateway that what is listed of the servers' catalogues has changed. */
+  listsChanged (): void { this.#host.changed() }
+
   get (name: string): Upstream | undefined { return this.#upstreams.get(name) }
 
   catalogueKey (client: Client): string {
@@ -68,8 +73,7 @@ export class Upstreams implements ProviderSource {
 
   /** Applies the servers of a snapshot: connects, reconnects or closes only those that are new, changed or gone. */
   async apply (servers: ReadonlyMap<string, Server>): Promise<void> {
-    // Settings may still change while the gateway closes (for example, the use of a key is recorded). Such a change
-    // must not start a server again.
+    // A change of settings while the gateway closes must not start a server again.
     if (this.#closed) return
     const former = new Map<string, Upstream>()
     for (const [name, upstream] of this.#upstreams) {
@@ -158,6 +162,7 @@ export class Upstreams implements ProviderSource {
         remainingSize: () => this.#shares.remainingSize(name, user),
         recordRead: (size) => { this.#shares.recordRead(name, user, size) }
       },
+      review: noReview,
       waiting: { isUserOwned: () => user !== undefined, shouldWaitFor: () => false },
       listener: { ...forTest.listener, statusChanged }
     })
@@ -180,17 +185,15 @@ export class Upstreams implements ProviderSource {
 
   /** At the start, removes the stored lists of servers that were removed while the gateway was down. */
   #forgetOthers (configured: Iterable<string>): void {
-    const { cache, log } = this.#deps
-    cache.keepOnly?.(configured).catch((error: unknown) => {
-      log('catalogues', 'warn', 'those of removed servers could not be removed from disk', { error })
-    })
+    this.#logFailure(this.#deps.cache.keepOnly?.(configured), 'catalogues', 'some could not be removed from disk')
   }
 
   #forget (name: string): void {
-    const { cache, log } = this.#deps
-    cache.remove(name).catch((error: unknown) => {
-      log(name, 'warn', 'its catalogue could not be removed from disk', { error })
-    })
+    this.#logFailure(this.#deps.cache.remove(name), name, 'its catalogue could not be removed from disk')
+  }
+
+  #logFailure (work: Promise<void> | undefined, name: string, sentence: string): void {
+    work?.catch((error: unknown) => { this.#deps.log(name, 'warn', sentence, { error }) })
   }
 
   #end (upstream: Upstream): void {
@@ -237,6 +240,7 @@ export class Upstreams implements ProviderSource {
       isOurs,
       openLogin: (listener) => logins.open(name, config, listener),
       openValues: (changed) => userValues.open(name, config, changed),
+      review: this.#deps.review ?? noReview,
       allowance: {
         remainingSize: () => this.#shares.remainingSize(name, userOf(config)),
         setHeldSize: (size) => {
@@ -250,10 +254,7 @@ export class Upstreams implements ProviderSource {
         recordRead: (size) => { this.#shares.recordRead(name, userOf(config), size) },
         store: (text) => {
           // The lists of a removed server are removed with it, and never shown for another server of its name.
-          if (!isCurrent()) return
-          cache.write(name, text).catch((error: unknown) => {
-            log(name, 'warn', 'its catalogue could not be kept on disk', { error })
-          })
+          if (isCurrent()) this.#logFailure(cache.write(name, text), name, 'its catalogue could not be kept on disk')
         }
       },
       waiting: {

@@ -5,6 +5,7 @@ import { KeyId, KeyRecord, KeyUpdate, NewKey } from '../../schemas/key-api.ts'
 import {
   BuiltInId, NewPrompt, NewResource, PromptRecord, PromptUpdate, ResourceRecord, ResourceUpdate
 } from '../../schemas/builtins.ts'
+import { NewTeam, TeamName, TeamRecord, TeamUpdate } from '../../schemas/team-api.ts'
 import { NewUser, UserName, UserRecord, UserUpdate } from '../../schemas/users.ts'
 import type { ManagedEntity } from './entity.ts'
 
@@ -77,6 +78,31 @@ export const userEntity = ({ users }: FastifyInstance): ManagedEntity<
   create: async (principal, input) => ({ data: await users.create(principal, input) }),
   update: async (principal, username, change) => ({ data: await users.update(principal, username, change) }),
   remove: async (principal, username) => { await users.remove(principal, username) }
+})
+
+/** The entity of teams. Members read theirs, admins change them. */
+export const teamEntity = ({ teams }: FastifyInstance): ManagedEntity<
+  Static<typeof TeamRecord>, typeof NewTeam, typeof TeamUpdate
+> => ({
+  tag: 'Teams',
+  path: '/teams',
+  params: TeamName,
+  noun: 'team',
+  listedItems: 'teams that you belong to; as an admin all',
+  itemSchema: TeamRecord,
+  newItemSchema: NewTeam,
+  changeSchema: TeamUpdate,
+  key: 'name',
+  descriptions: {
+    create: 'Servers whose `sharedWithUsers` has `@` and its name are shared with its members.',
+    update: 'What is not given stays. It takes effect at once, in open sessions too.',
+    remove: 'Its members lose what was shared with it at once, and its bearer keys are removed.'
+  },
+  list: (principal) => teams.list(principal),
+  get: (principal, name) => teams.get(principal, name),
+  create: async (principal, input) => await teams.create(principal, input),
+  update: async (principal, name, change) => await teams.update(principal, name, change),
+  remove: async (principal, name) => { await teams.remove(principal, name) }
 })
 
 export const promptEntity = (

@@ -5,13 +5,15 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import account from './account.ts'
 import activities from './activities.ts'
 import admin from './admin/index.ts'
+import approvals from './approvals.ts'
 import catalogues from './catalogues.ts'
 import builtIns from './builtins.ts'
 import groups from './groups.ts'
-import { keyEntity } from './entities.ts'
+import { keyEntity, teamEntity } from './entities.ts'
 import { addReadRoutes, addWriteRoutes } from './entity.ts'
 import items from './items.ts'
 import oauth from './oauth.ts'
+import people from './people.ts'
 import servers from './servers.ts'
 import settings from './settings.ts'
 import templates from './templates.ts'
@@ -41,11 +43,14 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(groups)
   addReadRoutes(app, keyEntity(app))
   addWriteRoutes(app, keyEntity(app))
+  addReadRoutes(app, teamEntity(app))
+  await app.register(people)
   await app.register(settings)
   await app.register(tools)
   await app.register(builtIns)
   await app.register(templates)
   await app.register(activities)
+  await app.register(approvals)
   await app.register(oauth)
   await app.register(catalogues)
   await app.register(admin)

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { auditedEntities } from '../../plugins/settings/index.ts'
+import { differencesOf } from './differences.ts'
 import { pagesOf } from './page.ts'
 import { addressOf } from './states.ts'
 
@@ -56,16 +57,3 @@ const routes: FastifyPluginAsync = async (app) => {
   })
 }
 export default routes
-
-/** The members that differ between two versions of a record, with their values as text. */
-function differencesOf (before: unknown, after: unknown): Array<{ path: string, before?: string, after?: string }> {
-  const [old, now] = [before, after].map((value) => (value ?? {}) as Record<string, unknown>)
-  const names = [...new Set([...Object.keys(old ?? {}), ...Object.keys(now ?? {})])]
-  return names.flatMap((path) => {
-    const [was, is] = [toShownText(old?.[path]), toShownText(now?.[path])]
-    return was === is ? [] : [{ path, ...was !== undefined && { before: was }, ...is !== undefined && { after: is } }]
-  })
-}
-
-const toShownText = (value: unknown): string | undefined =>
-  value === undefined ? undefined : typeof value === 'string' ? value : JSON.stringify(value, undefined, 1)

@@ -9,6 +9,7 @@ import { builtIns, changeBuiltIns } from './built-ins.ts'
 import bundle from './bundle.ts'
 import calls from './calls.ts'
 import catalogues from './catalogues.ts'
+import definitions from './definitions.ts'
 import groups from './groups.ts'
 import keys from './keys.ts'
 import live from './live.ts'
@@ -61,6 +62,7 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(serverConfiguration)
   await app.register(serverChanges)
   await app.register(myCredentials)
+  await app.register(definitions)
   await app.register(tool)
   await app.register(prompt)
   await app.register(resource)

@@ -39,13 +39,18 @@ export function headOf (app: FastifyInstance, principal: Principal, server: Serv
   const { base } = app.kit
   const { name } = server
   const href = pageOf(base, name)
+  const { warnings = [] } = server
+  const sentences = warnings.filter((each) => typeof each === 'string')
+  const remarks = warnings.length - sentences.length
+  const isManaged = manages(app, principal, name)
+  const counted = remarks === 0 ? {} : { count: remarks }
   return {
     server: {
       ...summaryOf(base, server),
-      warnings: server.warnings ?? [],
+      warnings: remarks === 0 ? sentences : [...sentences, `Look at its definitions: remarks (${remarks})`],
       description: server.config.description,
       isEnabled: server.enabled,
-      canManage: manages(app, principal, name),
+      canManage: isManaged,
       connectedAt: server.connectedAt,
       protocolVersion: server.protocolVersion,
       loginUrl: server.oauth?.authorizationUrl
@@ -54,6 +59,7 @@ export function headOf (app: FastifyInstance, principal: Principal, server: Serv
       ...serverItemKinds.map((kind) =>
         ({ view: kind, title: titles[kind], count: server[kind].length, href: addressOf(href, { view: kind }) })),
       ...principal.isAdmin ? [{ view: 'output', title: 'Output', href: addressOf(href, { view: 'output' }) }] : [],
+      ...isManaged ? [{ view: 'definitions', title: 'Definitions', href: `${href}/definitions`, ...counted }] : [],
       { view: 'configuration', title: 'Configuration', href: `${href}/configuration` },
       ...wantsValues(app, principal, name)
         ? [{ view: 'my-credentials', title: 'My credentials', href: `${href}/my-credentials` }]

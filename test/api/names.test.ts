@@ -361,7 +361,7 @@ test('new names, owners, visibility, pages', async (t) => {
   )
 
   await t.test('group is private: nobody but the owner sees it', async () => {
-    await admin.ok('PUT', '/servers/other', { config: { url: fake.url, enabled: false, visibility: 'group', sharedWithUsers: ['bob'] } })
+    await admin.ok('PUT', '/servers/other', { config: { url: fake.url, enabled: false, visibility: 'group' } })
     refused(await bob.ask('GET', '/servers/other'), 404)
     assert.deepEqual(names(list(await bob.ask('GET', '/servers'))), [])
   })

@@ -8,7 +8,7 @@ import { freePort, startHub, type Cleanup, type Hub } from './hub.ts'
 import { settings } from './client.ts'
 
 /** What the provider says of a person, beside the subject. */
-export interface Claims { email?: string, email_verified?: unknown, name?: string }
+export interface Claims { email?: string, email_verified?: unknown, name?: string, groups?: unknown }
 
 /** A provider of OpenID Connect, on loopback. */
 export interface IdentityProvider {

@@ -62,8 +62,9 @@ test('every block runs as printed', async (t) => {
   )
   assert.deepEqual(
     (at(answers(7).at(-1), 'data') as Json[]).map(({ name, kind }) => [name, kind]),
-    [['first key', 'user'], ['laptop', 'system'], ['of ada', 'user']]
+    [['first key', 'user'], ['laptop', 'system'], ['of ada', 'user'], ['of the web team', 'user']]
   )
+  assert.deepEqual(at(answers(7).find(({ data }) => Array.isArray(data)), 'data'), [{ username: 'admin', via: 'owner' }, { username: 'ada', via: '@web' }])
   assert.match(about(8), /"text":"Echo: Hello"/)
   assert.match(about(8), /Bern/)
   assert.match(about(9), /^1mb$/m)

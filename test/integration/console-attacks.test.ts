@@ -153,6 +153,7 @@ const activities = {
   listFilterValues: async () => ({ servers: [markup], tools: [markup], groups: [markup], usernames: [markup], keyNames: [markup] }),
   stats: async () => ({ total: 1, errors: 1, duration: 1 }),
   durationQuantile: async () => 1,
+  lastUses: async () => new Map(),
   append: async () => {},
   removeBefore: async () => 0,
   removeSomeBefore: async () => 0

@@ -31,6 +31,7 @@ test('whose operationIds are whose is found out where a document is written, not
     snapshot: () => emptySnapshot,
     access: { viewOfOpenRoute: () => view },
     gateway: {
+      filteredView: (asked) => asked,
       sections: () => sections,
       precedence: (given, separator) => {
         asked++

@@ -332,6 +332,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
     return {
       catalogues: new Catalogues({
         ownCatalogues: owned,
+        examine: async () => {},
         owner,
         target,
         changed: () => { listed++ },

@@ -228,7 +228,7 @@ test('childEnvironment: what a child is given', async (t) => {
         requestTimeout: 10_000
       },
       settings: { userOf: () => undefined, remarks: () => [] },
-      cache: { read: async function * () {}, write: async () => {}, remove: async () => {}, readUses: async () => '', writeUses: async () => {}, waitForWrites: async () => {} },
+      cache: { read: async function * () {}, write: async () => {}, remove: async () => {}, readUses: async () => '', writeUses: async () => {}, readPins: async () => '', writePins: async () => {}, removePins: async () => {}, waitForWrites: async () => {} },
       logins: { open: () => undefined, openForTest: () => undefined, close: () => {} },
       userValues: { open: () => undefined, openForTest: () => undefined, close: () => {} },
       onLine: () => {},

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { and, count, desc, eq, getTableColumns, gte, isNotNull, lt, sql, type SQL } from 'drizzle-orm'
+import { and, count, desc, eq, getTableColumns, gte, isNotNull, lt, max, sql, type SQL } from 'drizzle-orm'
 import type {
   Activities, Activity, ActivityFilter, ActivityFilterValues, ActivityPage
 } from '../../ports/activities.ts'
@@ -8,7 +8,7 @@ import type { Db } from '../connection/driver.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { unsealText, sealText } from '../sealed-text.ts'
 import { activities, activityHours as hours } from '../tables.ts'
-import { toIndexableText } from '../text.ts'
+import { toIndexedText, toIndexedTextOrNone, toStorableTextOrNone } from './activity-texts.ts'
 import { appendCalls, hourLength, removeCalls, rowsOf, type CallRow } from './activity-hours.ts'
 
 /** Limits of one INSERT: number of rows, and their size in characters. */
@@ -22,19 +22,10 @@ const maxCounted = 10_000
 /** Max size of all payloads on one page, in bytes. */
 const maxPayloads = 8 * 1024 * 1024
 
-/** Replaces characters that PostgreSQL cannot store in a text: NUL and unpaired surrogates. */
-const toStorableText = (text: string): string =>
-  text.isWellFormed() && !text.includes('\0') ? text : text.replace(/\0|\p{Surrogate}/gu, '\ufffd')
-const toStorableTextOrNone = (text: string | undefined): string | undefined =>
-  text === undefined ? undefined : toStorableText(text)
-/** Shortens a text for a column with an index. */
-const toIndexedText = (text: string): string => toIndexableText(toStorableText(text))
-const toIndexedTextOrNone = (text: string | undefined): string | undefined =>
-  text === undefined ? undefined : toIndexedText(text)
 /** The `place` of a call for the vault: its texts cannot be decrypted for another call. */
 export const activityPlace = (id: string): string => `activities/${id}`
 /** The members that are encrypted together, as one text. */
-type SealedMembers = Pick<Activity, 'input' | 'output' | 'errorMessage'>
+type SealedMembers = Pick<Activity, 'input' | 'output' | 'errorMessage' | 'policy'>
 const membersText = (members: SealedMembers): string => JSON.stringify(members)
 /** The record of calls, in tables that all replicas share. */
 export class PostgresActivities implements Activities {
@@ -92,6 +83,15 @@ export class PostgresActivities implements Activities {
     }
   }
 
+  async lastUses (server: string): Promise<ReadonlyMap<string, number>> {
+    const { username } = activities
+    const rows = await this.#queries.runSlow(async (db) => await db.select({ username, last: max(activities.timestamp) })
+      .from(activities)
+      .where(and(conditionOf({ server }), isNotNull(username)))
+      .groupBy(username))
+    return new Map(rows.flatMap(({ username, last }) => username && last ? [[username, last]] : []))
+  }
+
   async stats (filter: ActivityFilter): Promise<{ total: number, errors: number, duration: number }> {
     const [found] = await this.#queries.runSlow(async (db) => await sumActivities(db, filter))
     const total = Number(found?.total ?? 0)
@@ -129,10 +129,10 @@ export class PostgresActivities implements Activities {
   }
 
   #toRow (activity: Activity): CallRow {
-    const { id, input, output, errorMessage } = activity
-    const sealed = [input, output, errorMessage].every((text) => text === undefined)
+    const { id, input, output, errorMessage, policy } = activity
+    const sealed = [input, output, errorMessage, policy].every((member) => member === undefined)
       ? undefined
-      : sealText(this.#vault, membersText({ input, output, errorMessage }), activityPlace(id))
+      : sealText(this.#vault, membersText({ input, output, errorMessage, policy }), activityPlace(id))
     return { ...toRow(activity), ...sealed, sealedBy: sealed?.sealed?.split('.')[1] }
   }
 

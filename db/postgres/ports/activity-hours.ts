@@ -6,7 +6,7 @@ import type { SealedText } from '../sealed-text.ts'
 import { activities, activityHours as hours, oauthClients } from '../tables.ts'
 
 /** A call as it is stored, with its texts encrypted. */
-export type CallRow = Omit<Activity, 'input' | 'output' | 'errorMessage' | 'clientName' | 'locked'> &
+export type CallRow = Omit<Activity, 'input' | 'output' | 'errorMessage' | 'policy' | 'clientName' | 'locked'> &
   Partial<SealedText> & { readonly sealedBy?: string }
 
 /** The length of an hour, in ms. */

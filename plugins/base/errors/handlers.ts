@@ -18,7 +18,7 @@ const rpcCodes: Readonly<Record<string, number>> = {
 }
 
 /** An error with the data of its answer. `retryAfter`: in seconds; `scope`: the scope that the access token lacks. */
-type AnsweredError = FastifyError & { errors?: readonly string[], retryAfter?: number, scope?: string }
+type AnsweredError = FastifyError & { errors?: readonly unknown[], retryAfter?: number, scope?: string }
 
 const statusOf = (error: FastifyError): number =>
   error.validation ? 400 : error.statusCode !== undefined && error.statusCode >= 400 ? error.statusCode : 500

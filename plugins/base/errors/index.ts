@@ -3,4 +3,4 @@ export {
   sendEnvelopeError, sendRpcError, sendOAuthError, oauthPageErrorHandler, pageErrorHandler, toldError, sendToolError,
   oauthErrorTitle
 } from './handlers.ts'
-export { awaitRecords, errors, noSuchError, OAuthError, storageFault } from './list.ts'
+export { awaitRecords, errors, invalidAt, noSuchError, OAuthError, storageFault } from './list.ts'

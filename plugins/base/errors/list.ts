@@ -143,6 +143,10 @@ export const errors = {
   Draining: createError('TH_DRAINING', 'The gateway is shutting down', 503)
 } as const
 
+/** The error for a member of a request that no schema can check. @param path names separated by dots */
+export const invalidAt = (path: string, message: string): FastifyError =>
+  Object.assign(new errors.InvalidInput(`${path} ${message}`), { errors: [{ path, message }] })
+
 /**
  * The error for an entry that does not exist, or that the caller may not see; the message is the same for both.
  * @param name as the caller gave it

@@ -61,6 +61,7 @@ export function collectServers (
       hasPlainId: hasPlainId(name, at),
       canShow: (item, disabled) => {
         if (!selectsItem(section.member, 'tools', item.key)) return false
+        if (section.filter?.isHidden(name, 'tools', item) === true) return false
         return disabled || isItemEnabled(overrideOf(section.server, 'tools', item.key))
       },
       toTool: (item) => {

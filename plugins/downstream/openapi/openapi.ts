@@ -38,7 +38,7 @@ interface Stats {
 interface OpenApiDeps {
   snapshot: () => Snapshot
   access: Pick<Access, 'viewOfOpenRoute'>
-  gateway: Pick<Gateway, 'sections' | 'precedence'>
+  gateway: Pick<Gateway, 'sections' | 'precedence' | 'filteredView'>
   /** The public base where it is configured, else the base path. */
   base: () => string
 }
@@ -84,7 +84,8 @@ export class OpenApi {
     address: string,
     hold: (bytes: number) => void = () => {}
   ): Promise<Document> {
-    const view = this.#deps.access.viewOfOpenRoute(principal, { name }, 'group or server')
+    const route = this.#deps.access.viewOfOpenRoute(principal, { name }, 'group or server')
+    const view = this.#deps.gateway.filteredView(route, address)
     const { scope } = view
     const serverUrl = query.serverUrl === undefined ? this.#base() : checkUrl(query.serverUrl)
     const head = documentHead({

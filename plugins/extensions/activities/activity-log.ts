@@ -80,6 +80,11 @@ export class ActivityReader {
     return toShown(found)
   }
 
+  /** The time of the last call of a server by each user, in ms since 1970; empty if calls are not recorded. */
+  async lastUses (server: string): Promise<ReadonlyMap<string, number>> {
+    return this.isAvailable ? await awaitRecords(this.#activities.lastUses(server)) : new Map()
+  }
+
   /** The number of calls, and the mean duration in ms. @throws InvalidInput */
   async stats (
     principal: Principal,

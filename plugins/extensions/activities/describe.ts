@@ -32,7 +32,7 @@ export interface DescribeOptions {
 export function describeCall (call: FinishedCall, { includesPayloads: payloads, redact }: DescribeOptions): Activity {
   const {
     exchange: { view: { principal, scope }, method, address, paramsText },
-    provider, item, duration, output, isToolError, error
+    provider, item, duration, output, isToolError, error, policy
   } = call
   const toShownText = (text: string | undefined, max: number): string | undefined =>
     text === undefined ? undefined : truncateBytes(redact(provider, text.slice(0, max + margin)), max)
@@ -58,7 +58,8 @@ export function describeCall (call: FinishedCall, { includesPayloads: payloads, 
     ...authorKeyOf(principal),
     clientId: principal.kind === 'access-token' ? principal.credential?.name : undefined,
     sourceIp: address,
-    errorMessage: toShownText(message, extensionsLimits.activities.message)
+    errorMessage: toShownText(message, extensionsLimits.activities.message),
+    policy
   }
 }
 

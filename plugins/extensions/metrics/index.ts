@@ -14,6 +14,8 @@ interface Metrics {
   read: (principal?: Principal) => Promise<string>
   /** Adds a counter. @param read returns its value */
   count: (name: string, help: string, read: () => number) => void
+  /** Adds a counter with the label `server`. @returns counts events of a server */
+  countByServer: (name: string, help: string) => (server: string, events: number) => void
   /** Adds a gauge. @param read returns its value */
   gauge: (name: string, help: string, read: () => number) => void
 }
@@ -40,6 +42,14 @@ export default fp(async (app) => {
   app.decorate('metrics', {
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
     count: (name, help, read) => { added.push({ kind: 'counter', name, help, read }) },
+    countByServer: (name, help) => {
+      const counts = new Map<string, number>()
+      added.push({ kind: 'counter', name, help, read: () => counts })
+      return (server, events) => {
+        const label = calls.labelOf(server)
+        counts.set(label, (counts.get(label) ?? 0) + events)
+      }
+    },
     gauge: (name, help, read) => { added.push({ kind: 'gauge', name, help, read }) },
     read: async (principal) => {
       const text = await (await (registry ??= open())).metrics()

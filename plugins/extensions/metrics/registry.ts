@@ -7,7 +7,8 @@ export interface AddedMetric {
   readonly kind: 'counter' | 'gauge'
   readonly name: string
   readonly help: string
-  readonly read: () => number
+  /** A map has the values by the label `server`. */
+  readonly read: () => number | ReadonlyMap<string, number>
 }
 
 interface MetricSources {
@@ -26,16 +27,19 @@ export function createMetricRegistry (app: FastifyInstance, { calls, questions, 
   const register = new Registry()
   collectDefaultMetrics({ register })
   calls.register(register)
-  const asked = new Counter({
-    name: 'toolhub_questions_total',
-    help: 'Questions of upstream servers to clients',
-    labelNames: ['server'],
-    registers: [register],
-    collect () {
-      asked.reset()
-      for (const [server, count] of questions) asked.inc({ server }, count)
-    }
-  })
+  const countByServer = (name: string, help: string, read: () => ReadonlyMap<string, number>): void => {
+    const counter = new Counter({
+      name,
+      help,
+      labelNames: ['server'],
+      registers: [register],
+      collect () {
+        counter.reset()
+        for (const [server, count] of read()) counter.inc({ server }, count)
+      }
+    })
+  }
+  countByServer('toolhub_questions_total', 'Questions of upstream servers to clients', () => questions)
   const gauge = (name: string, help: string, read: () => number): Gauge =>
     new Gauge({
       name,
@@ -102,8 +106,10 @@ export function createMetricRegistry (app: FastifyInstance, { calls, questions, 
     }
   })
   for (const { kind, name, help, read } of added) {
-    if (kind === 'counter') count(name, help, read)
-    else gauge(name, help, read)
+    const value = read()
+    if (typeof value !== 'number') countByServer(name, help, () => value)
+    else if (kind === 'counter') count(name, help, () => Number(read()))
+    else gauge(name, help, () => Number(read()))
   }
   return register
 }

@@ -4,7 +4,7 @@ import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { askingInstance, passItemOn } from '../../../protocol/instance.ts'
 import { listKinds, type ListKind } from '../../../protocol/lists.ts'
 import type { View } from '../../settings/index.ts'
-import { NotConnected } from '../resolve.ts'
+import { NotConnected, unknownResource } from '../resolve.ts'
 import { readerOf, type Surface } from '../surface.ts'
 import type { GatewayParts, Method } from './method.ts'
 import { needsTask, withTaskHandle } from './tasks.ts'
@@ -52,6 +52,12 @@ const unknownTool = (name: string, surface: Surface): RpcError =>
   new RpcError(code.invalidParams, `Unknown tool: ${name}${surface.parts.tools.hint ?? ''}`, 'unknown-tool')
 const unknownPrompt = (name: string): RpcError =>
   new RpcError(code.invalidParams, `Unknown prompt: ${name}`, 'unknown-prompt')
+
+/** The error for a request whose item its view does not show. */
+export function unknownItem ({ method, params: { name, uri } }: Exchange): RpcError {
+  if (method === 'tools/call') return new RpcError(code.invalidParams, `Unknown tool: ${String(name)}`, 'unknown-tool')
+  return method === 'prompts/get' ? unknownPrompt(String(name)) : unknownResource(String(uri))
+}
 
 /**
  * The provider of the tool, prompt or resource that an exchange names, as its request would find it now.
@@ -104,14 +110,14 @@ export const completionComplete: Method = async ({ resolver, forwarder }, exchan
     if (!target) throw unknownPrompt(ref.name)
     const refText = memberOf(exchange.paramsText, 'ref') ?? '{}'
     return await forwarder
-      .send(exchange, target.provider, undefined, { ref: withMembers(refText, { name: JSON.stringify(target.key) }) })
+      .send(exchange, target.provider, target.key, { ref: withMembers(refText, { name: JSON.stringify(target.key) }) })
   }
   if (isObject(ref) && ref.type === 'ref/resource' && typeof ref.uri === 'string') {
     const { uri } = ref
     const target = await resolver.find(exchange, (surface) =>
       surface.parts.resourceTemplates.targets.get(uri) ?? readerOf(surface, uri))
     if (!target) throw new RpcError(code.invalidParams, `Unknown resource template: ${uri}`, 'unknown-resource')
-    return await forwarder.send(exchange, target.provider, undefined)
+    return await forwarder.send(exchange, target.provider, uri)
   }
   throw new RpcError(code.invalidParams, 'Invalid params: "ref" must be a ref/prompt with a name or a ref/resource ' +
     'with a uri')

@@ -8,11 +8,12 @@ import type { Method } from './method.ts'
 import { gatewayLimits } from '../limits.ts'
 
 /** `resources/subscribe`. */
-export const subscribe: Method = async ({ resolver, providers, notifier }, exchange) => {
+export const subscribe: Method = async ({ resolver, providers, notifier, hooks }, exchange) => {
   const { client } = exchange
   const { provider: name, key } = await resolver.findReader(exchange)
   const provider = providers.use(name, client)
   if (!provider.subscribe) throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
+  for (const hook of hooks.onSubscribe) await hook(exchange, name, key)
   const wanted = notifier.wantedResourcesOf(client)
   const isNew = wanted?.add(client, key) === true
   // It becomes a request of the gateway's own, without the client's progress token, which may equal that of another

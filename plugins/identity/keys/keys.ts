@@ -4,7 +4,7 @@ import type { BearerKey } from '../../../schemas/settings.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import { reservedNameProblem } from '../../../schemas/names.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
-import { type Principal, type Settings, responsibleUsersOf, withHashedToken } from '../../settings/index.ts'
+import { owningTeam, type Principal, type Settings, responsibleUsersOf, withHashedToken } from '../../settings/index.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
 import { maskToken, sha256 } from '../../base/secrets/index.ts'
 import { legacyKeyIgnoredWarning, convertLegacyKey, legacyKeyConvertedWarning } from './legacy-key.ts'
@@ -146,10 +146,10 @@ export class BearerKeys {
     const { enabled = true } = asked
     const scope = principal.isAdmin ? requestedScope(asked) : fullUserScope
     const key: BearerKey = { ...base, ...scope, enabled }
-    const snapshot = await this.#settings.change(({ users, keys }) => {
-      Object.assign(key, ownerAndCreatorOf(users, principal, key.kind, principal.isAdmin ? asked : {}))
+    const snapshot = await this.#settings.change((base) => {
+      Object.assign(key, ownerAndCreatorOf(base, principal, key.kind, principal.isAdmin ? asked : {}))
       if (!principal.isAdmin &&
-          [...keys.values()].filter((other) => mayManage(principal, other)).length >= identityLimits.keysPerUser) {
+          [...base.keys.values()].filter((other) => mayManage(principal, other)).length >= identityLimits.keysPerUser) {
         throw new errors.ShareUsed(`You have ${identityLimits.keysPerUser} bearer keys already: remove one first`)
       }
       return [{ entity: 'bearerKeys', key: key.id, value: key }]
@@ -249,10 +249,8 @@ function checkKeyName (name: string): void {
  * server or group as soon as somebody creates it. Scopes may list thousands of names: beyond `maxWarnings` they are
  * counted.
  */
-function unknownNameWarnings (
-  { groups, servers, users }: Snapshot,
-  key: BearerKey
-): string[] {
+function unknownNameWarnings (snapshot: Snapshot, key: BearerKey): string[] {
+  const { groups, servers, teams, users } = snapshot
   const { accessType = 'all', allowedGroups = [], allowedServers = [], owner, kind } = key
   const groupNames = new Set([...groups.values()].flatMap(({ id, name }) => [id, name]))
   const unknown = [
@@ -264,9 +262,12 @@ function unknownNameWarnings (
       ? allowedServers.filter((name) => !servers.has(name)).map((name) => 'There is no server ' +
         `${JSON.stringify(name)} yet: ${opensLaterClause}`)
       : [],
-    ...owner === undefined || users.has(owner)
+    ...owner === undefined || users.has(owner) || owningTeam(snapshot, owner)
       ? []
       : [`There is no user ${JSON.stringify(owner)}, who owns the key${kind === 'user' ? ': it opens nothing' : ''}`],
+    ...owner?.startsWith('@') === true && users.has(owner) && teams.has(owner.slice(1))
+      ? [`${JSON.stringify(owner)} is a user here, who owns the key: the team of that name does not`]
+      : [],
     ...requiredAdminsOf(key)
       .filter((name) => users.get(name)?.isAdmin !== true)
       .map((name) => `${JSON.stringify(name)} is no admin, so that this ${kind ?? 'system'} key opens nothing`)

@@ -1,12 +1,12 @@
-import type { BearerKey, User } from '../../../schemas/settings.ts'
+import type { Snapshot } from '../../../db/store.ts'
+import type { BearerKey } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
-import { type Principal, responsibleUsersOf } from '../../settings/index.ts'
+import { owningTeam, type Principal, responsibleUsersOf } from '../../settings/index.ts'
 import { storedUsernameOf } from '../users/rules.ts'
 import { toExpiry } from './state.ts'
 
 type KeyScopeMembers = Required<Pick<BearerKey, 'kind' | 'accessType' | 'allowedGroups' | 'allowedServers'>>
 type RequestedMembers = Partial<Pick<BearerKey, keyof KeyScopeMembers | 'owner'>>
-type Users = ReadonlyMap<string, User>
 
 /** The scope of an unrestricted user key: everything that its owner sees, through MCP. */
 export const fullUserScope: KeyScopeMembers = { kind: 'user', accessType: 'all', allowedGroups: [], allowedServers: [] }
@@ -43,11 +43,11 @@ export function requestedScope (asked: RequestedMembers): KeyScopeMembers {
 
 /**
  * Determines the owner and the creator of a new key. A key without a requested kind belongs to its caller; a caller
- * without an account, such as the guest or `system`, must name an owner.
+ * without an account, such as the guest or `system`, must name an owner. A user key may also belong to a team.
  * @throws InvalidInput
  */
 export function ownerAndCreatorOf (
-  users: Users,
+  { teams, users }: Pick<Snapshot, 'teams' | 'users'>,
   principal: Principal,
   kind: BearerKey['kind'],
   { owner: named, kind: askedKind }: Pick<RequestedMembers, 'owner' | 'kind'>
@@ -65,8 +65,10 @@ export function ownerAndCreatorOf (
         : '"owner" must be the name of an admin: there is no account behind your credential'
     )
   }
-  if (owner !== undefined && !users.has(owner)) {
-    throw new errors.InvalidInput(`"owner": there is no user named ${JSON.stringify(owner)}`)
+  if (owner !== undefined && !users.has(owner) && !(kind === 'user' && owningTeam({ teams, users }, owner))) {
+    throw new errors.InvalidInput(owner.startsWith('@') && teams.has(owner.slice(1))
+      ? '"owner": a key of a team is of kind "user"'
+      : `"owner": there is no ${owner.startsWith('@') ? 'team' : 'user'} named ${JSON.stringify(owner)}`)
   }
   if (kind !== 'user' && owner !== undefined) {
     if (users.get(owner)?.isAdmin !== true) {

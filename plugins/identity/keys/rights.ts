@@ -1,5 +1,6 @@
 import type { Snapshot } from '../../../db/store.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
+import { owningTeam } from '../../settings/index.ts'
 import { expiryOf } from './state.ts'
 
 type Users = Snapshot['users']
@@ -8,18 +9,21 @@ const isAdmin = (users: Users, username: string): boolean => users.get(username)
 
 /**
  * Whether a key is active: it is enabled, has not expired, and the users that it depends on have the rights for it. A
- * system key requires that its creator and its owner, if it has them, are admins. A user key requires that its owner
- * exists and that its creator, if it is another user, is an admin. A key without a creator is the operator's.
+ * system key requires that its creator and its owner, if it has them, are admins. A user key requires that its owner,
+ * a user or a team, exists, and that its creator, if it is another user, is an admin. A key without a creator is the
+ * operator's.
  */
-export const isActiveKey = (key: BearerKey, snapshot: Pick<Snapshot, 'users'>): boolean =>
+export const isActiveKey = (key: BearerKey, snapshot: Pick<Snapshot, 'teams' | 'users'>): boolean =>
   inactivityOf(key, snapshot) === undefined
 
 /** The reason why a key is inactive, for those who manage it; undefined if it is active. */
-export function inactivityOf (key: BearerKey, { users }: Pick<Snapshot, 'users'>): string | undefined {
+export function inactivityOf (
+  key: BearerKey, { teams, users }: Pick<Snapshot, 'teams' | 'users'>
+): string | undefined {
   if (key.enabled === false) return 'it is disabled'
   if (key.expiresAt !== undefined && expiryOf(key) <= Date.now()) return `it expired at ${key.expiresAt}`
   const { kind, owner } = key
-  if (kind === 'user' && (owner === undefined || !users.has(owner))) {
+  if (kind === 'user' && (owner === undefined || !(users.has(owner) || owningTeam({ teams, users }, owner)))) {
     return owner === undefined ? 'it has no owner' : `its owner ${JSON.stringify(owner)} does not exist`
   }
   const former = requiredAdminsOf(key).find((name) => !isAdmin(users, name))

@@ -33,6 +33,7 @@ export default fp<SocialOptions>(async (app, { socialLogins }) => {
     accounts: new SocialAccounts({
       settings: app.settings,
       users: app.users,
+      teams: app.teams,
       logins: logins ?? unavailableLogins,
       logRefusal: (about, reason) => { app.log.warn(about, `a social login was refused: ${reason}`) }
     }),
@@ -63,7 +64,7 @@ export default fp<SocialOptions>(async (app, { socialLogins }) => {
       })
     }
   })
-}, { name: 'social', dependencies: ['config', 'settings', 'users', 'outbound'] })
+}, { name: 'social', dependencies: ['config', 'settings', 'users', 'teams', 'outbound'] })
 
 /** Stands in for the storage if there is no database. It is never called, since social login is then off. */
 const unavailableLogins = {

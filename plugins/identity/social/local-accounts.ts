@@ -6,6 +6,7 @@ import type { User } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { Settings } from '../../settings/index.ts'
 import { accountSubjectOf } from '../users/account.ts'
+import type { Teams } from '../teams/teams.ts'
 import type { Users } from '../users/users.ts'
 import { canonicalUsername, isDefaultOwnerName, usernameProblem } from '../users/rules.ts'
 import type { Person } from './providers/provider.ts'
@@ -13,6 +14,7 @@ import type { Person } from './providers/provider.ts'
 interface SocialAccountsDeps {
   readonly settings: Pick<Settings, 'current' | 'lookUp'>
   readonly users: Pick<Users, 'createWithoutPassword'>
+  readonly teams: Pick<Teams, 'recordLogin'>
   readonly logins: Pick<SocialLogins, 'find' | 'put' | 'remove' | 'creatorOf'>
   /** Logs a refused login for the operator. */
   readonly logRefusal: (about: { provider: string, username: string }, reason: string) => void
@@ -48,9 +50,16 @@ export class SocialAccounts {
   /**
    * Returns the local account of a person. A verified e-mail address leads to the account of that name. Otherwise, a
    * person can only use the account that was created for the same identity; without one, it is created.
+   * Its teams become those that the person's groups lead to.
    * @throws Forbidden when the account belongs to somebody else; ReadOnly, LimitReached, StorageAway
    */
   async findOrCreate (person: Person): Promise<User> {
+    const user = await this.#findOrCreate(person)
+    if (person.groups) await this.#deps.teams.recordLogin(user.username, person.groups)
+    return user
+  }
+
+  async #findOrCreate (person: Person): Promise<User> {
     const hash = identityHash(person)
     // Another replica may have just created the account.
     await this.#deps.settings.lookUp()

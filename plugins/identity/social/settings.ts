@@ -14,6 +14,8 @@ export interface OidcSettings extends ClientCredentials {
   readonly scopes: readonly string[]
   readonly pkce: boolean
   readonly prompt?: string
+  /** The claim with the groups of a user. */
+  readonly groupsClaim?: string
 }
 
 /** The configuration of social login, fixed until the next start. */
@@ -146,13 +148,15 @@ function oidcSettings (
   const scopes = env.SOCIAL_AUTH_OIDC_SCOPES ?? stored?.scopes ?? defaultScopes
   const listed = (typeof scopes === 'string' ? scopes.split(/[\s,]+/) : scopes).filter((scope) => scope !== '')
   const prompt = env.SOCIAL_AUTH_OIDC_PROMPT ?? stored?.prompt
+  const groupsClaim = env.SOCIAL_AUTH_OIDC_GROUPS_CLAIM ?? stored?.groupsClaim
   return {
     id,
     discoveryUrl,
     // Without the scope `openid`, the provider issues no ID token.
     scopes: listed.includes('openid') ? listed : ['openid', ...listed],
     pkce: env.SOCIAL_AUTH_OIDC_PKCE ?? stored?.pkce ?? true,
-    ...(prompt === undefined ? {} : { prompt })
+    ...(prompt === undefined ? {} : { prompt }),
+    ...(groupsClaim === undefined ? {} : { groupsClaim })
   }
 }
 

@@ -70,26 +70,33 @@ export function toShownAccount ({ username, isAdmin }: Pick<Principal, 'username
 
 /**
  * The changes that remove a user. A later user of the same name must inherit nothing: servers pass to `admin` and
- * become private, groups pass to `admin`, and keys are removed, also those that the user created for others or gave
- * more rights to, since the user knows their tokens. A server that is not started because its owner is not allowed to
- * store it (`problem`) is disabled, since it would start as soon as `admin` owns it.
+ * become private, groups pass to `admin`, servers are no longer shared with the user, who leaves all teams, and keys
+ * are removed, also those that the user created for others or gave more rights to, since the user knows their tokens. A
+ * server that is not started because its owner is not allowed to store it (`problem`) is disabled, since it would start
+ * as soon as `admin` owns it.
  * @param sponsors the users on whose rights the removal relies. They become responsible for the servers that pass to
  *   `admin` and are in force; other servers that the user stored wait until an admin saves or enables them
  */
 export function changesForRemoval (snapshot: Snapshot, username: string, sponsors: readonly string[]): Change[] {
-  const { servers, groups, keys } = snapshot
+  const { servers, groups, keys, teams } = snapshot
   const changes: Change[] = [{ entity: 'users', key: username, value: undefined }]
   for (const { id, owner, createdBy } of keys.values()) {
     if (owner !== username && createdBy !== username) continue
     changes.push({ entity: 'bearerKeys', key: id, value: undefined })
   }
+  for (const team of teams.values()) {
+    if (team.members?.includes(username) !== true) continue
+    const members = team.members.filter((name) => name !== username)
+    changes.push({ entity: 'teams', key: team.name, value: { ...team, members } })
+  }
   // `admin` is the default owner, even if no user has that name.
-  if (username === defaultOwner) return changes
+  if (username === defaultOwner) return [...changes, ...changesForUnsharing(snapshot, username)]
   for (const server of servers.values()) {
     const { name, config, problem } = server
     const isOwned = config.owner === username
     const isKept = isOwned && hasStoredRights(snapshot, server)
-    const value = replaceStorer(config, username, isKept ? sponsors : [`${username} (removed)`])
+    const unshared = withoutShare(config, username)
+    const value = replaceStorer(unshared, username, isKept ? sponsors : [`${username} (removed)`])
     if (!isOwned && value === config) continue
     const passed: ServerConfig = isOwned ? { ...value, owner: defaultOwner, visibility: 'private' } : value
     changes.push({
@@ -105,6 +112,25 @@ export function changesForRemoval (snapshot: Snapshot, username: string, sponsor
   }
   return changes
 }
+
+/** The config of a server that is no longer shared with a user or team; the same object if it was not. */
+function withoutShare (config: ServerConfig, name: string): ServerConfig {
+  const { sharedWithUsers } = config
+  return sharedWithUsers?.includes(name) === true
+    ? { ...config, sharedWithUsers: sharedWithUsers.filter((each) => each !== name) }
+    : config
+}
+
+/**
+ * The changes that remove a user or team from all `sharedWithUsers`. Otherwise a later one of the same name would use
+ * these servers.
+ * @param name as `sharedWithUsers` contains it
+ */
+export const changesForUnsharing = ({ servers }: Snapshot, name: string): Change[] =>
+  [...servers.values()].flatMap((server): Change[] => {
+    const value = withoutShare(server.config, name)
+    return value === server.config ? [] : [{ entity: 'mcpServers', key: server.name, value }]
+  })
 
 /**
  * Replaces one of the users who stored a config by others. The caller may pass a name with a space, which matches no

@@ -37,17 +37,19 @@ export const storedUsernameOf = (users: { has: (name: string) => boolean }, name
   users.has(name) ? name : canonicalUsername(name)
 
 /**
- * The reason why a new user may not have this name, as a sentence; undefined when it may.
+ * The reason why a new user or team may not have this name, as a sentence; undefined when it may. `@` at the beginning
+ * is how `sharedWithUsers` refers to a team.
  * @param name in its canonical spelling
  */
-export function usernameProblem (name: string): string | undefined {
+export function usernameProblem (name: string, noun: 'username' | 'name' = 'username'): string | undefined {
   const length = [...name].length
-  if (length < 1 || length > 128) return 'the username must have 1 to 128 characters'
+  if (length < 1 || length > 128) return `the ${noun} must have 1 to 128 characters`
   if (!usernamePattern.test(name) || /^\p{M}/u.test(name)) {
-    return 'the username may have letters and digits of any script and "@", ".", "_", "-", "+"'
+    return `the ${noun} may have letters and digits of any script and "@", ".", "_", "-", "+"`
   }
-  if (name === '.' || name === '..') return 'the username must have a letter or digit'
-  if (reservedNames.has(foldUsername(name))) return `the username ${JSON.stringify(name)} is reserved`
+  if (name.startsWith('@')) return `the ${noun} must not begin with "@", which marks teams`
+  if (name === '.' || name === '..') return `the ${noun} must have a letter or digit`
+  if (reservedNames.has(foldUsername(name))) return `the ${noun} ${JSON.stringify(name)} is reserved`
   return undefined
 }
 

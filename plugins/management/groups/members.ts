@@ -57,7 +57,7 @@ export function unlistedItemWarnings (
 /** Whether a principal may see a member; an admin also sees members whose server is no longer configured. */
 function isVisibleMember (snapshot: Snapshot, principal: Principal, { name }: GroupMember): boolean {
   const server = snapshot.servers.get(name)
-  return principal.isAdmin || (server !== undefined && canSee(principal, server, 'public'))
+  return principal.isAdmin || (server !== undefined && canSee(snapshot, principal, server, 'public'))
 }
 
 export const visibleMembers = (snapshot: Snapshot, principal: Principal, group: StoredGroup): GroupMember[] =>
@@ -130,7 +130,7 @@ export function parseGroupMembers (
     const member = typeof each === 'string' ? former ?? { name } : each
     const server = snapshot.servers.get(name)
     // An admin sees members whose server is no longer configured, and may send them back.
-    if (!(principal.isAdmin && former) && (!server || !canSee(principal, server, 'public'))) {
+    if (!(principal.isAdmin && former) && (!server || !canSee(snapshot, principal, server, 'public'))) {
       throw new errors.InvalidInput(`"servers": there is no server named ${JSON.stringify(member.name)}`)
     }
     if (seen.has(member.name)) {

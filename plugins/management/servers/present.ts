@@ -1,5 +1,6 @@
 import type { Server, Snapshot } from '../../../db/store.ts'
 import { type Era, eraOf } from '../../../protocol/era.ts'
+import type { DefinitionWarning } from '../../../schemas/definitions-api.ts'
 import { withMembers } from '../../../protocol/json.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { ProviderStatus } from '../../../protocol/provider.ts'
@@ -26,8 +27,8 @@ export interface PresentedServer {
   enabled: boolean
   status: ProviderStatus
   error: string | null
-  /** Parts of the config that have no effect. */
-  warnings?: string[]
+  /** Parts of the config that have no effect, and remarks about definitions. */
+  warnings?: Array<string | DefinitionWarning>
   tools: ItemTexts
   prompts: ItemTexts
   resources: ItemTexts
@@ -60,7 +61,7 @@ export const disablingProblem = ({ name, problem }: Server): string | undefined 
 interface ConnectionState {
   readonly status: ProviderStatus
   readonly error: string | null
-  readonly warnings: readonly string[]
+  readonly warnings: ReadonlyArray<string | DefinitionWarning>
   /** In ms since the epoch. */
   readonly connectedAt: number | undefined
   readonly protocolVersion: string | undefined

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import fp from 'fastify-plugin'
+import type { FastifyInstance } from 'fastify'
 import { jsonSize } from '../../../db/json-size.ts'
-import type { Server } from '../../../db/store.ts'
+import type { Change, Server, Snapshot } from '../../../db/store.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { translateConfig } from '../../../schemas/foreign-config.ts'
 import { isolationOf, type ServerConfig } from '../../../schemas/server.ts'
@@ -16,13 +16,14 @@ import {
 import { type Upstreams, type UserValues, upstreamLimits } from '../../upstream/index.ts'
 import { removeServerFromGroups } from '../groups/groups.ts'
 import {
-  checkEntryQuota, checkMayStoreType, checkServerName, managedServer, sharedNameWarnings, visibleServer
+  checkEntryQuota, checkMayStoreType, checkServerName, managedServer, namingWarnings, visibleServer
 } from '../checks.ts'
 import { additionsOf, batchResultOf, type BatchResult, type AddOutcome, type SentServers } from './add-many.ts'
 import {
   connectionStateOf, disablingProblem, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins,
   toServerRecord
 } from './present.ts'
+import { keepingDefinitions } from './rename.ts'
 import { findItemToOverride, overrideItem } from './overrides.ts'
 import { type ServerTest, testMessage, toServerTest } from './server-test.ts'
 import { toServerChange, withStorer } from './to-store.ts'
@@ -32,6 +33,9 @@ const unnamedTestServer = '$test'
 /** Max wait for a server's processes to end, in ms. */
 const endTimeout = 5_000
 
+export type ServersDeps =
+  Pick<FastifyInstance, 'settings' | 'upstreams' | 'gateway' | 'outbound' | 'definitions' | 'userValues'>
+
 /** The configured servers, as the management API reads and writes them. */
 export class Servers {
   readonly #settings: Settings
@@ -40,16 +44,17 @@ export class Servers {
   readonly #usersMayRun: boolean
   readonly #outbound: Outbound
   readonly #logins: ServerLogins
+  readonly #definitions: FastifyInstance['definitions']
   readonly #values: UserValues
   readonly #tests = new Shares(upstreamLimits.serverTests.places, 'tests of servers')
 
   /** @param usersMayRun ALLOW_USER_STDIO */
   constructor (
-    settings: Settings, upstreams: Upstreams, gateway: Gateway, usersMayRun: boolean, outbound: Outbound,
-    values: UserValues
+    { settings, upstreams, gateway, outbound, definitions, userValues }: ServersDeps, usersMayRun: boolean
   ) {
-    this.#values = values
+    this.#values = userValues
     this.#settings = settings
+    this.#definitions = definitions
     this.#upstreams = upstreams
     this.#gateway = gateway
     this.#usersMayRun = usersMayRun
@@ -60,7 +65,7 @@ export class Servers {
   /** Like `list`, with the login URLs of servers where the principal has to log in. */
   async listWithLoginUrls (principal: Principal): Promise<PresentedServer[]> {
     const snapshot = this.#settings.current
-    const seen = [...snapshot.servers.values()].filter((server) => canSee(principal, server, 'public'))
+    const seen = [...snapshot.servers.values()].filter((server) => canSee(snapshot, principal, server, 'public'))
     await Promise.all(seen.map(async (server) => { await this.#logins.prepareLogin(principal, server) }))
     return this.list(principal)
   }
@@ -95,7 +100,7 @@ export class Servers {
   list (principal: Principal): PresentedServer[] {
     const snapshot = this.#settings.current
     return [...snapshot.servers.values()]
-      .filter((server) => canSee(principal, server, 'public'))
+      .filter((server) => canSee(snapshot, principal, server, 'public'))
       .map((server) => this.#toRecord(principal, server))
   }
 
@@ -160,14 +165,21 @@ export class Servers {
   async update (
     principal: Principal, name: string, config: Record<string, unknown>, newName?: string
   ): Promise<PresentedServer> {
-    const former = managedServer(this.#settings.current, principal, name)
-    await this.#values.keepOver(former, newName ?? name, this.#settings, (snapshot) => {
+    const renamed = newName === undefined || newName === name ? undefined : newName
+    const changesIn = (snapshot: Snapshot): Change[] => {
       managedServer(snapshot, principal, name)
-      const isRenamed = newName !== undefined && newName !== name
-      if (isRenamed) checkServerName(snapshot, principal, newName, 'newName', name)
+      if (renamed !== undefined) checkServerName(snapshot, principal, renamed, 'newName', name)
       const change = toServerChange(snapshot, principal, name, config, this.#usersMayRun)
-      return [isRenamed ? { ...change, rename: newName } : change]
-    }, principal)
+      return [renamed === undefined ? change : { ...change, rename: renamed }]
+    }
+    const change = async (): Promise<void> => { await this.#settings.change(changesIn, principal) }
+    if (renamed === undefined) await change()
+    else if (changesIn(this.#settings.current).length > 0) {
+      const former = managedServer(this.#settings.current, principal, name)
+      await this.#values.keepOver(former, renamed, this.#settings, async () => {
+        await keepingDefinitions(this.#definitions, this.#settings, { name, newName: renamed }, change)
+      })
+    }
     return this.get(principal, newName ?? name)
   }
 
@@ -179,7 +191,7 @@ export class Servers {
   warningsAbout (name: string, sent: Record<string, unknown> = {}): string[] {
     const snapshot = this.#settings.current
     const refusal = refusalToConnect(snapshot, name, this.#outbound)
-    const sentences = [...translateConfig(sent).warnings, refusal, ...sharedNameWarnings(snapshot, name, 'server')]
+    const sentences = [...translateConfig(sent).warnings, refusal, ...namingWarnings(snapshot, name)]
     return sentences.filter((each) => each !== undefined)
   }
 
@@ -283,18 +295,9 @@ export class Servers {
     const manages = canManage(principal, server)
     const upstream = this.#upstreams.get(name)
     const wanted = this.#logins.requiredLogin(principal, server)
-    const state = upstream && connectionStateOf(upstream, isolationOf(server.config) === 'user', wanted)
+    const shown = upstream && connectionStateOf(upstream, isolationOf(server.config) === 'user', wanted)
+    const warnings = [...shown?.warnings ?? [], ...this.#definitions.warningsAbout(name)]
+    const state = shown && { ...shown, warnings }
     return toServerRecord(server, state, this.#gateway.catalogue(name), manages, wanted)
   }
 }
-
-declare module 'fastify' {
-  interface FastifyInstance { servers: Servers }
-}
-
-/** `app.servers`: the configured servers. @param usersMayRun ALLOW_USER_STDIO */
-export default fp(async (app) => {
-  const { ALLOW_USER_STDIO: usersMayRun } = app.config.env
-  const { settings, upstreams, gateway, outbound, userValues } = app
-  app.decorate('servers', new Servers(settings, upstreams, gateway, usersMayRun, outbound, userValues))
-}, { name: 'servers', dependencies: ['config', 'settings', 'outbound', 'upstream', 'gateway', 'user-values'] })

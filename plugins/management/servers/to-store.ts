@@ -160,6 +160,9 @@ function withOwner (
     throw new errors.InvalidInput(`"config.owner": there is no user named ${JSON.stringify(owner)}`)
   }
   config.owner = owner
+  if (sent.sharedWithUsers !== undefined) {
+    config.sharedWithUsers = sent.sharedWithUsers.map((name) => storedUsernameOf(snapshot.users, name))
+  }
   config.visibility ??= before.visibility
   return config
 }

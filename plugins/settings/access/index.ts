@@ -169,5 +169,5 @@ function isVisible (snapshot: Snapshot, view: View, anonymous: PublicToolsMode):
   if (scope.kind === 'global' || (principal.isAdmin && scope.kind === 'group')) return true
   if (scope.kind === 'group') return visibleServers(snapshot, view, anonymous).length > 0
   const server = snapshot.servers.get(scope.name)
-  return server !== undefined && isUsableServer(server) && canSee(principal, server, anonymous)
+  return server !== undefined && isUsableServer(server) && canSee(snapshot, principal, server, anonymous)
 }

@@ -1,4 +1,5 @@
 import type { Snapshot } from '../../../db/store.ts'
+import type { Item, ListKind } from '../../../protocol/lists.ts'
 
 /** The identity of a caller. Created once per request, immutable. */
 export interface Principal {
@@ -9,6 +10,8 @@ export interface Principal {
   readonly user: string
   /** The stored user whose servers the principal may see. */
   readonly username?: string
+  /** The team that owns the bearer key. Such a principal has no user, and sees what the team sees. */
+  readonly team?: string
   /** Whether the principal sees every server. */
   readonly isAdmin: boolean
   /**
@@ -67,12 +70,21 @@ export type ViewScope = { readonly open?: boolean } & (
  */
 export type PresentationName = 'raw' | 'merged' | 'search'
 
+/** Hides single items from a view, as if their servers did not list them. */
+export interface ItemFilter {
+  /** Two filters of one snapshot with the same key hide the same. */
+  readonly key: string
+  readonly isHidden: (server: string, kind: ListKind, item: Item) => boolean
+}
+
 /** A principal, a set of servers, and a presentation. Views with the same key have the same content. */
 export interface View {
   readonly principal: Principal
   readonly scope: ViewScope
   readonly presentation: PresentationName
   readonly key: string
+  /** The items that hooks of the gateway hide (`onView`). The key depends on it. */
+  readonly filter?: ItemFilter
 }
 
 export function makeView (
@@ -99,8 +111,23 @@ export function inPresentation (view: View, presentation: PresentationName): Vie
   let made = viewsInPresentation.get(view)
   if (!made) viewsInPresentation.set(view, made = new Map())
   let other = made.get(presentation)
-  if (!other) made.set(presentation, other = makeView(view.principal, view.scope, presentation))
+  if (!other) {
+    const unfiltered = makeView(view.principal, view.scope, presentation)
+    made.set(presentation, other = view.filter ? withFilter(unfiltered, view.filter) : unfiltered)
+  }
   return other
+}
+
+/** The last filtered view of each view. */
+const filteredViews = new WeakMap<View, View>()
+
+/** The view without the items that a filter hides. Repeated calls with the same filter return the same object. */
+export function withFilter (view: View, filter: ItemFilter): View {
+  const known = filteredViews.get(view)
+  if (known?.filter === filter) return known
+  const filtered = { ...view, filter, key: `${view.key}\n${filter.key}` }
+  filteredViews.set(view, filtered)
+  return filtered
 }
 
 /**
@@ -109,9 +136,10 @@ export function inPresentation (view: View, presentation: PresentationName): Vie
  * missing, a principal gets the surface of another one.
  */
 function principalKeyParts (
-  { kind, isAdmin, username, keyScope: grant }: Principal, { open = false }: ViewScope
+  { kind, isAdmin, username, team, keyScope: grant }: Principal, { open = false }: ViewScope
 ): unknown[] {
-  const everything = isAdmin ? 'all' : username === undefined ? 'anyone' : ['user', username]
+  const someone = team !== undefined ? ['team', team] : username === undefined ? 'anyone' : ['user', username]
+  const everything = isAdmin ? 'all' : someone
   // On routes that require a credential, the scope of a key is checked by `canUseRoute`, for the route; it does not
   // filter the servers.
   if (!open || (isAdmin && grant === undefined)) return [everything]

@@ -1,16 +1,21 @@
 import { isUsableServer, type Server, type Snapshot, type StoredGroup } from '../../../db/store.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 import type { Env } from '../../../schemas/env.ts'
+import { shareOf } from './teams.ts'
 import type { KeyScope, Principal, ViewScope, View } from './view.ts'
 
 /** The value of PUBLIC_TOOLS: it says which servers callers without credentials see. */
 export type PublicToolsMode = Env['PUBLIC_TOOLS']
 
 /** Whether a principal may see and call a server. This is the only place that decides it. */
-export function canSee (principal: Principal, { config }: Server, anonymous: PublicToolsMode): boolean {
-  if (principal.isAdmin) return true
-  if (principal.username !== undefined) return config.visibility === 'public' || config.owner === principal.username
-  return isVisibleToAnybody(config, anonymous)
+export function canSee (
+  snapshot: Snapshot, principal: Principal, { config }: Server, anonymous: PublicToolsMode
+): boolean {
+  const { isAdmin, username, team } = principal
+  if (isAdmin) return true
+  if (username === undefined && team === undefined) return isVisibleToAnybody(config, anonymous)
+  return config.visibility === 'public' || (username !== undefined && config.owner === username) ||
+    shareOf(snapshot, principal, config.sharedWithUsers) !== undefined
 }
 
 /**
@@ -28,16 +33,20 @@ export const isAdminOwner = ({ users }: Snapshot, owner = 'admin'): boolean =>
  * credential adds. A scoped key adds only servers that are in its scope and visible to its owner: a scope narrows what
  * the owner sees, and never widens it.
  */
-function isShownOnOpenRoute ({ principal, scope }: View, server: Server, anonymous: PublicToolsMode): boolean {
+function isShownOnOpenRoute (
+  snapshot: Snapshot, { principal, scope }: View, server: Server, anonymous: PublicToolsMode
+): boolean {
   if (anonymous !== 'off' && isVisibleToAnybody(server.config, anonymous)) return true
   if (principal.kind === 'anonymous') return false
-  return canSee(principal, server, anonymous) &&
+  return canSee(snapshot, principal, server, anonymous) &&
     (principal.keyScope === undefined || includesServer(principal.keyScope, scope, server.name))
 }
 
 /** Whether a view shows a configured server. */
-const isShown = (view: View, server: Server, anonymous: PublicToolsMode): boolean =>
-  view.scope.open === true ? isShownOnOpenRoute(view, server, anonymous) : canSee(view.principal, server, anonymous)
+const isShown = (snapshot: Snapshot, view: View, server: Server, anonymous: PublicToolsMode): boolean =>
+  view.scope.open === true
+    ? isShownOnOpenRoute(snapshot, view, server, anonymous)
+    : canSee(snapshot, view.principal, server, anonymous)
 
 /** Whether a principal may change, toggle and reload a server. */
 export const canManage = (principal: Principal, { config }: Server): boolean =>
@@ -60,7 +69,7 @@ export function visibleServers (snapshot: Snapshot, view: View, anonymous: Publi
   const visible: VisibleServer[] = []
   for (const member of membersOf(snapshot, view.scope)) {
     const server = snapshot.servers.get(member.name)
-    if (!server || !isUsableServer(server) || !isShown(view, server, anonymous)) continue
+    if (!server || !isUsableServer(server) || !isShown(snapshot, view, server, anonymous)) continue
     // Open routes address a tool by its server, and such a provider is not a server.
     if (server.unprefixed === true && view.scope.open === true) continue
     const label = server.unprefixed === true ? '' : member.alias ?? member.name

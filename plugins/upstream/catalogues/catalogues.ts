@@ -21,6 +21,8 @@ interface CataloguesDeps {
   allowance: CatalogueAllowance
   /** Whether each user gives values of his own: what a user's link lists is for that user alone. */
   isPerUser?: boolean
+  /** Called with each catalogue before any of it is listed. Never rejects. */
+  examine: (catalogue: Catalogue, user: string | undefined) => Promise<void>
   /** The catalogues of single clients' links that differ from those of their class. */
   ownCatalogues: () => Iterable<Catalogue>
   warn: (sentence: string) => void
@@ -104,6 +106,7 @@ export class Catalogues {
     } catch {
       this.#deps.warn('the cached catalogue cannot be read and is ignored')
     }
+    for (const catalogue of kept?.isSame === true ? kept.catalogues : []) await this.#deps.examine(catalogue, undefined)
     if (!kept || this.#known || this.#closed) return
     const { isSame, catalogues, claims } = kept
     // From another URL or command, only the claims to names are used.
@@ -244,12 +247,13 @@ export class Catalogues {
     if (wait > 0) { this.#readIn(wait, slot, base, true); return }
     const most = this.#deps.allowance.remainingSize() - this.#sizeBeside(former)
     const leftOut = new OmissionLog(this.#deps.warn)
-    const { catalogue: read, whole, fresh } =
+    const { catalogue: read, whole, fresh, fresh: { learnedAt } } =
       await readCatalogue(link, former, most, pace.timeout, this.#undeclared, leftOut.add)
     leftOut.end()
     if (base) this.#leftOut = leftOut.sentences
     this.#deps.allowance.recordRead(catalogueSize(read))
     if (this.#restoring) await this.#restoring
+    await this.#deps.examine(read, slot.user)
     const before = this.#byClass.get(capabilityClass)
     const catalogue = this.#fitting(read, before)
     const same = before !== undefined && isSameCatalogue(before, catalogue)
@@ -264,12 +268,7 @@ export class Catalogues {
     if (isOwn) this.#publishTo(slot, same ? undefined : shown)
     else if (!same) this.#publish(shown, slot, base && before !== undefined)
     // The gateway's lists are unchanged, so those of other classes count as unchanged, too.
-    else if (base) for (const other of this.#byClass.values()) this.#renew(other, fresh.learnedAt)
-  }
-
-  #renew (catalogue: Catalogue, at: number): void {
-    const fresh = this.#fresh.get(catalogue)
-    if (fresh) fresh.learnedAt = at
+    else if (base) for (const each of this.#byClass.values()) Object.assign(this.#fresh.get(each) ?? {}, { learnedAt })
   }
 
   /** Publishes a change on one client's link to that client only, until its class gets the same. */

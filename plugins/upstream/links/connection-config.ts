@@ -8,7 +8,7 @@ import { expandVariables, type PackageIndexes, type ProcessEnvironment } from '.
 /** Members of a config that can change without a new connection. */
 const unrelatedMembers: ReadonlySet<string> = new Set([
   'enabled', 'owner', 'visibility', 'description', 'createdAt', 'tools', 'prompts', 'resources', 'sharedWithUsers',
-  'storedBy'
+  'storedBy', 'pin'
 ])
 
 /** Whether a connection made with one config can serve the other. */

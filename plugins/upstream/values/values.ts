@@ -158,20 +158,22 @@ export class UserValues {
     const state = /^[\w-]{43}$/.test(ticket) ? await this.#deps.states.find(hashOfTicket(ticket)) : undefined
     if (state?.kind !== 'user-values' || !isObject(state.value)) return undefined
     const { server: name, user, account, target } = state.value as unknown as UserValueKey
-    const { servers, users } = this.#deps.settings()
+    const snapshot = this.#deps.settings()
+    const { servers, users } = snapshot
     const [server, known] = [servers.get(name), users.get(user)]
     const key = server && this.#keyOf(server, user)
     if (!server || !known || key?.account !== account || key.target !== target) return undefined
-    return canSee(principalOfUser(known, undefined), server, 'public') ? { server, user } : undefined
+    return canSee(snapshot, principalOfUser(known, undefined), server, 'public') ? { server, user } : undefined
   }
 
   /**
    * Changes the settings so that values for a server stay when it is renamed: they are copied to its next name before.
-   * @param next its next name, or its present one
-   * @throws as `Settings.change`
+   * @param next its next name
+   * @throws as `change`
    */
-  async keepOver (server: Server, next: string, settings: Settings, ...change: Parameters<Settings['change']>):
-  Promise<void> {
+  async keepOver (
+    server: Server, next: string, settings: Settings, change: () => Promise<unknown>
+  ): Promise<void> {
     const { records } = this.#deps
     const isCopied = hasUserVariables(server.config) && !settings.current.servers.has(next)
     const target = targetOf(server.config)
@@ -179,7 +181,7 @@ export class UserValues {
       await records.swap({ ...key, server: next }, undefined, values)
     }
     try {
-      await settings.change(...change)
+      await change()
     } finally {
       const now = settings.current.servers.get(next)
       if (isCopied && (!now || targetOf(now.config) !== target)) await records.removeAll({ server: next, target })

@@ -3,12 +3,14 @@ import { enterScope } from '../../../plugins/base/scopes/index.ts'
 import { UserStats } from '../../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { endpointsOf } from '../endpoint.ts'
-import { promptEntity, resourceEntity, userEntity } from '../entities.ts'
+import { promptEntity, resourceEntity, teamEntity, userEntity } from '../entities.ts'
 import { addReadRoutes, addWriteRoutes } from '../entity.ts'
 import { principalOf } from '../principal.ts'
 import bundles from './bundles.ts'
+import definitions from './definitions.ts'
 import logs from './logs.ts'
 import oauthClients from './oauth-clients.ts'
+import policies from './policies.ts'
 import system from './system.ts'
 
 /** Scope `admin`, within `api`: the caller of every request is an admin. */
@@ -19,13 +21,16 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   })
   addReadRoutes(app, userEntity(app))
   addWriteRoutes(app, userEntity(app))
+  addWriteRoutes(app, teamEntity(app))
   addWriteRoutes(app, promptEntity(app))
   addWriteRoutes(app, resourceEntity(app))
   endpointsOf(app, 'Users').get('/users-stats', { summary: 'How many users there are', data: UserStats }, () =>
     ({ data: app.users.stats() }))
   await app.register(system)
   await app.register(logs)
+  await app.register(definitions)
   await app.register(oauthClients)
   await app.register(bundles)
+  await app.register(policies)
 }
 export default routes

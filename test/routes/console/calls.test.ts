@@ -32,6 +32,7 @@ const recorded = {
   listFilterValues: async () => ({ servers: ['s'], tools: [], groups: [], usernames: ['alice'], keyNames: [] }),
   stats: async () => ({ total: 1, errors: 0, duration: 1 }),
   durationQuantile: async () => 42,
+  lastUses: async () => new Map(),
   append: async () => {},
   removeBefore: async () => 0,
   removeSomeBefore: async () => 0

@@ -40,6 +40,7 @@ const exceptions: Readonly<Record<string, Readonly<Partial<Record<Who, number>>>
   // It is no multipart form.
   'POST /console/add-a-server/bundle': { admin: 415 },
   // Without a name.
+  'POST /console/servers/:name/definitions': { alice: 403, admin: 404 },
   'POST /console/servers/:name/rename': { alice: 400, admin: 400 },
   // The server is off, and lists none.
   'GET /console/servers/:name/tools/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },

@@ -17,14 +17,18 @@ import { until } from '../../helpers/hub.ts'
 const principals = [
   'nobody', 'alice', 'bob', 'admin', 'system key', 'scoped key', 'user key', 'guest', 'admin, read-only',
   'system key, read-only', 'key of a former admin', 'scoped key of a former admin', 'key for a former admin',
-  'user key for an admin, by a former one'
+  'user key for an admin, by a former one', 'team key'
 ] as const
 type Who = typeof principals[number]
 const owners = ['alice', 'admin'] as const
 const visibilities = ['private', 'public', 'group'] as const
+/** Private, and shared: with bob; with a team of bob's and of the `team key`; with that team after bob has left it. */
+const shares = ['shared', 'shared with a team', 'shared with a former team'] as const
+/** Who is asked about what is shared. alice owns it, or is a stranger. */
+const sharers: readonly Who[] = ['nobody', 'alice', 'bob', 'admin', 'scoped key', 'user key', 'team key']
 /** What a route speaks of. `group`: one of the server's owner whose only member is the server. `own …`: alice's. */
 type Target =
-  'nothing' | 'off' | 'metrics' | 'server' | 'managed server' | 'own values' | 'group' | 'managed group' | 'own key' | 'own route' | 'own route of a server' | 'global route' | 'registering' | 'own password'
+  'nothing' | 'off' | 'metrics' | 'server' | 'managed server' | 'own values' | 'group' | 'managed group' | 'approvals' | 'no approval' | 'own team' | 'own view' | 'own key' | 'own route' | 'own route of a server' | 'global route' | 'registering' | 'own password'
 
 interface Place { readonly target: Target, readonly body?: unknown, readonly query?: string }
 interface Asked {
@@ -32,7 +36,7 @@ interface Asked {
   readonly target: Target
   readonly who: Who
   readonly owner: (typeof owners)[number]
-  readonly visibility: (typeof visibilities)[number]
+  readonly visibility: (typeof visibilities | typeof shares)[number]
 }
 type Expected = 'yes' | 401 | 403 | 404
 
@@ -45,7 +49,7 @@ const withoutMode = (who: Who): Who => who === 'admin, read-only' ? 'admin' : wh
 function isKnown (scope: RouteRow['scope'], who: Who): boolean {
   if (scope === 'public' || scope === 'docs' || scope === 'open' || scope === 'oauth' || scope === 'social') return true
   // A system key counts while its maker and its owner are admins.
-  const onMcp: Who[] = ['system key', 'scoped key', 'user key']
+  const onMcp: Who[] = ['system key', 'scoped key', 'user key', 'team key']
   const onApi: Who[] = ['alice', 'bob', 'admin', 'system key', 'guest']
   return (scope === 'mcp' ? onMcp : onApi).includes(withoutMode(who))
 }
@@ -59,10 +63,13 @@ const userOf = (who: Who): string | undefined => {
 }
 
 /** The routes of alice are for her keys, and for unscoped system keys. */
-const isStranger = (who: Who): boolean => who === 'scoped key' || userOf(who) === 'admin'
+const isStranger = (who: Who): boolean => who === 'scoped key' || who === 'team key' || userOf(who) === 'admin'
 
 const manages = ({ who, owner }: Asked): boolean => isAdmin(who) || userOf(who) === owner
-const sees = (asked: Asked): boolean => manages(asked) || (asked.visibility === 'public' && asked.who !== 'nobody')
+const isSharedWith = ({ who, visibility }: Asked): boolean =>
+  who === 'bob' ? visibility === 'shared' || visibility === 'shared with a team' : who === 'team key' && /team/.test(visibility)
+const sees = (asked: Asked): boolean =>
+  manages(asked) || isSharedWith(asked) || (asked.visibility === 'public' && asked.who !== 'nobody')
 /** Who is a guest on the management API is nobody here. */
 const isOpenTo = (asked: Asked): boolean => asked.visibility === 'public' || (asked.who !== 'guest' && sees(asked))
 
@@ -82,14 +89,20 @@ function expected (asked: Asked): Expected {
     // Who has no password has none to change.
     case 'own password': return ['alice', 'bob', 'admin'].includes(who) ? 'yes' : 403
     case 'own key': return isAdmin(who) || userOf(who) === 'alice' ? 'yes' : 403
+    // No policy names approvers.
+    case 'approvals': return isAdmin(who) ? 'yes' : 403
+    case 'no approval': return isAdmin(who) ? 404 : 403
     // A scoped key lists the server, and no more.
     case 'global route': return who === 'scoped key' ? 403 : 'yes'
     case 'own route': return isStranger(who) ? 403 : 'yes'
     case 'own route of a server': return isStranger(who) ? 403 : sees(asked) ? 'yes' : 404
     // Who has no user can give no values for a server.
     case 'own values': return !sees(asked) ? 404 : ['alice', 'bob', 'admin'].includes(withoutMode(who)) ? 'yes' : 403
-    // Who exports a group, or asks who has given values, manages it.
-    case 'managed server': case 'managed group': return !sees(asked) ? 404 : manages(asked) ? 'yes' : 403
+    // alice is a member, and it is her view.
+    case 'own team': return isAdmin(who) || userOf(who) === 'alice' ? 'yes' : 404
+    case 'own view': return isAdmin(who) || userOf(who) === 'alice' ? 'yes' : 403
+    // Who exports a group manages it, as who asks for a server's users does.
+    case 'managed group': case 'managed server': return !sees(asked) ? 404 : manages(asked) ? 'yes' : 403
     case 'server': case 'group':
       if (scope === 'open') return isOpenTo(asked) ? 'yes' : 404
       if (!sees(asked)) return 404
@@ -140,6 +153,19 @@ const socialLogin = [
   'POST /api/auth/better/signOut', 'POST /api/auth/better/sign-out', 'GET /api/social-auth/user'
 ]
 
+const ids = {
+  group: '33333333-3333-4333-8333-333333333333',
+  system: '11111111-1111-4111-8111-111111111111',
+  scoped: '22222222-2222-4222-8222-222222222222',
+  user: '44444444-4444-4444-8444-444444444444',
+  own: '55555555-5555-4555-8555-555555555555',
+  made: '66666666-6666-4666-8666-666666666666',
+  madeScoped: '77777777-7777-4777-8777-777777777777',
+  owned: '88888888-8888-4888-8888-888888888888',
+  given: '99999999-9999-4999-8999-999999999999',
+  ofTeam: 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa'
+}
+
 /** Every route outside of MCP, with what it speaks of and a body that it takes. */
 const places: Readonly<Record<string, Place>> = {
   ...Object.fromEntries(
@@ -167,6 +193,9 @@ const places: Readonly<Record<string, Place>> = {
   'DELETE /api/servers/:name': server(),
   'POST /api/servers/:name/toggle': server({ enabled: false }),
   'POST /api/servers/:name/reload': server(),
+  'GET /api/servers/:name/changes': server(),
+  // Nothing has changed.
+  'POST /api/servers/:name/changes/accept': { target: 'off', body: { kind: 'tool', item: 'nothing' } },
   'DELETE /api/servers/:name/oauth': server(),
   'GET /api/servers/:name/my-variables': { target: 'own values' },
   'PUT /api/servers/:name/my-variables': { target: 'own values', body: { values: {} } },
@@ -207,6 +236,13 @@ const places: Readonly<Record<string, Place>> = {
   'DELETE /api/auth/keys/:id': { target: 'own key' },
   'GET /api/users': nothing(),
   'GET /api/users-stats': nothing(),
+  'GET /api/users/:username/view': { target: 'own view' },
+  'GET /api/servers/:name/users': { target: 'managed server' },
+  'GET /api/teams': nothing(),
+  'GET /api/teams/:name': { target: 'own team' },
+  'POST /api/teams': nothing({ name: 'newcomers' }),
+  'PUT /api/teams/:name': nothing({ description: 'x' }),
+  'DELETE /api/teams/:name': nothing(),
   'GET /api/users/:username': nothing(),
   'POST /api/users': nothing({ username: 'newcomer', password: 'New-12345' }),
   'PUT /api/users/:username': nothing({ isAdmin: false }),
@@ -224,6 +260,16 @@ const places: Readonly<Record<string, Place>> = {
   'PUT /api/resources/:id': builtIn({ name: 'x' }),
   'DELETE /api/resources/:id': builtIn(),
   'POST /api/resources/read': server({ uri: 'test://one' }),
+  'GET /api/policies': nothing(),
+  'GET /api/policies/:id': builtIn(),
+  'POST /api/policies': nothing({ name: 'NEW', when: 'false', then: 'deny' }),
+  'PUT /api/policies/:id': builtIn({ name: 'x', when: 'false', then: 'deny' }),
+  'PUT /api/policies/order': builtIn({ ids: [ids.group] }),
+  'DELETE /api/policies/:id': builtIn(),
+  'POST /api/policies/test': nothing({ server: 'thing', tool: 'echo' }),
+  'GET /api/approvals': { target: 'approvals' },
+  'POST /api/approvals/:id/approve': { target: 'no approval' },
+  'POST /api/approvals/:id/deny': { target: 'no approval' },
   'POST /api/templates/export': nothing({ name: 'x' }),
   'GET /api/templates/export/groups/:id': { target: 'managed group' },
   'POST /api/templates/import': nothing({ version: '1.0', servers: { NEW: config } }),
@@ -298,17 +344,6 @@ function placeOf (row: RouteRow): Place | undefined {
 
 // ---- the world ------------------------------------------------------------------------------------
 
-const ids = {
-  group: '33333333-3333-4333-8333-333333333333',
-  system: '11111111-1111-4111-8111-111111111111',
-  scoped: '22222222-2222-4222-8222-222222222222',
-  user: '44444444-4444-4444-8444-444444444444',
-  own: '55555555-5555-4555-8555-555555555555',
-  made: '66666666-6666-4666-8666-666666666666',
-  madeScoped: '77777777-7777-4777-8777-777777777777',
-  owned: '88888888-8888-4888-8888-888888888888',
-  given: '99999999-9999-4999-8999-999999999999'
-}
 const tokens = {
   'system key': `thk_${'a'.repeat(64)}`,
   'scoped key': `thk_${'b'.repeat(64)}`,
@@ -316,7 +351,8 @@ const tokens = {
   'key of a former admin': `thk_${'e'.repeat(64)}`,
   'scoped key of a former admin': `thk_${'f'.repeat(64)}`,
   'key for a former admin': `thk_${'1'.repeat(64)}`,
-  'user key for an admin, by a former one': `thk_${'2'.repeat(64)}`
+  'user key for an admin, by a former one': `thk_${'2'.repeat(64)}`,
+  'team key': `thk_${'3'.repeat(64)}`
 }
 const password = (text: string): string => bcrypt.hashSync(text, 4)
 const users = {
@@ -346,7 +382,8 @@ const keys = [
   key(ids.made, tokens['key of a former admin'], { createdBy: 'bob' }),
   key(ids.madeScoped, tokens['scoped key of a former admin'], { createdBy: 'bob', accessType: 'servers', allowedServers: ['thing'] }),
   key(ids.owned, tokens['key for a former admin'], { createdBy: 'admin', owner: 'bob' }),
-  key(ids.given, tokens['user key for an admin, by a former one'], { kind: 'user', createdBy: 'bob', owner: 'admin' })
+  key(ids.given, tokens['user key for an admin, by a former one'], { kind: 'user', createdBy: 'bob', owner: 'admin' }),
+  key(ids.ofTeam, tokens['team key'], { kind: 'user', createdBy: 'admin', owner: '@crew' })
 ]
 
 const start = async (t: Test, env: { READONLY?: boolean }, routing: object): Promise<FastifyInstance> =>
@@ -354,15 +391,23 @@ const start = async (t: Test, env: { READONLY?: boolean }, routing: object): Pro
     { ...env, LOG_LEVEL: 'silent', REGISTRY_URL: 'http://127.0.0.1:9' })
 
 /** Everything as it should be before a request. What is there already, and the same, is not written. */
-function reset (upstream: string, owner: string, visibility: string) {
-  const shown = { visibility: visibility as 'private' }
-  return ({ servers, groups, users: stored, keys: storedKeys, prompts, resources }: FastifyInstance['settings']['current']): Change[] => [
+function reset (upstream: string, owner: string, visibility: Asked['visibility']) {
+  const shown = visibilities.some((each) => each === visibility)
+    ? { visibility: visibility as 'private' }
+    : { visibility: 'private' as const, sharedWithUsers: visibility === 'shared' ? ['bob'] : ['@crew'] }
+  const members = visibility === 'shared with a team' ? ['bob'] : []
+  return ({ servers, groups, users: stored, keys: storedKeys, prompts, resources, teams, policies }: FastifyInstance['settings']['current']): Change[] => [
     { entity: 'prompts', key: ids.group, value: { id: ids.group, name: 'built in', template: 'x' } },
     { entity: 'resources', key: ids.group, value: { id: ids.group, uri: 'note://built-in', content: 'x' } },
+    { entity: 'policies', key: ids.group, value: { id: ids.group, name: 'rule', when: 'false', then: 'deny' } },
+    ...[...policies.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'policies', key: id, value: undefined })),
     ...[...prompts.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'prompts', key: id, value: undefined })),
     ...[...resources.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'resources', key: id, value: undefined })),
     { entity: 'mcpServers', key: 'thing', value: { type: 'streamable-http', url: upstream, owner, ...shown } },
     { entity: 'groups', key: ids.group, value: { id: ids.group, name: 'team', servers: ['thing'], owner } },
+    { entity: 'teams', key: 'thing', value: { name: 'thing', members: ['alice'] } },
+    { entity: 'teams', key: 'crew', value: { name: 'crew', members } },
+    ...[...teams.keys()].filter((name) => name !== 'thing' && name !== 'crew').map((name): Change => ({ entity: 'teams', key: name, value: undefined })),
     ...Object.values(users).map((user): Change => ({ entity: 'users', key: user.username, value: user })),
     ...keys.map((each): Change => ({ entity: 'bearerKeys', key: each.id, value: each })),
     ...[...servers.keys()].filter((name) => name !== 'thing')
@@ -395,6 +440,7 @@ const words: Readonly<Record<string, string>> = {
 
 function addressOf ({ url }: RouteRow, { target, query = '' }: Place): string {
   const path = url.replace(/:[A-Za-z]+|\*/g, (word) => words[word] ?? word)
+  if (target === 'own view') return path.replace('carol', 'alice') + query
   if (target === 'own key') return path.replace(ids.group, ids.own) + query
   // The word before an open route is a group's here.
   return (target === 'group' ? path.replace('/api/thing/', `/api/${ids.group}/`) : path) + query
@@ -444,9 +490,10 @@ test('every route, asked by everybody, about everything', async (t) => {
   const wrong: string[] = []
   let count = 0
   for (const owner of owners) {
-    for (const visibility of visibilities) {
+    for (const visibility of [...visibilities, ...shares]) {
       // `group` is private, whoever the owner is.
       if (owner === 'admin' && visibility === 'group') continue
+      const asking = shares.some((each) => each === visibility) ? sharers : principals
       const first = owner === owners[0] && visibility === visibilities[0]
       const work = reset(upstream.url, owner, visibility)
       for (const app of [plain, open, readonly]) {
@@ -459,7 +506,7 @@ test('every route, asked by everybody, about everything', async (t) => {
         const { target } = place
         const bound = target === 'server' || target === 'managed server' || target === 'own values' || target === 'group' || target === 'managed group' || target === 'own route of a server'
         if ((!bound || row.method === 'HEAD') && !first) continue
-        for (const who of principals) {
+        for (const who of asking) {
           // Whose a thing is makes no difference to what READONLY refuses.
           if (isReadonly(who) && !first) continue
           const world = who === 'guest' ? open : isReadonly(who) ? readonly : plain

@@ -118,7 +118,8 @@ test('makeView: equal keys see the same, others need not', async () => {
     ...keys(principals.bob),
     ...keys(principals.nobody),
     ...keys({ ...principals.ann, username: 'anyone' }),
-    ...keys({ ...principals.ann, username: 'all' })
+    ...keys({ ...principals.ann, username: 'all' }),
+    ...keys({ ...principals.ann, username: undefined, team: 'ann' })
   ]
   assert.equal(new Set(all).size, all.length)
   assert.deepEqual(keys(principals.root), keys(principals.admin), 'admins see the same')

@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../../../db/store.ts'
 import type { BearerKey } from '../../../../schemas/settings.ts'
-import { type Credential, keyHeaderOf, type Principal } from '../../../settings/index.ts'
+import { type Credential, keyHeaderOf, owningTeam, type Principal } from '../../../settings/index.ts'
 import type { BearerKeys } from '../../keys/keys.ts'
 import { isActiveKey } from '../../keys/rights.ts'
 import type { RequestCredentials, AuthStep } from '../chain.ts'
@@ -81,7 +81,7 @@ function principalOf (key: BearerKey, snapshot: Snapshot): Principal | undefined
   return known.get(key)
 }
 
-/** A user key whose owner does not exist has no principal. */
+/** A user key whose owner does not exist has no principal. That of a team has no user. */
 function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined {
   const { accessType = 'all' } = key
   const common = {
@@ -92,6 +92,8 @@ function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined
       : { accessType, groups: key.allowedGroups ?? [], servers: key.allowedServers ?? [] }
   }
   if (key.kind !== 'user') return { ...common, kind: 'system-key', user: key.owner ?? common.key, isAdmin: true }
+  const team = owningTeam(snapshot, key.owner)
+  if (team) return { ...common, kind: 'user-key', user: common.key, team: team.name, isAdmin: false }
   const owner = key.owner === undefined ? undefined : snapshot.users.get(key.owner)
   if (owner === undefined) return undefined
   const { username } = owner

@@ -64,7 +64,7 @@ export class OidcProvider implements IdentityProvider {
   }
 
   async identify ({ code, codeVerifier, redirectUri, nonce }: AuthorizationResponse): Promise<Person> {
-    const { clientId, clientSecret, pkce } = this.#settings
+    const { clientId, clientSecret, groupsClaim, pkce } = this.#settings
     const metadata = await this.#load()
     const basic = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`).toString('base64')
     const tokens = await this.#client.post(
@@ -82,7 +82,8 @@ export class OidcProvider implements IdentityProvider {
     const subject = nonEmptyText(claims.sub)
     if (subject === undefined) throw this.#client.createFailure('does not say who its user is')
     const accessToken = nonEmptyText(tokens.access_token)
-    const info = claims.email === undefined && metadata.userinfoEndpoint !== undefined && accessToken !== undefined
+    const isComplete = claims.email !== undefined && (groupsClaim === undefined || claims[groupsClaim] !== undefined)
+    const info = !isComplete && metadata.userinfoEndpoint !== undefined && accessToken !== undefined
       ? await this.#userinfo(metadata.userinfoEndpoint, accessToken, subject)
       : {}
     // The address and its verification status are taken from the same document.
@@ -92,7 +93,8 @@ export class OidcProvider implements IdentityProvider {
       subject,
       email: nonEmptyText(email),
       isVerified: nonEmptyText(email) !== undefined && (verified === true || verified === 'true'),
-      name: nonEmptyText(claims.name) ?? nonEmptyText(info.name)
+      name: nonEmptyText(claims.name) ?? nonEmptyText(info.name),
+      ...(groupsClaim !== undefined && { groups: groupsIn(claims[groupsClaim] ?? info[groupsClaim]) })
     }
   }
 
@@ -166,6 +168,10 @@ export class OidcProvider implements IdentityProvider {
     }
   }
 }
+
+/** The groups in a claim: an array of texts, or one text. Without the claim, the user has none. */
+const groupsIn = (claim: unknown): string[] =>
+  (Array.isArray(claim) ? claim : [claim]).filter((group): group is string => nonEmptyText(group) !== undefined)
 
 const listOf = (value: unknown): readonly unknown[] => Array.isArray(value) ? value : []
 

@@ -13,6 +13,8 @@ export interface Person {
   /** Whether the provider has verified that the e-mail address is the person's. */
   readonly isVerified: boolean
   readonly name?: string
+  /** The groups of the person; undefined if the provider is not asked for them. */
+  readonly groups?: readonly string[]
 }
 
 /** The parameters of an authorization request to a provider (OpenID Connect Core, section 3.1.2.1). */

@@ -1,0 +1,46 @@
+import type { Approval, Approvals, StoredApproval } from '../ports/approvals.ts'
+import { recordCollections, type RecordCollection, type RecordEntry, type Records, type StoredRecord } from '../records.ts'
+
+const digestLabel = (digest: string): string => `digest:${digest}`
+
+const toEntry = (approval: Approval, kept: number): RecordEntry => ({
+  key: approval.id,
+  value: approval,
+  owner: approval.principal,
+  labels: [digestLabel(approval.digest)],
+  at: approval.createdAt,
+  expiresAt: approval.createdAt + kept
+})
+
+/** Those that can be decrypted; the others count as expired. */
+const toStored = ({ value, version }: StoredRecord): StoredApproval[] =>
+  value === undefined ? [] : [{ approval: value as Approval, version }]
+
+/** Approvals as records, owned by the principals that called. */
+export class RecordedApprovals implements Approvals {
+  readonly #records: Records
+  readonly #approvals: RecordCollection
+
+  constructor (records: Records, approvals: RecordCollection = recordCollections.approvals) {
+    this.#records = records
+    this.#approvals = approvals
+  }
+
+  async add (approval: Approval, kept: number): Promise<void> {
+    await this.#records.put(this.#approvals, [toEntry(approval, kept)])
+  }
+
+  async find (id: string): Promise<StoredApproval | undefined> {
+    const found = await this.#records.find(this.#approvals, id)
+    return found && toStored(found)[0]
+  }
+
+  async list (digest?: string): Promise<StoredApproval[]> {
+    const which = digest === undefined ? {} : { labels: [digestLabel(digest)] }
+    return (await this.#records.list(this.#approvals, which)).flatMap(toStored)
+  }
+
+  async replace ({ version }: StoredApproval, next: Approval, kept: number): Promise<boolean> {
+    return await this.#records.swap(this.#approvals, version, toEntry(next, kept))
+  }
+}

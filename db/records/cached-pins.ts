@@ -1,0 +1,36 @@
+import { createHash } from 'node:crypto'
+import type { PinStore, StoredPins } from '../ports/pins.ts'
+import type { CatalogueCache } from '../store.ts'
+
+/** Pinned definitions without a database: a text of each server beside its catalogue in DATA_DIR. */
+export class CachedPins implements PinStore {
+  readonly isShared = false
+  readonly #cache: Pick<CatalogueCache, 'readPins' | 'writePins' | 'removePins'>
+
+  constructor (cache: Pick<CatalogueCache, 'readPins' | 'writePins' | 'removePins'>) {
+    this.#cache = cache
+  }
+
+  async find (server: string): Promise<StoredPins | undefined> {
+    const text = await this.#cache.readPins(server)
+    if (text === '') return undefined
+    return { value: JSON.parse(text) as unknown, version: versionOf(text) }
+  }
+
+  async swap (server: string, before: string | undefined, value: object): Promise<string | undefined> {
+    const stored = await this.#cache.readPins(server)
+    if ((stored === '' ? undefined : versionOf(stored)) !== before) return undefined
+    const text = JSON.stringify(value)
+    await this.#cache.writePins(server, text)
+    return versionOf(text)
+  }
+
+  async remove (servers: readonly string[]): Promise<void> {
+    for (const server of servers) await this.#cache.removePins(server)
+  }
+
+  /** The cache removes the texts of servers that are gone by itself, and nobody else changes them. */
+  async list (): Promise<Array<{ server: string, version: string }>> { return [] }
+}
+
+const versionOf = (text: string): string => createHash('sha256').update(text).digest('base64url')

@@ -1,0 +1,172 @@
+import { extensionsLimits } from '../limits.ts'
+import { keyOf, type Definition, type DefinitionKind } from './definitions.ts'
+
+export type PinMode = 'off' | 'warn' | 'ask' | 'block'
+
+/** A definition that differs from the pinned one and waits for an admin. */
+export interface Pending {
+  readonly digest: string
+  readonly text?: string
+  /** ISO 8601. */
+  readonly since: string
+  /** The catalogue that has it; see `PinnedServer.source`. */
+  readonly source: string
+}
+
+/** What is known of one definition. Texts are absent beyond the bounds. */
+export interface Pin {
+  readonly kind: DefinitionKind
+  readonly item: string
+  /** The digest of the accepted definition; absent: the item is new and not accepted. */
+  readonly digest?: string
+  readonly text?: string
+  /** Digests that were accepted for other catalogues than the first. */
+  readonly variants?: readonly string[]
+  /** Who saw it first: the user whose connection listed it; null: a connection of the gateway's own. */
+  readonly by: string | null
+  /** When it was seen first, ISO 8601. */
+  readonly at: string
+  readonly pending?: readonly Pending[]
+  /** The changes that admins were told of. */
+  readonly told?: readonly string[]
+}
+
+/** The pinned definitions of one server. */
+export interface PinnedServer {
+  /**
+   * The catalogue that was read first, by its user and the capabilities of its clients. A server may list something
+   * else to other users or clients: these compare with it, and what is accepted of them is a variant.
+   */
+  readonly source: string
+  readonly pins: readonly Pin[]
+}
+
+export interface Reading {
+  readonly definitions: readonly Definition[]
+  readonly source: string
+  readonly user: string | undefined
+  readonly mode: PinMode
+  readonly now: string
+}
+
+export interface Comparison {
+  readonly pinned: PinnedServer
+  /** Whether anything has to be stored. */
+  readonly isChanged: boolean
+  /** The changes that admins were not told of yet. */
+  readonly news: ReadonlyArray<Pick<Pin, 'kind' | 'item'>>
+}
+
+/** Whether a definition is the accepted one. @param isFirst whether it is in the catalogue that was read first */
+export const isAccepted = ({ digest, variants }: Pin, given: string, isFirst: boolean): boolean =>
+  digest === given || (!isFirst && digest !== undefined && variants?.includes(given) === true)
+
+/** Compares what a server lists now with what is pinned. Pure. */
+export function compareWithPins (before: PinnedServer | undefined, reading: Reading): Comparison {
+  const { definitions, source, user, now } = reading
+  const room = { left: extensionsLimits.pins.text }
+  const keep = (text: string | undefined): { text?: string } => {
+    if (text === undefined || text.length > extensionsLimits.pins.item || text.length > room.left) return {}
+    room.left -= text.length
+    return { text }
+  }
+  const first = (definition: Definition): Pin =>
+    ({ kind: definition.kind, item: definition.item, by: user ?? null, at: now })
+  const accepted = (definition: Definition): Pin =>
+    ({ ...first(definition), digest: definition.digest, ...keep(definition.text) })
+  if (before === undefined) {
+    const pins = definitions.slice(0, extensionsLimits.pins.definitions).map(accepted)
+    return { pinned: { source, pins }, isChanged: true, news: [] }
+  }
+  for (const { text = '', pending = [] } of before.pins) {
+    room.left -= pending.reduce((sum, each) => sum + (each.text?.length ?? 0), text.length)
+  }
+  const listed = new Map(definitions.map((definition) => [keyOf(definition), definition]))
+  const news: Array<Pick<Pin, 'kind' | 'item'>> = []
+  let isChanged = false
+  const next: Pin[] = []
+  for (const pin of before.pins) {
+    const definition = listed.get(keyOf(pin))
+    listed.delete(keyOf(pin))
+    const compared = comparePin(pin, definition, { ...reading, isFirst: source === before.source }, keep)
+    if (compared === pin) { next.push(pin); continue }
+    isChanged = true
+    if (compared === undefined) continue
+    next.push(compared)
+    const told = compared.told?.at(-1)
+    if (told !== undefined && pin.told?.includes(told) !== true) news.push({ kind: pin.kind, item: pin.item })
+  }
+  const holdsNew = reading.mode === 'ask' || reading.mode === 'block'
+  for (const definition of listed.values()) {
+    if (next.length >= extensionsLimits.pins.definitions) break
+    isChanged = true
+    if (!holdsNew) { next.push(accepted(definition)); continue }
+    const { digest, kind, item, text } = definition
+    next.push({ ...first(definition), pending: [{ digest, ...keep(text), since: now, source }], told: [digest] })
+    news.push({ kind, item })
+  }
+  return { pinned: { source: before.source, pins: next }, isChanged, news }
+}
+
+/** @returns the same object if nothing has changed; undefined: the pin is not needed any more */
+function comparePin (
+  pin: Pin,
+  definition: Definition | undefined,
+  { source, mode, now, isFirst }: Reading & { readonly isFirst: boolean },
+  keep: (text: string) => { text?: string }
+): Pin | undefined {
+  const { pending = [], told = [] } = pin
+  const others = pending.filter((each) => each.source !== source)
+  const withoutOwn = (): Pin | undefined => {
+    if (others.length === pending.length) return pin
+    if (pin.digest === undefined && others.length === 0) return undefined
+    // A change that comes again is told again; not so that of another catalogue, since those may take turns.
+    const own = pending.flatMap((each) => each.source === source && isFirst ? each.digest : [])
+    return withPending({ ...pin, told: told.filter((each) => !own.includes(each)) }, others)
+  }
+  if (definition === undefined || isAccepted(pin, definition.digest, isFirst)) return withoutOwn()
+  const { digest, text } = definition
+  const isNew = pin.digest === undefined
+  if ((mode === 'off' && isFirst) || (isNew && (mode === 'off' || mode === 'warn'))) {
+    return withPending({ ...withoutText(pin), digest, ...keep(text) }, [])
+  }
+  if (mode === 'off') return withoutOwn()
+  if (pending.some((each) => each.digest === digest && each.source === source)) return pin
+  const waiting = [...others, { digest, ...keep(text), since: now, source }]
+  const next = withPending(pin, waiting.slice(-extensionsLimits.pins.pending))
+  return told.includes(digest) ? next : { ...next, told: [...told, digest].slice(-extensionsLimits.pins.told) }
+}
+
+const withoutText = ({ text: _, ...pin }: Pin): Pin => pin
+
+function withPending ({ pending: _, ...pin }: Pin, pending: readonly Pending[]): Pin {
+  return pending.length === 0 ? pin : { ...pin, pending }
+}
+
+/** Accepts what waits of one item. @param digest only this definition @returns undefined: there is no such change */
+export function acceptPending (
+  server: PinnedServer, which: Pick<Pin, 'kind' | 'item'>, digest?: string
+): PinnedServer | undefined {
+  const pin = server.pins.find((each) => keyOf(each) === keyOf(which))
+  const chosen = pin?.pending?.filter((each) => digest === undefined || each.digest === digest) ?? []
+  if (pin === undefined || chosen.length === 0) return undefined
+  const main = chosen.findLast(({ source }) => source === server.source) ??
+    (pin.digest === undefined ? chosen.at(-1) : undefined)
+  const left = pin.pending?.filter((each) => !chosen.includes(each)) ?? []
+  const variants = [...new Set([...pin.variants ?? [], ...chosen.map((each) => each.digest)])]
+    .filter((each) => each !== (main?.digest ?? pin.digest)).slice(-extensionsLimits.pins.variants)
+  const base = main === undefined
+    ? pin
+    : { ...withoutText(pin), digest: main.digest, ...main.text === undefined ? {} : { text: main.text } }
+  const accepted = withPending({ ...base, variants }, left)
+  return { ...server, pins: server.pins.map((each) => each === pin ? accepted : each) }
+}
+
+/** What stays in memory: the texts only of definitions that have changed, which `block` goes on to list. */
+export const withoutTexts = ({ source, pins }: PinnedServer): PinnedServer => ({
+  source,
+  pins: pins.map((pin) => {
+    if (pin.pending === undefined) return withoutText(pin)
+    return { ...pin, pending: pin.pending.map(({ text: _, ...pending }) => pending) }
+  })
+})

@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto'
+import { isObject } from '../../../protocol/json.ts'
+import { allListKinds, type Catalogue, type Item, type ListKind } from '../../../protocol/lists.ts'
+import { LoopBudget } from '../../../protocol/yield.ts'
+
+/** The lists whose items are pinned. Resources are content: their definitions tell the model nothing to do. */
+type PinnedList = Exclude<ListKind, 'resources' | 'resourceTemplates'>
+export const pinnedLists = allListKinds.filter((kind): kind is PinnedList => !kind.startsWith('resource'))
+export type DefinitionKind = 'tool' | 'prompt' | 'skill' | 'instructions'
+export const kindOf = (list: PinnedList): DefinitionKind => list.slice(0, -1) as DefinitionKind
+
+/** The name of the only definition of the kind `instructions`. */
+export const instructionsItem = 'instructions'
+
+/** What a server says of one item, or its instructions. */
+export interface Definition {
+  readonly kind: DefinitionKind
+  readonly item: string
+  /** SHA-256 of its canonical JSON, as base64url. */
+  readonly digest: string
+  /** Its JSON text, as listed; of instructions: a JSON string. */
+  readonly text: string
+}
+
+/** Identifies a definition within its server. */
+export const keyOf = ({ kind, item }: Pick<Definition, 'kind' | 'item'>): string => `${kind}\n${item}`
+
+/** Members that say nothing to the model and may differ with every listing. */
+const ignored: ReadonlySet<string> = new Set(['_meta', 'icons'])
+
+const digests = new WeakMap<Item, string>()
+
+/** The digest of an item, once `definitionsOf` has computed it. */
+export const digestOf = (item: Item): string | undefined => digests.get(item)
+
+const hash = (text: string): string => createHash('sha256').update(text).digest('base64url')
+
+export const digestOfInstructions = (instructions: string): string => hash(JSON.stringify(instructions))
+
+/**
+ * JSON with sorted members, as RFC 8785 writes it: two texts with the same values in another order have one form.
+ * Numbers beyond those of JavaScript are written as it reads them.
+ */
+export function canonicalJson (value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`
+  if (!isObject(value)) return JSON.stringify(value)
+  const names = Object.keys(value).sort()
+  return `{${names.map((name) => `${JSON.stringify(name)}:${canonicalJson(value[name])}`).join()}}`
+}
+
+function digestItem (item: Item): string {
+  const known = digests.get(item)
+  if (known !== undefined) return known
+  const value = JSON.parse(item.text) as Record<string, unknown>
+  const defined = Object.fromEntries(Object.entries(value).filter(([name]) => !ignored.has(name)))
+  const digest = hash(canonicalJson(defined))
+  digests.set(item, digest)
+  return digest
+}
+
+/** The definitions of a catalogue. Yields to the event loop, since a catalogue may be large. */
+export async function definitionsOf ({ lists, instructions }: Catalogue): Promise<Definition[]> {
+  const budget = new LoopBudget()
+  const found: Definition[] = []
+  for (const list of pinnedLists) {
+    const kind = kindOf(list)
+    for (const item of lists[list]) {
+      found.push({ kind, item: item.key, digest: digestItem(item), text: item.text })
+      await budget.pause()
+    }
+  }
+  if (instructions !== undefined && instructions !== '') {
+    const text = JSON.stringify(instructions)
+    found.push({ kind: 'instructions', item: instructionsItem, digest: hash(text), text })
+  }
+  return found
+}

@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto'
+import type { FastifyBaseLogger } from 'fastify'
+import { messageOf } from '../../../db/errors.ts'
+import type { DefinitionWarning } from '../../../schemas/definitions-api.ts'
+import { workers } from '../../base/threads/index.ts'
+import { extensionsLimits } from '../limits.ts'
+import { keyOf, type Definition, type DefinitionKind } from './definitions.ts'
+import { lookalikeKey, plainKey } from './lookalike-names.ts'
+import type { Finding, Scan } from './scan/scan.ts'
+
+/** What was found in one catalogue. */
+interface Look { readonly digest: string, readonly scan: Scan, readonly tools: readonly string[] }
+
+const noScan: Scan = { findings: [], names: [] }
+
+/** The first look at what servers list: what in it may poison agents. Looks again at what has changed. */
+export class FirstLook {
+  readonly #log: Pick<FastifyBaseLogger, 'warn'>
+  /** By server and catalogue (`PinnedServer.source`). */
+  readonly #looks = new Map<string, Map<string, Look>>()
+  /** The names of all tools and their servers, made anew after a change. */
+  #index: NameIndex | undefined
+
+  constructor (log: Pick<FastifyBaseLogger, 'warn'>) {
+    this.#log = log
+  }
+
+  /** Looks at the definitions of a catalogue, in a worker thread. Returns at once. */
+  begin (server: string, source: string, definitions: readonly Definition[]): void {
+    const listed = definitions.map((each) => `${keyOf(each)} ${each.digest}`).join('\n')
+    const digest = createHash('sha256').update(listed).digest('base64')
+    const looks = this.#looks.get(server) ?? new Map<string, Look>()
+    this.#looks.set(server, looks)
+    const former = looks.get(source)
+    if (former?.digest === digest) return
+    const tools = definitions.flatMap(({ kind, item }) => kind === 'tool' ? item : [])
+    const look = { digest, tools, scan: former?.scan ?? noScan }
+    looks.delete(source)
+    looks.set(source, look)
+    for (const oldest of [...looks.keys()].slice(0, -extensionsLimits.firstLook.catalogues)) looks.delete(oldest)
+    this.#index = undefined
+    void this.#scan(server, definitions).then((scan) => {
+      if (looks.get(source) === look) looks.set(source, { ...look, scan })
+    })
+  }
+
+  async #scan (server: string, definitions: readonly Definition[]): Promise<Scan> {
+    const { text: most, time } = extensionsLimits.firstLook
+    let left: number = most
+    const end = definitions.findIndex(({ text }) => (left -= text.length) < 0)
+    const looked =
+      definitions.slice(0, end === -1 ? undefined : end).map(({ kind, item, text }) => ({ kind, item, text }))
+    const rest = end === -1 ? [] : notLookedAt(definitions[end], 'there is too much text')
+    try {
+      const found = await workers.run<Scan>('plugins/extensions/pins/scan/scan', looked, { owner: server, time })
+      const scan = { ...found, findings: [...rest, ...found.findings] }
+      if (scan.findings.length > 0) {
+        const [{ kind, item, place, message }] = scan.findings as [Finding]
+        const more = scan.findings.length > 1 ? ` (and ${scan.findings.length - 1} more remarks)` : ''
+        const which = `the ${kind} ${JSON.stringify(item)}${place === '' ? '' : ` (${place})`}`
+        this.#log.warn({ server }, `${server}: look at ${which}: ${message}${more}`)
+      }
+      return scan
+    } catch (error) {
+      this.#log.warn({ server, err: error }, `${server}: its definitions could not be looked at`)
+      return { ...noScan, findings: notLookedAt(definitions[0], messageOf(error)) }
+    }
+  }
+
+  /** The remarks about a server's definitions. */
+  warningsAbout (server: string): DefinitionWarning[] {
+    const looks = [...this.#looks.get(server)?.values() ?? []]
+    if (looks.length === 0) return []
+    const index = this.#index ??= new NameIndex(this.#looks)
+    const all = looks.flatMap(({ scan, tools }) => [
+      ...scan.findings as DefinitionWarning[],
+      ...tools.flatMap((item): DefinitionWarning | [] => {
+        const like = index.lookalikeOf(server, item)
+        return like === undefined ? [] : { kind: 'tool', item, place: '/name', message: `its name looks like ${like}` }
+      }),
+      ...scan.names.flatMap(({ kind, item, place, name }): DefinitionWarning | [] => {
+        const owner = index.otherServerOf(server, name)
+        if (owner === undefined) return []
+        const of = `a tool of the server ${JSON.stringify(owner)}`
+        const message = `it asks the model to call ${JSON.stringify(name)}, ${of}`
+        return { kind: kind as DefinitionKind, item, place, message }
+      })
+    ])
+    const distinct = new Map(all.map((each) => [`${keyOf(each)}\n${each.place}\n${each.message}`, each]))
+    return [...distinct.values()].slice(0, extensionsLimits.firstLook.warnings)
+  }
+
+  forget (servers: readonly string[]): void {
+    for (const server of servers) this.#looks.delete(server)
+    this.#index = undefined
+  }
+}
+
+/** A remark that a definition and those after it were not looked at. */
+const notLookedAt = (definition: Definition | undefined, why: string): Finding[] => definition === undefined
+  ? []
+  : [{ kind: definition.kind, item: definition.item, place: '', message: `not all definitions were looked at: ${why}` }]
+
+const isPlain = (name: string): boolean => /^[a-z]*$/.test(name)
+
+/** The tools of all servers by name, and by what their names look like. */
+class NameIndex {
+  readonly #byName = new Map<string, Set<string>>()
+  readonly #byLook = new Map<string, Array<{ readonly server: string, readonly tool: string }>>()
+
+  constructor (servers: ReadonlyMap<string, ReadonlyMap<string, Look>>) {
+    for (const [server, looks] of servers) {
+      for (const tool of new Set([...looks.values()].flatMap(({ tools }) => tools))) {
+        const owners = this.#byName.get(tool.toLowerCase()) ?? new Set()
+        this.#byName.set(tool.toLowerCase(), owners.add(server))
+        const look = lookalikeKey(tool)
+        const alike = this.#byLook.get(look) ?? []
+        // Of many tools with one look, a few suffice to name one.
+        if (alike.length < 100) alike.push({ server, tool })
+        this.#byLook.set(look, alike)
+      }
+    }
+  }
+
+  /** A clause that names the tool of another server that this one imitates. */
+  lookalikeOf (server: string, tool: string): string | undefined {
+    const plain = plainKey(tool)
+    // Of two such names, the one with digits or with letters of other scripts imitates the other.
+    const found = this.#byLook.get(lookalikeKey(tool))?.find((each) =>
+      each.server !== server && plainKey(each.tool) !== plain && (!isPlain(plain) || isPlain(plainKey(each.tool))))
+    return found && `${JSON.stringify(found.tool)}, a tool of the server ${JSON.stringify(found.server)}`
+  }
+
+  /** The other server that alone has a tool of this name. */
+  otherServerOf (server: string, name: string): string | undefined {
+    const owners = this.#byName.get(name)
+    return owners === undefined || owners.has(server) ? undefined : owners.values().next().value
+  }
+}

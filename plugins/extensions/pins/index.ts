@@ -1,0 +1,137 @@
+import fp from 'fastify-plugin'
+import { CachedPins } from '../../../db/records/cached-pins.ts'
+import type { PinStore } from '../../../db/ports/pins.ts'
+import type { CatalogueCache, Snapshot } from '../../../db/store.ts'
+import { Refusal } from '../../../protocol/errors.ts'
+import type { Author } from '../../settings/index.ts'
+import type { PinMode } from './compare.ts'
+import type { DefinitionChange, DefinitionWarning } from '../../../schemas/definitions-api.ts'
+import type { DefinitionKind } from './definitions.ts'
+import { FirstLook } from './first-look.ts'
+import { Pins } from './pins.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { definitions: Definitions }
+}
+
+/** The definitions of servers: what has changed in them, and what a first look at them has found. */
+interface Definitions {
+  /** The changed definitions of a server that wait for an admin. */
+  changes: (server: string) => Promise<DefinitionChange[]>
+  /**
+   * Accepts a change, which is audited.
+   * @param digest only if the definition still is this one
+   * @returns whether there was such a change
+   */
+  accept: (by: Author, server: string, kind: DefinitionKind, item: string, digest?: string) => Promise<boolean>
+  /** Remarks about a server's definitions, for those who manage it. */
+  warningsAbout: (server: string) => DefinitionWarning[]
+  /** Gives a server's pins to the name that it is about to get. */
+  copy: (server: string, newName: string) => Promise<void>
+  /** Forgets the pins of servers that are gone. */
+  forget: (servers: readonly string[]) => Promise<void>
+}
+
+interface PinsOptions {
+  /** Without a database, pins are kept beside the catalogues. */
+  readonly pins: PinStore | undefined
+  readonly catalogueCache: CatalogueCache
+}
+
+/** Time between two looks at what other replicas have changed, and how far back each looks, in ms. */
+const pollInterval = 2_000
+const pollWindow = 60_000
+
+const calledKinds: Readonly<Record<string, DefinitionKind>> = { 'tools/call': 'tool', 'prompts/get': 'prompt' }
+
+/** `app.definitions`: pins of what servers list (`pin` of a server), and the first look at it. */
+export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => {
+  const store = shared ?? new CachedPins(catalogueCache)
+  const count = app.metrics.countByServer('toolhub_definition_changes_total', 'Changed definitions of upstream servers')
+  const firstLook = new FirstLook(app.log)
+  const modeOf = (name: string): PinMode | undefined => {
+    const server = app.settings.current.servers.get(name)
+    return server && (server.config.pin ?? 'warn')
+  }
+  const changed = (): void => { app.upstreams.listsChanged() }
+  const pins = new Pins({
+    store,
+    modeOf,
+    changed,
+    examined: (server, source, definitions) => { firstLook.begin(server, source, definitions) },
+    told: (server, mode, changes) => {
+      const [first] = changes
+      if (first === undefined) return
+      const { kind, item } = first
+      count(server, changes.length)
+      const more = changes.length > 1 ? ` and ${changes.length - 1} more definitions` : ''
+      const effect =
+        { off: '', warn: '', ask: '; hidden until an admin accepts it', block: '; calls are refused' }[mode]
+      const which = `the ${kind} ${JSON.stringify(item)}${more}`
+      app.log.warn({ server, changes }, `${server}: ${which} changed${effect}`)
+      app.notifications.send('change', { server, pin: mode, changes })
+    },
+    warn: (server, sentence) => { app.log.warn({ server }, `${server}: ${sentence}`) }
+  })
+  app.upstreamHooks.reviewCatalogues(pins)
+
+  app.gateway.addHook('onCall', ({ provider, item, exchange }) => {
+    if (item === undefined || modeOf(provider) !== 'block') return
+    const kind = calledKinds[exchange.method]
+    const catalogue = app.upstreams.get(provider)?.catalogue(exchange.client)
+    if (kind === undefined || catalogue === undefined || !pins.isRefused(catalogue, { kind, item })) return
+    throw new Refusal('policy', `The ${kind} ${JSON.stringify(item)} of the server ${JSON.stringify(provider)} has ` +
+      'changed since it was accepted: it can be called when an admin has accepted its new definition')
+  })
+
+  const forget = async (servers: readonly string[]): Promise<void> => {
+    firstLook.forget(servers)
+    await pins.forget(servers)
+  }
+  const namesOf = ({ servers }: Snapshot): ReadonlySet<string> => new Set(servers.keys())
+  app.settings.on('changed', (next, former) => {
+    const kept = namesOf(next)
+    const gone = [...namesOf(former)].filter((name) => !kept.has(name))
+    if (gone.length === 0) return
+    forget(gone).catch((err: unknown) => { app.log.warn({ err }, 'the pins of removed servers could not be removed') })
+  })
+  if (store.isShared) {
+    // Those of servers that were removed while no gateway ran.
+    app.addHook('onReady', async () => {
+      const kept = namesOf(app.settings.current)
+      const stored = await store.list().catch(() => [])
+      await store.remove(stored.flatMap(({ server }) => kept.has(server) ? [] : server)).catch(() => {})
+    })
+  }
+  let refreshing: Promise<void> | undefined
+  let refreshedAt = Date.now()
+  const timer = setInterval(() => {
+    const begun = Date.now()
+    refreshing ??= pins.refresh(begun - refreshedAt + pollWindow)
+      .then(() => { refreshedAt = begun })
+      .catch((err: unknown) => { app.log.debug({ err }, 'the pins of other replicas could not be read') })
+      .finally(() => { refreshing = undefined })
+  }, pollInterval).unref()
+  app.addHook('onClose', async () => {
+    clearInterval(timer)
+    pins.close()
+    await refreshing
+  })
+
+  app.decorate('definitions', {
+    changes: async (server) => await pins.changes(server),
+    accept: async (by, server, kind, item, digest) => {
+      if (!await pins.accept(server, { kind, item }, digest)) return false
+      app.audit.addChange(by, { entity: 'definition', name: server, before: { kind, item }, after: { kind, item } })
+      return true
+    },
+    warningsAbout: (server) => [
+      ...pins.waiting(server).map(({ kind, item, since }): DefinitionWarning => ({
+        kind, item, place: '', message: `its definition has changed since ${since}, and no admin has accepted it yet`
+      })),
+      ...firstLook.warningsAbout(server)
+    ],
+    copy: async (server, newName) => { await pins.copy(server, newName) },
+    forget
+  })
+}, { name: 'pins', dependencies: ['settings', 'gateway', 'upstream', 'metrics', 'notifications'] })

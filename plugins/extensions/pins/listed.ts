@@ -1,0 +1,49 @@
+import { nextCatalogueId, type Catalogue, type Item } from '../../../protocol/lists.ts'
+import { isAccepted, type Pin, type PinMode, type PinnedServer } from './compare.ts'
+import { digestOf, digestOfInstructions, instructionsItem, keyOf, kindOf, pinnedLists } from './definitions.ts'
+
+/** What is listed of a catalogue, and the definitions that are listed as they were, whose calls are refused. */
+export interface Listed { readonly catalogue: Catalogue, readonly refused: ReadonlySet<string> }
+
+/**
+ * What `ask` and `block` list of a catalogue. `ask` leaves out what is not accepted; `block` lists it as it was pinned,
+ * if that is known.
+ * @param pinned undefined: nothing is known yet, so nothing is listed
+ * @param isFirst whether it is the catalogue that was read first
+ */
+export function withheldFrom (
+  catalogue: Catalogue, pinned: PinnedServer | undefined, mode: Extract<PinMode, 'ask' | 'block'>, isFirst: boolean
+): Listed {
+  const pins = new Map((pinned?.pins ?? []).map((pin) => [keyOf(pin), pin]))
+  const refused = new Set<string>()
+  /** The text to list; undefined: none. */
+  const shown = (which: Pick<Pin, 'kind' | 'item'>, digest: string | undefined, text: string): string | undefined => {
+    const pin = pins.get(keyOf(which))
+    if (pin !== undefined && digest !== undefined && isAccepted(pin, digest, isFirst)) return text
+    if (mode === 'ask' || pin?.digest === undefined || pin.text === undefined) return undefined
+    refused.add(keyOf(which))
+    return pin.text
+  }
+  let isSame = true
+  const lists = { ...catalogue.lists }
+  for (const list of pinnedLists) {
+    const items = catalogue.lists[list].flatMap((item): Item | [] => {
+      const text = shown({ kind: kindOf(list), item: item.key }, digestOf(item), item.text)
+      if (text === item.text) return item
+      isSame = false
+      return text === undefined ? [] : { key: item.key, text }
+    })
+    lists[list] = items
+  }
+  let { instructions } = catalogue
+  if (instructions !== undefined && instructions !== '') {
+    const which = { kind: 'instructions', item: instructionsItem } as const
+    const written = JSON.stringify(instructions)
+    const text = shown(which, digestOfInstructions(instructions), written)
+    if (text !== written) {
+      isSame = false
+      instructions = text === undefined ? undefined : JSON.parse(text) as string
+    }
+  }
+  return { catalogue: isSame ? catalogue : { ...catalogue, id: nextCatalogueId(), lists, instructions }, refused }
+}

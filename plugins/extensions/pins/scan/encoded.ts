@@ -1,0 +1,20 @@
+import { findPhrases } from './phrases.ts'
+import { visibleText } from './hidden-unicode.ts'
+
+/** Runs of base64 or hexadecimal digits that are long enough for a command. */
+const runs = /[A-Za-z0-9+/_-]{24,4096}={0,2}/g
+/** Max runs of one text that are decoded. */
+const maxRuns = 50
+const isHex = /^(?:[0-9a-f]{2})+$/i
+const isReadable = /^[\t\n\r -~]+$/
+
+/** A clause about an encoded command or instruction in a text; undefined: none is found. */
+export function encodedPayload (text: string): string | undefined {
+  for (const [run] of [...text.matchAll(runs)].slice(0, maxRuns)) {
+    const decoded = Buffer.from(run, isHex.test(run) ? 'hex' : 'base64').toString('latin1')
+    if (!isReadable.test(decoded)) continue
+    const [first] = findPhrases(visibleText(decoded), false)
+    if (first !== undefined) return `encoded text in which ${first}`
+  }
+  return undefined
+}

@@ -1,0 +1,46 @@
+// The first look at definitions: what in them may poison agents. A pure function that the worker pool runs, since the
+// texts are strangers'.
+import { encodedPayload } from './encoded.ts'
+import { hiddenUnicode, visibleText } from './hidden-unicode.ts'
+import { findPhrases } from './phrases.ts'
+import { textsOf } from './texts.ts'
+
+/** A definition: its kind, its name, and its JSON text (of instructions: the JSON of a string). */
+export interface ScannedDefinition { readonly kind: string, readonly item: string, readonly text: string }
+/** A remark about a definition. `place`: a JSON pointer within it. */
+export interface Finding {
+  readonly kind: string, readonly item: string, readonly place: string, readonly message: string
+}
+/** `names`: identifiers that a text asks the model to call; they may be tools of other servers. */
+export interface Scan {
+  readonly findings: Finding[]
+  readonly names: ReadonlyArray<Omit<Finding, 'message'> & { readonly name: string }>
+}
+
+/** Max findings that are kept of one server. */
+const maxFindings = 200
+/** Max characters of one text that are searched. */
+const maxText = 32 * 1024
+/** A name that the model is told to call. */
+const calledName = /\b(?:call|invoke|use|run|execute|trigger)s? (?:the )?[`'"]?([a-z][a-z0-9]*(?:[_-][a-z0-9]+)+)\b/g
+
+/** Searches definitions; deterministic. */
+export function scanDefinitions (definitions: readonly ScannedDefinition[]): Scan {
+  const findings: Finding[] = []
+  const names: Array<Scan['names'][number]> = []
+  for (const { kind, item, text: json } of definitions) {
+    for (const { place, text: whole, isInSchema } of textsOf(JSON.parse(json))) {
+      const text = whole.slice(0, maxText)
+      const visible = visibleText(text)
+      const cut = whole.length > maxText ? `only its first ${maxText} characters were looked at` : undefined
+      const messages = [cut, hiddenUnicode(text), ...findPhrases(visible, isInSchema), encodedPayload(text)]
+      for (const message of messages) if (message !== undefined) findings.push({ kind, item, place, message })
+      for (const [, name = ''] of visible.matchAll(calledName)) names.push({ kind, item, place, name })
+    }
+    if (findings.length >= maxFindings) break
+  }
+  return { findings: findings.slice(0, maxFindings), names: names.slice(0, maxFindings) }
+}
+
+/** What the worker pool runs. */
+export const run = (definitions: readonly ScannedDefinition[]): Scan => scanDefinitions(definitions)

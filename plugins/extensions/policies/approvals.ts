@@ -1,0 +1,171 @@
+import { hash, randomUUID } from 'node:crypto'
+import type { Approval, Approvals as ApprovalStore, StoredApproval } from '../../../db/ports/approvals.ts'
+import type { Policy } from '../../../schemas/policies.ts'
+import { isObject } from '../../../protocol/json.ts'
+import { errors, noSuchError } from '../../base/errors/index.ts'
+import type { Principal } from '../../settings/index.ts'
+import { usernameOf } from '../activities/describe.ts'
+import { extensionsLimits } from '../limits.ts'
+import type { Subject } from './facts.ts'
+
+/** A call that a policy lets a person decide. */
+export interface AskedCall {
+  readonly principal: Principal
+  readonly subject: Subject
+  readonly args: unknown
+  readonly argsText: string
+  readonly policy: Policy
+}
+
+export type ApprovalState = Approval['state'] | 'expired'
+
+/** An approval in a response; times in ISO 8601. */
+export interface ShownApproval {
+  readonly id: string
+  readonly state: ApprovalState
+  readonly username: string
+  readonly server: string
+  readonly tool: string
+  readonly kind: Approval['kind']
+  readonly arguments: unknown
+  readonly policy: Approval['policy']
+  readonly createdAt: string
+  readonly expiresAt: string
+  readonly decidedBy?: string
+}
+
+interface ApprovalDeps {
+  readonly store: ApprovalStore
+  /** The stored policies, whose approvers may see approvals. */
+  readonly policies: () => Iterable<Policy>
+  /** Tells the operator's webhook of a new approval. */
+  readonly notify: (approval: ShownApproval) => void
+  /** In ms since 1970. */
+  readonly now: () => number
+}
+
+/** A canonical form of a value: objects become lists of their members in alphabetical order. */
+function canonical (value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(canonical)
+  if (!isObject(value)) return value
+  return { members: Object.keys(value).sort().map((key) => [key, canonical(value[key])]) }
+}
+
+/** Identifies a call by its caller, item and arguments, and the policy that asks. */
+export const digestOf = ({ principal, subject: { server, kind, name }, args, policy }: AskedCall): string =>
+  hash('sha256', JSON.stringify([principal.key, server, kind, name, canonical(args ?? {}), policy.id]), 'base64url')
+
+/** Calls that wait for approvers. A call ends, and uses the approval when its caller calls again. */
+export class Approvals {
+  readonly #deps: ApprovalDeps
+
+  constructor (deps: ApprovalDeps) { this.#deps = deps }
+
+  /**
+   * Uses the approval of a call, or asks for one.
+   * @returns `approved` once per approval; else the approval that is pending or denied
+   * @throws StorageError
+   */
+  async useOrRequest (call: AskedCall): Promise<'approved' | Pick<Approval, 'id' | 'state'>> {
+    const digest = digestOf(call)
+    for (const stored of await this.#deps.store.list(digest)) {
+      const { approval } = stored
+      if (approval.isUsed === true || this.#stateOf(approval) === 'expired') continue
+      if (approval.state !== 'approved') return approval
+      const used: Approval = { ...approval, isUsed: true }
+      // Of several calls at once, on any replica, one uses it.
+      if (await this.#deps.store.replace(stored, used, extensionsLimits.approvals.kept)) return 'approved'
+    }
+    return await this.#request(call, digest)
+  }
+
+  async #request ({ principal, subject, argsText, policy }: AskedCall, digest: string): Promise<Approval> {
+    const createdAt = this.#deps.now()
+    const username = usernameOf(principal) ?? ''
+    const approval: Approval = {
+      id: randomUUID(),
+      state: 'pending',
+      digest,
+      principal: principal.key,
+      callers: [...new Set([username, principal.username ?? '', principal.createdBy ?? ''])].filter((name) => name !== ''),
+      username,
+      server: subject.server,
+      tool: subject.name,
+      kind: subject.kind,
+      arguments: argsText,
+      policy: { id: policy.id, name: policy.name },
+      approvers: policy.approvers ?? [],
+      createdAt,
+      expiresAt: createdAt + extensionsLimits.approvals.time
+    }
+    await this.#deps.store.add(approval, extensionsLimits.approvals.kept)
+    this.#deps.notify(this.#show(approval))
+    return approval
+  }
+
+  /** The approvals that a principal may decide, newest first. @throws Forbidden if it may decide none */
+  async list (principal: Principal, state?: ApprovalState): Promise<ShownApproval[]> {
+    this.#requireApprover(principal)
+    const all = await this.#deps.store.list()
+    return all.filter(({ approval }) => mayDecide(principal, approval)).map(({ approval }) => this.#show(approval))
+      .filter((shown) => state === undefined || shown.state === state)
+  }
+
+  /**
+   * Approves or denies a call.
+   * @throws Forbidden for a call of the principal's own; NoSuch; Duplicate if it was decided or has expired
+   */
+  async decide (principal: Principal, id: string, state: 'approved' | 'denied'): Promise<ShownApproval> {
+    this.#requireApprover(principal)
+    const stored = await this.#deps.store.find(id)
+    if (stored === undefined || !mayDecide(principal, stored.approval)) throw noSuchError('approval', id)
+    const decidedBy = usernameOf(principal) ?? ''
+    const { approval } = stored
+    if (approval.principal === principal.key || approval.callers.includes(decidedBy)) {
+      throw new errors.Forbidden('Nobody decides about a call of his own')
+    }
+    if (this.#stateOf(approval) !== 'pending' || !(await this.#decide(stored, state, decidedBy))) {
+      throw new errors.Duplicate('This approval was decided already, or has expired')
+    }
+    return this.#show({ ...approval, state, decidedBy })
+  }
+
+  async #decide (stored: StoredApproval, state: 'approved' | 'denied', decidedBy: string): Promise<boolean> {
+    const decided: Approval = { ...stored.approval, state, decidedBy }
+    return await this.#deps.store.replace(stored, decided, extensionsLimits.approvals.kept)
+  }
+
+  /** @throws Forbidden for a principal that is neither an admin nor named by a policy */
+  #requireApprover ({ isAdmin, username }: Principal): void {
+    if (isAdmin) return
+    for (const { approvers = [] } of this.#deps.policies()) {
+      if (username !== undefined && approvers.includes(username)) return
+    }
+    throw new errors.Forbidden('Only admins, and those whom a policy names as approvers, see approvals')
+  }
+
+  #stateOf ({ state, expiresAt, isUsed }: Approval): ApprovalState {
+    return state !== 'denied' && isUsed !== true && expiresAt <= this.#deps.now() ? 'expired' : state
+  }
+
+  #show (approval: Approval): ShownApproval {
+    const { id, username, server, tool, kind, arguments: text, policy, createdAt, expiresAt, decidedBy } = approval
+    return {
+      id,
+      state: this.#stateOf(approval),
+      username,
+      server,
+      tool,
+      kind,
+      arguments: JSON.parse(text) as unknown,
+      policy,
+      createdAt: new Date(createdAt).toISOString(),
+      expiresAt: new Date(expiresAt).toISOString(),
+      ...decidedBy === undefined ? {} : { decidedBy }
+    }
+  }
+}
+
+/** Admins decide about all calls, others about those for which a policy names them. */
+const mayDecide = ({ isAdmin, username }: Principal, { approvers }: Approval): boolean =>
+  isAdmin || (username !== undefined && approvers.includes(username))

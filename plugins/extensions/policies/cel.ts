@@ -1,0 +1,245 @@
+import { Environment, EvaluationError, ParseError, TypeError as CelTypeError, type ASTNode } from '@marcbachmann/cel-js'
+import { RE2JS } from 're2js'
+import { BoundedMap } from '../../base/limits/index.ts'
+import { extensionsLimits } from '../limits.ts'
+
+// Values of own classes are read in place; plain objects would be copied by each evaluation.
+
+export class KeyFacts {
+  readonly id: string
+  readonly name: string
+
+  constructor (id: string, name: string) {
+    this.id = id
+    this.name = name
+  }
+}
+
+/** The caller, as conditions see it. */
+export class PrincipalFacts {
+  readonly username: string
+  readonly isAdmin: boolean
+  readonly teams: readonly string[]
+  readonly key: KeyFacts
+  readonly address: string
+  /** The id of the OAuth client. */
+  readonly client: string
+
+  constructor (facts: Readonly<PrincipalFacts>) {
+    this.username = facts.username
+    this.isAdmin = facts.isAdmin
+    this.teams = facts.teams
+    this.key = facts.key
+    this.address = facts.address
+    this.client = facts.client
+  }
+}
+
+/** The item that is called, as conditions see it. */
+export class ToolFacts {
+  readonly server: string
+  readonly name: string
+  readonly kind: 'tool' | 'prompt' | 'resource'
+  readonly annotations: Readonly<Record<string, unknown>>
+  readonly tags: readonly string[]
+
+  constructor (facts: Readonly<ToolFacts>) {
+    this.server = facts.server
+    this.name = facts.name
+    this.kind = facts.kind
+    this.annotations = facts.annotations
+    this.tags = facts.tags
+  }
+}
+
+/** The variables of conditions. */
+export interface PolicyContext {
+  readonly principal: PrincipalFacts
+  readonly tool: ToolFacts
+  readonly route: string
+  readonly args: Readonly<Record<string, unknown>>
+  readonly now: Date
+}
+
+/** A compiled condition. */
+export interface Condition {
+  /** The variables that it names. */
+  readonly variables: ReadonlySet<string>
+  /** The members of `principal` that it names; undefined: any. */
+  readonly principalMembers: ReadonlySet<string> | undefined
+  /** @throws Error with a clause that says why it has no value */
+  readonly isTrue: (context: PolicyContext) => boolean
+}
+
+/** A condition that cannot be compiled. `position`: the index of its first character in the text. */
+export class InvalidCondition extends Error {
+  override readonly name = 'InvalidCondition'
+  readonly position: number
+
+  constructor (message: string, position: number) {
+    super(message)
+    this.position = position
+  }
+}
+
+/** The function that replaces `matches`, whose patterns could take exponential time. */
+const linearMatches = 'matchesInLinearTime'
+/** How many more characters one evaluation may match. Evaluations do not wait, so they cannot mix. */
+let charactersLeft = 0
+const patterns = new BoundedMap<string, RE2JS>(extensionsLimits.policies.patterns)
+
+/** @throws Error for a pattern that RE2 does not accept */
+function patternOf (text: string): RE2JS {
+  if (text.length > extensionsLimits.policies.patternLength) throw new Error('a pattern is too long')
+  let pattern = patterns.get(text)
+  if (pattern === undefined) {
+    try {
+      pattern = RE2JS.compile(text)
+    } catch (error) {
+      throw new Error(`the pattern ${JSON.stringify(text)} is not valid: ${(error as Error).message}`)
+    }
+    patterns.setNewest(text, pattern)
+  }
+  return pattern
+}
+
+const environment = new Environment({ homogeneousAggregateLiterals: false, limits: extensionsLimits.policies.syntax })
+  .registerType('Key', { ctor: KeyFacts, fields: { id: 'string', name: 'string' } })
+  .registerType('Principal', {
+    ctor: PrincipalFacts,
+    fields: {
+      username: 'string',
+      isAdmin: 'bool',
+      teams: 'list<string>',
+      key: 'Key',
+      address: 'string',
+      client: 'string'
+    }
+  })
+  .registerType('Tool', {
+    ctor: ToolFacts,
+    fields: { server: 'string', name: 'string', kind: 'string', annotations: 'map<string, dyn>', tags: 'list<string>' }
+  })
+  .registerVariable('principal', 'Principal')
+  .registerVariable('tool', 'Tool')
+  .registerVariable('args', 'map<string, dyn>')
+  .registerVariable('route', 'string')
+  .registerVariable('now', 'google.protobuf.Timestamp')
+  .registerFunction(`string.${linearMatches}(string): bool`, (text: string, pattern: string) => {
+    charactersLeft -= text.length
+    if (charactersLeft < 0) throw new Error('the texts for matches() are too long')
+    return patternOf(pattern).matcher(text).find()
+  })
+
+const variableNames: ReadonlySet<string> = new Set(['principal', 'tool', 'args', 'route', 'now'])
+/** The macros that evaluate an argument for each entry of a list. */
+const loops: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'filter', 'map'])
+
+interface Names { readonly variables: Set<string>, readonly members: Set<string>, usesWholePrincipal: boolean }
+
+/**
+ * Replaces `matches` in a syntax tree, checks constant patterns and the nesting of loops, and collects the names of
+ * variables.
+ * @param depth the number of loops around the value
+ */
+function visit (value: unknown, names: Names, seen: Set<unknown>, depth = 0): void {
+  if (typeof value !== 'object' || value === null || seen.has(value)) return
+  seen.add(value)
+  if (Array.isArray(value)) {
+    for (const each of value) visit(each, names, seen, depth)
+    return
+  }
+  const node = value as ASTNode
+  if (node.op === 'id' && variableNames.has(node.args)) {
+    names.variables.add(node.args)
+    if (node.args === 'principal') names.usesWholePrincipal = true
+  }
+  if (node.op === '.' && node.args[0].op === 'id' && node.args[0].args === 'principal') {
+    names.variables.add('principal')
+    names.members.add(node.args[1])
+    return
+  }
+  if (node.op === 'rcall' && node.args[0] === 'matches') {
+    const [pattern] = node.args[2]
+    if (pattern?.op === 'value' && typeof pattern.args === 'string') checkPattern(pattern.args, pattern.start)
+    node.args[0] = linearMatches
+  }
+  if (node.op === 'rcall' && loops.has(node.args[0])) {
+    if (depth === extensionsLimits.policies.loops) {
+      throw new InvalidCondition(`more than ${depth} loops are in each other`, node.start)
+    }
+    visit(node.args[1], names, seen, depth)
+    visit(node.args[2], names, seen, depth + 1)
+  }
+  for (const each of Object.values(node)) visit(each, names, seen, depth)
+}
+
+function checkPattern (text: string, position: number): void {
+  try {
+    patternOf(text)
+  } catch (error) {
+    throw new InvalidCondition((error as Error).message, position)
+  }
+}
+
+const isCelError = (error: unknown): error is ParseError | CelTypeError | EvaluationError =>
+  error instanceof ParseError || error instanceof CelTypeError || error instanceof EvaluationError
+
+const messageOf = (error: unknown): string =>
+  (isCelError(error) ? error.summary : (error as Error).message).replaceAll(linearMatches, 'matches')
+
+/**
+ * Compiles a condition.
+ * @throws InvalidCondition for one that is not CEL, names what does not exist, or is not of type bool
+ */
+export function compileCondition (text: string): Condition {
+  const names: Names = { variables: new Set(), members: new Set(), usesWholePrincipal: false }
+  try {
+    const parsed = environment.parse(text)
+    visit(parsed.ast, names, new Set())
+    const { valid, type, error } = parsed.check()
+    if (!valid) throw error
+    if (type !== 'bool' && type !== 'dyn') throw new InvalidCondition(`it must be of type bool, not ${type}`, 0)
+    return {
+      variables: names.variables,
+      principalMembers: names.usesWholePrincipal ? undefined : names.members,
+      isTrue: (context) => {
+        charactersLeft = extensionsLimits.policies.matchedText
+        let value: unknown
+        try {
+          value = parsed(context)
+        } catch (failure) {
+          throw new Error(messageOf(failure))
+        }
+        if (typeof value !== 'boolean') throw new Error('its value is neither true nor false')
+        return value
+      }
+    }
+  } catch (error) {
+    if (error instanceof InvalidCondition) throw error
+    throw new InvalidCondition(messageOf(error), isCelError(error) ? error.range?.start ?? 0 : 0)
+  }
+}
+
+/**
+ * The arguments of a call as values of CEL: integers are of type int.
+ * @throws Error with a clause, for arguments beyond the limits of conditions
+ */
+export function toCelArguments (args: unknown, size: number): Readonly<Record<string, unknown>> {
+  const { argumentsSize } = extensionsLimits.policies
+  if (size > argumentsSize) throw new Error(`the arguments are larger than ${argumentsSize / 1_024} KiB`)
+  return toCel(args ?? {}, 0) as Record<string, unknown>
+}
+
+function toCel (value: unknown, depth: number): unknown {
+  const { listLength, argumentsDepth } = extensionsLimits.policies
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value
+  if (typeof value !== 'object' || value === null) return value
+  if (depth > argumentsDepth) throw new Error(`the arguments are nested deeper than ${argumentsDepth} levels`)
+  const entries = Array.isArray(value) ? value : Object.entries(value)
+  if (entries.length > listLength) throw new Error(`a list in the arguments has more than ${listLength} entries`)
+  // A Map, since a member may be named `__proto__`.
+  return Array.isArray(value)
+    ? value.map((each) => toCel(each, depth + 1))
+    : new Map(Object.entries(value).map(([key, each]) => [key, toCel(each, depth + 1)]))
+}

@@ -1,0 +1,168 @@
+import { type Snapshot, StorageError } from '../../../db/store.ts'
+import { code, Refusal, RpcError } from '../../../protocol/errors.ts'
+import type { Client, Exchange } from '../../../protocol/exchange.ts'
+import { memberOf } from '../../../protocol/json.ts'
+import type { Catalogue } from '../../../protocol/lists.ts'
+import type { Policy } from '../../../schemas/policies.ts'
+import { BoundedMap } from '../../base/limits/index.ts'
+import { unknownItem, type AppliedPolicy, type FinishedCall, type GatewayCall } from '../../gateway/index.ts'
+import type { ItemFilter, View } from '../../settings/index.ts'
+import { extensionsLimits } from '../limits.ts'
+import { digestOf, type Approvals, type AskedCall } from './approvals.ts'
+import { findItem, kindOfRequest, routePathOf, toContext, toPrincipalFacts, toToolFacts, type Subject } from './facts.ts'
+import { itemFilterOf } from './item-filters.ts'
+import { askClient } from './question.ts'
+import { appliedPolicyOf, decide, rulesetOf, type Match, type Ruleset, type Verdict } from './ruleset.ts'
+
+export interface EnforcerDeps {
+  /** The settings with the registered providers. */
+  readonly snapshot: () => Snapshot
+  readonly catalogueOf: (provider: string, client: Client) => Catalogue | undefined
+  readonly approvals: Pick<Approvals, 'useOrRequest'>
+  /** In ms since 1970. */
+  readonly now: () => number
+}
+
+/** Applies the policies to requests. */
+export class PolicyEnforcer {
+  readonly #deps: EnforcerDeps
+  /** The digests of allowed calls, by the policy of their records. */
+  readonly #allowed = new WeakMap<AppliedPolicy, string>()
+  /** The calls that were allowed and that a server continues by asking the client (MCP 2026-07-28), by digest. */
+  readonly #suspended = new BoundedMap<string, number>(extensionsLimits.approvals.suspended)
+
+  constructor (deps: EnforcerDeps) { this.#deps = deps }
+
+  /** What the policies hide from a view; undefined: nothing. */
+  filterOf (view: View, address: string | undefined): ItemFilter | undefined {
+    const snapshot = this.#deps.snapshot()
+    const ruleset = rulesetOf(snapshot.policies)
+    if (ruleset.listRules.length === 0) return undefined
+    const principal = toPrincipalFacts(snapshot, view.principal, address)
+    return itemFilterOf(ruleset, { principal, route: routePathOf(view) })
+  }
+
+  /**
+   * Decides about a call, and asks a person if a policy wants it.
+   * @throws Refusal; RpcError for an item that is hidden
+   */
+  onCall (call: GatewayCall): Promise<void> | void {
+    const snapshot = this.#deps.snapshot()
+    const ruleset = rulesetOf(snapshot.policies)
+    if (ruleset.rules.length === 0 || call.failure !== undefined || call.item === undefined) return undefined
+    const subject = subjectOf(call.exchange, call.provider, call.item)
+    // The gateway's own tools, such as those of `$smart`, list and call what is decided itself.
+    if (subject === undefined || !snapshot.servers.has(call.provider)) return undefined
+    const verdict = this.#decide(snapshot, ruleset, call.exchange, subject)
+    call.policy = appliedPolicyOf(verdict)
+    return this.#enforce(call, subject, verdict)
+  }
+
+  /** As `onCall`, for a subscription to a resource. @throws as `onCall` */
+  onSubscribe (exchange: Exchange<View>, provider: string, uri: string): Promise<void> | void {
+    return this.onCall({
+      exchange, provider, item: uri, startedAt: 0, trace: undefined, policy: undefined
+    })
+  }
+
+  /** Remembers an allowed call that its server continues. */
+  onDone ({ outcome, policy }: Pick<FinishedCall, 'outcome' | 'policy'>): void {
+    const digest = outcome === 'input_required' && policy !== undefined ? this.#allowed.get(policy) : undefined
+    if (digest !== undefined) this.#suspended.setNewest(digest, this.#deps.now() + extensionsLimits.approvals.time)
+  }
+
+  #decide (snapshot: Snapshot, ruleset: Ruleset, exchange: Exchange<View>, subject: Subject): Verdict {
+    const { view, address, client, params } = exchange
+    const catalogue = this.#deps.catalogueOf(subject.server, client)
+    return decide(ruleset, toContext({
+      principal: toPrincipalFacts(snapshot, view.principal, address),
+      tool: toToolFacts(subject, findItem(catalogue, subject.kind, subject.name)),
+      route: routePathOf(view),
+      now: new Date(this.#deps.now())
+    }, params.arguments, () => argumentsTextOf(exchange)))
+  }
+
+  #enforce (call: GatewayCall, subject: Subject, { decision, match }: Verdict): Promise<void> | void {
+    if (match === undefined || decision === 'allow') return undefined
+    if (decision === 'hide') throw unknownItem(call.exchange)
+    if (decision === 'deny') throw new Refusal('policy', denialOf(match))
+    return this.#ask(call, subject, match.rule.policy)
+  }
+
+  async #ask (call: GatewayCall, subject: Subject, policy: Policy): Promise<void> {
+    const { exchange } = call
+    if (!askedMethods.has(exchange.method)) throw new Refusal('policy', `${reasonFor(policy)}, and cannot ask here`)
+    const argsText = argumentsTextOf(exchange)
+    if (argsText.length > extensionsLimits.approvals.size) {
+      throw new Refusal('policy', `${reasonFor(policy)}: its arguments are too large to ask somebody about them`)
+    }
+    const { arguments: args } = exchange.params
+    const asked: AskedCall = { principal: exchange.view.principal, subject, args, argsText, policy }
+    const digest = digestOf(asked)
+    if (!this.#isContinued(exchange, digest)) await this.#askSomebody(exchange, asked)
+    if (call.policy !== undefined) this.#allowed.set(call.policy, digest)
+  }
+
+  /** Whether a request continues a call that was allowed. Each allowed call is continued once per round. */
+  #isContinued ({ canSuspend, params: { requestState, inputResponses } }: Exchange, digest: string): boolean {
+    if (!canSuspend || (requestState === undefined && inputResponses === undefined)) return false
+    const until = this.#suspended.get(digest) ?? 0
+    this.#suspended.delete(digest)
+    return until > this.#deps.now()
+  }
+
+  /** @throws Refusal unless the call is allowed */
+  async #askSomebody (exchange: Exchange<View>, asked: AskedCall): Promise<void> {
+    const { policy } = asked
+    const answer = policy.approvers === undefined || policy.approvers.length === 0
+      ? await askClient(exchange, asked)
+      : 'unanswerable'
+    if (answer === 'accepted') return
+    const why = reasonFor(policy)
+    if (answer === 'declined') {
+      throw new Refusal('policy', `${why}, and it was declined; only the person at this client can allow it`)
+    }
+    if (answer === 'late') {
+      throw new Refusal('policy', `${why}, and nobody answered in time; the person at this client can allow it`)
+    }
+    const approval = await this.#useOrRequest(asked)
+    if (approval === 'approved') return
+    const who = approversOf(policy)
+    throw new Refusal('policy', approval.state === 'denied'
+      ? `${why}, and it was denied (approval ${approval.id}); ${who} can allow another call`
+      : `${why}: ${who} must allow it within ${extensionsLimits.approvals.time / 60_000} minutes (approval ` +
+        `${approval.id}). Then make the same call again`)
+  }
+
+  async #useOrRequest (asked: AskedCall): ReturnType<Approvals['useOrRequest']> {
+    try {
+      return await this.#deps.approvals.useOrRequest(asked)
+    } catch (error) {
+      if (!(error instanceof StorageError)) throw error
+      throw new RpcError(code.unavailable, 'The approvals cannot be read now; try again later', 'internal')
+    }
+  }
+}
+
+/** The requests about which a person can be asked. */
+const askedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+
+function subjectOf (exchange: Exchange<View>, server: string, name: string): Subject | undefined {
+  const kind = kindOfRequest(exchange)
+  return kind && { server, kind, name }
+}
+
+const argumentsTextOf = ({ paramsText }: Exchange): string => memberOf(paramsText, 'arguments') ?? '{}'
+
+const reasonFor = ({ name, message }: Policy): string =>
+  `${message === undefined ? '' : `${message.replace(/\.?$/, '.')} `}The policy ${JSON.stringify(name)} asks before this call`
+
+function denialOf ({ rule: { policy: { name, message } }, problem }: Match): string {
+  if (problem !== undefined) return `The policy ${JSON.stringify(name)} failed, so this call is denied: ${problem}`
+  return message ?? `The policy ${JSON.stringify(name)} denies this call`
+}
+
+/** Those who may approve a call, in words. */
+function approversOf ({ approvers = [] }: Policy): string {
+  return approvers.length === 0 ? 'an admin' : new Intl.ListFormat('en', { type: 'disjunction' }).format(approvers)
+}

@@ -1,0 +1,143 @@
+import type { Snapshot } from '../../../db/store.ts'
+import type { Exchange } from '../../../protocol/exchange.ts'
+import { isObject, memberOf } from '../../../protocol/json.ts'
+import type { Catalogue, Item, ListKind } from '../../../protocol/lists.ts'
+import { authorKeyOf, type Principal, type View } from '../../settings/index.ts'
+import { usernameOf } from '../activities/describe.ts'
+import { KeyFacts, PrincipalFacts, toCelArguments, ToolFacts, type PolicyContext } from './cel.ts'
+
+/** What a request is about. */
+export interface Subject {
+  readonly server: string
+  readonly kind: PolicyContext['tool']['kind']
+  /** The item by its own name; of a resource: its URI. */
+  readonly name: string
+}
+
+/** The list that has the items of a kind. */
+export const listOfKind = { tool: 'tools', prompt: 'prompts', resource: 'resources' } as const
+
+export const kindOfList = (kind: ListKind): Subject['kind'] =>
+  kind === 'tools' ? 'tool' : kind === 'prompts' ? 'prompt' : 'resource'
+
+const kindsByMethod: ReadonlyMap<string, Subject['kind']> = new Map([
+  ['tools/call', 'tool'], ['prompts/get', 'prompt'], ['resources/read', 'resource'], ['resources/subscribe', 'resource']
+])
+
+/** The kind of the item that a request uses; undefined for requests that policies do not decide. */
+export function kindOfRequest ({ method, params: { ref } }: Pick<Exchange, 'method' | 'params'>): Subject['kind'] | undefined {
+  if (method !== 'completion/complete') return kindsByMethod.get(method)
+  return isObject(ref) && ref.type === 'ref/prompt' ? 'prompt' : 'resource'
+}
+
+/** A caller, as conditions see it. @param address undefined: it is not known */
+export function toPrincipalFacts (
+  snapshot: Snapshot, principal: Principal, address: string | undefined
+): PrincipalFacts {
+  const { keyId = '', keyName = '' } = authorKeyOf(principal)
+  return new PrincipalFacts({
+    username: usernameOf(principal) ?? '',
+    isAdmin: principal.isAdmin,
+    teams: [...snapshot.teams.values()].flatMap(({ name, members = [] }) =>
+      principal.username !== undefined && members.includes(principal.username) ? [name] : []),
+    key: new KeyFacts(keyId, keyName),
+    address: address ?? '',
+    client: principal.kind === 'access-token' ? principal.credential?.name ?? '' : ''
+  })
+}
+
+/** The path of the MCP endpoint that shows a view. Calls over plain HTTP have that of the same servers. */
+export function routePathOf ({ scope, presentation }: View): string {
+  const name = scope.kind === 'global' ? '' : `/${scope.name}`
+  return presentation === 'search' ? `/mcp/$smart${name}` : `/mcp${name}`
+}
+
+type ToolDetails = Pick<PolicyContext['tool'], 'annotations' | 'tags'>
+
+/** What MCP assumes of a tool without annotations ("ToolAnnotations"). */
+function withDefaults (annotations: Record<string, unknown>): Record<string, unknown> {
+  const readOnlyHint = annotations.readOnlyHint ?? false
+  return { readOnlyHint, destructiveHint: readOnlyHint !== true, idempotentHint: false, openWorldHint: true, ...annotations }
+}
+
+/** Prompts and resources are read, and change nothing. */
+const readDetails: ToolDetails = {
+  annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }, tags: []
+}
+const noDetails: ToolDetails = { annotations: withDefaults({}), tags: [] }
+const details = new WeakMap<Item, ToolDetails>()
+
+function detailsOf (kind: Subject['kind'], item: Item | undefined): ToolDetails {
+  if (item === undefined) return kind === 'tool' ? noDetails : readDetails
+  let known = details.get(item)
+  if (known === undefined) {
+    const annotations = parsedMember(item.text, 'annotations')
+    known = {
+      annotations: kind === 'tool' ? withDefaults(annotations) : { ...readDetails.annotations, ...annotations },
+      tags: tagsIn(parsedMember(item.text, '_meta'))
+    }
+    details.set(item, known)
+  }
+  return known
+}
+
+function parsedMember (text: string, name: string): Record<string, unknown> {
+  const value: unknown = JSON.parse(memberOf(text, name) ?? 'null')
+  return isObject(value) ? value : {}
+}
+
+/** Tags are no part of MCP: servers put them into `_meta`, those of FastMCP into a member of it. */
+function tagsIn (meta: Record<string, unknown>): string[] {
+  const places = [meta, meta.fastmcp, meta._fastmcp]
+  return places.flatMap((place) => isObject(place) && Array.isArray(place.tags) ? place.tags : [])
+    .filter((tag): tag is string => typeof tag === 'string')
+}
+
+/** An item as conditions see it. @param item as its server lists it; undefined: it does not */
+export const toToolFacts = ({ server, kind, name }: Subject, item: Item | undefined): ToolFacts =>
+  new ToolFacts({ server, kind, name, ...detailsOf(kind, item) })
+
+const itemsByKey = new WeakMap<readonly Item[], ReadonlyMap<string, Item>>()
+
+/** Finds an item in a catalogue; resources among the templates, too. The index is built once per list. */
+export function findItem (catalogue: Catalogue | undefined, kind: Subject['kind'], name: string): Item | undefined {
+  if (catalogue === undefined) return undefined
+  const { lists } = catalogue
+  return indexOf(lists[listOfKind[kind]]).get(name) ??
+    (kind === 'resource' ? indexOf(lists.resourceTemplates).get(name) : undefined)
+}
+
+function indexOf (items: readonly Item[]): ReadonlyMap<string, Item> {
+  let index = itemsByKey.get(items)
+  if (index === undefined) {
+    index = new Map(items.map((item) => [item.key, item]))
+    itemsByKey.set(items, index)
+  }
+  return index
+}
+
+/**
+ * The variables of conditions for one call. The arguments are converted when a condition first reads them.
+ * @param args parsed @param text their JSON text
+ */
+export function toContext (
+  facts: Pick<PolicyContext, 'principal' | 'tool' | 'route' | 'now'>, args: unknown, text: () => string
+): PolicyContext {
+  let converted: { readonly value?: PolicyContext['args'], readonly problem?: unknown } | undefined
+  return {
+    ...facts,
+    get args () {
+      converted ??= convert(args, text)
+      if (converted.value === undefined) throw converted.problem
+      return converted.value
+    }
+  }
+}
+
+function convert (args: unknown, text: () => string): { value?: PolicyContext['args'], problem?: unknown } {
+  try {
+    return { value: toCelArguments(args, Buffer.byteLength(text())) }
+  } catch (problem) {
+    return { problem }
+  }
+}

@@ -1,0 +1,79 @@
+import fp from 'fastify-plugin'
+import type { Approvals as ApprovalStore } from '../../../db/ports/approvals.ts'
+import type { Policy, PolicyTest, PolicyTestResult } from '../../../schemas/policies.ts'
+import { invalidAt } from '../../base/errors/index.ts'
+import { OrderedEntries, type Principal } from '../../settings/index.ts'
+import { Approvals } from './approvals.ts'
+import { compileCondition, InvalidCondition } from './cel.ts'
+import { PolicyEnforcer } from './enforcer.ts'
+import { testPolicies } from './policy-test.ts'
+import { unsuitableFor } from './ruleset.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { policies: Policies }
+}
+
+export interface PolicyOptions { store: ApprovalStore }
+
+/** The policies of the gateway, for the management API. */
+export interface Policies {
+  readonly entries: OrderedEntries<'policies'>
+  readonly approvals: Approvals
+  /** Decides about a call without making it. @throws InvalidInput, NoSuch, NotRecorded */
+  readonly test: (by: Principal, sent: PolicyTest) => Promise<PolicyTestResult>
+}
+
+/** `app.policies`: rules that allow, deny or hide items, or ask a person before a call. */
+export default fp<PolicyOptions>(async (app, { store }) => {
+  const now = (): number => Date.now()
+  const approvals = new Approvals({
+    store,
+    policies: () => app.settings.current.policies.values(),
+    notify: (approval) => { app.notifications.send('approval', approval) },
+    now
+  })
+  const enforcer = new PolicyEnforcer({
+    snapshot: () => app.access.snapshot,
+    catalogueOf: (provider, client) => app.gateway.catalogueFor(provider, client),
+    approvals,
+    now
+  })
+  app.gateway.addHook('onView', (view, address) => enforcer.filterOf(view, address))
+  app.gateway.addHook('onCall', (call) => enforcer.onCall(call))
+  app.gateway.addHook('onSubscribe', (exchange, provider, uri) => enforcer.onSubscribe(exchange, provider, uri))
+  app.gateway.addHook('onDone', (call) => { enforcer.onDone(call) })
+  app.settings.on('changed', (next, former) => {
+    if (next.policies !== former.policies) app.gateway.announceChanges()
+  })
+  app.decorate('policies', {
+    entries: new OrderedEntries(app.settings, 'policies', { noun: 'policy', check: checkPolicy }),
+    approvals,
+    test: async (by, sent) => await testPolicies({
+      snapshot: () => app.settings.current,
+      catalogues: (server) => app.gateway.catalogues(server),
+      findActivity: async (principal, id) => await app.activities.find(principal, id),
+      now
+    }, by, sent)
+  })
+}, { name: 'policies', dependencies: ['settings', 'access', 'gateway', 'notifications'] })
+
+/** A policy as it is stored, with its defaults. @throws InvalidInput */
+function checkPolicy (policy: Policy): Policy {
+  const { approvers, then: decision } = policy
+  if (approvers !== undefined && decision !== 'ask') {
+    throw invalidAt('body.approvers', `only a policy that asks has approvers, and this one says ${decision}`)
+  }
+  try {
+    const condition = compileCondition(policy.when)
+    const unsuitable = decision === 'hide' ? unsuitableFor(condition) : undefined
+    if (unsuitable !== undefined) {
+      throw new InvalidCondition(
+        `a policy that hides may name principal, tool and route only, not ${unsuitable}`, policy.when.indexOf(unsuitable)
+      )
+    }
+  } catch (error) {
+    if (!(error instanceof InvalidCondition)) throw error
+    throw invalidAt('body.when', `is not valid at character ${error.position + 1}: ${error.message}`)
+  }
+  return { ...policy, enabled: policy.enabled ?? true, mode: policy.mode ?? 'enforce' }
+}

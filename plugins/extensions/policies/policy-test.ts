@@ -1,0 +1,124 @@
+import type { Activity } from '../../../db/ports/activities.ts'
+import type { Snapshot } from '../../../db/store.ts'
+import { isObject } from '../../../protocol/json.ts'
+import type { Catalogue } from '../../../protocol/lists.ts'
+import type { PolicyTest, PolicyTestResult } from '../../../schemas/policies.ts'
+import { errors, invalidAt } from '../../base/errors/index.ts'
+import type { Principal } from '../../settings/index.ts'
+import { type PolicyContext, PrincipalFacts } from './cel.ts'
+import { findItem, toContext, toPrincipalFacts, toToolFacts, type Subject } from './facts.ts'
+import { decide, observedIn, reasonOf, rulesetOf } from './ruleset.ts'
+
+export interface PolicyTestDeps {
+  readonly snapshot: () => Snapshot
+  readonly catalogues: (server: string) => readonly Catalogue[]
+  /** @throws NoSuch, NotRecorded */
+  readonly findActivity: (principal: Principal, id: string) => Promise<Omit<Activity, 'timestamp'> & { timestamp: string }>
+  /** In ms since 1970. */
+  readonly now: () => number
+}
+
+/** A call to decide about. */
+interface TestedCall {
+  readonly subject: Subject
+  readonly principal: PrincipalFacts
+  readonly args: unknown
+  readonly route: string
+  readonly now: Date
+}
+
+/**
+ * Decides about a call without making it.
+ * @param by the admin who tests
+ * @throws InvalidInput; NoSuch for an unknown activity
+ */
+export async function testPolicies (deps: PolicyTestDeps, by: Principal, sent: PolicyTest): Promise<PolicyTestResult> {
+  const snapshot = deps.snapshot()
+  const call = sent.activityId === undefined
+    ? sentCall(snapshot, sent, deps.now())
+    : recordedCall(snapshot, await deps.findActivity(by, sent.activityId))
+  const { subject, principal, args, route, now } = call
+  const item = deps.catalogues(subject.server).map((catalogue) => findItem(catalogue, subject.kind, subject.name))
+    .find((found) => found !== undefined)
+  const context: PolicyContext =
+    toContext({ principal, tool: toToolFacts(subject, item), route, now }, args, () => JSON.stringify(args))
+  const verdict = decide(rulesetOf(snapshot.policies), context)
+  const { decision, match } = verdict
+  const observed = observedIn(verdict)
+  return {
+    decision,
+    mode: 'enforce',
+    policy: match === undefined ? null : { id: match.rule.policy.id, name: match.rule.policy.name },
+    reason: reasonOf(match),
+    ...observed.length === 0 ? {} : { observed }
+  }
+}
+
+/** @throws InvalidInput */
+function sentCall (snapshot: Snapshot, sent: PolicyTest, now: number): TestedCall {
+  const { server, tool, kind = 'tool', principal, arguments: args = {}, route = `/mcp/${server}` } = sent
+  if (server === undefined || tool === undefined) {
+    throw new errors.InvalidInput('Name the "server" and the "tool" of a call, or the "activityId" of a recorded one')
+  }
+  return {
+    subject: { server, kind, name: tool },
+    principal: toPrincipalFacts(snapshot, sentPrincipal(snapshot, principal ?? {}), undefined),
+    args,
+    route,
+    now: new Date(now)
+  }
+}
+
+/** @throws InvalidInput */
+function sentPrincipal (snapshot: Snapshot, { username = '', keyId }: NonNullable<PolicyTest['principal']>): Principal {
+  const key = keyId === undefined ? undefined : snapshot.keys.get(keyId)
+  if (keyId !== undefined && key === undefined) throw invalidAt('body.principal.keyId', 'is not the id of a bearer key')
+  const name = username === '' ? key?.owner : username
+  const user = name === undefined ? undefined : snapshot.users.get(name)
+  if (name !== undefined && user === undefined) throw invalidAt('body.principal.username', 'is not the name of a user')
+  const credential = key === undefined ? {} : { credential: { id: key.id, name: key.name } }
+  if (name === undefined) {
+    return key === undefined
+      ? { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }
+      : { key: key.id, kind: 'system-key', user: key.id, isAdmin: true, ...credential }
+  }
+  const kind = key === undefined ? 'user' : 'user-key'
+  return { key: name, kind, user: name, username: name, isAdmin: user?.isAdmin === true, ...credential }
+}
+
+/** A recorded call. Its item is decided about with the current users, teams and catalogues. */
+function recordedCall (snapshot: Snapshot, activity: Awaited<ReturnType<PolicyTestDeps['findActivity']>>): TestedCall {
+  const { server, tool, username = '', keyId, keyName, clientId = '', sourceIp, group, timestamp } = activity
+  const user = snapshot.users.get(username)
+  const isSystem = user === undefined && keyId !== undefined
+  const principal = toPrincipalFacts(snapshot, {
+    key: username,
+    kind: keyId === undefined ? 'user' : isSystem ? 'system-key' : 'user-key',
+    user: username,
+    username,
+    isAdmin: user === undefined ? isSystem : user.isAdmin === true,
+    ...keyId === undefined ? {} : { credential: { id: keyId, ...keyName === undefined ? {} : { name: keyName } } }
+  }, sourceIp)
+  const params = parseInput(activity)
+  const subject: Subject = tool === 'prompts/get'
+    ? { server, kind: 'prompt', name: String(params.name) }
+    : tool === 'resources/read' ? { server, kind: 'resource', name: String(params.uri) } : { server, kind: 'tool', name: tool }
+  return {
+    subject,
+    principal: new PrincipalFacts({ ...principal, client: clientId }),
+    args: subject.kind === 'tool' ? params : params.arguments ?? {},
+    route: group === undefined ? '/mcp' : `/mcp/${group}`,
+    now: new Date(timestamp)
+  }
+}
+
+/** @throws InvalidInput for an input that is not recorded whole */
+function parseInput ({ input = '{}', locked }: Pick<Activity, 'input' | 'locked'>): Record<string, unknown> {
+  try {
+    if (locked === true) throw new Error('it is encrypted')
+    const parsed: unknown = JSON.parse(input)
+    return isObject(parsed) ? parsed : {}
+  } catch {
+    throw new errors.InvalidInput('The arguments of this call were not recorded whole')
+  }
+}

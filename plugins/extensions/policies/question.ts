@@ -1,0 +1,64 @@
+import { requireClientCapability } from '../../../protocol/capabilities.ts'
+import { RpcError } from '../../../protocol/errors.ts'
+import type { Exchange } from '../../../protocol/exchange.ts'
+import { isObject, memberOf } from '../../../protocol/json.ts'
+import { extensionsLimits } from '../limits.ts'
+import type { AskedCall } from './approvals.ts'
+
+/** `unanswerable`: the client cannot be asked. */
+export type Answer = 'accepted' | 'declined' | 'late' | 'unanswerable'
+
+const schema = { type: 'object', properties: {} }
+const method = 'elicitation/create'
+
+/**
+ * Asks the client of a caller whether a call may be made (MCP, "Elicitation"): a request up to 2025-11-25, a round of
+ * `input_required` in 2026-07-28.
+ */
+export async function askClient (exchange: Exchange, call: AskedCall): Promise<Answer> {
+  const params = { message: questionFor(call), requestedSchema: schema }
+  const withdrawn = new AbortController()
+  const timer = setTimeout(() => { withdrawn.abort('nobody has answered in time') }, extensionsLimits.approvals.time).unref()
+  exchange.onCancel((reason) => { withdrawn.abort(reason) })
+  try {
+    requireClientCapability(exchange.client.capabilities, { method, params })
+    const { resultText = '{}', errorText } = await exchange.ask({
+      method,
+      params,
+      paramsText: JSON.stringify(params),
+      signal: withdrawn.signal,
+      outlivesRequest: false,
+      progress: () => {}
+    })
+    if (errorText !== undefined) return 'unanswerable'
+    return memberOf(resultText, 'action') === '"accept"' ? 'accepted' : 'declined'
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error
+    if (exchange.cancelled !== undefined) throw error
+    return withdrawn.signal.aborted ? 'late' : 'unanswerable'
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The call in words, with the beginning of long arguments. */
+export function questionFor ({ subject: { server, kind, name }, args, policy }: AskedCall): string {
+  const reason = policy.message ?? `The policy ${visible(policy.name)} asks before this call.`
+  const verb = kind === 'tool' ? 'Run the tool' : kind === 'prompt' ? 'Get the prompt' : 'Read the resource'
+  return `${reason}\n\n${verb} ${visible(name)} of the server ${visible(server)}${argumentsInWords(args)}`
+}
+
+/** The arguments of a call, one a line. */
+export function argumentsInWords (args: unknown): string {
+  const entries = isObject(args) ? Object.entries(args) : []
+  if (entries.length === 0) return ' without arguments?'
+  const lines = entries.map(([name, value]) => `- ${visible(name)}: ${visible(value)}`).join('\n')
+  const { shown } = extensionsLimits.approvals
+  const rest = lines.length - shown
+  return ` with these arguments?\n${rest > 0 ? `${lines.slice(0, shown)}… (${rest} more characters)` : lines}`
+}
+
+/** A value as JSON text, in which characters that are not visible or change the direction of text are escaped. */
+const visible = (value: unknown): string =>
+  JSON.stringify(value ?? null).replace(/[\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
+    `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)

@@ -1,0 +1,127 @@
+import type { Policy } from '../../../schemas/policies.ts'
+import type { AppliedPolicy } from '../../gateway/index.ts'
+import { compileCondition, InvalidCondition, type Condition, type PolicyContext } from './cel.ts'
+
+/** An enabled policy with its compiled condition. */
+export interface Rule {
+  readonly policy: Policy
+  /** Undefined for a stored condition that cannot be compiled, for example after an edit of the settings file. */
+  readonly condition: Condition | undefined
+  readonly isObserved: boolean
+}
+
+/** A rule that matched a call, or failed. `problem`: why it failed. */
+export interface Match { readonly rule: Rule, readonly problem?: string }
+
+/** What the policies decide about a call. */
+export interface Verdict {
+  readonly decision: Policy['then']
+  /** The rule that decides; undefined: none matches, so the call is allowed. */
+  readonly match: Match | undefined
+  /** The rules that match and only observe. */
+  readonly observed: readonly Match[]
+}
+
+/** The enabled policies of one snapshot, in their order. */
+export interface Ruleset {
+  readonly rules: readonly Rule[]
+  /** The enforced rules that need neither arguments nor time; empty if none of them hides items. */
+  readonly listRules: readonly Rule[]
+}
+
+const emptyRuleset: Ruleset = { rules: [], listRules: [] }
+const rulesets = new WeakMap<ReadonlyMap<string, Policy>, Ruleset>()
+const compiled = new WeakMap<Policy, Rule>()
+
+/** The rules of the stored policies, compiled once. */
+export function rulesetOf (policies: ReadonlyMap<string, Policy>): Ruleset {
+  if (policies.size === 0) return emptyRuleset
+  let ruleset = rulesets.get(policies)
+  if (ruleset === undefined) {
+    const rules = [...policies.values()].filter(({ enabled }) => enabled !== false).map(toRule)
+    const decidable = rules.filter(({ condition, isObserved }) =>
+      !isObserved && condition !== undefined && unsuitableFor(condition) === undefined)
+    ruleset = { rules, listRules: decidable.some(({ policy }) => policy.then === 'hide') ? decidable : [] }
+    rulesets.set(policies, ruleset)
+  }
+  return ruleset
+}
+
+function toRule (policy: Policy): Rule {
+  let rule = compiled.get(policy)
+  if (rule === undefined) {
+    rule = { policy, condition: compileStored(policy), isObserved: policy.mode === 'observe' }
+    compiled.set(policy, rule)
+  }
+  return rule
+}
+
+function compileStored (policy: Policy): Condition | undefined {
+  try {
+    const condition = compileCondition(policy.when)
+    return policy.then === 'hide' && unsuitableFor(condition) !== undefined ? undefined : condition
+  } catch (error) {
+    if (error instanceof InvalidCondition) return undefined
+    throw error
+  }
+}
+
+/** The variable that a rule may not name because it hides items from lists; undefined: there is none. */
+export const unsuitableFor = ({ variables }: Condition): string | undefined =>
+  ['args', 'now'].find((name) => variables.has(name))
+
+/** Whether a rule matches. A rule that fails matches as well, so that it denies. */
+function matchOf (rule: Rule, context: PolicyContext): Match | undefined {
+  if (rule.condition === undefined) return { rule, problem: 'its condition is not valid' }
+  try {
+    return rule.condition.isTrue(context) ? { rule } : undefined
+  } catch (error) {
+    return { rule, problem: (error as Error).message }
+  }
+}
+
+const decisionOf = ({ rule, problem }: Match): Policy['then'] => problem === undefined ? rule.policy.then : 'deny'
+
+/**
+ * Decides about a call: the first rule that matches and is enforced. An item that is hidden does not exist, whatever
+ * the arguments and the time, so rules that name these do not count before a rule that hides.
+ */
+export function decide ({ rules, listRules }: Ruleset, context: PolicyContext): Verdict {
+  const observed: Match[] = []
+  const hiding = findHiding(listRules, context)
+  if (hiding !== undefined) return { decision: 'hide', match: hiding, observed }
+  for (const rule of rules) {
+    const match = matchOf(rule, context)
+    if (match === undefined) continue
+    if (!rule.isObserved) return { decision: decisionOf(match), match, observed }
+    observed.push(match)
+  }
+  return { decision: 'allow', match: undefined, observed }
+}
+
+/** The rule that hides an item from lists. @param rules those that need neither arguments nor time */
+export function findHiding (rules: readonly Rule[], context: PolicyContext): Match | undefined {
+  for (const rule of rules) {
+    const match = matchOf(rule, context)
+    if (match !== undefined) return decisionOf(match) === 'hide' ? match : undefined
+  }
+  return undefined
+}
+
+/** The policy for the record of a call: the one that decides, else the first that observes. */
+export function appliedPolicyOf ({ match, observed }: Verdict): AppliedPolicy | undefined {
+  const named = match ?? observed[0]
+  if (named === undefined) return undefined
+  const { policy: { id, name }, isObserved } = named.rule
+  return { id, name, mode: isObserved ? 'observe' : 'enforce', decision: decisionOf(named) }
+}
+
+/** Why a rule decides, as a sentence without its full stop. */
+export const reasonOf = (match: Match | undefined): string =>
+  match === undefined
+    ? 'No policy matches'
+    : match.problem === undefined ? 'Its condition is true' : `Its condition failed, which denies the call: ${match.problem}`
+
+/** The rules that observe, as the test of a policy tells them. */
+export const observedIn = ({ observed }: Verdict): Array<{ id: string, name: string, decision: Policy['then'] }> =>
+  observed.map((match) => ({ id: match.rule.policy.id, name: match.rule.policy.name, decision: decisionOf(match) }))

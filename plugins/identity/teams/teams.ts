@@ -1,0 +1,160 @@
+import fp from 'fastify-plugin'
+import { foldUsername } from '../../../db/invariants.ts'
+import type { Change, Snapshot } from '../../../db/store.ts'
+import type { Team } from '../../../schemas/teams.ts'
+import { checkUnchanged } from '../../base/body/index.ts'
+import { errors, noSuchError } from '../../base/errors/index.ts'
+import {
+  isMemberByLogin, owningTeam, type Principal, type Settings, teamMembers, teamReference, teamsOf
+} from '../../settings/index.ts'
+import { changesForUnsharing } from '../users/account.ts'
+import { canonicalUsername, storedUsernameOf, usernameProblem } from '../users/rules.ts'
+
+/** A team as the API returns it: `members` include those that a login made members. `claims` are for admins only. */
+type ShownTeam = Required<Pick<Team, 'name' | 'members'>> & Pick<Team, 'description' | 'claims'>
+type TeamChange = Partial<Team>
+interface TeamResult { readonly data: ShownTeam, readonly warnings: string[] }
+
+/** The teams. Admins change them; their members see them. */
+export class Teams {
+  readonly #settings: Settings
+  readonly #readonly: boolean
+
+  /** @param readonly whether READONLY is set, so that logins change no membership */
+  constructor (settings: Settings, readonly: boolean) {
+    this.#settings = settings
+    this.#readonly = readonly
+  }
+
+  /** The teams that a principal may see: all for an admin, else those that it belongs to. */
+  list (principal: Principal): ShownTeam[] {
+    const snapshot = this.#settings.current
+    const own = new Set(principal.isAdmin ? [] : teamsOf(snapshot, principal))
+    return [...snapshot.teams.values()].filter(({ name }) => principal.isAdmin || own.has(name))
+      .map((team) => toShownTeam(snapshot, principal, team))
+  }
+
+  /** @throws NoSuch, also for a team that the principal does not belong to */
+  get (principal: Principal, name: string): ShownTeam {
+    const snapshot = this.#settings.current
+    const team = requireTeam(snapshot, name)
+    if (!principal.isAdmin && !teamsOf(snapshot, principal).includes(team.name)) throw noSuchError('team', name)
+    return toShownTeam(snapshot, principal, team)
+  }
+
+  /** @throws InvalidInput when the name is invalid or taken */
+  async create (by: Principal, { name: sent, ...asked }: TeamChange & { name: string }): Promise<TeamResult> {
+    const name = canonicalUsername(sent)
+    const problem = usernameProblem(name, 'name')
+    if (problem !== undefined) throw new errors.InvalidInput(`"name": ${problem}`)
+    const snapshot = await this.#settings.change((base) => {
+      const folded = foldUsername(name)
+      if ([...base.teams.keys()].some((other) => foldUsername(other) === folded)) {
+        throw new errors.InvalidInput(`There is a team named ${JSON.stringify(name)} already`)
+      }
+      return [{ entity: 'teams', key: name, value: changedTeam(base, { name, members: [] }, asked) }]
+    }, by)
+    return resultOf(snapshot, by, name)
+  }
+
+  /** Changes the members of the record that are sent. @throws NoSuch, InvalidInput for another name */
+  async update (by: Principal, name: string, asked: TeamChange): Promise<TeamResult> {
+    checkUnchanged(asked, this.get(by, name), ['name'])
+    const snapshot = await this.#settings.change((base) => {
+      const stored = requireTeam(base, name)
+      return [{ entity: 'teams', key: stored.name, value: changedTeam(base, stored, asked) }]
+    }, by)
+    return resultOf(snapshot, by, name)
+  }
+
+  /**
+   * Removes a team, with its keys. No server is shared with it any more, so that a later team of the same name inherits
+   * nothing. @throws NoSuch
+   */
+  async remove (by: Principal, name: string): Promise<void> {
+    await this.#settings.change((base) => {
+      const team = requireTeam(base, name)
+      const keys = [...base.keys.values()].filter(({ kind, owner }) =>
+        kind === 'user' && owningTeam(base, owner) === team)
+      return [
+        { entity: 'teams', key: team.name, value: undefined },
+        ...keys.map(({ id }): Change => ({ entity: 'bearerKeys', key: id, value: undefined })),
+        ...changesForUnsharing(base, teamReference(team.name))
+      ]
+    }, by)
+  }
+
+  /**
+   * Records the groups that a login of a user by OpenID Connect has, as far as teams name them: they replace those of
+   * the login before. @throws StorageAway
+   */
+  async recordLogin (username: string, groups: readonly string[]): Promise<void> {
+    if (this.#readonly) return
+    await this.#settings.change(({ teams, users }) => {
+      const user = users.get(username)
+      const named = new Set([...teams.values()].flatMap(({ claims = [] }) => claims))
+      const loginGroups = [...new Set(groups)].filter((group) => named.has(group)).sort()
+      const { loginGroups: former = [], ...rest } = user ?? {}
+      if (!user || JSON.stringify(former) === JSON.stringify(loginGroups)) return []
+      const value = { ...rest, username, ...(loginGroups.length > 0 && { loginGroups }) }
+      return [{ entity: 'users', key: username, value }]
+    }, username)
+  }
+}
+
+/** Finds a team by its name, in every spelling with the same canonical form. @throws NoSuch */
+function requireTeam ({ teams }: Snapshot, name: string): Team {
+  const team = teams.get(storedUsernameOf(teams, name))
+  if (!team) throw noSuchError('team', name)
+  return team
+}
+
+const toShownTeam = (snapshot: Snapshot, { isAdmin }: Principal, team: Team): ShownTeam => ({
+  name: team.name,
+  ...(team.description !== undefined && { description: team.description }),
+  members: teamMembers(snapshot, team),
+  ...(isAdmin && team.claims !== undefined && { claims: team.claims })
+})
+
+/**
+ * A team with the members of a request in place of its own. A list of members that a client has read, and sends back,
+ * includes those by a login: they do not become permanent by that.
+ */
+function changedTeam ({ users }: Snapshot, stored: Team, { name: _, members, ...asked }: TeamChange): Team {
+  const former = new Set(stored.members)
+  const isByLoginOnly = (name: string): boolean => {
+    const user = users.get(name)
+    return user !== undefined && !former.has(name) && isMemberByLogin(stored, user)
+  }
+  const named = members?.map((name) => storedUsernameOf(users, name)).filter((name) => !isByLoginOnly(name))
+  return {
+    ...stored,
+    ...Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined)),
+    ...(named && { members: [...new Set(named)] })
+  }
+}
+
+function resultOf (snapshot: Snapshot, by: Principal, name: string): TeamResult {
+  const team = requireTeam(snapshot, name)
+  const unknown = (team.members ?? []).filter((member) => !snapshot.users.has(member))
+  return { data: toShownTeam(snapshot, by, team), warnings: unknownMemberWarnings(unknown) }
+}
+
+/** Max number of names in a warning; further ones are only counted. */
+const maxListedNames = 10
+
+function unknownMemberWarnings (names: readonly string[]): string[] {
+  if (names.length === 0) return []
+  const listed = names.slice(0, maxListedNames).map((name) => JSON.stringify(name)).join(', ')
+  const more = names.length > maxListedNames ? ` and ${names.length - maxListedNames} more` : ''
+  return [`There are no users ${listed}${more} yet: they are members as soon as there are`]
+}
+
+declare module 'fastify' {
+  interface FastifyInstance { teams: Teams }
+}
+
+/** `app.teams`: the teams. */
+export default fp(async (app) => {
+  app.decorate('teams', new Teams(app.settings, app.config.env.READONLY))
+}, { name: 'teams', dependencies: ['config', 'settings'] })

@@ -1,0 +1,102 @@
+import fp from 'fastify-plugin'
+import type { Server } from '../../db/store.ts'
+import { gatewayClient } from '../../protocol/exchange.ts'
+import { errors, noSuchError } from '../base/errors/index.ts'
+import type { Gateway } from '../gateway/index.ts'
+import { defaultOwner, principalOfUser, storedUsernameOf } from '../identity/index.ts'
+import { makeView, type Principal, type Settings, shareOf } from '../settings/index.ts'
+import { managedServer } from './checks.ts'
+import type { Groups, ShownGroup } from './groups/groups.ts'
+import type { PresentedServer } from './servers/present.ts'
+import type { Servers } from './servers/servers.ts'
+
+/** What a user sees: the servers and groups as the API answers them to this user, and the tools by their own names. */
+interface UserView {
+  readonly servers: PresentedServer[]
+  readonly groups: ShownGroup[]
+  readonly tools: ReadonlyArray<{ readonly server: string, readonly name: string }>
+}
+
+/** A user of a server. `via`: the first reason that applies, a team as `@name`. */
+interface ServerUser { readonly username: string, readonly via: string, readonly lastUsedAt?: string }
+
+interface PeopleDeps {
+  readonly settings: Pick<Settings, 'current'>
+  readonly servers: Pick<Servers, 'list'>
+  readonly groups: Pick<Groups, 'list'>
+  readonly gateway: Pick<Gateway, 'surface'>
+  /** The time of the last recorded call of a server by each user, in ms since 1970; empty if no calls are recorded. */
+  readonly lastUses: (server: string) => Promise<ReadonlyMap<string, number>>
+}
+
+/** Who uses which server, and what a user sees. */
+export class People {
+  readonly #deps: PeopleDeps
+
+  constructor (deps: PeopleDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * What a user sees now. The addresses of the user's logins at servers are for the user only.
+   * @throws NoSuch; Forbidden for another user, whether there is one or not, if the caller is not an admin
+   */
+  viewOf (caller: Principal, username: string): UserView {
+    const { settings: { current }, servers, groups, gateway } = this.#deps
+    const user = current.users.get(storedUsernameOf(current.users, username))
+    const isSelf = user !== undefined && user.username === caller.username
+    if (!isSelf && !caller.isAdmin) throw new errors.Forbidden('Only an admin may see what another user sees')
+    if (!user) throw noSuchError('user', username)
+    const principal = principalOfUser(user, undefined)
+    const { list, targets } = gateway.surface(makeView(principal, { kind: 'global' }), gatewayClient).parts.tools
+    return {
+      servers: servers.list(principal).map(({ oauth, ...record }) =>
+        isSelf && oauth ? { ...record, oauth } : record),
+      groups: groups.list(principal),
+      tools: list.entries.flatMap(({ name, key }) => {
+        const target = targets.get(name ?? key ?? '')
+        return target && current.servers.has(target.provider) ? [{ server: target.provider, name: target.key }] : []
+      })
+    }
+  }
+
+  /**
+   * The users of a server that the caller manages. Admins use every server, and are listed where there is another
+   * reason.
+   * @throws NoSuch, Forbidden
+   */
+  async usersOf (caller: Principal, name: string): Promise<ServerUser[]> {
+    const { current } = this.#deps.settings
+    const server = managedServer(current, caller, name)
+    const reasons = [...current.users.values()].flatMap((user) => {
+      const via = this.#reasonOf(principalOfUser(user, undefined), server)
+      return via === undefined ? [] : [{ user, via }]
+    })
+    const uses = await this.#deps.lastUses(name)
+    return reasons.map(({ user: { username, createdAt = '' }, via }) => {
+      const used = uses.get(username)
+      // An earlier call was made by a former account of the name.
+      const isOwn = used !== undefined && !(used < Date.parse(createdAt))
+      return { username, via, ...(isOwn && { lastUsedAt: new Date(used).toISOString() }) }
+    })
+  }
+
+  #reasonOf (principal: Principal, { config }: Server): string | undefined {
+    const { owner = defaultOwner, sharedWithUsers, visibility } = config
+    if (principal.username === owner) return 'owner'
+    const entry = shareOf(this.#deps.settings.current, principal, sharedWithUsers)
+    if (entry !== undefined) return entry === principal.username ? 'shared' : entry
+    return visibility === 'public' ? 'public' : undefined
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyInstance { people: People }
+}
+
+/** `app.people`: who uses which server, and what a user sees. */
+export default fp(async (app) => {
+  const { activities, gateway, groups, servers, settings } = app
+  const lastUses: PeopleDeps['lastUses'] = async (server) => await activities.lastUses(server)
+  app.decorate('people', new People({ settings, servers, groups, gateway, lastUses }))
+}, { name: 'people', dependencies: ['settings', 'servers', 'groups', 'gateway', 'activities'] })

@@ -1,0 +1,77 @@
+import type { Snapshot } from '../../../db/store.ts'
+import type { Team } from '../../../schemas/teams.ts'
+import type { User } from '../../../schemas/settings.ts'
+import type { Principal } from './view.ts'
+
+type Teams = Pick<Snapshot, 'teams' | 'users'>
+
+/** Whether a user's last login by OpenID Connect had a group that an admin wrote into the team's `claims`. */
+export const isMemberByLogin = ({ claims = [] }: Team, { loginGroups = [] }: User): boolean =>
+  claims.some((claim) => loginGroups.includes(claim))
+
+/** The usernames of a team's members: those that an admin named, and those that their logins make members. */
+export function teamMembers ({ users }: Pick<Snapshot, 'users'>, team: Team): string[] {
+  const byLogin = team.claims === undefined || team.claims.length === 0
+    ? []
+    : [...users.values()].filter((user) => isMemberByLogin(team, user)).map(({ username }) => username)
+  return [...new Set([...team.members ?? [], ...byLogin])]
+}
+
+interface Memberships { readonly users: Snapshot['users'], readonly teams: ReadonlyMap<string, readonly string[]> }
+
+const memberships = new WeakMap<Snapshot['teams'], Memberships>()
+const none: readonly string[] = []
+
+/** The teams of each user. Computed once per change of users or teams. */
+function membershipsOf (snapshot: Teams): Memberships['teams'] {
+  const known = memberships.get(snapshot.teams)
+  if (known?.users === snapshot.users) return known.teams
+  const teams = new Map<string, string[]>()
+  for (const team of snapshot.teams.values()) {
+    for (const username of teamMembers(snapshot, team)) {
+      const names = teams.get(username)
+      if (names) names.push(team.name)
+      else teams.set(username, [team.name])
+    }
+  }
+  memberships.set(snapshot.teams, { users: snapshot.users, teams })
+  return teams
+}
+
+/** The names of the teams whose rights a principal has: those of its user, or the team that owns its key. */
+export function teamsOf (
+  snapshot: Teams, { username, team }: Pick<Principal, 'username' | 'team'>
+): readonly string[] {
+  if (team !== undefined) return snapshot.teams.has(team) ? [team] : none
+  return username === undefined ? none : membershipsOf(snapshot).get(username) ?? none
+}
+
+/** How `sharedWithUsers` and the owner of a key refer to a team. */
+export const teamReference = (name: string): string => `@${name}`
+
+/**
+ * The team that owns a key, by the key's `owner`. An old username may begin with `@`: the owner is then that user, who
+ * is never mistaken for a team.
+ * @returns undefined if the owner is no team
+ */
+export function owningTeam ({ teams, users }: Teams, owner: string | undefined): Team | undefined {
+  return owner?.startsWith('@') === true && !users.has(owner) ? teams.get(owner.slice(1)) : undefined
+}
+
+const shares = new WeakMap<readonly string[], ReadonlySet<string>>()
+
+/**
+ * The entry of a server's `sharedWithUsers` that includes a principal: its username, or `@` and one of its teams;
+ * undefined if there is none.
+ */
+export function shareOf (
+  snapshot: Teams, principal: Pick<Principal, 'username' | 'team'>, shared: readonly string[] | undefined
+): string | undefined {
+  if (shared === undefined || shared.length === 0) return undefined
+  let names = shares.get(shared)
+  if (!names) shares.set(shared, names = new Set(shared))
+  const { username } = principal
+  if (username !== undefined && !username.startsWith('@') && names.has(username)) return username
+  const team = teamsOf(snapshot, principal).find((each) => names.has(teamReference(each)))
+  return team && teamReference(team)
+}

@@ -1,0 +1,31 @@
+import { Type } from '@sinclair/typebox'
+import { Success } from '../../schemas/answers.ts'
+import { Approval, ApprovalId, ApprovalQuery } from '../../schemas/approvals.ts'
+import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
+import { endpointsOf } from './endpoint.ts'
+
+/** Calls that wait for a person to allow them. The service decides who sees which. */
+const routes: FastifyPluginAsyncTypebox = async (app) => {
+  const { approvals } = app.policies
+  const api = endpointsOf(app, 'Policies')
+  api.get('/approvals', {
+    summary: 'List the calls that wait for approval, and those of the last day',
+    description: 'Newest first. Admins see all, others those for which a policy names them as approvers.',
+    query: ApprovalQuery,
+    response: { 200: Success(Type.Array(Approval)) }
+  }, async ({ principal, query }) => ({ data: await approvals.list(principal, query.state) }))
+
+  const decision = 'Nobody decides about a call of his own.'
+  api.post('/approvals/:id/approve', {
+    summary: 'Allow a call once',
+    description: `The caller makes the same call again, before the approval expires. ${decision}`,
+    params: ApprovalId,
+    data: Approval
+  }, async ({ principal, params }) =>
+    ({ data: await approvals.decide(principal, params.id, 'approved'), message: 'The call was approved' }))
+  api.post('/approvals/:id/deny', {
+    summary: 'Deny a call', description: decision, params: ApprovalId, data: Approval
+  }, async ({ principal, params }) =>
+    ({ data: await approvals.decide(principal, params.id, 'denied'), message: 'The call was denied' }))
+}
+export default routes

@@ -1,0 +1,32 @@
+/** A member that differs, with both values as text. */
+export interface Difference { readonly path: string, readonly before?: string, readonly after?: string }
+
+/** The members that differ between two versions of a record, with their values as text. */
+export function differencesOf (before: unknown, after: unknown): Difference[] {
+  const [old, now] = [before, after].map((value) => (value ?? {}) as Record<string, unknown>)
+  const names = [...new Set([...Object.keys(old ?? {}), ...Object.keys(now ?? {})])]
+  return names.flatMap((path) => {
+    const [was, is] = [toShownText(old?.[path]), toShownText(now?.[path])]
+    return was === is ? [] : [{ path, ...was !== undefined && { before: was }, ...is !== undefined && { after: is } }]
+  })
+}
+
+const toShownText = (value: unknown): string | undefined =>
+  value === undefined ? undefined : typeof value === 'string' ? value : JSON.stringify(value, undefined, 1)
+
+/** A text in three parts: what is equal at its beginning, what differs, and what is equal at its end. */
+export type Marked = readonly [start: string, changed: string, end: string]
+
+/** Marks what differs between two texts. */
+export function markDifference (before: string, after: string): { before: Marked, after: Marked } {
+  const [old, now] = [[...before], [...after]]
+  const most = Math.min(old.length, now.length)
+  let start = 0
+  while (start < most && old[start] === now[start]) start++
+  let end = 0
+  while (end < most - start && old.at(-1 - end) === now.at(-1 - end)) end++
+  const parts = (all: readonly string[]): Marked => [
+    all.slice(0, start).join(''), all.slice(start, all.length - end).join(''), all.slice(all.length - end).join('')
+  ]
+  return { before: parts(old), after: parts(now) }
+}

@@ -1,0 +1,237 @@
+// Policies that ask a person: the caller's own client, in both eras, or approvers at the management API.
+import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { CallToolResultSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import { openStorage } from '../../../db/open.ts'
+import type { Storage } from '../../../db/store.ts'
+import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
+import { vault } from '../../fakes/replica.ts'
+import { temporaryFolder } from '../../fakes/store-file.ts'
+import { at, agent, KEY, OTHER, otherKey, settings, text, type Json } from '../../helpers/client.ts'
+import { movingClock } from '../../helpers/clock.ts'
+import { database } from '../../helpers/database.ts'
+import { bearerKey, until } from '../../helpers/hub.ts'
+import { openSession, type InjectedSession } from '../../helpers/inject.ts'
+import { modernAgent } from '../../helpers/modern-client.ts'
+import { setLimits } from '../../helpers/patient.ts'
+import { addPolicy, loginTo, rule, startWithPolicies, type AskApi } from '../../helpers/policies.ts'
+
+const asks = rule('Deletions', 'tool.name == "delete"', 'ask')
+const call = { name: 'up-delete', arguments: { id: 7, note: 'a\u202eb\n"c"' } }
+
+/** What a caller of a tool is told. */
+const told = (result: unknown): string => `${at(result, 'isError') === true ? 'error: ' : ''}${text(result)}`
+
+test('a legacy client is asked in words: it accepts, declines, and is asked each time', async (t) => {
+  const { api, up, url } = await startWithPolicies(t, settings({}))
+  await addPolicy(api, asks)
+  const questions: Json[] = []
+  let action = 'accept'
+  const client = await agent(t, `${url}/mcp`, {
+    capabilities: { elicitation: {} },
+    prepare: (made) => {
+      made.setRequestHandler(ElicitRequestSchema, ({ params }) => {
+        questions.push(params as Json)
+        return { action } as { action: 'accept' }
+      })
+    }
+  })
+  assert.equal(told(await client.callTool(call, CallToolResultSchema)), 'ran delete')
+  assert.equal(questions[0]?.message, 'The policy "Deletions" asks before this call.\n\nRun the tool "delete" of the server "up" ' +
+    'with these arguments?\n- "id": 7\n- "note": "a\\u{202e}b\\n\\"c\\""')
+  assert.deepEqual(questions[0]?.requestedSchema, { type: 'object', properties: {} })
+  for (action of ['decline', 'cancel']) {
+    assert.match(told(await client.callTool(call, CallToolResultSchema)), /^error: .*"Deletions" asks.*was declined; only the person at this client/)
+  }
+  assert.equal(questions.length, 3)
+  assert.equal(up.reached.length, 1)
+  assert.equal(told(await client.callTool({ name: 'up-read', arguments: {} }, CallToolResultSchema)), 'ran read')
+  assert.equal(questions.length, 3)
+})
+
+test('a modern client is asked by input_required', async (t) => {
+  const { api, up, url } = await startWithPolicies(t, settings({}))
+  await addPolicy(api, { ...asks, message: 'Deletions cannot be undone.' })
+  const { client, asked } = await modernAgent(t, `${url}/mcp`)
+  assert.equal(told(await client.callTool(call)), 'ran delete')
+  assert.match(String(at(asked, 0, 'params', 'message')), /^Deletions cannot be undone\.\n\nRun the tool "delete"/)
+  client.setRequestHandler('elicitation/create', () => ({ action: 'decline' }))
+  assert.match(told(await client.callTool(call)), /^error: Deletions cannot be undone\. The policy "Deletions".*declined/)
+  assert.equal(up.reached.length, 1)
+})
+
+const idIn = (sentence: string): string => /approval ([0-9a-f-]{36})/.exec(sentence)?.[1] ?? assert.fail(sentence)
+
+async function callTool (session: InjectedSession, params: Json = call): Promise<string> {
+  return told((await session.request('tools/call', params)).result)
+}
+
+/** The states of the approvals that an admin sees, newest first. */
+const states = async (api: AskApi): Promise<unknown[]> => ((await api('GET', '/approvals')).body.data as unknown as Json[]).map(({ state }) => state)
+
+test('a client that cannot be asked gets an approval of admins: good once, for these arguments and this caller', async (t) => {
+  const { app, api, up } = await startWithPolicies(t, settings({}))
+  await addPolicy(api, asks)
+  const { status } = await api('POST', '/users', { username: 'eve', password: 'Open-Sesame-1', isAdmin: true })
+  assert.equal(status, 201)
+  const eve = await loginTo(app, 'eve', 'Open-Sesame-1')
+  const session = await openSession(app, '/mcp', KEY)
+  const first = await callTool(session)
+  assert.match(first, /^error: The policy "Deletions" asks before this call: an admin must allow it within 10 minutes/)
+  const id = idIn(first)
+  assert.equal(idIn(await callTool(session)), id, 'asking again does not ask for another one')
+  const { body } = await api('GET', '/approvals?state=pending', undefined, eve)
+  const [shown] = body.data as unknown as Json[]
+  const { createdAt, expiresAt, policy, ...rest } = shown as Record<string, string>
+  assert.deepEqual(rest, {
+    id, state: 'pending', username: 'system', server: 'up', tool: 'delete', kind: 'tool', arguments: call.arguments
+  })
+  assert.equal(at(policy, 'name'), 'Deletions')
+  assert.equal(Date.parse(String(expiresAt)) - Date.parse(String(createdAt)), 600_000)
+
+  assert.equal((await api('POST', `/approvals/${id}/approve`)).status, 403, 'nobody approves a call of his own')
+  const approved = await api('POST', `/approvals/${id}/approve`, undefined, eve)
+  assert.deepEqual([approved.status, approved.body.data.state, approved.body.data.decidedBy], [200, 'approved', 'eve'])
+  assert.equal((await api('POST', `/approvals/${id}/deny`, undefined, eve)).status, 409)
+  assert.equal((await api('POST', '/approvals/unknown/deny', undefined, eve)).status, 404)
+
+  assert.match(await callTool(session, { ...call, arguments: { id: 8 } }), /must allow it/, 'other arguments')
+  const rest403 = await api('POST', '/tools/call/up', { toolName: 'delete', arguments: { id: 9 } })
+  assert.equal(rest403.status, 403)
+  idIn(String(rest403.body.message))
+  assert.equal(up.reached.length, 0)
+  // The order of members does not matter.
+  assert.equal(await callTool(session, { ...call, arguments: { note: call.arguments.note, id: 7 } }), 'ran delete')
+  const again = await callTool(session)
+  assert.notEqual(idIn(again), id, 'it was used')
+  assert.equal(up.reached.length, 1)
+  await api('POST', `/approvals/${idIn(again)}/deny`, undefined, eve)
+  assert.match(await callTool(session), /^error: .* and it was denied \(approval .*an admin can allow another call/)
+  assert.deepEqual(await states(api), ['denied', 'pending', 'pending', 'approved'])
+})
+
+test('another caller cannot use an approval; one that nobody decides or uses expires', async (t) => {
+  const forward = movingClock(t)
+  const { app, api, up } = await startWithPolicies(t, settings({}, { bearerKeys: [...(settings({}).bearerKeys as object[]), otherKey()] }))
+  await addPolicy(api, asks)
+  assert.equal((await api('POST', '/users', { username: 'eve', password: 'Open-Sesame-1', isAdmin: true })).status, 201)
+  const eve = await loginTo(app, 'eve', 'Open-Sesame-1')
+  const [one, two] = [await openSession(app, '/mcp', KEY), await openSession(app, '/mcp', OTHER)]
+  const id = idIn(await callTool(one))
+  assert.notEqual(idIn(await callTool(two)), id)
+  assert.equal((await api('POST', `/approvals/${id}/approve`, undefined, eve)).status, 200)
+  assert.match(await callTool(two), /must allow it/)
+  forward(600_001)
+  const later = await callTool(one)
+  assert.notEqual(idIn(later), id)
+  assert.deepEqual(await states(api), ['pending', 'expired', 'expired'])
+  assert.equal((await api('GET', '/approvals?state=expired')).body.data.length, 2)
+  forward(600_001)
+  assert.equal((await api('POST', `/approvals/${idIn(later)}/approve`, undefined, eve)).status, 409)
+  assert.equal(up.reached.length, 0)
+})
+
+test('approvers are those whom the policy names; the client is not asked, and the webhook is told', async (t) => {
+  const { app, api, up, url } = await startWithPolicies(t, settings({}))
+  for (const username of ['ada', 'bob', 'cy']) {
+    assert.equal((await api('POST', '/users', { username, password: 'Open-Sesame-1' })).status, 201)
+  }
+  await addPolicy(api, { ...asks, approvers: ['ada', 'bob'] })
+  const sent: object[] = []
+  app.notifications.send = (event, data) => { sent.push({ event, ...data }) }
+  const { client, asked } = await modernAgent(t, `${url}/mcp`)
+  const sentence = told(await client.callTool(call))
+  assert.match(sentence, /^error: .*: ada or bob must allow it/)
+  assert.equal(asked.length, 0)
+  assert.deepEqual(sent.map((each) => [at(each, 'event'), at(each, 'id'), at(each, 'state')]), [['approval', idIn(sentence), 'pending']])
+  const as = async (username: string): Promise<Record<string, string>> => await loginTo(app, username, 'Open-Sesame-1')
+  const [ada, cy] = [await as('ada'), await as('cy')]
+  assert.equal((await api('GET', '/approvals', undefined, cy)).status, 403)
+  assert.equal((await api('POST', `/approvals/${idIn(sentence)}/approve`, undefined, cy)).status, 403)
+  assert.equal((await api('GET', '/approvals', undefined, ada)).body.data.length, 1)
+  assert.equal((await api('POST', `/approvals/${idIn(sentence)}/approve`, undefined, ada)).status, 200)
+  assert.equal(told(await client.callTool(call)), 'ran delete')
+  assert.equal(up.reached.length, 1)
+})
+
+test('a client that does not answer in time, and one that leaves, call nothing', async (t) => {
+  const { api, up, url } = await startWithPolicies(t, settings({}))
+  await addPolicy(api, asks)
+  const left = new AbortController()
+  const client = await agent(t, `${url}/mcp`, {
+    capabilities: { elicitation: {} },
+    prepare: (made) => {
+      made.setRequestHandler(ElicitRequestSchema, async () => {
+        left.abort()
+        return await new Promise<never>(() => {})
+      })
+    }
+  })
+  await assert.rejects(client.callTool(call, CallToolResultSchema, { signal: left.signal }))
+  assert.equal(up.reached.length, 0)
+})
+
+/** Adds the admin who approves. @returns the headers of its requests */
+async function admin ({ app, api }: Pick<Awaited<ReturnType<typeof startWithPolicies>>, 'app' | 'api'>): Promise<Record<string, string>> {
+  assert.equal((await api('POST', '/users', { username: 'eve', password: 'Open-Sesame-1', isAdmin: true })).status, 201)
+  return await loginTo(app, 'eve', 'Open-Sesame-1')
+}
+
+test('a question that nobody answers in time ends the call', async (t) => {
+  setLimits(t, extensionsLimits.approvals, { time: 300 })
+  const { api, up, url } = await startWithPolicies(t, settings({}))
+  await addPolicy(api, asks)
+  const client = await agent(t, `${url}/mcp`, {
+    capabilities: { elicitation: {} },
+    prepare: (made) => { made.setRequestHandler(ElicitRequestSchema, async () => await new Promise<never>(() => {})) }
+  })
+  assert.match(told(await client.callTool(call, CallToolResultSchema)), /^error: .*nobody answered in time; the person at this client/)
+  assert.equal(up.reached.length, 0)
+})
+
+test('approvals hold over a restart', async (t) => {
+  const settingsPath = join(await temporaryFolder(t), 'settings.json')
+  await writeFile(settingsPath, JSON.stringify(settings({})), { mode: 0o600 })
+  const opened = async (): Promise<Storage> => await openStorage({
+    settingsPath, startupTimeout: 30_000, vault: await vault(), warn: () => {}, info: () => {}
+  })
+  const first = await startWithPolicies(t, {}, { storage: await opened() })
+  await addPolicy(first.api, asks)
+  await admin(first)
+  const id = idIn(await callTool(await openSession(first.app, '/mcp', KEY)))
+  await first.app.close()
+  assert.doesNotMatch(await readFile(settingsPath, 'utf8'), /note/, 'arguments are sealed')
+
+  const second = await startWithPolicies(t, {}, { storage: await opened() })
+  const eve = await loginTo(second.app, 'eve', 'Open-Sesame-1')
+  assert.equal((await second.api('POST', `/approvals/${id}/approve`, undefined, eve)).status, 200)
+  await second.app.close()
+
+  const third = await startWithPolicies(t, {}, { storage: await opened() })
+  assert.equal(await callTool(await openSession(third.app, '/mcp', KEY)), 'ran delete')
+  assert.match(await callTool(await openSession(third.app, '/mcp', KEY)), /must allow it/)
+})
+
+test('an approval that one replica asked for and another one got is used once, whoever is called', async (t) => {
+  const { url: dbUrl } = await database(t)
+  const opened = async (): Promise<Storage> => await openStorage({
+    settingsPath: join(await temporaryFolder(t), 'none.json'), dbUrl, startupTimeout: 30_000, vault: await vault(), warn: () => {}, info: () => {}
+  })
+  const one = await startWithPolicies(t, settings({}), { storage: await opened() })
+  const key = { ...bearerKey(), kind: 'system' as const, accessType: 'all' as const }
+  await one.app.settings.change(() => [{ entity: 'bearerKeys', key: key.id, value: key }])
+  const two = await startWithPolicies(t, settings({}), { storage: await opened() })
+  await addPolicy(one.api, asks)
+  await admin(one)
+  await until(async () => (await two.api('GET', '/policies')).body.data.length === 1)
+  const eve = await loginTo(two.app, 'eve', 'Open-Sesame-1')
+  const sessions = [await openSession(one.app, '/mcp', KEY), await openSession(two.app, '/mcp', KEY)] as const
+  const id = idIn(await callTool(sessions[0]))
+  assert.equal(idIn(await callTool(sessions[1])), id)
+  assert.equal((await two.api('POST', `/approvals/${id}/approve`, undefined, eve)).status, 200)
+  const all = await Promise.all([...sessions, ...sessions, ...sessions].map(async (session) => await callTool(session)))
+  assert.deepEqual(all.filter((answer) => answer === 'ran delete'), ['ran delete'])
+  assert.equal(one.up.reached.length + two.up.reached.length, 1)
+})
