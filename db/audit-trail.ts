@@ -1,8 +1,8 @@
 import { entities, entityNames, type EntityNoun } from './entities.ts'
 
 const furtherEntities = [
-  'systemConfig', 'oauthClient', 'consent', 'login', 'bundle', 'activities', 'logs', 'backup', 'export', 'view',
-  'definition'
+  'systemConfig', 'oauthClient', 'consent', 'login', 'values', 'bundle', 'activities', 'logs', 'backup', 'export',
+  'view', 'definition'
 ] as const
 /** The entities whose changes the audit log records. */
 type AuditedEntity = EntityNoun | typeof furtherEntities[number]

@@ -14,6 +14,7 @@ import { RecordedTokens } from './records/tokens.ts'
 import { RecordedUsage } from './records/usage.ts'
 import { FileUsage } from './json/usage.ts'
 import { RecordedUpstreamTokens } from './records/upstream-tokens.ts'
+import { RecordedUserValues } from './records/user-values.ts'
 import { readSeed, type Seed } from './seed.ts'
 import type { StorageAdapter, Storage, Store, Vault } from './store.ts'
 
@@ -105,6 +106,7 @@ function completeAdapter (
     consoleSessions: new RecordedConsoleSessions(records),
     usedStates: new RecordedUsedStates(records),
     upstreamTokens: new RecordedUpstreamTokens(records),
+    userValues: new RecordedUserValues(records),
     approvals: new RecordedApprovals(records),
     eventWebhooks: new RecordedEventWebhooks(records),
     ...records.outlivesProcess ? { pins: new RecordedPins(records) } : {},

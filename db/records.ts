@@ -92,6 +92,16 @@ export const recordCollections = {
   /** States that clients have returned, keyed by hash; the value is the hash of the answers that came with them. */
   usedStates: { name: 'usedStates', maxEntries: 20_000 },
   upstreamTokens: { name: 'upstreamTokens', isInFile: true, isSealed: true, maxEntries: 100_000, maxInFile: 5_000 },
+  /** Values that users give for servers; the owner is the user. */
+  userValues: {
+    name: 'userValues',
+    isInFile: true,
+    isSealed: true,
+    maxEntries: 100_000,
+    maxInFile: 5_000,
+    evicts: 'largest owners',
+    maxPerOwner: 500
+  },
   /** Claims to renew a login at an upstream server, keyed by login and version. */
   upstreamClaims: { name: 'upstreamClaims', maxEntries: 100_000 },
   /** Sessions of the console, keyed by the hash of the cookie; the owner is the user. */

@@ -14,6 +14,7 @@ import type { OAuthTokens } from './ports/tokens.ts'
 import type { PinStore } from './ports/pins.ts'
 import type { UpstreamTokens } from './ports/upstream-tokens.ts'
 import type { UsageCounts } from './ports/usage.ts'
+import type { UserValueRecords } from './ports/user-values.ts'
 import type { VectorStore } from './ports/vectors.ts'
 import type { EventWebhooks } from './ports/event-webhooks.ts'
 import type { Records } from './records.ts'
@@ -280,6 +281,7 @@ export interface Storage extends Omit<StorageAdapter, 'records' | 'counters' | '
   usedStates: UsedRequestStates
   upstreamTokens: UpstreamTokens
   eventWebhooks: EventWebhooks
+  userValues: UserValueRecords
   approvals: Approvals
   /** Available with a database only. */
   pins?: PinStore

@@ -209,6 +209,36 @@ export const BatchWriteFailure = Type.Object({
   errors: Type.Optional(Type.Array(Type.Unknown()))
 })
 
+/** The variables of a server, and which of them the caller has given. */
+export const MyVariables = Type.Array(
+  Type.Object({
+    name: Type.String(),
+    title: Type.Optional(Type.String()),
+    description: Type.Optional(Type.String()),
+    secret: Type.Boolean(),
+    required: Type.Boolean(),
+    isSet: Type.Boolean({ description: 'Whether you have given it; values are never shown' })
+  }),
+  { examples: [[{ name: 'TOKEN', title: 'Your API token', secret: true, required: true, isSet: false }]] }
+)
+export const MyValues = Type.Object(
+  {
+    values: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), {
+      maxProperties: 100,
+      description: 'By the names of the variables. Absent ones stay as they are; null takes one back'
+    })
+  },
+  { additionalProperties: false, examples: [{ values: { TOKEN: 'a token of yours' } }] }
+)
+export const GivenVariables = Type.Array(
+  Type.Object({
+    username: Type.String(),
+    names: Type.Array(Type.String()),
+    updatedAt: Type.String({ description: 'ISO 8601' })
+  }),
+  { examples: [[{ username: 'alice', names: ['TOKEN'], updatedAt: '2026-11-20T09:00:00.000Z' }]] }
+)
+
 export const ItemRecord = Item
 export const NewDescription = Type.Object(
   { description: Type.String({ maxLength: 16 * 1024 }) },

@@ -4,6 +4,7 @@ import { oauthProblem, UpstreamOAuth } from './upstream-oauth.ts'
 import { StoredByUser } from './stored-by-user.ts'
 import { StringEnum } from './string-enum.ts'
 import { transports, transportTypes, type TransportType } from './transports.ts'
+import { hasUserVariables, userVariableProblem, UserVariables } from './user-variables.ts'
 
 /** The name of the override for all items without an override of their own. */
 export const allItems = '*'
@@ -58,6 +59,7 @@ export const ServerConfig = Type.Object({
   })),
   startOnDemand: Flag('Whether the command starts at its first call'),
   idleTimeoutMs: Milliseconds('With startOnDemand: time without a call after which it ends, in ms. Default: 5 minutes'),
+  userVariables: UserVariables,
   pin: Type.Optional(StringEnum(['off', 'warn', 'ask', 'block'], {
     description: 'When a definition of the server changes: nothing (off), admins are told (warn), it is hidden until ' +
       'an admin accepts it (ask), or it is listed as it was and calls are refused (block). Default: warn'
@@ -97,9 +99,15 @@ export const serverTypeOf = (
 ): TransportType | undefined =>
   type ?? (command !== undefined ? 'stdio' : url !== undefined ? 'streamable-http' : undefined)
 
+/** Which clients share a connection to a server: where its users give values of their own, those of one user. */
+export const isolationOf = (config: ServerConfig): NonNullable<ServerConfig['isolation']> =>
+  hasUserVariables(config) ? 'user' : config.isolation ?? 'auto'
+
 /** A message about what a config of its type lacks; undefined if it is complete. */
 export function configProblem (config: ServerConfig): string | undefined {
   const { type, command, url, proxy, openapi, oauth } = config
+  const ofVariables = userVariableProblem(config)
+  if (ofVariables !== undefined) return ofVariables
   const known = serverTypeOf(config)
   const locatedBy = known && transports[known].locatedBy
   if (locatedBy === 'command') return command ? undefined : `a ${known} server needs a "command"`

@@ -136,9 +136,11 @@ function toText (document: SettingsDocument, present: SettingsDocument | undefin
     ? {}
     : Object.fromEntries([recordCollections.tokens, recordCollections.consents].map(({ name }) =>
       [name, present?.[name]]))
-  return documentText(
-    { ...(keeps ? document : withoutRecords(document)), ...usersOf(document, users, keeps), ...keptRecords }
-  )
+  return documentText({
+    ...(keeps ? document : withoutRecords(document, [recordCollections.userValues.name])),
+    ...usersOf(document, users, keeps),
+    ...keptRecords
+  })
 }
 
 const usersOf = (

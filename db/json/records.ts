@@ -102,13 +102,17 @@ export class FileRecords implements Records, Resealing {
 
   /** Counts the encrypted values whose key is a former one, or is not available. */
   async count (): Promise<SealedCounts> {
-    const locked = new Map<string, number>()
+    const locked = new Map<string, { what: string, key: string, count: number }>()
     let former = 0
-    for (const { sealed } of this.#sealedEntries()) {
+    for (const { collection: { name }, sealed } of this.#sealedEntries()) {
       if (this.#vault.isOutdated(sealed)) former++
-      else if (this.#vault.isLocked(sealed)) locked.set(keyIdOf(sealed), (locked.get(keyIdOf(sealed)) ?? 0) + 1)
+      if (this.#vault.isOutdated(sealed) || !this.#vault.isLocked(sealed)) continue
+      const what = name === recordCollections.userValues.name ? 'values of users for servers' : 'logins at servers'
+      const key = keyIdOf(sealed)
+      const { count } = locked.get(`${what} ${key}`) ?? { count: 0 }
+      locked.set(`${what} ${key}`, { what, key, count: count + 1 })
     }
-    return { former, locked: [...locked].map(([key, count]) => ({ what: 'logins at servers', key, count })) }
+    return { former, locked: [...locked.values()] }
   }
 
   /**
@@ -207,10 +211,11 @@ export class FileRecords implements Records, Resealing {
 /**
  * Removes the records from a document, for a copy of it: restoring the copy must not bring back tokens and consents
  * that were used, revoked or withdrawn since.
+ * @param kept names of collections that stay
  */
-export function withoutRecords (document: SettingsDocument): SettingsDocument {
+export function withoutRecords (document: SettingsDocument, kept: readonly string[] = []): SettingsDocument {
   const changed = fileCollections.flatMap(({ name }) => {
-    const value = document[name]
+    const value = kept.includes(name) ? undefined : document[name]
     return Array.isArray(value) && value.some(isFileEntry) ? [[name, value.filter((entry) => !isFileEntry(entry))]] : []
   })
   return changed.length === 0 ? document : { ...document, ...Object.fromEntries(changed) }

@@ -1,9 +1,10 @@
 /**
  * The state of a browser at the authorization server: a login session, or an interaction, which is an authorization
- * request that waits for its user. `upstream-login`: the start of a login at an upstream server.
+ * request that waits for its user. `upstream-login`: the start of a login at an upstream server. `user-values`: a page
+ * on which a user gives his values for a server.
  */
 export interface LoginState {
-  readonly kind: 'session' | 'interaction' | 'upstream-login'
+  readonly kind: 'session' | 'interaction' | 'upstream-login' | 'user-values'
   /** An identifier of the state that is not a credential. */
   readonly uid?: string
   readonly username?: string

@@ -7,6 +7,7 @@ import exporting from './export.ts'
 import groups from './groups/groups.ts'
 import market from './market/market.ts'
 import people from './people.ts'
+import ownVariables from './servers/own-variables.ts'
 import servers from './servers/plugin.ts'
 import system from './system/system.ts'
 import templates from './templates/templates.ts'
@@ -19,6 +20,7 @@ export interface ManagementOptions extends Pick<BundleOptions, 'childUser' | 'en
 /** Registers the services of the management API and the console. */
 export default fp<ManagementOptions>(async (app, { bundles: folder, childUser, environment, storage }) => {
   await app.register(servers)
+  await app.register(ownVariables)
   await app.register(groups)
   await app.register(people)
   await app.register(system)

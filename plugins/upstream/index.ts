@@ -7,8 +7,10 @@ export {
 } from './links/environment.ts'
 export { isLinkToken, linkToken, newBrowserKey, withBrowserTag } from './login/starts.ts'
 export type { ProbeResult } from './probe.ts'
+export type { Upstream } from './upstream.ts'
 export type { CatalogueReview } from './catalogues/review.ts'
 export type { Upstreams } from './upstreams.ts'
+export type { UserValues } from './values/values.ts'
 export type { UpstreamWingOptions } from './parts.ts'
 
 /** The running servers, as providers of the gateway. */

@@ -8,6 +8,7 @@ import { chargedUserOf, unmatchedOverrides, withCurrentRights } from '../setting
 import { noReview, type CatalogueReview } from './catalogues/review.ts'
 import { ChildRecord } from './links/child-record.ts'
 import logins from './login/index.ts'
+import userValues from './values/index.ts'
 import { Upstreams } from './upstreams.ts'
 import { upstreamLimits } from './limits.ts'
 
@@ -34,7 +35,7 @@ interface UpstreamOptions {
 }
 
 export interface UpstreamWingOptions extends UpstreamOptions {
-  storage: Pick<Storage, 'grants' | 'loginStates' | 'upstreamTokens'>
+  storage: Pick<Storage, 'grants' | 'loginStates' | 'upstreamTokens' | 'userValues'>
 }
 
 /** Receives the lines that a server's process prints apart from its messages. */
@@ -105,6 +106,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
     },
     cache,
     logins: app.logins,
+    userValues: app.userValues,
     settings: {
       userOf: (config) => chargedUserOf(app.settings.current, config),
       remarks (name, catalogue) {
@@ -137,7 +139,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
       app.log.error({ err: error }, 'the servers could not be applied')
     })
   })
-}, { name: 'upstream', dependencies: ['config', 'settings', 'outbound', 'gateway', 'logins'] })
+}, { name: 'upstream', dependencies: ['config', 'settings', 'outbound', 'gateway', 'logins', 'user-values'] })
 
 /** The servers of a snapshot, each with the current rights of those who stored it. */
 const serversOf = (snapshot: Snapshot): ReadonlyMap<string, Server> =>
@@ -149,5 +151,6 @@ const serversOf = (snapshot: Snapshot): ReadonlyMap<string, Server> =>
 /** The connections to servers, and the logins at servers that require OAuth. */
 export default fp<UpstreamWingOptions>(async (app, options) => {
   await app.register(logins, { ...options.storage, environment: options.environment })
+  await app.register(userValues, { ...options.storage, connects: options.connects })
   await app.register(upstream, options)
 }, { name: 'upstream-parts' })

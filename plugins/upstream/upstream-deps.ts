@@ -1,12 +1,14 @@
 import type { Client, Question } from '../../protocol/exchange.ts'
+import type { ProviderHost } from '../../protocol/provider.ts'
 import type { CatalogueReview } from './catalogues/review.ts'
 import type { CatalogueAllowance } from './catalogues/shares.ts'
 import type { ConnectionSettings } from './links/connect.ts'
 import type { ChildCounts } from './links/pool.ts'
 import type { LoginListener, ServerLogin } from './login/server-login.ts'
+import type { ServerValues, ValuesListener } from './values/server-values.ts'
 
 /** Receives the events of an upstream. */
-interface UpstreamListener {
+export interface UpstreamListener {
   log: (level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
   listsChanged: () => void
   statusChanged: () => void
@@ -29,6 +31,8 @@ export interface UpstreamDeps {
   isOurs?: ((value: string) => boolean) | undefined
   /** Begins the logins of the server; undefined: it takes none. */
   openLogin: (listener: LoginListener) => ServerLogin | undefined
+  /** The values that its users give; undefined: it has no such variables. */
+  openValues: (changed: ValuesListener) => ServerValues | undefined
   allowance: CatalogueAllowance
   review: CatalogueReview
   /**
@@ -36,4 +40,9 @@ export interface UpstreamDeps {
    * first lists.
    */
   waiting: { isUserOwned: () => boolean, shouldWaitFor: (client: Client) => boolean }
+}
+
+/** The host before a gateway is connected: ignores everything. */
+export const noHost: ProviderHost = {
+  changed: () => {}, question: async () => {}, onNotification: () => undefined, broadcast: () => {}, taskHandle: () => undefined
 }

@@ -8,10 +8,12 @@ import type { Response } from '../../protocol/message.ts'
 import { traceHeaders, type TraceContext } from '../../protocol/trace-context.ts'
 import type { ListLoading, Provider, ProviderStatus } from '../../protocol/provider.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
+import { hasUserVariables } from '../../schemas/user-variables.ts'
 import { configOwner, sourceIdOf } from './catalogues/cache-text.ts'
 import { Catalogues } from './catalogues/catalogues.ts'
 import { ListLoader } from './catalogues/list-learner.ts'
-import { dispatchNotification, dispatchQuestion, recordAnswer, type DispatchDeps } from './inbound/dispatch.ts'
+import { dispatchNotification, dispatchQuestion, recordAnswer } from './inbound/dispatch.ts'
+import { makeDispatch } from './inbound/make-dispatch.ts'
 import { MendedNotes } from './notes.ts'
 import { ResourceSubscriptions } from './inbound/subscriptions.ts'
 import { Circuits } from './links/circuits.ts'
@@ -24,6 +26,8 @@ import { ConnectionSupervisor } from './links/supervisor.ts'
 import { isRemote } from './links/transport.ts'
 import type { ServerLogin } from './login/server-login.ts'
 import type { UpstreamDeps } from './upstream-deps.ts'
+import { renewLinks } from './values/renew.ts'
+import type { ServerValues } from './values/server-values.ts'
 
 /** A running server: the provider of its items, on one or more links. */
 export class Upstream implements Provider {
@@ -45,13 +49,16 @@ export class Upstream implements Provider {
   readonly #passes: boolean
   /** The logins at the server; undefined: the gateway does not log in there. */
   readonly login: ServerLogin | undefined
+  /** The values that its users give; undefined: it has no such variables. */
+  readonly values: ServerValues | undefined
 
   constructor (name: string, config: ServerConfig, deps: UpstreamDeps) {
     this.name = name
     this.config = config
     this.remote = isRemote(config)
     this.#deps = deps
-    const { connecting, children, listener: { log, listsChanged, statusChanged }, isOurs, openLogin, review } = deps
+    const { connecting, children, listener, isOurs, openLogin, openValues, review } = deps
+    const { log, listsChanged, statusChanged } = listener
     const passthrough = passthroughOf(config, this.remote)
     this.#passes = passthrough.names.length > 0
     this.#ineffective = [
@@ -76,6 +83,7 @@ export class Upstream implements Provider {
       owner: configOwner(config),
       changed: listsChanged,
       allowance: deps.allowance,
+      isPerUser: hasUserVariables(config),
       examine: async (...read) => { await review.examine(name, ...read) },
       ownCatalogues: () => pool.all.flatMap(({ catalogue }) => catalogue ?? []),
       warn: (sentence) => { warn(this.redact(sentence)) }
@@ -87,8 +95,14 @@ export class Upstream implements Provider {
       },
       onEnded: (holder) => { void this.#supervisor.closeLinks(this.#slotsOf(holder)) }
     })
+    this.values = openValues((user, values) => {
+      const slots = pool.all.filter((slot) => this.values?.isLinkOf(slot.user, user))
+      this.#learner.forget()
+      renewLinks(slots, values === undefined, (each) => { this.#supervisor.retry(each) })
+    })
     this.#circuits = new Circuits(() => pool.all.map(({ circuit }) => circuit), log)
-    const dispatch = this.#dispatch()
+    const wake = (): void => { this.#supervisor.wake() }
+    const dispatch = makeDispatch(name, listener, this.#placement, this.#catalogues, wake)
     this.#supervisor = new ConnectionSupervisor(config, pool, this.#catalogues, {
       connecting,
       passes: this.#passes,
@@ -102,6 +116,7 @@ export class Upstream implements Provider {
       authorization: (slot) => this.login?.authorization(slot.user),
       statusChanged,
       circuits: this.#circuits,
+      values: this.values,
       warn
     })
     this.#learner = new ListLoader({
@@ -110,34 +125,12 @@ export class Upstream implements Provider {
       supervisor: this.#supervisor,
       remote: this.remote,
       needsUserLogin: () => this.#waitsForUsers,
+      lacksValues: ({ user }) => this.values?.isMissing(user) === true,
       ...deps.waiting
     })
     this.#requests = new RequestRunner(name, this.#supervisor, this.#circuits)
     const open = (slot: Slot): void => { this.#supervisor.ensureLink(slot).catch(() => {}) }
     this.#subscriptions = new ResourceSubscriptions(name, this.#placement, this.#requests, open)
-  }
-
-  #dispatch (): DispatchDeps {
-    const { broadcast, log, ...listener } = this.#deps.listener
-    const { base } = this.#placement.pool
-    return {
-      ...listener,
-      name: this.name,
-      refresh: (slot) => {
-        const from = this.#placement.canList(slot) ? slot : base
-        this.#catalogues.refresh(from, from === base)
-      },
-      onContested: () => {
-        if (!this.#placement.isolateClients()) return
-        const consequence = 'clients that can be asked get connections of their own from now on'
-        log('warn', `it asked a question while calls of several clients were open: ${consequence}`)
-        this.#supervisor.wake()
-      },
-      broadcast: (slot, link, method, paramsText) => {
-        broadcast(method, paramsText, (client) => link.isUsedOnlyBy(client) && this.#placement.serves(slot, client))
-      },
-      onDropped: (method) => { log('debug', `${method} could not be attributed to one client and was dropped`) }
-    }
   }
 
   /** Parts of its config without effect, and what was omitted from or mended in its lists and messages. */
@@ -163,9 +156,10 @@ export class Upstream implements Provider {
     return this.status === 'connected' || this.#waitsForUsers || starts
   }
 
-  /** Whether only the gateway's link lacks a login: a user's link is opened with the login of that user. */
+  /** Whether only the gateway's link lacks a login, or values: a user's link is opened with those of that user. */
   get #waitsForUsers (): boolean {
-    return this.status === 'oauth_required' && this.login?.deps.target.isPerUser === true
+    return this.values?.isOwnerMissing === true ||
+      (this.status === 'oauth_required' && this.login?.deps.target.isPerUser === true)
   }
 
   /** The slots whose links use the login of a holder. */
@@ -173,9 +167,10 @@ export class Upstream implements Provider {
     return this.#placement.pool.all.filter(({ user }) => this.login?.holder(user) === holder)
   }
 
-  /** The error for a client that must log in first; undefined: no login is known to be missing. */
+  /** The error for a client that must log in or give values first; undefined: nothing is known to be missing. */
   refusal (client: Client): RpcError | undefined {
-    return this.login?.refusal(this.login.holder(client.user))?.toRpcError(this.name, client)
+    return this.values?.refusal(client) ??
+      this.login?.refusal(this.login.holder(client.user))?.toRpcError(this.name, client)
   }
 
   /** Whether requests to it are refused, since it keeps failing. */
@@ -238,6 +233,7 @@ export class Upstream implements Provider {
    */
   async call (exchange: Exchange, changes: ParamChanges, trace?: TraceContext): Promise<Response> {
     const { client, method } = exchange
+    if (this.values?.has(client.user) === false) await this.values.require(client)
     const passed = this.#placement.passedBy(exchange)
     const slot = method.startsWith('tasks/')
       ? this.#placement.slotForTask(exchange.params.taskId, client, passed)
@@ -257,6 +253,7 @@ export class Upstream implements Provider {
   taskRun (exchange: Exchange, id: string): string | undefined { return this.#placement.taskRun(exchange, id) }
 
   async subscribe (client: Client, uri: string, paramsText?: string): Promise<string> {
+    await this.values?.require(client)
     return await this.#subscriptions.add(client, uri, paramsText)
   }
 
@@ -273,6 +270,8 @@ export class Upstream implements Provider {
   }
 
   async setLevel (client: Client, paramsText?: string): Promise<void> {
+    // Its link learns the level once there are values to open it.
+    if (this.values?.has(client.user) === false) return
     const slot = this.#placement.slotOf(client, this.#placement.passedHeadersOf(client.headersOf?.('logging/setLevel')))
     slot.serve(client)
     slot.levelParams = paramsText

@@ -11,8 +11,10 @@ import type { ConnectionSettings } from './links/connect.ts'
 import type { TransportDeps } from './links/transport.ts'
 import type { Logins } from './login/logins.ts'
 import { SharedApi } from './openapi/api.ts'
+import type { UserValues } from './values/values.ts'
 import { forTest, probeServer, type ProbeResult } from './probe.ts'
 import { StatusLog } from './notes.ts'
+import { noHost } from './upstream-deps.ts'
 import { Upstream } from './upstream.ts'
 import { upstreamLimits } from './limits.ts'
 
@@ -20,6 +22,7 @@ interface UpstreamsDeps {
   connecting: ConnectionSettings<Omit<TransportDeps, 'onLine' | 'sharedApi' | 'pace'>>
   cache: CatalogueCache
   logins: Pick<Logins, 'open' | 'openForTest' | 'close'>
+  userValues: Pick<UserValues, 'open' | 'openForTest' | 'close'>
   settings: {
     /** The user that a server counts for; undefined: an admin. */
     userOf: (config: Server['config']) => string | undefined
@@ -34,10 +37,6 @@ interface UpstreamsDeps {
   log: (server: string, level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
 }
 
-/** The host before a gateway is connected: ignores everything. */
-const noHost: ProviderHost =
-  { changed () {}, async question () {}, onNotification () {}, broadcast () {}, taskHandle: () => undefined }
-
 /** All running servers, as the gateway's source of providers. */
 export class Upstreams implements ProviderSource {
   readonly #deps: UpstreamsDeps
@@ -49,7 +48,7 @@ export class Upstreams implements ProviderSource {
   readonly #statusLogs = new WeakMap<Upstream, StatusLog>()
   /** The names of the servers that were last applied, including disabled ones. */
   #configured: readonly string[] = []
-  #host = noHost
+  #host: ProviderHost = noHost
   /** Whether the servers of the first snapshot have been created. */
   #isStarted = false
   #closed = false
@@ -146,7 +145,7 @@ export class Upstreams implements ProviderSource {
   async probe (
     name: string, { enabled: _, startOnDemand: __, ...config }: Server['config'], signal: AbortSignal
   ): Promise<ProbeResult> {
-    const { connecting, settings, logins, isOurs } = this.#deps
+    const { connecting, settings, logins, userValues, isOurs } = this.#deps
     const user = settings.userOf(config)
     if (user !== undefined && this.#shares.waitTime(name, user) > 0) {
       throw new ShareError('Lists of your servers were read as often as those of one user may be; try again in some ' +
@@ -157,6 +156,7 @@ export class Upstreams implements ProviderSource {
       children: new ChildCounts(),
       isOurs,
       openLogin: (listener) => logins.openForTest(name, config, listener),
+      openValues: (changed) => userValues.openForTest(name, config, changed),
       allowance: {
         ...forTest.allowance,
         remainingSize: () => this.#shares.remainingSize(name, user),
@@ -197,9 +197,10 @@ export class Upstreams implements ProviderSource {
   }
 
   #end (upstream: Upstream): void {
-    const { name, login } = upstream
+    const { name, login, values } = upstream
     this.#statusLogs.get(upstream)?.end()
     if (login) this.#deps.logins.close(name, login)
+    if (values) this.#deps.userValues.close(name, values)
     const ending = Promise.all([this.#ending.get(name), upstream.close()]).then(() => {
       if (this.#ending.get(name) === ending) this.#ending.delete(name)
     })
@@ -221,7 +222,7 @@ export class Upstreams implements ProviderSource {
   }
 
   #make ({ name, config }: Server): Upstream {
-    const { connecting, log, cache, settings: { userOf }, logins, isOurs, onLine: print } = this.#deps
+    const { connecting, log, cache, settings: { userOf }, logins, userValues, isOurs, onLine: print } = this.#deps
     const isFirst = !this.#isStarted
     const statusLog = new StatusLog((level, sentence, more) => { log(name, level, sentence, more) })
     const { lines, size } = upstreamLimits.stderrLines
@@ -238,6 +239,7 @@ export class Upstreams implements ProviderSource {
       children: this.#children,
       isOurs,
       openLogin: (listener) => logins.open(name, config, listener),
+      openValues: (changed) => userValues.open(name, config, changed),
       review: this.#deps.review ?? noReview,
       allowance: {
         remainingSize: () => this.#shares.remainingSize(name, userOf(config)),

@@ -20,6 +20,7 @@ import settings from './settings.ts'
 import templates from './templates.ts'
 import usage from './usage.ts'
 import tools from './tools.ts'
+import variables from './variables.ts'
 
 const cacheControl = 'no-store'
 
@@ -39,6 +40,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   })
   await app.register(account)
   await app.register(servers)
+  await app.register(variables)
   await app.register(items)
   await app.register(groups)
   addReadRoutes(app, keyEntity(app))

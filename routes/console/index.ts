@@ -16,6 +16,7 @@ import keys from './keys.ts'
 import live from './live.ts'
 import { changeOAuth, oauth } from './oauth.ts'
 import logs from './logs.ts'
+import myCredentials from './my-credentials.ts'
 import overview from './overview.ts'
 import playground from './playground.ts'
 import prompt from './prompt.ts'
@@ -64,6 +65,7 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(servers)
   await app.register(serverConfiguration)
   await app.register(serverChanges)
+  await app.register(myCredentials)
   await app.register(definitions)
   await app.register(tool)
   await app.register(prompt)

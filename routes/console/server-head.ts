@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { canManage, type ItemKind, type Principal } from '../../plugins/settings/index.ts'
+import { hasUserVariables } from '../../schemas/user-variables.ts'
 import { addressOf, pageOf, type ServerState, stateOf, targetOf, transportOf } from './states.ts'
 
 export const serverItemKinds = ['tools', 'prompts', 'resources', 'skills'] as const satisfies readonly ItemKind[]
@@ -9,6 +10,12 @@ const titles = { tools: 'Tools', prompts: 'Prompts', resources: 'Resources', ski
 export function manages ({ settings }: FastifyInstance, principal: Principal, name: string): boolean {
   const server = settings.current.servers.get(name)
   return server !== undefined && canManage(principal, server)
+}
+
+/** Whether a server wants values of a user. */
+function wantsValues ({ settings }: FastifyInstance, { username }: Principal, name: string): boolean {
+  const { servers, users } = settings.current
+  return username !== undefined && users.has(username) && hasUserVariables(servers.get(name)?.config ?? {})
 }
 
 /** @param base the path of the console */
@@ -53,7 +60,10 @@ export function headOf (app: FastifyInstance, principal: Principal, server: Serv
         ({ view: kind, title: titles[kind], count: server[kind].length, href: addressOf(href, { view: kind }) })),
       ...principal.isAdmin ? [{ view: 'output', title: 'Output', href: addressOf(href, { view: 'output' }) }] : [],
       ...isManaged ? [{ view: 'definitions', title: 'Definitions', href: `${href}/definitions`, ...counted }] : [],
-      { view: 'configuration', title: 'Configuration', href: `${href}/configuration` }
+      { view: 'configuration', title: 'Configuration', href: `${href}/configuration` },
+      ...wantsValues(app, principal, name)
+        ? [{ view: 'my-credentials', title: 'My credentials', href: `${href}/my-credentials` }]
+        : []
     ].map((each) => ({ ...each, isCurrent: each.view === view }))
   }
 }

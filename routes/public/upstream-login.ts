@@ -1,21 +1,16 @@
 import cookie from '@fastify/cookie'
 import { Type } from '@sinclair/typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { errors, pageErrorHandler } from '../../plugins/base/errors/index.ts'
 import { sendPage } from '../../plugins/base/pages/index.ts'
-import { isLinkToken, linkToken, newBrowserKey, withBrowserTag } from '../../plugins/upstream/index.ts'
+import { isLinkToken, linkToken, withBrowserTag } from '../../plugins/upstream/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
+import { browserKeyOf, giveBrowserKey } from './browser-key.ts'
+import userValues, { answerTicket } from './user-values.ts'
 
 /** The schema of a parameter of the OAuth callback. Authorization servers send no longer ones. */
 const CallbackParameter = () => Type.Optional(Type.String({ maxLength: 8_000 }))
 const Ticket = Type.Object({ ticket: Type.String({ maxLength: 100 }) })
-
-/**
- * The names of the cookie that identifies a browser, for https and for http. The prefix `__Host-` keeps other hosts of
- * the same domain from setting it.
- */
-const [secureCookie, plainCookie] = ['__Host-tool-hub-login', 'tool-hub-login']
-const keyOf = ({ cookies }: FastifyRequest): string | undefined => cookies[secureCookie] ?? cookies[plainCookie]
 
 /** The login pages and the client metadata of the gateway as an OAuth client of upstream authorization servers. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
@@ -24,6 +19,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     pages.setErrorHandler(pageErrorHandler(app.pages, 'This login cannot go on'))
     pages.addHook('onRequest', async (request) => { await app.attempts.countAuthorizationRequest(request) })
     await pages.register(browserRoutes)
+    await pages.register(userValues)
   })
 
   app.get('/client-metadata.json', { schema: { hide: true }, config: { effect: 'read' } }, async (_request, reply) => {
@@ -49,7 +45,7 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
   }, async (request, reply) => {
     const { ticket } = request.params
     const start = await app.logins.start(ticket)
-    if (!start) return await unknown(reply)
+    if (!start) return await answerTicket(request, reply, ticket) ?? await unknown(reply)
     const session = await app.social.identify(request.headers, app.settings.current)
     if (session && start.user !== undefined && session.user !== start.user) {
       return await problem(
@@ -61,10 +57,7 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const redirectUri = new URL(new URL(start.url).searchParams.get('redirect_uri') ?? '')
     const secure = redirectUri.protocol === 'https:'
     const folder = redirectUri.pathname.replace(/\/[^/]*$/, '')
-    const key = request.cookies[secure ? secureCookie : plainCookie] ?? newBrowserKey()
-    reply.setCookie(
-      secure ? secureCookie : plainCookie, key, { path: secure ? '/' : folder, httpOnly: true, sameSite: 'lax', secure }
-    )
+    const key = giveBrowserKey(request, reply, folder, secure)
     const { server, whose, url } = start
     const href = `${folder}/login/${ticket}/continue?proof=${linkToken(key, ticket)}`
     return await sendPage(reply, app.pages.start({ server, whose, href, url }))
@@ -78,7 +71,7 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
     exposeHeadRoute: false
   }, async (request, reply) => {
     const { ticket } = request.params
-    const [start, key] = [await app.logins.start(ticket), keyOf(request)]
+    const [start, key] = [await app.logins.start(ticket), browserKeyOf(request)]
     if (!start) return await unknown(reply)
     if (key === undefined || !isLinkToken(request.query.proof ?? '', key, ticket)) {
       return await problem(
@@ -105,7 +98,7 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'run' },
     exposeHeadRoute: false
   }, async (request, reply) => {
-    const { ok, title, text, login } = await app.logins.finish(request.query, keyOf(request))
+    const { ok, title, text, login } = await app.logins.finish(request.query, browserKeyOf(request))
     if (login) {
       const { server, whose, user = 'system' } = login
       app.audit.addChange(user, { entity: 'login', name: server, after: { server, for: whose } })

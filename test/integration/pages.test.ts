@@ -5,7 +5,8 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { Page as Tab } from 'playwright-core'
 import { t as file, test } from 'tap'
 import { checkOrigin, readOriginRules } from '../../plugins/identity/auth/origin.ts'
-import { describeScopes, loadPages, type ConsentPage, type HtmlPage as Page, type LoginPage } from '../../plugins/base/pages/pages.ts'
+import { loadPages, type ConsentPage, type HtmlPage as Page, type LoginPage } from '../../plugins/base/pages/pages.ts'
+import { describeScopes } from '../../plugins/base/pages/scopes.ts'
 import { assertAccessible, openTab, picture, startBrowser } from '../helpers/chromium.ts'
 import { until, type Cleanup } from '../helpers/hub.ts'
 import { listen } from '../helpers/listen.ts'
@@ -58,6 +59,16 @@ const everyPage: Record<string, Page> = {
   leave: withoutRefresh(pages.leave({ client, href: '/done' })),
   problem: pages.problem({ ...unclear, text: 'The application is not known here. Start again from it.' }),
   start: pages.start({ server: 'a-server', whose: 'the user alice', href: '/oauth/login/t/continue?proof=p', url: client.redirectUri }),
+  values: pages.values({
+    ...form,
+    server: 'a-server',
+    whose: 'the user alice',
+    error: 'Still missing: TOKEN',
+    variables: [
+      { name: 'TOKEN', title: 'Your token', description: 'From your profile', secret: true, required: true, isSet: false },
+      { name: 'NOTE', secret: false, required: false, isSet: true }
+    ]
+  }),
   refused: pages.refused({ ...unclear, client, href: `${client.redirectUri}?error=invalid_scope` }),
   done: pages.done({ title: 'Connected', text: 'You can close this page.' })
 }

@@ -230,6 +230,7 @@ test('childEnvironment: what a child is given', async (t) => {
       settings: { userOf: () => undefined, remarks: () => [] },
       cache: { read: async function * () {}, write: async () => {}, remove: async () => {}, readUses: async () => '', writeUses: async () => {}, readPins: async () => '', writePins: async () => {}, removePins: async () => {}, waitForWrites: async () => {} },
       logins: { open: () => undefined, openForTest: () => undefined, close: () => {} },
+      userValues: { open: () => undefined, openForTest: () => undefined, close: () => {} },
       onLine: () => {},
       log: (_server, level, sentence) => { if (level === 'warn') warned.push(sentence) }
     })

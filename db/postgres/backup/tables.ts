@@ -27,18 +27,22 @@ const wholeTables = [...Object.values(tables), ...Object.values(tables.settingsT
     name: getTableName(table), part: getTableName(table), isSpent: false, isLog: table === tables.auditEntries
   }))
 
+/** Collections whose entries are not used up by their use. */
+const keptCollections: ReadonlySet<string> =
+  new Set([recordCollections.upstreamTokens.name, recordCollections.userValues.name])
+
 /** The tables and collections that a backup contains: all except `omittedTables`. */
 export const backupTables: readonly BackupTable[] = [
   ...wholeTables,
   ...[
     recordCollections.tokens, recordCollections.revokedFamilies, recordCollections.consents,
-    recordCollections.upstreamTokens
+    recordCollections.upstreamTokens, recordCollections.userValues
   ]
     .map(({ name }) => ({
       name: getTableName(tables.records),
       part: `records-${name}`,
       collection: name,
-      isSpent: name !== recordCollections.upstreamTokens.name,
+      isSpent: !keptCollections.has(name),
       isLog: false
     }))
 ]

@@ -44,6 +44,7 @@ const sealedRecords = (what: string, { name }: RecordCollection): SealedTable =>
 
 const sealedTables: readonly SealedTable[] = [
   sealedRecords('logins at servers', recordCollections.upstreamTokens),
+  sealedRecords('values of users for servers', recordCollections.userValues),
   {
     what: 'keys of session cookies',
     table: socialSecret,

@@ -22,5 +22,6 @@ export default fp(async (app) => {
 export const sendPage = (reply: FastifyReply, { status, headers, html }: HtmlPage): FastifyReply =>
   reply.code(status).headers(headers).send(html)
 
-export { describeScopes, type HtmlPage as Page, type PageClient, type Pages } from './pages.ts'
+export { type HtmlPage as Page, type PageClient, type Pages } from './pages.ts'
+export { describeScopes } from './scopes.ts'
 export { visibleText } from './shown.ts'

@@ -42,8 +42,21 @@ export interface LoginPage extends FormPage {
   others?: ReadonlyArray<{ name: string, href: string }>
 }
 
+/** The page on which a user gives the values that a server wants of each of its users. */
+export interface ValuesPage extends FormPage {
+  server: string
+  /** The user that the values are for, in words. */
+  whose: string
+  /** `isSet`: it was given before, and stays if the field is left empty. */
+  variables: ReadonlyArray<{
+    name: string, title?: string, description?: string, secret: boolean, required: boolean, isSet: boolean
+  }>
+  /** Why the last values were not stored, as a sentence. */
+  error?: string
+}
+
 /** An OAuth scope as the consent page shows it. */
-interface PageScope {
+export interface PageScope {
   name: string
   /** The end of the sentence "The application will be able to …"; undefined if the name is shown instead. */
   text?: string
@@ -89,6 +102,8 @@ export interface Pages {
    * `url`
    */
   start: (page: { server: string, whose: string, href: string, url: string }) => HtmlPage
+  /** Asks a user for the values of a server: the fields `value.<name>`, and `csrf`. */
+  values: (page: ValuesPage) => HtmlPage
   /** The page at the root. @param endpoint the MCP URL; `docs` and `health`: paths on this gateway */
   home: (page: { state: string, connected: number, total: number, endpoint: string, docs: string, health: string }) =>
   HtmlPage
@@ -97,7 +112,8 @@ export interface Pages {
 }
 
 const templates =
-  ['layout', 'home', 'login', 'consent', 'leave', 'start', 'refused', 'message', 'hidden', 'destination'] as const
+  ['layout', 'home', 'login', 'consent', 'leave', 'start', 'values', 'refused', 'message', 'hidden', 'destination'] as
+  const
 
 /** Creates the pages, with templates and style from `assets/pages/`. */
 export function loadPages (): Pages {
@@ -184,6 +200,22 @@ export function loadPages (): Pages {
       }
       return { status: 200, headers: plainHeaders, html: render('start', 'Log in at a server?', data) }
     },
+    values ({ server, whose, variables, error, ...form }) {
+      const { text } = baseLimits.pageTexts
+      const data = {
+        ...formOf(form),
+        server: visibleName(server),
+        whose: visibleText(whose, text),
+        variables: variables.map(({ title, description, ...variable }) => ({
+          ...variable,
+          title: title === undefined ? variable.name : visibleText(title, text),
+          description: description === undefined ? undefined : visibleText(description, text)
+        })),
+        error: error === undefined ? undefined : visibleText(error, text)
+      }
+      const status = error === undefined ? 200 : 400
+      return { status, headers: formHeaders(), html: render('values', 'Your values for a server', data) }
+    },
     refused ({ title, text, status, client, href }) {
       const data = {
         title: visibleText(title),
@@ -254,20 +286,3 @@ function pageHeaders (style: string, formAction: readonly string[]): Readonly<Re
     'cross-origin-opener-policy': 'unsafe-none'
   }
 }
-
-const scopeTexts: ReadonlyMap<string, string> = new Map([
-  ['mcp', 'Use the tools, prompts and resources that you can use'],
-  ['manage', 'Change this hub\'s configuration on your behalf'],
-  ['profile', 'See your username and whether you are an administrator'],
-  ['openid', 'Know who you are']
-])
-
-/** Every access token allows reading the management API, whatever its scopes. */
-const readAccessText =
-  'Read what you can read in this hub\'s management API: the servers, and your recorded calls with what went in and ' +
-  'came out. As an administrator you read all of it: everybody\'s recorded calls, the logs, the users and the ' +
-  'configuration, without secrets'
-
-/** Describes scopes in the order given, and then what every token allows. */
-export const describeScopes = (names: readonly string[]): PageScope[] =>
-  [...names.map((name) => ({ name, text: scopeTexts.get(name) })), { name: 'read', text: readAccessText }]

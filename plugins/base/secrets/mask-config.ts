@@ -12,8 +12,8 @@ const addressName = /(url|uri|endpoint)$/i
 /** Members all of whose values are secrets, at any depth. */
 const secretMaps = new Set(['env', 'headers'])
 
-/** Members without secrets: an admin's overrides of items, with the servers' names as keys. */
-const openMembers = new Set(['tools', 'prompts', 'resources', 'skills'])
+/** Members without secrets: an admin's overrides of items, with the servers' names as keys; and texts for people. */
+const openMembers = new Set(['tools', 'prompts', 'resources', 'skills', 'userVariables'])
 
 /** A server's config, or the system configuration, as it may be shown to its managers. */
 export const maskConfig = (

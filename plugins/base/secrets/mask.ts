@@ -3,15 +3,30 @@ import type { MaskSecret } from './tokens.ts'
 export const dots = '••••'
 
 /**
- * Whether a text is a secret nowhere: it is empty, a variable (`${NAME}`) or an option of a bundle
+ * Whether a text is a secret nowhere: it is empty, a variable (`${NAME}`, `${user.NAME}`) or an option of a bundle
  * (`${user_config.name}`).
  */
 export const isPlaceholder = (value: string): boolean =>
-  value === '' || /^\$\{(user_config\.[\w-]+|[A-Za-z_]\w*)\}$/.test(value)
+  value === '' || /^\$\{(user(_config)?\.[\w-]+|[A-Za-z_]\w*)\}$/.test(value)
+
+const userVariable = /(\$\{user\.\w+\})/
+const schemeName = /^(bearer|basic|token|apikey) +$/i
+
+/**
+ * Covers what is written around users' variables in a text, except the name of an authentication scheme.
+ * @returns undefined if the text has no such variable
+ */
+export function coverAroundVariables (text: string, cover: (literal: string) => string): string | undefined {
+  const parts = text.split(userVariable)
+  if (parts.length === 1) return undefined
+  return parts.map((part, at) => at % 2 === 1 || part === '' || schemeName.test(part) ? part : cover(part)).join('')
+}
 
 /** Masks a secret for display: dots, and the last four characters of a secret of twelve or more. */
 export function mask (secret: string): string {
   if (isPlaceholder(secret)) return secret
+  const around = coverAroundVariables(secret, mask)
+  if (around !== undefined) return around
   return secret.length < 12 ? dots : `${dots}${/[!-~]{4}$/.exec(secret)?.[0] ?? ''}`
 }
 

@@ -9,4 +9,4 @@ declare module 'fastify' {
 export default fp(async (app) => {
   const { ALLOW_USER_STDIO: usersMayRun } = app.config.env
   app.decorate('servers', new Servers(app, usersMayRun))
-}, { name: 'servers', dependencies: ['config', 'settings', 'outbound', 'upstream', 'gateway', 'pins'] })
+}, { name: 'servers', dependencies: ['config', 'settings', 'outbound', 'upstream', 'gateway', 'pins', 'user-values'] })

@@ -5,7 +5,7 @@ import { withMembers } from '../../../protocol/json.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { ProviderStatus } from '../../../protocol/provider.ts'
 import { nameProblem } from '../../../schemas/names.ts'
-import { serverTypeOf } from '../../../schemas/server.ts'
+import { isolationOf, serverTypeOf } from '../../../schemas/server.ts'
 import { transports } from '../../../schemas/transports.ts'
 import { type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
 import { maskConfig } from '../../base/secrets/index.ts'
@@ -15,7 +15,7 @@ import {
   unmatchedOverrides,
   withCurrentRights
 } from '../../settings/index.ts'
-import type { Upstreams } from '../../upstream/index.ts'
+import type { Upstream, Upstreams } from '../../upstream/index.ts'
 import { ItemTexts } from './record-json.ts'
 
 /**
@@ -68,6 +68,24 @@ interface ConnectionState {
   /** In ms since the epoch. */
   readonly connectedAt: number | undefined
   readonly protocolVersion: string | undefined
+}
+
+/**
+ * The state of a server's connection as a caller sees it.
+ * @param isPerUser whether each user has own connections
+ * @param wanted the login that the server requires from the caller, or undefined if it requires none
+ */
+export function connectionStateOf (
+  upstream: Upstream, isPerUser: boolean, wanted: WantedLogin | undefined
+): ConnectionState {
+  const { warnings, connectedAt, protocolVersion, values } = upstream
+  // If each user has an own login, the status is that of the caller's connection.
+  const isOwn = isPerUser && upstream.login !== undefined && values?.isOwnerMissing !== true
+  const status = isOwn
+    ? (wanted ? 'oauth_required' : upstream.isAvailable ? 'connected' : upstream.status)
+    : upstream.status
+  const error = isOwn && status === 'connected' ? null : upstream.error
+  return { status, error, warnings, connectedAt, protocolVersion }
 }
 
 /** The login that a server requires from the caller. `flow` is undefined until the login URL has been made. */
@@ -197,7 +215,7 @@ export class ServerLogins {
 
   /** The holder of the login at a server that a principal may see and end. Undefined if there is none. */
   #holder (principal: Principal, server: Server): string | undefined {
-    if (server.config.isolation !== 'user' && !canManage(principal, server)) return undefined
+    if (isolationOf(server.config) !== 'user' && !canManage(principal, server)) return undefined
     // A system key without an owner has the rights of an admin on the management API, and its own name as a client.
     const user = principal.kind === 'system-key' && principal.user === 'system' ? principal.key : principal.user
     return this.#upstreams.get(server.name)?.login?.holder(user)

@@ -4,7 +4,7 @@ import { jsonSize } from '../../../db/json-size.ts'
 import type { Change, Server, Snapshot } from '../../../db/store.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { translateConfig } from '../../../schemas/foreign-config.ts'
-import type { ServerConfig } from '../../../schemas/server.ts'
+import { isolationOf, type ServerConfig } from '../../../schemas/server.ts'
 import { errors } from '../../base/errors/index.ts'
 import { Shares } from '../../base/limits/index.ts'
 import type { Outbound } from '../../base/outbound/index.ts'
@@ -13,27 +13,28 @@ import { removeFromKeyScopes } from '../../identity/index.ts'
 import {
   canManage, canSee, hasStoredRights, type ItemKind, makeView, type OverrideChange, type Principal, type Settings
 } from '../../settings/index.ts'
-import type { Upstreams } from '../../upstream/index.ts'
+import { type Upstreams, type UserValues, upstreamLimits } from '../../upstream/index.ts'
 import { removeServerFromGroups } from '../groups/groups.ts'
 import {
   checkEntryQuota, checkMayStoreType, checkServerName, managedServer, namingWarnings, visibleServer
 } from '../checks.ts'
 import { additionsOf, batchResultOf, type BatchResult, type AddOutcome, type SentServers } from './add-many.ts'
 import {
-  disablingProblem, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins, toServerRecord
+  connectionStateOf, disablingProblem, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins,
+  toServerRecord
 } from './present.ts'
 import { keepingDefinitions } from './rename.ts'
 import { findItemToOverride, overrideItem } from './overrides.ts'
 import { type ServerTest, testMessage, toServerTest } from './server-test.ts'
 import { toServerChange, withStorer } from './to-store.ts'
-import { upstreamLimits } from '../../upstream/index.ts'
 
 /** The name under which a server without a name is tested. No server can be stored under this name. */
 const unnamedTestServer = '$test'
 /** Max wait for a server's processes to end, in ms. */
 const endTimeout = 5_000
 
-export type ServersDeps = Pick<FastifyInstance, 'settings' | 'upstreams' | 'gateway' | 'outbound' | 'definitions'>
+export type ServersDeps =
+  Pick<FastifyInstance, 'settings' | 'upstreams' | 'gateway' | 'outbound' | 'definitions' | 'userValues'>
 
 /** The configured servers, as the management API reads and writes them. */
 export class Servers {
@@ -44,10 +45,14 @@ export class Servers {
   readonly #outbound: Outbound
   readonly #logins: ServerLogins
   readonly #definitions: FastifyInstance['definitions']
+  readonly #values: UserValues
   readonly #tests = new Shares(upstreamLimits.serverTests.places, 'tests of servers')
 
   /** @param usersMayRun ALLOW_USER_STDIO */
-  constructor ({ settings, upstreams, gateway, outbound, definitions }: ServersDeps, usersMayRun: boolean) {
+  constructor (
+    { settings, upstreams, gateway, outbound, definitions, userValues }: ServersDeps, usersMayRun: boolean
+  ) {
+    this.#values = userValues
     this.#settings = settings
     this.#definitions = definitions
     this.#upstreams = upstreams
@@ -78,7 +83,8 @@ export class Servers {
    */
   mustBeAbleToLogOut (principal: Principal, name: string): void {
     const snapshot = this.#settings.current
-    if (visibleServer(snapshot, principal, name).config.isolation !== 'user') managedServer(snapshot, principal, name)
+    const { config } = visibleServer(snapshot, principal, name)
+    if (isolationOf(config) !== 'user') managedServer(snapshot, principal, name)
   }
 
   /**
@@ -167,8 +173,14 @@ export class Servers {
       return [renamed === undefined ? change : { ...change, rename: renamed }]
     }
     const change = async (): Promise<void> => { await this.#settings.change(changesIn, principal) }
-    const names = { name, newName: renamed, check: changesIn }
-    await keepingDefinitions(this.#definitions, this.#settings, names, change)
+    const store = async (): Promise<void> => {
+      await keepingDefinitions(this.#definitions, this.#settings, { name, newName: renamed, check: changesIn }, change)
+    }
+    if (renamed === undefined) await store()
+    else if (changesIn(this.#settings.current).length > 0) {
+      const former = managedServer(this.#settings.current, principal, name)
+      await this.#values.keepOver(former, renamed, this.#settings, store)
+    }
     return this.get(principal, newName ?? name)
   }
 
@@ -284,14 +296,9 @@ export class Servers {
     const manages = canManage(principal, server)
     const upstream = this.#upstreams.get(name)
     const wanted = this.#logins.requiredLogin(principal, server)
-    // If each user has an own login, the status is that of the caller's connection.
-    const isOwn = server.config.isolation === 'user' && upstream?.login !== undefined
-    const ownStatus = wanted ? 'oauth_required' : upstream?.isAvailable === true ? 'connected' : upstream?.status
-    const status = isOwn ? ownStatus : upstream?.status
-    const error = isOwn && status === 'connected' ? null : upstream?.error ?? null
-    const { connectedAt, protocolVersion } = upstream ?? {}
-    const warnings = [...upstream?.warnings ?? [], ...this.#definitions.warningsAbout(name)]
-    const state = status && { status, error, warnings, connectedAt, protocolVersion }
+    const shown = upstream && connectionStateOf(upstream, isolationOf(server.config) === 'user', wanted)
+    const warnings = [...shown?.warnings ?? [], ...this.#definitions.warningsAbout(name)]
+    const state = shown && { ...shown, warnings }
     const view = manages ? undefined : makeView(principal, { kind: 'server', name })
     return toServerRecord(server, state, this.#gateway.catalogue(name, view), manages, wanted)
   }

@@ -3,7 +3,7 @@ import type { Change, Server, Snapshot } from '../../../db/store.ts'
 import { translateConfig } from '../../../schemas/foreign-config.ts'
 import { firstSchemaProblem } from '../../../schemas/problem.ts'
 import { maxConfigEntries } from '../../../schemas/openapi-upstream.ts'
-import { configProblem, ServerConfig } from '../../../schemas/server.ts'
+import { configProblem, isolationOf, ServerConfig } from '../../../schemas/server.ts'
 import type { StoredByUser } from '../../../schemas/stored-by-user.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { countValues, countWords } from '../../base/body/index.ts'
@@ -54,6 +54,7 @@ export function toServerChange (
     : parseStoredByUser(said))
   const value = {
     ...withOwner(snapshot, principal, checked, stored),
+    ...(isolationOf(checked) === 'user' ? { isolation: 'user' as const } : {}),
     ...(storedByUser === undefined ? {} : { storedByUser })
   }
   // A caller who sends back an unchanged server does not become the user who stored it, unless it is not in force.

@@ -9,7 +9,7 @@ import { type SentTemplate, Template, TemplateGroup } from '../../../schemas/tem
 import { isCommentName, quoteName } from '../../../schemas/unknown-members.ts'
 import { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
 import { errors } from '../../base/errors/index.ts'
-import { maskTokens, maskAll, maskConfig } from '../../base/secrets/index.ts'
+import { isPlaceholder, maskTokens, maskAll, maskConfig } from '../../base/secrets/index.ts'
 import { itemKinds } from '../../settings/index.ts'
 import { mapVariablePlaces, keepsVariables } from '../../upstream/index.ts'
 import { variableNamesIn, type TemplateVariables } from './variables.ts'
@@ -22,8 +22,9 @@ const members = Object.keys(ServerConfig.properties).filter((name) => !localMemb
 /** Members of `oauth` that are configuration; others are the result of a login. */
 const oauthMembers = Object.keys(UpstreamOAuth.properties)
 /** Members that never contain secrets, such as descriptions and overrides. */
-const texts =
-  new Set(['description', ...itemKinds, 'passthroughHeaders', 'type', 'visibility', 'isolation', 'pin'])
+const texts = new Set([
+  'description', ...itemKinds, 'passthroughHeaders', 'type', 'visibility', 'isolation', 'pin', 'userVariables'
+])
 
 const pick = (value: Readonly<Json>, names: readonly string[]): Json =>
   Object.fromEntries(
@@ -74,8 +75,9 @@ const isByUser = ({ storedByUser }: Readonly<Json>): boolean => storedByUser !==
 function withoutUsersVariables (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
   const isLeft = keepsVariables(config.storedByUser as StoredByUser)
   return mapVariablePlaces(toPortable(config) as ServerConfig, (text, place, ...within) => isLeft(place, ...within)
-    ? text.replace(anyVariablePattern, (written) =>
-      variables.replaceUserVariable(written, name, String(within[0] ?? place)))
+    ? text.replace(anyVariablePattern, (written) => isPlaceholder(written) && written.startsWith('${user.')
+      ? written
+      : variables.replaceUserVariable(written, name, String(within[0] ?? place)))
     : text)
 }
 

@@ -1,5 +1,5 @@
 import { Env } from '../../../schemas/env.ts'
-import { type MaskSecret, isPlaceholder } from '../../base/secrets/index.ts'
+import { coverAroundVariables, type MaskSecret, isPlaceholder } from '../../base/secrets/index.ts'
 import { isGatewaySecretName, type ProcessEnvironment, variablePattern } from '../../upstream/index.ts'
 
 /**
@@ -58,11 +58,14 @@ export class TemplateVariables {
 
   /** Makes the function that replaces each secret of one server by a variable. */
   createReplacer (server: string, naming: VariableNaming = {}): MaskSecret {
-    return (secret, hint) => {
+    const cover: MaskSecret = (secret, hint) => {
       if (isPlaceholder(secret)) return secret
+      const around = coverAroundVariables(secret, (literal) => cover(literal, hint))
+      if (around !== undefined) return around
       const [, before = '', rest = secret] = scheme.exec(secret) ?? []
       return isPlaceholder(rest) ? secret : `${before}\${${this.#nameOf(rest, server, hint, naming)}}`
     }
+    return cover
   }
 
   /**

@@ -19,6 +19,8 @@ interface CataloguesDeps {
   owner: string
   changed: () => void
   allowance: CatalogueAllowance
+  /** Whether each user gives values of his own: what a user's link lists is for that user alone. */
+  isPerUser?: boolean
   /** Called with each catalogue before any of it is listed. Never rejects. */
   examine: (catalogue: Catalogue, user: string | undefined) => Promise<void>
   /** The catalogues of single clients' links that differ from those of their class. */
@@ -207,9 +209,7 @@ export class Catalogues {
   }
 
   #paceOf (slot: Slot): ReadingPace {
-    const known = this.#paces.get(slot)
-    if (known) return known
-    const pace = new ReadingPace()
+    const pace = this.#paces.get(slot) ?? new ReadingPace()
     this.#paces.set(slot, pace)
     return pace
   }
@@ -260,7 +260,8 @@ export class Catalogues {
     pace.note(whole, same)
     if (!whole) this.#readIn(pace.retry, slot, base, false)
     // What a server lists for one user's login is not shown to others.
-    const isPrivate = slot.user !== undefined && Object.values(fresh.lists).some(({ isPublic }) => !isPublic)
+    const isPrivate = slot.user !== undefined &&
+      (this.#deps.isPerUser === true || Object.values(fresh.lists).some(({ isPublic }) => !isPublic))
     const isOwn = slot.key.affinity !== 'shared' && (before !== undefined || isPrivate)
     const shown = same ? before : isOwn ? this.#fitting(read, slot.catalogue) : catalogue
     this.#fresh.set(shown, fresh)

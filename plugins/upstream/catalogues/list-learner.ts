@@ -5,7 +5,7 @@ import { BoundedMap } from '../../base/limits/index.ts'
 import type { Placement } from '../links/placement.ts'
 import type { Slot } from '../links/slot.ts'
 import type { ConnectionSupervisor } from '../links/supervisor.ts'
-import { LoginRequired } from '../login/problems.ts'
+import { UserActionRequired } from '../login/problems.ts'
 import type { Catalogues } from './catalogues.ts'
 import { upstreamLimits } from '../limits.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
@@ -17,6 +17,8 @@ interface ListLoaderDeps {
   readonly remote: boolean
   /** Whether only the gateway's link lacks a login: a user's link is opened with the login of that user. */
   readonly needsUserLogin: () => boolean
+  /** Whether the client's user is known to lack values, without which no link is opened. */
+  readonly lacksValues: (client: Client) => boolean
   /** Whether a user without admin rights owns the server. */
   readonly isUserOwned: () => boolean
   /** Whether a merged list for this client waits for the server's first lists. */
@@ -48,7 +50,7 @@ export class ListLoader {
     // Merged lists do not wait for a user's server whose lists are known: `list_changed` follows.
     const isAwaited = only || !isUserOwned()
     const changed = isAwaited ? reading : []
-    if (catalogues.has(capabilityClass) || own?.catalogue) return changed
+    if (catalogues.has(capabilityClass) || own?.catalogue || this.#deps.lacksValues(client)) return changed
     const budget = this.#budget(capabilityClass, only)
     if (budget <= 0) return changed
     // On merged routes, a new class of clients gets the lists of others, and no process is started for it.
@@ -111,7 +113,7 @@ export class ListLoader {
       await supervisor.ensureLink(slot)
     } catch (error) {
       // The next client may have logged in, and waits as if nobody had asked.
-      if (error instanceof LoginRequired) this.#asked.delete(capabilityClass)
+      if (error instanceof UserActionRequired) this.#asked.delete(capabilityClass)
       throw error
     }
     const isKnown = (): boolean => catalogues.has(capabilityClass) || slot.catalogue !== undefined

@@ -1,6 +1,6 @@
 import type { UpstreamError } from '../../../protocol/errors.ts'
 import { upstreamLimits } from '../limits.ts'
-import { LoginRequired } from '../login/problems.ts'
+import { UserActionRequired } from '../login/problems.ts'
 import { backoffDelay } from './heartbeat.ts'
 
 /** The consecutive failures of one slot, and until when its requests are refused. */
@@ -92,7 +92,7 @@ export class Circuits {
 
 /** Whether an error tells that the server, or the way to it, is out of order. */
 function isFailure (error: UpstreamError): boolean {
-  if (error instanceof LoginRequired) return false
+  if (error instanceof UserActionRequired) return false
   switch (error.fault) {
     case 'unreachable': return true
     // An answer that is too large, or not JSON, comes from a tool of a server that works.

@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ServerConfig } from '../../../schemas/server.ts'
+import { type GivenValues, hasUserVariables, withoutUngiven } from '../../../schemas/user-variables.ts'
 import { configScrubber } from '../../base/secrets/index.ts'
+import type { ServerValues } from '../values/server-values.ts'
 import { expandVariables, type PackageIndexes, type ProcessEnvironment } from './environment.ts'
 
 /** Members of a config that can change without a new connection. */
@@ -11,6 +13,9 @@ const unrelatedMembers: ReadonlySet<string> = new Set([
 
 /** Whether a connection made with one config can serve the other. */
 export function isSameConnection (a: ServerConfig, b: ServerConfig): boolean {
+  // The gateway's link has the values of the owner, which were given for this server, and no later one of its name.
+  const isOwners = hasUserVariables(a) || hasUserVariables(b)
+  if (isOwners && (a.owner !== b.owner || a.createdAt !== b.createdAt)) return false
   const names = new Set([...Object.keys(a), ...Object.keys(b)].filter((name) => !unrelatedMembers.has(name)))
   const textOf = (config: ServerConfig, name: string): string | undefined =>
     JSON.stringify(config[name as keyof ServerConfig])
@@ -29,12 +34,20 @@ export class PreparedConfig {
   readonly #written: ServerConfig
   readonly #environment: ProcessEnvironment
   readonly #install: (() => PackageIndexes | undefined) | undefined
+  readonly #values: ServerValues | undefined
   #last: ConnectableConfig | undefined
 
-  /** @param install returns the package indexes in the current settings */
+  /**
+   * @param install returns the package indexes in the current settings
+   * @param values the values that its users give; undefined: it has no such variables
+   */
   constructor (
-    written: ServerConfig, environment: ProcessEnvironment, install: (() => PackageIndexes | undefined) | undefined
+    written: ServerConfig,
+    environment: ProcessEnvironment,
+    install: (() => PackageIndexes | undefined) | undefined,
+    values?: ServerValues
   ) {
+    this.#values = values
     this.#written = written
     this.#environment = environment
     this.#install = install
@@ -44,12 +57,32 @@ export class PreparedConfig {
   get current (): ConnectableConfig {
     const install = this.#install?.()
     if (this.#last && isDeepStrictEqual(this.#last.install, install)) return this.#last
-    const { config, hide } = expandVariables(this.#written, this.#environment)
-    const withoutSecrets = configScrubber({ ...config, install })
-    this.#last = { config, install, redact: (text) => withoutSecrets(hide(text)) }
+    this.#last = this.#expand(install)
     return this.#last
   }
 
-  /** Masks the secrets of the config that was last connected with. */
-  redact (text: string): string { return this.#last?.redact(text) ?? text }
+  /**
+   * The config for a link of one user, with the values that the user has given.
+   * @param user undefined for links of the gateway
+   * @throws ValuesRequired, StorageError
+   */
+  async forUser (user: string | undefined): Promise<ConnectableConfig> {
+    const { current } = this
+    if (!this.#values) return current
+    const { redact, ...own } = this.#expand(current.install, await this.#values.valuesFor(user))
+    return { ...own, redact: (text) => this.redact(redact(text)) }
+  }
+
+  #expand (install: PackageIndexes | undefined, values?: GivenValues): ConnectableConfig {
+    const written = values ? withoutUngiven(this.#written, values) : this.#written
+    const { config, hide } = expandVariables(written, this.#environment, values)
+    const withoutSecrets = configScrubber({ ...config, install })
+    return { config, install, redact: (text) => withoutSecrets(hide(text)) }
+  }
+
+  /** Masks the secrets of the config that was last connected with, and the values of users. */
+  redact (text: string): string {
+    const masked = this.#values?.mask(text) ?? text
+    return this.#last?.redact(masked) ?? masked
+  }
 }

@@ -1,6 +1,7 @@
 import { isObject } from '../../../protocol/json.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { createWrittenByUserTest } from '../../../schemas/stored-by-user.ts'
+import type { GivenValues } from '../../../schemas/user-variables.ts'
 
 /** The package indexes for package managers that a child runs (`systemConfig.install`). */
 export interface PackageIndexes { npmRegistry?: string, pythonIndexUrl?: string }
@@ -161,16 +162,31 @@ export function mapVariablePlaces (config: ServerConfig, fill: ExpandText): Serv
   }
 }
 
+/** A variable of the environment or, with group 1, a value that each user gives; group 2 is its name. */
+const filledPattern = /\$\{(user\.)?([A-Za-z_][A-Za-z0-9_]*)\}/g
+
 /**
  * Replaces `${NAME}` by its value in the environment, in the places of `mapVariablePlaces`. Values are not expanded
  * again. Variables that are unset, name a secret of the gateway, or were written by a user without admin rights are
  * left as they are.
+ * @param given values of one user for `${user.NAME}`, percent-encoded in `url`; undefined: these are left as they are
  */
-export function expandVariables (config: ServerConfig, environment: ProcessEnvironment): ExpandedConfig {
+export function expandVariables (
+  config: ServerConfig, environment: ProcessEnvironment, given?: GivenValues
+): ExpandedConfig {
   const warnings = new Set<string>()
   const values = new Map<string, string>()
   const isLeft = keepsVariables(config.storedByUser)
-  const fill: ExpandText = (text, place, ...within) => text.replace(variablePattern, (written, name: string) => {
+  const fill: ExpandText = (text, place, ...within) => text.replace(filledPattern, (
+    written, ofUser: string | undefined, name: string
+  ) => {
+    if (ofUser !== undefined) {
+      const value = given?.get(name)
+      if (value === undefined) return written
+      const filled = place === 'url' ? encodeURIComponent(value) : value
+      for (const each of [value, filled]) values.set(each, written)
+      return filled
+    }
     const value = Object.hasOwn(environment, name) ? environment[name] : undefined
     if (isLeft(place, ...within)) {
       warnings.add(`${written} in ${place} is not filled in: an admin has to write this value for that`)

@@ -1,7 +1,7 @@
 import { eraOf } from '../../../protocol/era.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Client, Exchange, RequestHeaders } from '../../../protocol/exchange.ts'
-import { type ServerConfig, serverTypeOf } from '../../../schemas/server.ts'
+import { isolationOf, type ServerConfig, serverTypeOf } from '../../../schemas/server.ts'
 import { transports, type TransportType } from '../../../schemas/transports.ts'
 import type { Link } from './link.ts'
 import { baseKey, linkKey, listingKey, type LinkKey } from './link-key.ts'
@@ -33,7 +33,8 @@ export class Placement {
   #contested = false
 
   constructor (deps: PlacementDeps) {
-    const { name, config: { isolation, idleTimeoutMs = 300_000 }, children } = deps
+    const { name, config: { idleTimeoutMs = 300_000 }, children } = deps
+    const isolation = isolationOf(deps.config)
     this.#deps = deps
     // When links are only for sessions or users, no client can have the key of the gateway's link.
     const base = isolation === 'session' || isolation === 'user' ? { ...baseKey, key: 'gateway' } : baseKey
@@ -50,7 +51,7 @@ export class Placement {
   keyOf (client: Client, passed?: PassedHeaders): LinkKey {
     const { config } = this.#deps
     const sharing = {
-      isolation: config.isolation ?? 'auto',
+      isolation: isolationOf(config),
       remote: isRemote(config) && this.#traits.hasSession,
       contested: this.#contested
     } as const
@@ -195,7 +196,7 @@ export class Placement {
    * @returns false when that is so already, or the isolation is configured
    */
   isolateClients (): boolean {
-    if (this.#contested || (this.#deps.config.isolation ?? 'auto') !== 'auto') return false
+    if (this.#contested || isolationOf(this.#deps.config) !== 'auto') return false
     this.#contested = true
     for (const from of this.pool.all) {
       for (const client of from.clients) {

@@ -2,7 +2,7 @@ import type { ParamChanges } from '../../../protocol/call.ts'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import type { Circuits } from './circuits.ts'
-import { LoginRequired } from '../login/problems.ts'
+import { UserActionRequired } from '../login/problems.ts'
 import type { Link } from './link.ts'
 import type { Slot } from './slot.ts'
 import type { ConnectionSupervisor } from './supervisor.ts'
@@ -124,13 +124,13 @@ export class RequestRunner {
   }
 
   #notConnected (error: UpstreamError, exchange: Exchange | undefined): RpcError {
-    if (error instanceof LoginRequired) return error.toRpcError(this.#server, exchange?.client)
+    if (error instanceof UserActionRequired) return error.toRpcError(this.#server, exchange?.client)
     const reason = error.fault === 'closed' ? 'cancelled' : 'not-connected'
     return new RpcError(code.unavailable, `Server ${this.#name} is not connected: ${this.#redacted(error)}`, reason)
   }
 
   #toRpcError (error: UpstreamError, exchange: Exchange | undefined): RpcError {
-    if (error instanceof LoginRequired) return error.toRpcError(this.#server, exchange?.client)
+    if (error instanceof UserActionRequired) return error.toRpcError(this.#server, exchange?.client)
     const why = this.#redacted(error)
     switch (error.fault) {
       case 'timeout': return new RpcError(code.unavailable, 'Request timed out: server ' +

@@ -5,7 +5,7 @@ import { ToolHeaders } from '../../../protocol/modern/param-headers.ts'
 import type { ProviderStatus } from '../../../protocol/provider.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { TransportType } from '../../../schemas/transports.ts'
-import { LoginRequired } from '../login/problems.ts'
+import { LoginRequired, UserActionRequired } from '../login/problems.ts'
 import type { Catalogues } from '../catalogues/catalogues.ts'
 import { backoffDelay, healthyAfter, Heartbeat } from './heartbeat.ts'
 import type { Circuits } from './circuits.ts'
@@ -14,6 +14,7 @@ import type { Link, LinkHandlers } from './link.ts'
 import type { SlotPool } from './pool.ts'
 import type { Slot } from './slot.ts'
 import { PreparedConfig } from './connection-config.ts'
+import type { ServerValues } from '../values/server-values.ts'
 import { isRemote, transportKinds } from './transport.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
@@ -36,6 +37,7 @@ interface SupervisorDeps {
   authorization: ConnectDeps['authorization']
   statusChanged: () => void
   circuits: Circuits
+  values: ServerValues | undefined
 }
 
 /** Min time between two attempts to open one slot's link, in ms: callers cannot speed up a failing server. */
@@ -82,7 +84,7 @@ export class ConnectionSupervisor {
     this.#catalogues = catalogues
     this.#deps = deps
     const { environment, install } = deps.connecting.transport
-    this.#prepared = new PreparedConfig(config, environment, install)
+    this.#prepared = new PreparedConfig(config, environment, install, deps.values)
   }
 
   start (): void {
@@ -104,16 +106,13 @@ export class ConnectionSupervisor {
     }
   }
 
-  /**
-   * Max wait of a merged list for it, in ms: only while it has just begun to connect, and has never answered, not even
-   * in earlier runs.
-   */
+  /** Max wait of a merged list for it, in ms: only while it begins to connect, and has not answered in any run. */
   get firstAnswerBudget (): number {
     const isNew = this.#first && !this.#catalogues.isKnown
     return isNew ? Math.max(this.#startedAt + gatewayLimits.firstAnswerBudget - Date.now(), 0) : 0
   }
 
-  /** Masks the secrets of the config in a text. */
+  /** Masks the secrets of the config, and the values of users, in a text. */
   redact (text: string): string { return this.#prepared.redact(text) }
 
   /** The slot's link, opened if needed. @throws UpstreamError */
@@ -192,7 +191,7 @@ export class ConnectionSupervisor {
   async #connect (slot: Slot): Promise<Link> {
     const { connecting, passes, warn, authorization } = this.#deps
     const { question, notification, answered, mended } = this.#deps.inbound
-    const { config, redact } = this.#prepared.current
+    const { config, redact } = await this.#prepared.forUser(slot.user)
     // The transport that last found the server is tried first; the server may have moved since.
     const kinds = transportKinds(config).sort((a, b) => Number(b === this.kind) - Number(a === this.kind))
     const deps = {
@@ -246,14 +245,14 @@ export class ConnectionSupervisor {
     this.#failures = healthy ? 1 : this.#failures + 1
     this.connectedAt = undefined
     this.reason = this.redact(error.messageForClients)
-    const waits = error instanceof LoginRequired
-    this.#setStatus(waits ? 'oauth_required' : 'disconnected', this.redact(`${error.message}${error.detail}`))
-    // Nothing changes until somebody logs in.
+    const waits = error instanceof UserActionRequired
+    const isLogin = error instanceof LoginRequired
+    this.#setStatus(isLogin ? 'oauth_required' : 'disconnected', this.redact(`${error.message}${error.detail}`))
+    // Nothing changes until somebody logs in, or gives values.
     if (waits || (this.#remote && this.#config.enableKeepAlive === false)) return
     this.#retry = setTimeout(() => {
       void this.ensureLink(this.#pool.base).catch(() => {})
-    }, backoffDelay(this.#failures))
-    this.#retry.unref()
+    }, backoffDelay(this.#failures)).unref()
   }
 
   /** Reopens a link with subscribers, however often that fails. */

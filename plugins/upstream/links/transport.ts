@@ -9,6 +9,7 @@ import type { MemoryMeter, Transport } from '../../../protocol/transports/transp
 import type { MessagePace } from '../../../protocol/transports/valve.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { transports, type TransportType } from '../../../schemas/transports.ts'
+import { hasUserVariables } from '../../../schemas/user-variables.ts'
 import { memory } from '../../base/limits/index.ts'
 import { serverMemoryOwner, type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
 import { isMask } from '../../base/secrets/index.ts'
@@ -16,7 +17,7 @@ import { childEnvironment, type PackageIndexes, type ProcessEnvironment } from '
 import type { PassedHeaders } from './passthrough.ts'
 import { isHeaderName } from '../openapi/http-syntax.ts'
 import { OpenApiTransport } from '../openapi/transport.ts'
-import type { SharedApi } from '../openapi/api.ts'
+import { SharedApi } from '../openapi/api.ts'
 
 /** The transports to try, in order: a `url` without a type is tried as streamable HTTP, then as SSE. */
 export function transportKinds ({ type, command }: Pick<ServerConfig, 'type' | 'command' | 'url'>): TransportType[] {
@@ -90,7 +91,16 @@ const transportFactories: Readonly<Record<TransportType, MakeTransport>> = {
   },
   'streamable-http': (making) => new HttpTransport({ ...httpOptions(making), clientHeaders: making.passed }),
   openapi: ({ config, deps: { outbound, sharedApi, isOurs, warn }, passed, reading: { owner } }) =>
-    new OpenApiTransport({ config, outbound, sharedApi, isOurs, clientHeaders: passed, warn, owner })
+    new OpenApiTransport({
+      config,
+      outbound,
+      // The description is read with the values of the link's user.
+      sharedApi: hasUserVariables(config) ? new SharedApi() : sharedApi,
+      isOurs,
+      clientHeaders: passed,
+      warn,
+      owner
+    })
 }
 
 /**

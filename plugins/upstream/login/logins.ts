@@ -1,7 +1,7 @@
 import type { Server, Snapshot } from '../../../db/store.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { passthroughNames, type ServerConfig } from '../../../schemas/server.ts'
+import { isolationOf, passthroughNames, type ServerConfig } from '../../../schemas/server.ts'
 import { type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { removedAccountNames, accountSubjectOf } from '../../identity/index.ts'
@@ -98,7 +98,7 @@ export class Logins {
       target: {
         server: name,
         oauth: config.oauth ?? {},
-        isPerUser: config.isolation === 'user',
+        isPerUser: isolationOf(config) === 'user',
         url: () => urlOf(expandVariables(config, environment).config),
         isAdminStored: reach.trusted
       },

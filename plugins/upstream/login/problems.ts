@@ -4,45 +4,36 @@ import type { Client } from '../../../protocol/exchange.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { visibleText } from '../../base/pages/index.ts'
 
-/** An authorization request that waits for its user. */
-export interface LoginFlow {
+/** A page that waits for its user. */
+export interface UserPage {
   /** The URL to open. */
   readonly url: string
   /** The id of the elicitation that tells a client about it. */
   readonly id: string
-  readonly scopes: readonly string[]
   readonly begunAt: number
   /** Records that a client was told about it, and must be notified of its end. */
   readonly tell: (client: Client) => void
 }
 
+/** An authorization request that waits for its user. */
+export interface LoginFlow extends UserPage { readonly scopes: readonly string[] }
+
 export const newFlowId = (): string => randomUUID()
 
 export type LoginParty = 'manager' | 'user' | 'nobody'
 
-/** Thrown when the upstream requires a login that is missing: its holder must open a URL. */
-export class LoginRequired extends UpstreamError {
+/** Thrown when somebody must open a URL before the upstream can be used. */
+export abstract class UserActionRequired extends UpstreamError {
   readonly who: LoginParty
   /** Undefined if there is no URL; the message then says why. */
-  readonly flow: LoginFlow | undefined
+  readonly flow: UserPage | undefined
+  /** What the user is asked for, as the end of the sentence "Server … wants you to". */
+  protected abstract readonly action: string
 
-  constructor (who: LoginParty, flow: LoginFlow | undefined, message: string) {
+  constructor (who: LoginParty, flow: UserPage | undefined, message: string) {
     super('unauthorized', message)
-    this.name = 'LoginRequired'
     this.who = who
     this.flow = flow
-  }
-
-  override get messageForClients (): string {
-    switch (this.who) {
-      case 'manager': return 'it waits for a login: its owner or an admin finds the address in its record ' +
-        '(oauth.authorizationUrl)'
-      case 'nobody': return 'it wants a login of each user, and this request is of no user: use a key or an access ' +
-        'token of yours'
-      case 'user':
-        if (this.flow) return `log in there first: open ${this.flow.url}`
-        return 'it wants you to log in, which is not possible now: its owner can see why'
-    }
   }
 
   /**
@@ -58,10 +49,32 @@ export class LoginRequired extends UpstreamError {
         `${this.messageForClients}`, 'not-connected')
     }
     flow.tell(client)
-    const message = `Server ${name} wants you to log in`
+    const message = `Server ${name} wants you to ${this.action}`
     const data = { elicitations: [{ mode: 'url', elicitationId: flow.id, url: flow.url, message }] }
     const text = JSON.stringify({ code: code.urlElicitationRequired, message, data })
     return new RpcError(code.urlElicitationRequired, message, 'not-connected', text)
+  }
+}
+
+/** Thrown when the upstream requires a login that is missing. */
+export class LoginRequired extends UserActionRequired {
+  protected readonly action = 'log in'
+
+  constructor (who: LoginParty, flow: UserPage | undefined, message: string) {
+    super(who, flow, message)
+    this.name = 'LoginRequired'
+  }
+
+  override get messageForClients (): string {
+    switch (this.who) {
+      case 'manager': return 'it waits for a login: its owner or an admin finds the address in its record ' +
+        '(oauth.authorizationUrl)'
+      case 'nobody': return 'it wants a login of each user, and this request is of no user: use a key or an access ' +
+        'token of yours'
+      case 'user':
+        if (this.flow) return `log in there first: open ${this.flow.url}`
+        return 'it wants you to log in, which is not possible now: its owner can see why'
+    }
   }
 }
 

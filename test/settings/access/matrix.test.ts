@@ -28,7 +28,7 @@ const shares = ['shared', 'shared with a team', 'shared with a former team'] as 
 const sharers: readonly Who[] = ['nobody', 'alice', 'bob', 'admin', 'scoped key', 'user key', 'team key']
 /** What a route speaks of. `group`: one of the server's owner whose only member is the server. `own …`: alice's. */
 type Target =
-  'nothing' | 'off' | 'metrics' | 'server' | 'managed server' | 'group' | 'managed group' | 'approvals' | 'no approval' | 'own team' | 'own view' | 'own key' | 'own route' | 'own route of a server' | 'global route' | 'registering' | 'own password'
+  'nothing' | 'off' | 'metrics' | 'server' | 'managed server' | 'own values' | 'group' | 'managed group' | 'approvals' | 'no approval' | 'own team' | 'own view' | 'own key' | 'own route' | 'own route of a server' | 'global route' | 'registering' | 'own password'
 
 interface Place { readonly target: Target, readonly body?: unknown, readonly query?: string }
 interface Asked {
@@ -96,6 +96,8 @@ function expected (asked: Asked): Expected {
     case 'global route': return who === 'scoped key' ? 403 : 'yes'
     case 'own route': return isStranger(who) ? 403 : 'yes'
     case 'own route of a server': return isStranger(who) ? 403 : sees(asked) ? 'yes' : 404
+    // Who has no user can give no values for a server.
+    case 'own values': return !sees(asked) ? 404 : ['alice', 'bob', 'admin'].includes(withoutMode(who)) ? 'yes' : 403
     // alice is a member, and it is her view.
     case 'own team': return isAdmin(who) || userOf(who) === 'alice' ? 'yes' : 404
     case 'own view': return isAdmin(who) || userOf(who) === 'alice' ? 'yes' : 403
@@ -178,6 +180,7 @@ const places: Readonly<Record<string, Place>> = {
   'GET /oauth/callback': nothing(),
   'GET /oauth/login/:ticket': nothing(),
   'GET /oauth/login/:ticket/continue': nothing(),
+  'POST /oauth/login/:ticket': nothing(),
   // `install.baseUrl` is not https.
   'GET /client-metadata.json': { target: 'off' },
   'POST /api/auth/login': nothing({ username: 'dave', password: 'Dave-1234' }),
@@ -197,6 +200,10 @@ const places: Readonly<Record<string, Place>> = {
   // Nothing has changed.
   'POST /api/servers/:name/changes/accept': { target: 'off', body: { kind: 'tool', item: 'nothing' } },
   'DELETE /api/servers/:name/oauth': server(),
+  'GET /api/servers/:name/my-variables': { target: 'own values' },
+  'PUT /api/servers/:name/my-variables': { target: 'own values', body: { values: {} } },
+  'DELETE /api/servers/:name/my-variables': { target: 'own values' },
+  'GET /api/servers/:name/variables': { target: 'managed server' },
   'POST /api/servers/:serverName/tools/:toolName/toggle': server({ enabled: false }),
   'PUT /api/servers/:serverName/tools/:toolName/description': server({ description: 'x' }),
   'DELETE /api/servers/:serverName/tools/:toolName/description': server(),
@@ -535,7 +542,7 @@ test('every route, asked by everybody, about everything', async (t) => {
         const place = placeOf(row)
         if (!place) continue
         const { target } = place
-        const bound = target === 'server' || target === 'managed server' || target === 'group' || target === 'managed group' || target === 'own route of a server'
+        const bound = target === 'server' || target === 'managed server' || target === 'own values' || target === 'group' || target === 'managed group' || target === 'own route of a server'
         if ((!bound || row.method === 'HEAD') && !first) continue
         for (const who of asking) {
           // Whose a thing is makes no difference to what READONLY refuses.

@@ -1,0 +1,40 @@
+import fp from 'fastify-plugin'
+import type { LoginStates } from '../../../db/ports/login-states.ts'
+import type { UserValueRecords } from '../../../db/ports/user-values.ts'
+import { publicBaseUrl } from '../../settings/index.ts'
+import { UserValues } from './values.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { userValues: UserValues }
+}
+
+/** Interval at which values that were given on other replicas are looked up, in ms. */
+const followInterval = 2_000
+
+/** Decorates `app.userValues`: the values that users give for servers. */
+export default fp<{ userValues: UserValueRecords, loginStates: LoginStates, connects?: boolean }>(async (
+  app, { userValues: records, loginStates, connects = true }
+) => {
+  const values = new UserValues({
+    records,
+    states: loginStates,
+    settings: () => app.settings.current,
+    isOurs: (value) => app.credentials.hasMatchIn(value),
+    baseUrl: () => publicBaseUrl(app)
+  })
+  app.decorate('userValues', values)
+  const warn = (error: unknown): void => {
+    // They are not used any more, since each is bound to its target and account.
+    app.log.warn({ err: error }, 'values of users for servers that are gone could not be removed')
+  }
+  let isFollowing = false
+  const timer = setInterval(() => {
+    if (isFollowing) return
+    isFollowing = true
+    // While the storage is unavailable, nothing is known to have changed.
+    void values.syncReplicas().catch(() => {}).finally(() => { isFollowing = false })
+  }, followInterval).unref()
+  app.addHook('onClose', async () => { clearInterval(timer) })
+  if (connects) app.addHook('onReady', async () => { void values.sweep().catch(warn) })
+  app.settings.on('changed', (next, former) => { values.removeGone(former, next).catch(warn) })
+}, { name: 'user-values', dependencies: ['config', 'settings', 'logins'] })

@@ -1,0 +1,170 @@
+import { randomUUID } from 'node:crypto'
+import type { StoredUserValues, UserValueKey, UserValueRecords } from '../../../db/ports/user-values.ts'
+import type { RpcError } from '../../../protocol/errors.ts'
+import type { Client } from '../../../protocol/exchange.ts'
+import type { ServerConfig } from '../../../schemas/server.ts'
+import { type GivenValues, missingVariables } from '../../../schemas/user-variables.ts'
+import { BoundedMap } from '../../base/limits/index.ts'
+import { createScrubber } from '../../base/secrets/index.ts'
+import { upstreamLimits } from '../limits.ts'
+import type { UserPage } from '../login/problems.ts'
+import { ValuesRequired } from './required.ts'
+
+/** Called when the values of a user have changed; undefined: the user has taken them back. */
+export type ValuesListener = (user: string, values: GivenValues | undefined) => void
+
+export interface ServerValuesDeps {
+  readonly server: string
+  readonly config: ServerConfig
+  /** The user with whose values the gateway's link is made. */
+  readonly owner: string
+  readonly records: UserValueRecords
+  /** The key under which the values of a user for this config are stored; undefined: there is no such user. */
+  readonly keyOf: (user: string) => UserValueKey | undefined
+  /** Makes the page on which a user gives his values. @param end called when it is not needed any more */
+  readonly openPage: (key: UserValueKey) => Promise<string>
+  readonly changed: ValuesListener
+}
+
+interface HeldValues { readonly version: string, readonly values: GivenValues }
+interface OpenPage extends UserPage { readonly told: Set<Client> }
+
+/** Min length of values that are masked in texts: shorter ones are no secrets, and occur within ordinary words. */
+const minMaskedLength = 4
+
+/** The values that the users of one server have given for it: with these, a connection is made for each user. */
+export class ServerValues {
+  readonly #deps: ServerValuesDeps
+  /** The values of users who have given all that are required. */
+  readonly #held = new BoundedMap<string, HeldValues>(upstreamLimits.login.holders)
+  /** Users who are known to lack values, and their pages. */
+  readonly #wanted = new BoundedMap<string, OpenPage | undefined>(upstreamLimits.login.flows)
+  readonly #opening = new Map<string, Promise<OpenPage | undefined>>()
+  /** Values that may still occur in texts of the server, even if they were changed since. */
+  readonly #masked = new BoundedMap<string, true>(4 * upstreamLimits.login.holders)
+  #scrub: ((text: string) => string) | undefined
+  /** Whether the gateway's link was refused for want of values of the owner. */
+  isOwnerMissing = false
+
+  constructor (deps: ServerValuesDeps) {
+    this.#deps = deps
+  }
+
+  /** Whether the values of a user are in memory. If not, `require` tells whether they are there. */
+  has (user: string): boolean { return this.#held.has(user) }
+
+  /** Whether a user is known to lack values. */
+  isMissing (user: string): boolean { return this.#wanted.has(user) }
+
+  /** @throws RpcError that names the page to open, for a client whose user has not given all that is required */
+  async require (client: Client): Promise<void> {
+    if (await this.#find(client.user)) return
+    throw (await this.#refuse(client.user)).toRpcError(this.#deps.server, client)
+  }
+
+  /** The error for a client whose user is known to lack values; undefined: none are known to be missing. */
+  refusal (client: Client): RpcError | undefined {
+    if (!this.#wanted.has(client.user)) return undefined
+    void this.#refuse(client.user)
+    return this.#toError(client.user, this.#wanted.get(client.user)).toRpcError(this.#deps.server, client)
+  }
+
+  /** The values for a link. @param user undefined for links of the gateway @throws ValuesRequired, StorageError */
+  async valuesFor (user: string | undefined): Promise<GivenValues> {
+    const held = await this.#find(user ?? this.#deps.owner)
+    if (user === undefined) this.isOwnerMissing = !held
+    if (held) return held.values
+    if (user !== undefined) throw await this.#refuse(user)
+    const { server, owner, config } = this.#deps
+    const names = missingVariables(config, new Map()).join(', ')
+    throw new ValuesRequired('manager', undefined, `it needs values of its owner ${owner} first: ${names} ` +
+      `(PUT /api/servers/${encodeURIComponent(server)}/my-variables)`)
+  }
+
+  /** Whether a link of this user is of that one. @param user undefined for links of the gateway */
+  isLinkOf (user: string | undefined, other: string): boolean { return (user ?? this.#deps.owner) === other }
+
+  /** Handles a change of a user's values. @param version that which is stored now */
+  async onChanged (user: string, version?: string): Promise<void> {
+    const held = this.#held.get(user)
+    if (version !== undefined && held?.version === version) return
+    this.#held.delete(user)
+    const now = await this.#find(user)
+    if (!now && !held) return
+    if (now) this.#endPage(user)
+    this.#deps.changed(user, now?.values)
+  }
+
+  /** Masks users' values in a text. */
+  mask (text: string): string {
+    this.#scrub ??= createScrubber([...this.#masked.keys()].flatMap(spellingsOf))
+    return this.#scrub(text)
+  }
+
+  async #find (user: string): Promise<HeldValues | undefined> {
+    const known = this.#held.get(user)
+    if (known) return known
+    const key = this.#deps.keyOf(user)
+    if (!key) return undefined
+    const stored = await findValues(this.#deps.records, key)
+    const values = new Map(Object.entries(stored?.values ?? {}))
+    if (missingVariables(this.#deps.config, values).length > 0) return undefined
+    const held = { version: stored?.version ?? '', values }
+    this.#held.setNewest(user, held)
+    for (const value of values.values()) if (value.length >= minMaskedLength) this.#masked.setNewest(value, true)
+    this.#scrub = undefined
+    return held
+  }
+
+  async #refuse (user: string): Promise<ValuesRequired> {
+    const opening = this.#opening.get(user) ??
+      this.#openPage(user).finally(() => { this.#opening.delete(user) })
+    this.#opening.set(user, opening)
+    return this.#toError(user, await opening)
+  }
+
+  #toError (user: string, page: UserPage | undefined): ValuesRequired {
+    const who = this.#deps.keyOf(user) ? 'user' : 'nobody'
+    return new ValuesRequired(who, page, 'it needs values of its user first')
+  }
+
+  /** The page of a user: a recent one, or a new one. @returns undefined if there is none now */
+  async #openPage (user: string): Promise<OpenPage | undefined> {
+    const known = this.#wanted.get(user)
+    if (known && Date.now() - known.begunAt < upstreamLimits.login.flowTime / 2) return known
+    const key = this.#deps.keyOf(user)
+    const url = key && await this.#deps.openPage(key).catch(() => undefined)
+    const told = new Set<Client>()
+    const page = url === undefined
+      ? undefined
+      : {
+          url,
+          id: randomUUID(),
+          begunAt: Date.now(),
+          told,
+          tell: (client: Client) => { if (told.size < upstreamLimits.login.told) told.add(client) }
+        }
+    this.#wanted.setNewest(user, page)
+    return page
+  }
+
+  /** Notifies the clients that were told of a page whose user has given what is required. */
+  #endPage (user: string): void {
+    const page = this.#wanted.get(user)
+    this.#wanted.delete(user)
+    const params = JSON.stringify({ elicitationId: page?.id })
+    for (const { listener } of page?.told ?? []) listener?.deliver('notifications/elicitation/complete', params)
+  }
+}
+
+/** The stored values of a user, if they were given for this target, by this account. @throws StorageError */
+export async function findValues (
+  records: UserValueRecords, { server, user, account, target }: UserValueKey
+): Promise<StoredUserValues | undefined> {
+  const stored = await records.find(server, user)
+  return stored?.account === account && stored.target === target ? stored : undefined
+}
+
+/** A value, and the forms in which a text may contain it. */
+const spellingsOf = (value: string): string[] =>
+  [...new Set([value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value)])]

@@ -1,0 +1,244 @@
+import type { LoginStates } from '../../../db/ports/login-states.ts'
+import type { StoredUserValues, UserValueKey, UserValueRecords } from '../../../db/ports/user-values.ts'
+import type { Server, Snapshot } from '../../../db/store.ts'
+import { isObject } from '../../../protocol/json.ts'
+import type { ServerConfig } from '../../../schemas/server.ts'
+import {
+  hasUserVariables, missingVariables, userVariableTarget, valueProblem
+} from '../../../schemas/user-variables.ts'
+import { errors } from '../../base/errors/index.ts'
+import { sha256 } from '../../base/secrets/index.ts'
+import { accountSubjectOf, principalOfUser, removedAccountNames } from '../../identity/index.ts'
+import { canSee, type Settings } from '../../settings/index.ts'
+import { upstreamLimits } from '../limits.ts'
+import { hashOfTicket, newTicket } from '../login/starts.ts'
+import { findValues, ServerValues, type ValuesListener } from './server-values.ts'
+
+interface UserValuesDeps {
+  readonly records: UserValueRecords
+  readonly states: LoginStates
+  readonly settings: () => Snapshot
+  /** Whether a value holds a credential of this gateway, which no server may get. */
+  readonly isOurs: (value: string) => boolean
+  /** The address of this gateway. */
+  readonly baseUrl: () => string
+}
+
+/** A variable of a server, as its users see it. */
+interface ShownVariable {
+  name: string
+  title?: string
+  description?: string
+  secret: boolean
+  required: boolean
+  isSet: boolean
+}
+
+/** How far back changes of other replicas are looked up, in ms: longer than a slow storage takes. */
+const lookBack = 30_000
+/** Max tries to store values that others change at the same time. */
+const tries = 5
+
+const targets = new WeakMap<ServerConfig, string>()
+
+/** Identifies where the values of a server's users are sent. */
+function targetOf (config: ServerConfig): string {
+  const known = targets.get(config) ?? sha256(userVariableTarget(config))
+  targets.set(config, known)
+  return known
+}
+
+/** The values that users give for servers (`userVariables`). */
+export class UserValues {
+  readonly #deps: UserValuesDeps
+  readonly #servers = new Map<string, ServerValues>()
+
+  constructor (deps: UserValuesDeps) {
+    this.#deps = deps
+  }
+
+  /** The values for a running server, in place of those of its former config. @returns undefined: it has none */
+  open (name: string, config: ServerConfig, changed: ValuesListener): ServerValues | undefined {
+    this.#servers.delete(name)
+    const values = this.openForTest(name, config, changed)
+    if (values) this.#servers.set(name, values)
+    return values
+  }
+
+  /** The values for a server that is connected once. */
+  openForTest (name: string, config: ServerConfig, changed: ValuesListener): ServerValues | undefined {
+    if (!hasUserVariables(config)) return undefined
+    const { records } = this.#deps
+    return new ServerValues({
+      server: name,
+      config,
+      owner: config.owner ?? 'admin',
+      records,
+      keyOf: (user) => this.#keyOf({ name, config }, user),
+      openPage: async (key) => await this.#openPage(key),
+      changed
+    })
+  }
+
+  close (name: string, values: ServerValues): void {
+    if (this.#servers.get(name) === values) this.#servers.delete(name)
+  }
+
+  /** The variables of a server, and which of them a user has given. @throws StorageError */
+  async describe (server: Server, user: string): Promise<ShownVariable[]> {
+    const { values = {} } = await this.#find(server, user) ?? {}
+    return (server.config.userVariables ?? []).map(({ name, title, description, secret = true, required = true }) => ({
+      name,
+      ...(title === undefined ? {} : { title }),
+      ...(description === undefined ? {} : { description }),
+      secret,
+      required,
+      isSet: Object.hasOwn(values, name)
+    }))
+  }
+
+  /**
+   * Stores values of a user; others stay.
+   * @param given null takes a value back
+   * @returns the names of what is still missing
+   * @throws InvalidInput for a value that cannot be used, StorageError
+   */
+  async give (server: Server, user: string, given: Readonly<Record<string, string | null>>): Promise<string[]> {
+    const { config } = server
+    const names = new Set((config.userVariables ?? []).map(({ name }) => name))
+    for (const [name, value] of Object.entries(given)) {
+      if (!names.has(name)) throw new errors.InvalidInput(`"values.${name}": the server has no variable of this name`)
+      const problem = value === null ? undefined : valueProblem(config, name, value) ?? this.#ownProblem(value)
+      if (problem !== undefined) throw new errors.InvalidInput(`"values.${name}": the value ${problem}`)
+    }
+    const key = this.#keyOf(server, user)
+    if (!key) throw new errors.NotFound()
+    if (names.size === 0) return []
+    for (let left = tries; left > 0; left--) {
+      const stored = await this.#deps.records.find(key.server, key.user)
+      const isOwn = stored?.account === key.account && stored.target === key.target
+      const values = { ...(isOwn ? stored.values : {}), ...given }
+      const kept = Object.entries(values).filter((each): each is [string, string] => each[1] !== null)
+      if (!await this.#deps.records.swap(key, stored?.version, Object.fromEntries(kept))) continue
+      await this.#servers.get(server.name)?.onChanged(user)
+      return missingVariables(config, new Map(kept))
+    }
+    throw new errors.StorageAway('too many changes at once')
+  }
+
+  /** Forgets the values of a user for a server. @returns whether there were any @throws StorageError */
+  async forget (server: Server, user: string): Promise<boolean> {
+    const key = this.#keyOf(server, user)
+    const stored = await this.#find(server, user)
+    if (!key || !stored || Object.keys(stored.values).length === 0) return false
+    await this.#deps.records.forget(key)
+    await this.#servers.get(server.name)?.onChanged(user)
+    return true
+  }
+
+  /** Who has given values for a server, and which. @throws StorageError */
+  async list (server: Server): Promise<Array<{ username: string, names: string[], updatedAt: string }>> {
+    const stored = await this.#deps.records.list(server.name)
+    return stored.flatMap(({ user, account, target, values, updatedAt }) => {
+      const key = this.#keyOf(server, user)
+      const names = Object.keys(values).sort()
+      const isCurrent = key?.account === account && key.target === target
+      return isCurrent && names.length > 0
+        ? [{ username: user, names, updatedAt: new Date(updatedAt).toISOString() }]
+        : []
+    }).sort((one, other) => one.username < other.username ? -1 : 1)
+  }
+
+  /**
+   * The page of a ticket: its server and its user.
+   * @returns undefined when it has expired, or the server or the account has changed since, or is hidden from the user
+   * @throws StorageError
+   */
+  async findPage (ticket: string): Promise<{ readonly server: Server, readonly user: string } | undefined> {
+    const state = /^[\w-]{43}$/.test(ticket) ? await this.#deps.states.find(hashOfTicket(ticket)) : undefined
+    if (state?.kind !== 'user-values' || !isObject(state.value)) return undefined
+    const { server: name, user, account, target } = state.value as unknown as UserValueKey
+    const snapshot = this.#deps.settings()
+    const { servers, users } = snapshot
+    const [server, known] = [servers.get(name), users.get(user)]
+    const key = server && this.#keyOf(server, user)
+    if (!server || !known || key?.account !== account || key.target !== target) return undefined
+    return canSee(snapshot, principalOfUser(known, undefined), server, 'public') ? { server, user } : undefined
+  }
+
+  /**
+   * Changes the settings so that values for a server stay when it is renamed: they are copied to its next name before.
+   * @param next its next name
+   * @throws as `change`
+   */
+  async keepOver (
+    server: Server, next: string, settings: Settings, change: () => Promise<unknown>
+  ): Promise<void> {
+    const { records } = this.#deps
+    const isCopied = hasUserVariables(server.config) && !settings.current.servers.has(next)
+    const target = targetOf(server.config)
+    for (const { values, ...key } of isCopied ? await records.list(server.name) : []) {
+      await records.swap({ ...key, server: next }, undefined, values)
+    }
+    try {
+      await change()
+    } finally {
+      const now = settings.current.servers.get(next)
+      if (isCopied && (!now || targetOf(now.config) !== target)) await records.removeAll({ server: next, target })
+    }
+  }
+
+  /** Looks up what other replicas have stored and forgotten lately. @throws StorageError */
+  async syncReplicas (): Promise<void> {
+    if (this.#servers.size === 0) return
+    for (const { server, user, version } of await this.#deps.records.listChangedWithin(lookBack)) {
+      await this.#servers.get(server)?.onChanged(user, version)
+    }
+  }
+
+  /** Removes the values for targets and of accounts that are gone or were replaced. @throws StorageError */
+  async removeGone (former: Snapshot, next: Snapshot): Promise<void> {
+    const { records } = this.#deps
+    const accounts = [...removedAccountNames(former.users, next.users)].flatMap((name) => former.users.get(name) ?? [])
+    for (const [server, { config }] of former.servers === next.servers ? [] : former.servers) {
+      const now = next.servers.get(server)?.config
+      if (now === config || !hasUserVariables(config)) continue
+      const target = targetOf(config)
+      if (!now || targetOf(now) !== target) await records.removeAll({ server, target })
+    }
+    for (const user of accounts) await records.removeAll({ account: accountSubjectOf(user) })
+  }
+
+  /** Removes what was left by servers and accounts that went while this gateway was down. @throws StorageError */
+  async sweep (): Promise<void> {
+    const { servers } = this.#deps.settings()
+    await this.#deps.records.sweep(({ server: name, user, account, target }) => {
+      const server = servers.get(name)
+      const key = server && this.#keyOf(server, user)
+      return key?.account === account && key.target === target
+    })
+  }
+
+  async #find (server: Server, user: string): Promise<StoredUserValues | undefined> {
+    const key = this.#keyOf(server, user)
+    return key && await findValues(this.#deps.records, key)
+  }
+
+  #ownProblem (value: string): string | undefined {
+    return this.#deps.isOurs(value) ? 'is a credential of this gateway, which no server gets' : undefined
+  }
+
+  #keyOf ({ name, config }: Pick<Server, 'name' | 'config'>, user: string): UserValueKey | undefined {
+    const known = this.#deps.settings().users.get(user)
+    return known && { server: name, user, account: accountSubjectOf(known), target: targetOf(config) }
+  }
+
+  async #openPage (key: UserValueKey): Promise<string> {
+    const ticket = newTicket()
+    const createdAt = Date.now()
+    await this.#deps.states.put(
+      hashOfTicket(ticket), { kind: 'user-values', value: key, createdAt }, createdAt + upstreamLimits.login.flowTime
+    )
+    return `${this.#deps.baseUrl()}/oauth/login/${ticket}`
+  }
+}

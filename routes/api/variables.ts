@@ -1,0 +1,45 @@
+import { GivenVariables, MyValues, MyVariables, ServerName } from '../../schemas/server-api.ts'
+import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
+import { type ApiCall, endpointsOf } from './endpoint.ts'
+
+/** The values that users give for servers (`userVariables`). */
+const routes: FastifyPluginAsyncTypebox = async (app) => {
+  const { ownVariables, servers } = app
+  const api = endpointsOf(app, 'Servers')
+  const mine = {
+    params: ServerName,
+    before: ({ principal, params }: Pick<ApiCall<typeof ServerName>, 'principal' | 'params'>) => {
+      ownVariables.mustBeUser(principal, params.name)
+    }
+  }
+
+  api.get('/servers/:name/my-variables', {
+    ...mine, summary: 'What a server wants of you', data: MyVariables
+  }, async ({ principal, params }) => ({ data: await ownVariables.get(principal, params.name) }))
+
+  api.put('/servers/:name/my-variables', {
+    ...mine,
+    summary: 'Give your values for a server',
+    description:
+      'The server is connected for you with these values (`userVariables` of its config). They are stored encrypted, ' +
+      'and never shown.',
+    body: MyValues,
+    data: MyVariables
+  }, async ({ principal, params, body: { values } }) => await ownVariables.give(principal, params.name, values))
+
+  api.delete('/servers/:name/my-variables', {
+    ...mine, summary: 'Take back your values for a server'
+  }, async ({ principal, params }) => {
+    const existed = await ownVariables.forget(principal, params.name)
+    return { message: existed ? 'Your values were forgotten' : 'There were no values of yours' }
+  })
+
+  api.get('/servers/:name/variables', {
+    summary: 'Who has given values for a server',
+    description: 'For its owner and admins; the values are not shown.',
+    params: ServerName,
+    before: ({ principal, params }) => { servers.mustManage(principal, params.name) },
+    data: GivenVariables
+  }, async ({ principal, params }) => ({ data: await ownVariables.list(principal, params.name) }))
+}
+export default routes

@@ -1,0 +1,25 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { newBrowserKey } from '../../plugins/upstream/index.ts'
+
+/**
+ * The names of the cookie that identifies a browser, for https and for http. The prefix `__Host-` keeps other hosts of
+ * the same domain from setting it.
+ */
+const [secureCookie, plainCookie] = ['__Host-tool-hub-login', 'tool-hub-login']
+
+/** The value of a browser's cookie; undefined: it has none. */
+export const browserKeyOf = ({ cookies }: FastifyRequest): string | undefined =>
+  cookies[secureCookie] ?? cookies[plainCookie]
+
+/**
+ * Identifies a browser by a cookie, which it gets if it has none.
+ * @param folder the path of the pages that read it @param secure whether they have https addresses
+ */
+export function giveBrowserKey (
+  { cookies }: FastifyRequest, reply: FastifyReply, folder: string, secure: boolean
+): string {
+  const name = secure ? secureCookie : plainCookie
+  const key = cookies[name] ?? newBrowserKey()
+  reply.setCookie(name, key, { path: secure ? '/' : folder, httpOnly: true, sameSite: 'lax', secure })
+  return key
+}

@@ -1,0 +1,115 @@
+import { Type } from '@sinclair/typebox'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { limitFormFields, readBodyText, unmeasuredReservationOf } from '../../plugins/base/body/index.ts'
+import { errors } from '../../plugins/base/errors/index.ts'
+import { sendPage } from '../../plugins/base/pages/index.ts'
+import { publicBaseUrl } from '../../plugins/settings/index.ts'
+import { isLinkToken, linkToken } from '../../plugins/upstream/index.ts'
+import { reserveFormMemory } from '../bodies.ts'
+import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
+import { browserKeyOf, giveBrowserKey } from './browser-key.ts'
+
+/** Max size of a form, in bytes. */
+const maxForm = 256 * 1024
+/** The prefix of the fields that hold values. */
+const field = 'value.'
+
+type Page = NonNullable<Awaited<ReturnType<FastifyInstance['userValues']['findPage']>>>
+
+const problem = async (reply: FastifyReply, title: string, text: string): Promise<FastifyReply> =>
+  await sendPage(reply, reply.server.pages.problem({ title, text, status: 400 }))
+
+/** Refuses a page to a browser in which another user is signed in. @returns undefined: it may be shown */
+async function refuseOther (
+  request: FastifyRequest, reply: FastifyReply, user: string
+): Promise<FastifyReply | undefined> {
+  const { social, settings } = request.server
+  const session = await social.identify(request.headers, settings.current)
+  if (!session || session.user === user) return undefined
+  return await problem(
+    reply,
+    'This page is somebody else\'s',
+    `You are signed in here as ${session.user}, and this address is for the user ${user}. Nothing was changed.`
+  )
+}
+
+/** Shows the form in which a user gives his values for a server. @param error why the last ones were not stored */
+async function showForm (
+  request: FastifyRequest, reply: FastifyReply, ticket: string, { server, user }: Page, error?: string
+): Promise<FastifyReply> {
+  const app = request.server
+  const { protocol, pathname } = new URL(publicBaseUrl(app))
+  const folder = `${pathname.replace(/\/$/, '')}/oauth`
+  const key = giveBrowserKey(request, reply, folder, protocol === 'https:')
+  return await sendPage(reply, app.pages.values({
+    server: server.name,
+    whose: `the user ${user}`,
+    variables: await app.userValues.describe(server, user),
+    action: `${folder}/login/${ticket}`,
+    csrf: linkToken(key, ticket),
+    hidden: {},
+    ...(error === undefined ? {} : { error })
+  }))
+}
+
+/**
+ * Answers a ticket with the page of a user's values for a server.
+ * @returns undefined when there is no such page
+ */
+export async function answerTicket (
+  request: FastifyRequest, reply: FastifyReply, ticket: string
+): Promise<FastifyReply | undefined> {
+  const page = await request.server.userValues.findPage(ticket)
+  return page && (await refuseOther(request, reply, page.user) ?? await showForm(request, reply, ticket, page))
+}
+
+/** Stores the values of the page's form. */
+const routes: FastifyPluginAsyncTypebox = async (app) => {
+  app.removeAllContentTypeParsers()
+  reserveFormMemory(app, maxForm)
+  app.addContentTypeParser('application/x-www-form-urlencoded', async (
+    request: FastifyRequest, payload: FastifyRequest['raw']
+  ) => limitFormFields(await readBodyText(payload, maxForm, unmeasuredReservationOf(request))))
+
+  app.post('/oauth/login/:ticket', {
+    schema: { hide: true, params: Type.Object({ ticket: Type.String({ maxLength: 100 }) }) },
+    config: { effect: 'change' },
+    onRequest: (request, _reply, done) => {
+      app.auth.checkOrigin(request)
+      done()
+    }
+  }, async (request, reply) => {
+    const { ticket } = request.params
+    const fields = new URLSearchParams(typeof request.body === 'string' ? request.body : '')
+    const page = await app.userValues.findPage(ticket)
+    if (!page) {
+      return await problem(reply, 'This page is not known', 'Its address was made too long ago, or the server has ' +
+        'changed since. Call the server again for a new address. Nothing was changed.')
+    }
+    const { server, user } = page
+    const refused = await refuseOther(request, reply, user)
+    if (refused) return refused
+    if (!isLinkToken(fields.get('csrf') ?? '', browserKeyOf(request), ticket)) {
+      return await problem(reply, 'This form was opened in another browser', 'Open the address in this browser, ' +
+        'which has to accept cookies of this gateway, and fill in its form. Nothing was changed.')
+    }
+    const given = Object.fromEntries([...fields].flatMap(([name, value]) =>
+      name.startsWith(field) && value !== '' ? [[name.slice(field.length), value]] : []))
+    try {
+      const missing = await app.userValues.give(server, user, given)
+      const { name } = server
+      app.audit.addChange(user, { entity: 'values', name, after: { server: name, user, names: Object.keys(given) } })
+      const lacks = missing.length > 0 ? `Still missing: ${missing.join(', ')}` : undefined
+      if (lacks !== undefined) return await showForm(request, reply, ticket, page, lacks)
+    } catch (error) {
+      if (!(error instanceof errors.InvalidInput)) throw error
+      return await showForm(request, reply, ticket, page, error.message)
+    }
+    return await sendPage(reply, app.pages.done({
+      title: 'Your values were stored',
+      text: `Tool-Hub now uses them at server ${JSON.stringify(server.name)}, for the user ${user}. You can close ` +
+        'this window.'
+    }))
+  })
+}
+export default routes

@@ -1,0 +1,188 @@
+/* eslint no-template-curly-in-string: off -- `${user.NAME}` is how a variable is written */
+import { Type, type Static } from '@sinclair/typebox'
+
+/** A value that each user of a server gives for himself. */
+const UserVariable = Type.Object({
+  name: Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$', description: 'Used as `${user.NAME}`' }),
+  title: Type.Optional(Type.String({ maxLength: 200, description: 'What to give, for people' })),
+  description: Type.Optional(Type.String({ maxLength: 2_000, description: 'Where to get it, for people' })),
+  secret: Type.Optional(Type.Boolean({ description: 'Whether a form hides it. Default: yes' })),
+  required: Type.Optional(Type.Boolean({
+    description: 'Whether the server cannot be used without it. Default: yes. Where an optional one is not given, ' +
+      'the header, the variable of `env`, the argument or the query parameter that uses it is left out'
+  }))
+})
+type UserVariable = Static<typeof UserVariable>
+
+/** The values of a server that each of its users gives. Its connections are then made for each user. */
+export const UserVariables = Type.Optional(
+  Type.Array(UserVariable, {
+    maxItems: 32,
+    description: 'Values that each user gives for himself, used as `${user.NAME}` in the value of a header, as a ' +
+      'variable of `env`, as an argument or after `--name=` in one, and in a path segment or a query value of `url`'
+  })
+)
+
+/** The members of a config that decide where its users' values are sent. */
+interface ConfigWithVariables {
+  userVariables?: readonly UserVariable[]
+  command?: string
+  args?: string[]
+  env?: Record<string, string>
+  headers?: Record<string, string>
+  url?: string
+  openapi?: { url?: string, schema?: unknown }
+  proxy?: unknown
+  createdAt?: string
+}
+
+/** A user's variable in a text; group 1 is its name. */
+const pattern = /\$\{user\.([A-Za-z_][A-Za-z0-9_]*)\}/g
+const opening = '${user.'
+
+/** The names of the users' variables in a text. */
+export const userVariablesIn = (text: string): string[] => [...text.matchAll(pattern)].map(([, name = '']) => name)
+
+/** Whether each user of a server gives values of his own. */
+export const hasUserVariables = ({ userVariables = [] }: ConfigWithVariables): boolean => userVariables.length > 0
+
+/**
+ * Variables of `env` that decide which code a program, its interpreter, its package manager or a shell runs, or from
+ * where. No user sets them. Compared in upper case, since names are not case-sensitive on every system.
+ */
+const steeringVariables = [
+  /^(PATH|PATHEXT|HOME|SHELL|ENV|IFS|PS4|PROMPT_COMMAND|CDPATH|ZDOTDIR|COMSPEC|EDITOR|VISUAL|PAGER|BROWSER)$/,
+  /^(LD|DYLD|BASH|PNPM|YARN|BUN|DENO|COREPACK|PIP|VIRTUAL|CONDA|CORECLR|GLIBC|MALLOC|XDG|ELECTRON)_/,
+  /^(NODE_(?!ENV$|AUTH_TOKEN$)|NPM_(?!TOKEN$)|UV_(?!PUBLISH_TOKEN$))/,
+  /^(PYTHON|RUBY|PERL|LUA_|JAVA_|_JAVA|JDK_|PHP_?INI|PHPRC|LESSOPEN|LESSCLOSE|GCONV|LOCPATH|CARGO_|RUSTC)/,
+  /^(SHELLOPTS|BASHOPTS|CLASSPATH|GEM_PATH|GEM_HOME|BUNDLE_.*|GOFLAGS|GOENV|DOTNET_.*|OPENSSL_.*|TMPDIR|APPDATA)$/,
+  /^(GIT_(SSH.*|EXEC_PATH|ASKPASS|CONFIG.*|PROXY_COMMAND|EXTERNAL_DIFF|PAGER|EDITOR|SEQUENCE_EDITOR|TEMPLATE_DIR))$/
+]
+const isSteering = (name: string): boolean => steeringVariables.some((each) => each.test(name.toUpperCase()))
+
+const wholeVariable = /^\$\{user\.[A-Za-z_][A-Za-z0-9_]*\}$/
+const argument = /^(?:--[A-Za-z0-9][\w.-]*=)?\$\{user\.[A-Za-z_][A-Za-z0-9_]*\}$/
+
+/** An address: its origin, its path, its query and its fragment. */
+const addressParts = /^(https?:\/\/[^/\\?#]+)([^\\?#]*)(\?[^#]*)?(#.*)?$/is
+
+/** Members whose texts are for people, and the one that declares the variables. */
+const texts = new Set(['description', 'tools', 'prompts', 'resources', 'userVariables'])
+
+/** Why the users' variables of a config cannot be stored, as a sentence; undefined if they can. */
+export function userVariableProblem (config: ConfigWithVariables): string | undefined {
+  const { userVariables = [] } = config
+  const declared = new Map(userVariables.map((variable) => [variable.name, variable]))
+  if (declared.size < userVariables.length) return '"userVariables" has two of the same name'
+  const { headers = {}, env = {}, args = [], url, openapi: { schema: _document, ...openapi } = {}, ...others } = config
+  for (const [name, text] of Object.entries(headers)) {
+    const isHost = /^(host|content-length|transfer-encoding|connection)$/i.test(name)
+    if (isHost && text.includes(opening)) return `"headers.${name}": no value of a user is sent in this header`
+  }
+  for (const [name, text] of Object.entries(env)) {
+    if (!text.includes(opening)) continue
+    if (isSteering(name)) return `"env.${name}": no user sets this variable, since it decides which code runs`
+    if (!wholeVariable.test(text)) return `"env.${name}": a user's variable is the whole of the value here`
+  }
+  for (const [at, text] of args.entries()) {
+    if (text.includes(opening) && !argument.test(text)) {
+      return `"args.${at}": a user's variable is the whole of an argument, or what follows "--name=" in it`
+    }
+  }
+  const ofAddress = url?.includes(opening) === true ? addressProblem(url, declared) : undefined
+  if (ofAddress !== undefined) return ofAddress
+  const inOthers = Object.entries(others).flatMap(([name, value]) => texts.has(name) ? [] : [name, value])
+  const elsewhere = [Object.keys(headers), Object.keys(env), openapi, inOthers]
+  if (JSON.stringify(elsewhere).includes(opening)) {
+    return 'a user\'s variable may be in values of "headers", "env", "args" and "url" only'
+  }
+  for (const text of [...Object.values(headers), ...Object.values(env), ...args, url ?? '']) {
+    const unknown = userVariablesIn(text).find((name) => !declared.has(name))
+    if (unknown !== undefined) return `"\${user.${unknown}}" is not in "userVariables"`
+    if (text.replace(pattern, '').includes(opening)) return `"${opening}…}" needs the name of a variable`
+  }
+  return undefined
+}
+
+function addressProblem (url: string, declared: ReadonlyMap<string, UserVariable>): string | undefined {
+  const [, origin, path = '', query = '', fragment = ''] = addressParts.exec(url) ?? []
+  if (origin === undefined || origin.includes(opening) || fragment.includes(opening)) {
+    return '"url": a user\'s variable may be in a path segment or a query value only'
+  }
+  if (query.slice(1).split('&').some((each) => (/^[^=]*/.exec(each)?.[0] ?? '').includes(opening))) {
+    return '"url": a user\'s variable may be in the value of a query parameter, not in its name'
+  }
+  const optional = userVariablesIn(path).find((name) => declared.get(name)?.required === false)
+  return optional === undefined ? undefined : `"url": its path needs \${user.${optional}}, which is not "required"`
+}
+
+/** Values of one user, by the names of the variables. */
+export type GivenValues = ReadonlyMap<string, string>
+
+/**
+ * A config without the headers, variables of `env`, arguments and query parameters whose variables a user has not
+ * given.
+ */
+export function withoutUngiven<Config extends ConfigWithVariables> (config: Config, values: GivenValues): Config {
+  const isGiven = (text: string): boolean => userVariablesIn(text).every((name) => values.has(name))
+  const given = (map: Record<string, string>): Record<string, string> =>
+    Object.fromEntries(Object.entries(map).filter(([, text]) => isGiven(text)))
+  const { headers, env, args, url } = config
+  return {
+    ...config,
+    ...(headers && { headers: given(headers) }),
+    ...(env && { env: given(env) }),
+    ...(args && { args: args.filter(isGiven) }),
+    ...(url !== undefined && {
+      url: url.replace(/\?[^#]*/, (query) => {
+        const kept = query.slice(1).split('&').filter(isGiven)
+        return kept.length === 0 ? '' : `?${kept.join('&')}`
+      })
+    })
+  }
+}
+
+/** The names of required variables without a value. */
+export const missingVariables = ({ userVariables = [] }: ConfigWithVariables, values: GivenValues): string[] =>
+  userVariables.flatMap(({ name, required = true }) => required && !values.has(name) ? [name] : [])
+
+/** Max length of a value, in bytes. */
+const maxValue = 8 * 1024
+
+/** Why a value cannot be given for a variable, as a clause; undefined if it can. */
+export function valueProblem (
+  { args = [], headers = {}, url = '' }: ConfigWithVariables, name: string, value: string
+): string | undefined {
+  if (value === '') return 'is empty'
+  if (Buffer.byteLength(value) > maxValue) return 'is longer than 8 KiB'
+  if (/\p{Cc}/u.test(value) || !value.isWellFormed()) return 'has control characters'
+  const isIn = (text: string): boolean => userVariablesIn(text).includes(name)
+  if (value.startsWith('-') && args.some(isIn)) return 'begins with "-", and is an argument of a command'
+  if (/[^\x20-\x7e\xa0-\xff]/.test(value) && Object.values(headers).some(isIn)) {
+    return 'has characters that a header cannot hold'
+  }
+  // A segment of dots names another folder, also where it is percent-encoded.
+  if (/^\.+$/.test(value) && isIn(addressParts.exec(url)?.[2] ?? '')) return 'is a path of its own'
+  return undefined
+}
+
+/**
+ * Where users' values are sent, as a text for comparison: the origin of the address, the command line, and the places
+ * of the variables. Values that were given for one target are not used for another.
+ */
+export function userVariableTarget (
+  { command, args, url = '', env = {}, headers = {}, proxy, openapi, createdAt }: ConfigWithVariables
+): string {
+  const used = (map: Record<string, string>): unknown[] =>
+    Object.entries(map).flatMap(([name, text]) => {
+      const names = userVariablesIn(text)
+      return names.length === 0 ? [] : [JSON.stringify([name.toLowerCase(), names])]
+    }).sort()
+  const [, origin = url, path = '', query = ''] = addressParts.exec(url) ?? []
+  const segments = path.split('/').flatMap((each, at) => each.includes(opening) ? [[at, each]] : [])
+  const parameters = query.slice(1).split('&').filter((each) => each.includes(opening))
+  return JSON.stringify([
+    createdAt, command === undefined ? URL.canParse(origin) ? new URL(origin).origin : origin : [command, args],
+    used(env), used(headers), segments, parameters, proxy, openapi?.url, openapi?.schema
+  ])
+}

@@ -1,0 +1,70 @@
+// Values that users give for servers, in backups.
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test, type Test } from 'tap'
+import { manage, managed } from '../fakes/replica.ts'
+import { temporaryFolder } from '../fakes/store-file.ts'
+import { admin, as, keyOf, settingsOf, startValueServers } from '../fakes/value-servers.ts'
+import { Session, text, type Json } from '../helpers/client.ts'
+import { database } from '../helpers/database.ts'
+import { path, startHub, until, type Hub } from '../helpers/hub.ts'
+import { runToEnd } from '../helpers/programs.ts'
+
+async function run (command: 'backup' | 'restore', folder: string, args: string[], env: Record<string, string>): Promise<string> {
+  const program = process.env.TOOL_HUB_TEST_BUILD === undefined ? ['--import', 'tsx', path('cli/main.ts')] : [path('dist/cli/main.js')]
+  const { code, said } = await runToEnd(process.execPath, [...program, command, ...args], {
+    env: { HOME: folder, SETTINGS_PATH: join(folder, 'mcp_settings.json'), ...env }
+  })
+  assert.equal(code, 0, said)
+  return said
+}
+
+const tell = async (hub: Hub): Promise<string> => {
+  const session = await Session.open(`${hub.url}/mcp/header`, { key: keyOf.bob })
+  const { result, error } = await session.request('tools/call', { name: 'tell', arguments: {} })
+  return error?.message ?? text(result)
+}
+const isConnected = async (hub: Hub): Promise<void> => {
+  await until(async () => (await managed(hub, 'GET', '/servers/header', undefined, admin)).status === 'connected', hub.output)
+}
+
+const [key, otherKey] = ['1'.repeat(64), '2'.repeat(64)]
+
+/** A gateway whose values were taken back after a backup was made of it. */
+async function startBackedUp (t: Test, env: Record<string, string>): Promise<{ folder: string, file: string }> {
+  const { configs: { header } } = await startValueServers(t)
+  const hub = await startHub(t, { settings: settingsOf({ header }) as Record<string, Json>, env: { ENCRYPTION_KEY: key, ...env } })
+  // A database begins with private servers.
+  await managed(hub, 'PUT', '/servers/header', { config: { ...header, visibility: 'public' } }, admin)
+  for (const user of ['ann', 'bob'] as const) {
+    await managed(hub, 'PUT', '/servers/header/my-variables', { values: { TOKEN: `canary-of-${user}` } }, await as(hub, user))
+  }
+  await isConnected(hub)
+  const file = join(hub.folder, 'backup.zip')
+  await run('backup', hub.folder, [file], { ENCRYPTION_KEY: key, ...env })
+  assert.equal((await manage(hub, 'DELETE', '/servers/header/my-variables', undefined, await as(hub, 'bob'))).status, 200)
+  await hub.stop()
+  return { folder: hub.folder, file }
+}
+
+test('a settings file is restored with the values of users, which need its key', async (t) => {
+  const { folder, file } = await startBackedUp(t, {})
+  await run('restore', folder, [file, '--replace'], { ENCRYPTION_KEY: key })
+  const restored = await startHub(t, { folder, env: { ENCRYPTION_KEY: key } })
+  await isConnected(restored)
+  assert.equal(await tell(restored), 'Bearer canary-of-bob no note')
+  const elsewhere = await temporaryFolder(t)
+  await run('restore', elsewhere, [file, '--without-key'], { ENCRYPTION_KEY: otherKey })
+  const locked = await startHub(t, { folder: elsewhere, env: { ENCRYPTION_KEY: otherKey } })
+  await until(async () => (await managed(locked, 'GET', '/servers/header', undefined, admin)).status === 'disconnected', locked.output)
+  assert.match(await tell(locked), /give your values|waits for values/)
+})
+
+test('a database is restored with the values of users', async (t) => {
+  const { url } = await database(t)
+  const { folder, file } = await startBackedUp(t, { DB_URL: url })
+  await run('restore', folder, [file, '--replace'], { ENCRYPTION_KEY: key, DB_URL: url })
+  const restored = await startHub(t, { folder, env: { ENCRYPTION_KEY: key, DB_URL: url } })
+  await isConnected(restored)
+  assert.equal(await tell(restored), 'Bearer canary-of-bob no note')
+})

@@ -1,0 +1,230 @@
+/* eslint no-template-curly-in-string: off -- configs hold them */
+// The life of values that users give for servers: the page on which they give them, and what ends them.
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { test, type Test } from 'tap'
+import { manage, managed, startReplica } from '../fakes/replica.ts'
+import { admin, as, keyOf, settingsOf, startValueServers, type users } from '../fakes/value-servers.ts'
+import { at, Session, text, type Json } from '../helpers/client.ts'
+import { database } from '../helpers/database.ts'
+import { Browser } from '../helpers/oauth.ts'
+import { startHub, until, type Hub, type HubOptions } from '../helpers/hub.ts'
+
+type User = typeof users[number]
+const values = (given: Json): Json => ({ values: given })
+const give = async (hub: Hub, user: User, given: Json, name = 'header'): Promise<void> => {
+  await managed(hub, 'PUT', `/servers/${name}/my-variables`, values(given), await as(hub, user))
+}
+const sessionOf = async (hub: Hub, user: User, name = 'header', capabilities: Json = {}): Promise<Session> =>
+  await Session.open(`${hub.url}/mcp/${name}`, { key: keyOf[user], capabilities })
+const tell = async (hub: Hub, user: User, name = 'header'): Promise<string> => {
+  const { result, error } = await (await sessionOf(hub, user, name)).request('tools/call', { name: 'tell', arguments: {} })
+  return error?.message ?? text(result)
+}
+const isConnected = async (hub: Hub, name = 'header'): Promise<void> => {
+  await until(async () => (await managed(hub, 'GET', `/servers/${name}`, undefined, admin)).status === 'connected', hub.output)
+}
+const given = async (hub: Hub, name = 'header'): Promise<unknown> =>
+  ((await managed(hub, 'GET', `/servers/${name}/variables`, undefined, admin)) as unknown as Json[]).map(({ username }) => username)
+const configOf = async (hub: Hub, name = 'header'): Promise<Json> =>
+  (await managed(hub, 'GET', `/servers/${name}`, undefined, admin)).config as Json
+
+/** A gateway for whose server `header` ann and bob have given values, and which is connected. */
+async function startGiven (t: Test, options: HubOptions = {}): Promise<{ hub: Hub, seen: string[] }> {
+  const { configs: { header }, seen } = await startValueServers(t)
+  const hub = await startHub(t, { ...options, settings: settingsOf({ header }) })
+  await give(hub, 'ann', { TOKEN: 'canary-of-ann' })
+  await give(hub, 'bob', { TOKEN: 'canary-of-bob' })
+  await isConnected(hub)
+  return { hub, seen }
+}
+
+test('the page on which a user gives values', async (t) => {
+  const { hub } = await startGiven(t)
+  const addressOf = async (user: User): Promise<{ url: string, session: Session, id: unknown }> => {
+    const session = await sessionOf(hub, user, 'header', { elicitation: { url: {} } })
+    const { error } = await session.request('tools/call', { name: 'tell', arguments: {} })
+    assert.equal(error?.code, -32042, error?.message)
+    return { url: String(at(error?.data, 'elicitations', 0, 'url')), id: at(error?.data, 'elicitations', 0, 'elicitationId'), session }
+  }
+  const { url, session, id } = await addressOf('cleo')
+  const browser = new Browser(hub.url)
+  const page = await browser.get(url)
+
+  await t.test('names the server and the user, and has a form without script', async () => {
+    assert.equal(page.status, 200, page.text)
+    assert.match(page.text, /header/)
+    assert.match(page.text, /the user cleo/)
+    assert.match(page.text, /type="password"/)
+    assert.doesNotMatch(page.text, /<script|canary/)
+    assert.match(page.headers.get('content-security-policy') ?? '', /default-src 'none'; style-src 'sha256-[^;]+; form-action 'self'; frame-ancestors 'none'/)
+    assert.equal(page.headers.get('cache-control'), 'no-store')
+  })
+
+  await t.test('takes no form of another browser, another origin, another page, or without its token', async () => {
+    const form = { ...page.forms[0]?.fields, 'value.TOKEN': 'forged' }
+    const path = page.forms[0]?.action ?? ''
+    for (const origin of ['https://evil.example', 'null', `${hub.url}.evil.example`]) {
+      assert.equal((await browser.post(path, form, { origin })).status, 403, origin)
+    }
+    const other = new Browser(hub.url)
+    assert.equal((await other.post(path, form)).status, 400)
+    await other.get(url)
+    assert.equal((await other.post(path, form)).status, 400, 'with a cookie of its own')
+    for (const csrf of ['', 'x'.repeat(43)]) assert.equal((await browser.post(path, { ...form, csrf })).status, 400)
+    for (const ticket of ['x'.repeat(43), 'x']) {
+      assert.equal((await browser.post(`/oauth/login/${ticket}`, form)).status, 400)
+      assert.equal((await browser.get(`/oauth/login/${ticket}`)).status, 400)
+    }
+    // A token of one page opens no other.
+    const second = new Browser(hub.url)
+    const [one, two] = [await second.get(url), await second.get((await (async () => {
+      await managed(hub, 'DELETE', '/servers/header/my-variables', undefined, await as(hub, 'bob'))
+      return (await addressOf('bob')).url
+    })()))]
+    assert.equal((await second.post(two.forms[0]?.action ?? '', { ...form, csrf: one.forms[0]?.fields.csrf ?? '' })).status, 400)
+    assert.match(await tell(hub, 'cleo'), /give your values/)
+    await give(hub, 'bob', { TOKEN: 'canary-of-bob' })
+  })
+
+  await t.test('says what is wrong with a value, without showing it', async () => {
+    const wrong = await browser.submit(page, { 'value.TOKEN': 'wrong→value' })
+    assert.equal(wrong.status, 400)
+    assert.match(wrong.text, /has characters that a header cannot hold/)
+    assert.doesNotMatch(wrong.text, /wrong→value/)
+    const lacking = await browser.submit(page, { 'value.NOTE': 'first' })
+    assert.match(lacking.text, /Still missing: TOKEN/)
+  })
+
+  await t.test('stores them, ends the elicitation, and the next call works', async () => {
+    const news = await session.listen()
+    const done = await browser.submit(page, { 'value.TOKEN': 'canary-of-cleo' })
+    assert.equal(done.status, 200, done.text)
+    assert.match(done.text, /Your values were stored/)
+    const told = await news.wait(({ method }) => method === 'notifications/elicitation/complete')
+    assert.equal(told.params?.elicitationId, id)
+    news.close()
+    assert.equal(text(await session.call('tell')), 'Bearer canary-of-cleo first')
+    const audited = (await manage(hub, 'GET', '/audit?entity=values', undefined, admin)).text
+    assert.match(audited, /"names":\["TOKEN"\]/)
+    assert.doesNotMatch(audited, /canary/)
+  })
+
+  await t.test('is gone once the server sends values elsewhere', async () => {
+    const config = await configOf(hub)
+    await managed(hub, 'PUT', '/servers/header', { config: { ...config, headers: { 'X-Token': '${user.TOKEN}' } } }, admin)
+    assert.equal((await browser.get(url)).status, 400)
+    assert.equal((await browser.submit(page, { 'value.TOKEN': 'late' })).status, 400)
+  })
+})
+
+test('what the API refuses', async (t) => {
+  const { hub } = await startGiven(t)
+  const headers = await as(hub, 'bob')
+  const put = async (body: unknown, name = 'header'): Promise<number> => (await manage(hub, 'PUT', `/servers/${name}/my-variables`, body, headers)).status
+  for (const body of [{}, values({ OTHER: 'x' }), values({ TOKEN: 'a\nb' }), values({ TOKEN: '' }), values({ TOKEN: 1 }), values({ TOKEN: 'a'.repeat(8193) }), values({ TOKEN: keyOf.ann })]) {
+    assert.equal(await put(body), 400, JSON.stringify(body))
+  }
+  assert.equal(await put(values({ TOKEN: 'x' }), 'none'), 404)
+  assert.equal(await tell(hub, 'bob'), 'Bearer canary-of-bob no note')
+  for (const headers of [{ 'X-${user.TOKEN}': 'x' }, { A: '${user.NONE}' }]) {
+    const stored = await manage(hub, 'POST', '/servers', { name: 'bad', config: { url: 'https://h.example/', userVariables: [{ name: 'TOKEN' }], headers } }, admin)
+    assert.equal(stored.status, 400, stored.text)
+  }
+  const made = await managed(hub, 'POST', '/servers', {
+    name: 'good', config: { url: 'http://127.0.0.1:9/', isolation: 'shared', userVariables: [{ name: 'TOKEN' }], headers: { A: '${user.TOKEN}' } }
+  }, admin)
+  assert.equal((made.config as Json).isolation, 'user')
+})
+
+test('values stay or go with their server', async (t) => {
+  const { hub } = await startGiven(t)
+  const change = async (more: Json, newName?: string, name = 'header'): Promise<void> => {
+    await managed(hub, 'PUT', `/servers/${name}`, { config: { ...await configOf(hub, name), ...more }, newName }, admin)
+  }
+  await change({ description: 'other' }, 'renamed')
+  assert.deepEqual(await given(hub, 'renamed'), ['ann', 'bob'])
+  await isConnected(hub, 'renamed')
+  assert.equal(await tell(hub, 'bob', 'renamed'), 'Bearer canary-of-bob no note')
+  assert.doesNotMatch(JSON.stringify(JSON.parse(await readFile(hub.settingsPath, 'utf8')).userValues), /server:header/)
+  // A refused renaming leaves nothing behind.
+  assert.equal((await manage(hub, 'PUT', '/servers/renamed', { config: {}, newName: 'other' }, admin)).status, 400)
+  await change({ url: String((await configOf(hub, 'renamed')).url).replace('/mcp', '/mcp?path') }, undefined, 'renamed')
+  assert.deepEqual(await given(hub, 'renamed'), ['ann', 'bob'], 'the origin is the same')
+  await change({ headers: { 'X-Note': '${user.TOKEN}' } }, undefined, 'renamed')
+  assert.deepEqual(await given(hub, 'renamed'), [])
+  assert.match(await tell(hub, 'bob', 'renamed'), /give your values|waits for values of its owner/)
+  await give(hub, 'bob', { TOKEN: 'canary-again' }, 'renamed')
+  const left = async (): Promise<string> => JSON.stringify((JSON.parse(await readFile(hub.settingsPath, 'utf8')) as Json).userValues ?? [])
+  assert.match(await left(), /user:bob/)
+  assert.doesNotMatch(await left(), /user:ann|other/)
+  await managed(hub, 'DELETE', '/servers/renamed', undefined, admin)
+  await until(async () => !/user:bob/.test(await left()), 'the values of a removed server are still there')
+  const headers = { 'X-Note': '${user.TOKEN}' }
+  await managed(hub, 'POST', '/servers', { name: 'renamed', config: { url: 'http://127.0.0.1:9/', headers, userVariables: [{ name: 'TOKEN' }] } }, admin)
+  assert.deepEqual(await given(hub, 'renamed'), [])
+})
+
+test('values go with their user, and a later one of the name inherits none', async (t) => {
+  const { hub } = await startGiven(t)
+  assert.equal(await tell(hub, 'bob'), 'Bearer canary-of-bob no note')
+  await managed(hub, 'POST', '/users', { username: 'root', password: 'Other-12345', isAdmin: true }, admin)
+  assert.equal((await manage(hub, 'DELETE', '/users/bob', undefined, admin)).status, 200)
+  const stored = async (): Promise<string> => await readFile(hub.settingsPath, 'utf8')
+  await until(async () => !/user:bob/.test(await stored()), 'the values of a removed user are still there')
+  await managed(hub, 'POST', '/users', { username: 'bob', password: 'Other-12345' }, admin)
+  assert.deepEqual(await given(hub), ['ann'])
+  // With its owner gone, the gateway's own connection ends as well.
+  assert.equal((await manage(hub, 'DELETE', '/users/ann', undefined, admin)).status, 200)
+  await until(async () => (await managed(hub, 'GET', '/servers/header', undefined, admin)).status === 'disconnected', hub.output)
+})
+
+test('a restart keeps them, and another key of encryption is taken over', async (t) => {
+  const [first, next] = ['1'.repeat(64), '2'.repeat(64)]
+  const { hub } = await startGiven(t, { env: { ENCRYPTION_KEY: first } })
+  await hub.stop()
+  const both = await startHub(t, { folder: hub.folder, env: { ENCRYPTION_KEY: `${next},${first}` } })
+  await isConnected(both)
+  assert.equal(await tell(both, 'bob'), 'Bearer canary-of-bob no note')
+  await until(() => /sealed anew with the first key/.test(both.output()), both.output)
+  await both.stop()
+  const rotated = await startHub(t, { folder: hub.folder, env: { ENCRYPTION_KEY: next } })
+  await isConnected(rotated)
+  assert.equal(await tell(rotated, 'bob'), 'Bearer canary-of-bob no note')
+  await rotated.stop()
+  const locked = await startHub(t, { folder: hub.folder, env: { ENCRYPTION_KEY: '3'.repeat(64) } })
+  assert.match(await tell(locked, 'bob'), /give your values|waits for values/)
+  await give(locked, 'bob', { TOKEN: 'canary-of-bob' })
+  assert.equal(await tell(locked, 'bob'), 'Bearer canary-of-bob no note')
+})
+
+test('values given on one replica count on the other', async (t) => {
+  const { configs: { header } } = await startValueServers(t)
+  const { url, query } = await database(t)
+  const one = await startReplica(t, url, { settings: settingsOf({ header }) })
+  const other = await startReplica(t, url)
+  await managed(one, 'PUT', '/servers/header', { config: { ...await configOf(one), visibility: 'public' } }, admin)
+  const answers = async (hub: Hub, user: User, answer: RegExp): Promise<void> => {
+    await until(async () => answer.test(await tell(hub, user)), hub.output)
+  }
+  await answers(other, 'bob', /values/)
+  await give(one, 'ann', { TOKEN: 'canary-of-ann' })
+  await give(one, 'bob', { TOKEN: 'canary-of-bob' })
+  await isConnected(one)
+  await isConnected(other)
+  await answers(other, 'bob', /canary-of-bob/)
+  await give(one, 'bob', { TOKEN: 'canary-changed' })
+  await answers(other, 'bob', /canary-changed/)
+  assert.doesNotMatch(JSON.stringify([await query('select * from records'), one.output(), other.output()]), /canary-/)
+  await managed(other, 'DELETE', '/servers/header/my-variables', undefined, await as(other, 'bob'))
+  await answers(one, 'bob', /give your values/)
+  await give(other, 'bob', { TOKEN: 'canary-again' })
+  await managed(other, 'PUT', '/servers/header', { config: await configOf(other), newName: 'renamed' }, admin)
+  assert.equal(await tell(other, 'bob', 'renamed'), 'Bearer canary-again no note')
+  await until(async () => /canary-again/.test(await tell(one, 'bob', 'renamed').catch(() => '')), one.output)
+  await manage(one, 'DELETE', '/servers/renamed', undefined, admin)
+  await until(async () => {
+    const left: unknown = await query("select 1 from records where collection = 'userValues' and not sealed is null")
+    return Array.isArray(left) && left.length === 0
+  }, 'records are left')
+})

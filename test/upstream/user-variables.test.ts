@@ -1,0 +1,148 @@
+/* eslint no-template-curly-in-string: off -- configs hold them */
+// Where the variables of users may stand, what may be given for them, and what becomes of a config.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { expandVariables } from '../../plugins/upstream/links/environment.ts'
+import { isSameConnection } from '../../plugins/upstream/links/connection-config.ts'
+import { maskConfig } from '../../plugins/base/secrets/mask-config.ts'
+import { configProblem, isolationOf, type ServerConfig } from '../../schemas/server.ts'
+import { missingVariables, userVariableTarget, valueProblem, withoutUngiven } from '../../schemas/user-variables.ts'
+
+const userVariables = [{ name: 'T' }, { name: 'OPT', required: false }]
+const remote = (more: ServerConfig): ServerConfig => ({ url: 'https://h.example/mcp', userVariables, ...more })
+const command = (more: ServerConfig): ServerConfig => ({ command: 'run', userVariables, ...more })
+
+test('places where a variable of users may stand', async () => {
+  const allowed: ServerConfig[] = [
+    remote({ headers: { Authorization: 'Bearer ${user.T}', 'X-Both': '${user.T}:${user.OPT} ${HOME}' } }),
+    remote({ url: 'https://h.example/${user.T}/bot${user.T}/mcp?key=${user.T}&note=a${user.OPT}' }),
+    remote({ url: 'https://${HOST}/${user.T}' }),
+    command({ env: { TOKEN: '${user.T}', GITHUB_TOKEN: '${user.OPT}', NODE_AUTH_TOKEN: '${user.T}' } }),
+    command({ args: ['-x', '${user.T}', '--token=${user.T}', '--note=${user.OPT}'] }),
+    remote({ description: 'Give ${user.ANYTHING}' })
+  ]
+  for (const config of allowed) assert.equal(configProblem(config), undefined, JSON.stringify(config))
+})
+
+test('places where a variable of users may not stand', async () => {
+  const refused: Array<[ServerConfig, RegExp]> = [
+    [{ command: '${user.T}', userVariables }, /"headers", "env", "args" and "url" only/],
+    [command({ cwd: '/home/${user.T}' }), /only/],
+    [command({ args: ['x${user.T}'] }), /"args\.0"/],
+    [command({ args: ['-t=${user.T}'] }), /"args\.0"/],
+    [command({ args: ['--token=x${user.T}'] }), /"args\.0"/],
+    [command({ args: ['${user.T}${user.T}'] }), /"args\.0"/],
+    [command({ env: { TOKEN: 'x${user.T}' } }), /"env\.TOKEN"/],
+    [command({ env: { '${user.T}': 'x' } }), /only/],
+    ...[
+      'PATH', 'NODE_OPTIONS', 'node_options', 'LD_PRELOAD', 'DYLD_INSERT_LIBRARIES', 'PYTHONPATH', 'PYTHONSTARTUP', 'BASH_ENV',
+      'ENV', 'SHELL', 'RUBYOPT', 'PERL5OPT', 'GIT_SSH_COMMAND', 'npm_config_registry', 'JAVA_TOOL_OPTIONS', 'UV_INDEX_URL'
+    ].map((name): [ServerConfig, RegExp] => [command({ env: { [name]: '${user.T}' } }), /decides which code runs/]),
+    [remote({ headers: { 'X-${user.T}': 'x' } }), /only/],
+    [remote({ headers: { Host: '${user.T}' } }), /"headers\.Host"/],
+    [remote({ headers: { A: '${user.NONE}' } }), /"\$\{user\.NONE\}" is not in "userVariables"/],
+    [remote({ headers: { A: '${user.}' } }), /needs the name/],
+    [{ url: 'https://h.example/', headers: { A: '${user.T}' } }, /is not in "userVariables"/],
+    ...[
+      'https://${user.T}/mcp', '${user.T}://h.example', 'https://h.example:${user.T}/', 'https://${user.T}@h.example/', '${user.T}',
+      'https:${user.T}', 'https:/${user.T}/', 'https:///${user.T}/', 'https:\\\\${user.T}/', 'https://h.example\\${user.T}',
+      'https://h.example/#${user.T}'
+    ].map((url): [ServerConfig, RegExp] => [remote({ url }), /"url": .*path segment or a query value only/]),
+    [remote({ url: 'https://h.example/?${user.T}=1' }), /not in its name/],
+    [remote({ url: 'https://h.example/?${user.T}' }), /not in its name/],
+    [remote({ url: 'https://h.example/${user.OPT}' }), /not "required"/],
+    [remote({ proxy: { url: 'http://${user.T}/' } }), /only/],
+    [remote({ oauth: { clientSecret: '${user.T}' } }), /only/],
+    [remote({ passthroughHeaders: ['${user.T}'] }), /only/],
+    [{ ...remote({}), userVariables: [{ name: 'T' }, { name: 'T' }] }, /two of the same name/]
+  ]
+  for (const [config, problem] of refused) assert.match(configProblem(config) ?? 'none', problem, JSON.stringify(config))
+})
+
+test('values that may not be given', async () => {
+  const config = { ...command({ args: ['${user.T}'] }) }
+  const header = remote({ headers: { A: '${user.T}' } })
+  const path = remote({ url: 'https://h.example/${user.T}/mcp' })
+  assert.equal(valueProblem(config, 'T', 'a'.repeat(8 * 1024)), undefined)
+  assert.match(valueProblem(config, 'T', 'a'.repeat(8 * 1024 + 1)) ?? '', /8 KiB/)
+  assert.match(valueProblem(config, 'T', 'ä'.repeat(4 * 1024 + 1)) ?? '', /8 KiB/)
+  for (const bad of ['a\nb', 'a\0', '\u007f', '\u0085', '\ud800']) assert.match(valueProblem(config, 'T', bad) ?? '', /control/, JSON.stringify(bad))
+  assert.match(valueProblem(config, 'T', '--eval=x') ?? '', /begins with "-"/)
+  assert.equal(valueProblem(header, 'T', '-x'), undefined)
+  assert.match(valueProblem(header, 'T', '→') ?? '', /header cannot hold/)
+  for (const dots of ['.', '..', '...']) assert.match(valueProblem(path, 'T', dots) ?? '', /path of its own/)
+  assert.match(valueProblem(path, 'T', '') ?? '', /empty/)
+})
+
+test('a config with the values of a user', async () => {
+  const fill = (config: ServerConfig, given: Record<string, string>): ServerConfig => {
+    const values = new Map(Object.entries(given))
+    return expandVariables(withoutUngiven(config, values), { HOME: '/root', LEAK: '${user.T}', SECRET: 's3' }, values).config
+  }
+  const url = 'https://h.example/${user.T}/bot${user.T}?key=${user.T}&note=${user.OPT}&last'
+  const evil = '../x?y=1&z#%2e /@h\\'
+  const filled = new URL(fill(remote({ url }), { T: evil }).url ?? '')
+  assert.deepEqual([filled.origin, filled.pathname.split('/').length, filled.searchParams.get('key'), filled.hash], ['https://h.example', 3, evil, ''])
+  assert.equal(decodeURIComponent(filled.pathname.split('/')[1] ?? ''), evil)
+  assert.equal(fill(remote({ url: 'https://h.example/?note=${user.OPT}' }), { T: 'x' }).url, 'https://h.example/')
+  // What a user gives is not expanded, and what the environment holds is no place for it.
+  const headers = { A: 'Bearer ${user.T}', B: '${LEAK}', C: 'x${user.OPT}', D: '${HOME}' }
+  assert.deepEqual(fill(remote({ headers }), { T: '${SECRET}' }).headers, { A: 'Bearer ${SECRET}', B: '${user.T}', D: '/root' })
+  const config = command({ args: ['a', '--note=${user.OPT}', '${user.T}'], env: { T: '${user.T}', N: '${user.OPT}' } })
+  assert.deepEqual(fill(config, { T: 'v' }).args, ['a', 'v'])
+  assert.deepEqual(fill(config, { T: 'v' }).env, { T: 'v' })
+  // Also in a config that a user without admin rights wrote.
+  assert.deepEqual(fill({ ...remote({ headers: { A: '${user.T} ${SECRET}' } }), storedByUser: true }, { T: 'v' }).headers, { A: 'v ${SECRET}' })
+  assert.deepEqual(missingVariables(config, new Map([['OPT', 'x']])), ['T'])
+  assert.equal(isolationOf({ ...config, isolation: 'shared' }), 'user')
+})
+
+test('what makes values of users be asked for again, and what does not', async () => {
+  const target = (config: ServerConfig): string => userVariableTarget(config)
+  const base = remote({ headers: { A: 'Bearer ${user.T}', X: 'fixed' }, createdAt: 'then' })
+  const same: ServerConfig[] = [
+    { ...base, description: 'other' },
+    { ...base, visibility: 'public', owner: 'bob', enabled: false },
+    { ...base, url: 'https://h.example:443/another?path' },
+    { ...base, headers: { X: 'changed', a: 'Token ${user.T}' } },
+    { ...base, userVariables: [{ name: 'T', title: 'Your token' }] },
+    { ...base, options: { timeout: 1_000 } }
+  ]
+  for (const config of same) assert.equal(target(config), target(base), JSON.stringify(config))
+  const others: ServerConfig[] = [
+    { ...base, url: 'http://h.example/mcp' },
+    { ...base, url: 'https://h.example:8443/mcp' },
+    { ...base, url: 'https://h.example.evil/mcp' },
+    { ...base, headers: { B: 'Bearer ${user.T}' } },
+    { ...base, headers: { ...base.headers, B: '${user.T}' } },
+    { ...base, url: 'https://h.example/${user.T}' },
+    { ...base, proxy: { url: 'http://proxy.example' } },
+    { ...base, createdAt: 'later' }
+  ]
+  for (const config of others) assert.notEqual(target(config), target(base), JSON.stringify(config))
+  const started = command({ args: ['pkg', '${user.T}'], env: { E: '${user.T}' } })
+  for (const config of [
+    { ...started, command: 'other' }, { ...started, args: ['evil', '${user.T}'] }, { ...started, env: { F: '${user.T}' } }
+  ]) assert.notEqual(target(config), target(started), JSON.stringify(config))
+  assert.equal(target({ ...started, env: { ...started.env, FIXED: 'x' } }), target(started))
+  // The gateway's connection has the owner's values.
+  assert.equal(isSameConnection(base, { ...base, description: 'x' }), true)
+  assert.equal(isSameConnection(base, { ...base, owner: 'bob' }), false)
+})
+
+test('variables of users are shown, what stands around them is masked', async () => {
+  const shown = maskConfig({
+    url: 'https://h.example/${user.T}?key=${user.T}',
+    headers: { A: 'Bearer ${user.T}', B: 'a secret:${user.T}' },
+    env: { T: '${user.T}' },
+    args: ['--token=${user.T}', '${user.T}'],
+    userVariables: [{ name: 'T', secret: true, description: 'at https://h.example/?token=here' }]
+  })
+  assert.deepEqual(shown, {
+    url: 'https://h.example/${user.T}?key=${user.T}',
+    headers: { A: 'Bearer ${user.T}', B: '••••${user.T}' },
+    env: { T: '${user.T}' },
+    args: ['--token=${user.T}', '${user.T}'],
+    userVariables: [{ name: 'T', secret: true, description: 'at https://h.example/?token=here' }]
+  })
+})
