@@ -83,6 +83,9 @@ export class Settings extends EventEmitter<{
 
   get current (): Snapshot { return this.#current }
 
+  /** The current settings with other members, and the servers marked that might not be started then. */
+  preview (members: Partial<Snapshot>): Snapshot { return this.#mapSnapshot({ ...this.#current, ...members }) }
+
   /** The reason why the store cannot be read or written now; undefined if it can. */
   get problem (): string | undefined { return this.#store.health(this.#readonly) }
 
@@ -137,7 +140,8 @@ export class Settings extends EventEmitter<{
    * @param by the principal that makes the request, whose rights are checked against each snapshot passed to `work`; or
    *   the name of a user whose rights the caller has checked; undefined for the gateway itself
    * @returns the snapshot with the changes
-   * @throws Unauthorized, Forbidden, EditedOnDisk, InvalidChange, StorageFull, DiskFailing, StorageAway, ShareError
+   * @throws Unauthorized, Forbidden, ChangedMeanwhile, EditedOnDisk, InvalidChange, StorageFull, DiskFailing,
+   *   StorageAway, ShareError
    */
   async change (work: (snapshot: Snapshot) => readonly Change[], by?: Principal | string): Promise<Snapshot> {
     // The gateway's own changes are few and must not be refused, so no quota applies to them.
@@ -188,7 +192,10 @@ export class Settings extends EventEmitter<{
     const author = typeof by === 'string' ? { username: by } : by?.username === undefined ? undefined : toAuthor(by)
     for (let left = retries; ; left--) {
       const base = this.#current
-      if (typeof by === 'object') assertStillValid(base, by)
+      if (typeof by === 'object') {
+        assertStillValid(base, by)
+        by.checkPrecondition?.()
+      }
       const asked = work(base)
       if (asked.length === 0) return base
       // The token hashes come first, since a requested change may touch the same keys: renaming a server updates the

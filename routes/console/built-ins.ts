@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { type Form, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { revisionOf } from '../entity-tag.ts'
+import { type Form, noticeOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
 import { partOf } from './states.ts'
 
 interface StoredBuiltIn {
@@ -80,7 +81,7 @@ export const builtIns: FastifyPluginAsync = async (app) => {
 
 /** Forms that change built-ins, for admins. */
 export const changeBuiltIns: FastifyPluginAsync = async (app) => {
-  const { base, api } = app.kit
+  const { builtIns, kit: { base, api } } = app
   const { page, form } = pagesOf(app)
   for (const kind of kindNames) {
     const { noun, fields } = kinds[kind]
@@ -108,6 +109,8 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
       return {
         ...common,
         title: item.title ?? item.name,
+        revision: revisionOf(builtIns[kind].get(id)),
+        stored: JSON.stringify(item, undefined, 2),
         lead: undefined,
         action: `${base}${pathOf(id)}`,
         submit: 'Save',
@@ -122,7 +125,9 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
       effect: 'change', again: async (visit) => ({ page: 'form', data: await changed(visit) })
     }, async ({ request, params: { id = '' }, form: sent }) => ({
       to: '/built-ins',
-      notice: noticeOf(await api.ask(request, 'PUT', `/${kind}/${encodeURIComponent(id)}`, toRequestBody(kind, sent)))
+      notice: noticeOf(await api.ask(
+        request, 'PUT', `/${kind}/${encodeURIComponent(id)}`, toRequestBody(kind, sent), revisionIn(sent)
+      ))
     }))
     form(`/built-ins/${kind}/:id/toggle`, { effect: 'change' }, async ({
       request, params: { id = '' }, form: sent

@@ -74,7 +74,9 @@ export function pagesOf (app: FastifyInstance): Pages {
           const { page, data } = await again(visit)
           if (error.retryAfter !== undefined) reply.header('retry-after', String(error.retryAfter))
           const values = typedIn(visit.form)
-          kit.renderer.send(reply, page, { ...data, values, errors: error.fields }, error.statusCode)
+          const isConflict = isChangedMeanwhile(error)
+          const errors = isConflict ? { '': changedMeanwhile } : error.fields
+          kit.renderer.send(reply, page, { ...data, values, errors, isConflict }, error.statusCode)
           return undefined
         })
         if (done === undefined) return reply
@@ -84,6 +86,16 @@ export function pagesOf (app: FastifyInstance): Pages {
     }
   }
 }
+
+/** Whether a change was refused because the record is not the one that the form was made from. */
+export const isChangedMeanwhile = ({ code }: ApiError): boolean => code === 'TH_CHANGED_MEANWHILE'
+
+/** What a form says then. It comes back with what was typed, and with the revision of the record as it is now. */
+export const changedMeanwhile = 'This was changed meanwhile, in another tab or by somebody else, and nothing was ' +
+  'saved. Below is what you typed: saved again, it replaces that change.'
+
+/** The revision in a form, for the API. */
+export const revisionIn = (form: Form): string | undefined => textOf(form.revision) || undefined
 
 /** A watch that others than admins get 404 from, as from its page. The stream of all pages is open to every user. */
 const forAdmins = (watch: Watch): Watch => (principal, params) => {

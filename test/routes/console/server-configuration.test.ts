@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { FastifyInstance } from 'fastify'
 import { test, type Test } from 'tap'
 import { appFor } from '../../helpers/app.ts'
-import { Browser, type Answer } from '../../helpers/console.ts'
+import { Browser, fieldsOf } from '../../helpers/console.ts'
 import { admin, alice, key } from '../../helpers/doors.ts'
 
 const path = '/servers/mine/configuration'
@@ -25,19 +25,6 @@ async function start (t: Test, config: object = mine): Promise<{ app: FastifyIns
   const browser = new Browser(app)
   await browser.signIn('admin')
   return { app, browser }
-}
-
-const decoded = (text: string): string =>
-  text.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&')
-
-/** The fields of the configuration's form, as the browser would send them. */
-function fieldsOf ({ text }: Answer): Record<string, string> {
-  const form = /<form class="sheet narrow"[\s\S]*?<\/form>/.exec(text)?.[0] ?? ''
-  const inputs = [...form.matchAll(/<input[^>]*\sname="([^"]+)"[^>]*\svalue="([^"]*)"/g)].map(([, name = '', value = '']) => [name, value])
-  const areas = [...form.matchAll(/<textarea[^>]*\sname="([^"]+)"[^>]*>\n([^<]*)</g)].map(([, name = '', value = '']) => [name, value])
-  const selects = [...form.matchAll(/<select[^>]*\sname="([^"]+)"[^>]*>([\s\S]*?)<\/select>/g)].map(([, name = '', options = '']) =>
-    [name, /value="([^"]*)" selected/.exec(options)?.[1] ?? ''])
-  return Object.fromEntries([...inputs, ...areas, ...selects].map(([name = '', value = '']) => [decoded(name), decoded(value)]))
 }
 
 const stored = (app: FastifyInstance): Record<string, unknown> => ({ ...app.settings.current.servers.get('mine')?.config })

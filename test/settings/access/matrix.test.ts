@@ -205,6 +205,7 @@ const places: Readonly<Record<string, Place>> = {
   'DELETE /api/servers/:serverName/resources/:resourceUri/description': server(),
   'GET /api/settings': nothing(),
   'GET /api/mcp-settings/export': nothing(),
+  'GET /api/system-config': nothing(),
   'PUT /api/system-config': nothing({ nameSeparator: '-' }),
   'GET /api/audit': nothing(),
   'POST /api/mcpb/upload': nothing(),
