@@ -9,7 +9,7 @@ import type { Principal } from './access/view.ts'
 import { countValues } from '../base/body/index.ts'
 import { Semaphore, ShareError, Shares, TokenBucket, baseLimits } from '../base/limits/index.ts'
 import { StoreRefresher } from './fresh-look-ups.ts'
-import { withHashedToken } from './hashed-key.ts'
+import { hashTokens } from './hashed-key.ts'
 import { settingsLimits } from './limits.ts'
 
 /** A commit of this process, as the event `committed` reports it. */
@@ -88,6 +88,9 @@ export class Settings extends EventEmitter<{
 
   /** The reason why the store cannot be read or written now; undefined if it can. */
   get problem (): string | undefined { return this.#store.health(this.#readonly) }
+
+  /** Why an edit of the settings on disk is ignored, in full: for admins, since it may contain paths. */
+  get editProblem (): string | undefined { return this.#store.editProblem?.() }
 
   /**
    * The reason why the store is unavailable, once that has lasted for `settingsLimits.storageAway`; undefined if it is
@@ -285,15 +288,4 @@ function assertStillValid (snapshot: Snapshot, { inSnapshot: standing, isAdmin }
   const now = standing(snapshot)
   if (!now) throw new errors.Unauthorized('This credential is not valid any more, and nothing was changed')
   if (isAdmin && !now.isAdmin) throw new errors.Forbidden('You are not an admin any more, and nothing was changed')
-}
-
-/** Replaces the plain-text tokens that an edit of the settings file has left by hashes; added to every commit. */
-function hashTokens ({ keys }: Snapshot, asked: readonly Change[]): Change[] {
-  const touched = new Set(asked.flatMap((change) => change.entity === 'bearerKeys' ? [change.key] : []))
-  return [...keys.values()].flatMap((key): Change[] =>
-    key.token === undefined ||
-      touched.has(key.id)
-      ? []
-      : [{ entity: 'bearerKeys', key: key.id, value: withHashedToken(key) }]
-  )
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError, type Notice } from '../../plugins/management/index.ts'
+import { type ApiAnswer, ApiError, type Notice } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { type Budget, fillVariables, newBudget, typedValues } from './filling.ts'
 import { type Form, textOf } from './page.ts'
@@ -207,6 +207,15 @@ function toPageData (entry: Entry, budget: Budget): object {
   }
 }
 
+/** The result of a test, in a sentence. */
+export function testedText ({ message, data }: ApiAnswer): { readonly isOk: boolean, readonly text: string } {
+  const { connected, status, error } = data as { connected: boolean, status: string, error: string | null }
+  if (status === 'oauth_required') {
+    return { isOk: true, text: 'It answers, and wants a login: once it is stored, “Log in” stands on its page' }
+  }
+  return { isOk: connected, text: [message, ...error === null ? [] : [error]].join(': ') }
+}
+
 /** Tests the connection to each selected server, without storing any. */
 async function testEntries (
   { kit }: FastifyInstance, request: FastifyRequest, entries: readonly Entry[], configs: Configs
@@ -216,8 +225,7 @@ async function testEntries (
     try {
       const config = configs.get(entry.index)
       const { message, data } = await kit.api.ask(request, 'POST', '/servers/test', { config })
-      const { connected, error } = data as { connected: boolean, error: string | null }
-      return { ...entry, tested: { isOk: connected, text: [message, ...error === null ? [] : [error]].join(': ') } }
+      return { ...entry, tested: testedText({ message, data }) }
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       return { ...entry, problem: `${error.message}.` }

@@ -136,7 +136,7 @@ export const found = <Item>(
 }
 
 /** Converts a clause to a sentence. */
-export const inSentence = (reason = ''): string => `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`
+export const inSentence = (reason = ''): string => `${reason.charAt(0).toUpperCase()}${reason.slice(1).replace(/\.$/, '')}.`
 
 /** A field of a form as a list. */
 export const listOf = (field: string | string[] | undefined): string[] =>

@@ -4,6 +4,7 @@ import { revisionOfServer } from '../entity-tag.ts'
 import {
   argumentsIn, changedMeanwhile, isChangedMeanwhile, noticeOf, objectIn, pagesOf, revisionIn, textOf, type Visit
 } from './page.ts'
+import { testedText } from './entries.ts'
 import { headOf, manages } from './server-head.ts'
 import { pageOf } from './states.ts'
 
@@ -36,10 +37,8 @@ const routes: FastifyPluginAsync = async (app) => {
     const server = `/servers/${encodeURIComponent(name)}`
     try {
       if (textOf(sent.do) === 'test') {
-        const { data: seen, message } = await api.ask(request, 'POST', '/servers/test', { name, config })
-        const { connected, error } = seen as { connected: boolean, error: string | null }
-        const text = [message, ...error === null ? [] : [error]].join(': ')
-        return again(edited, { kind: connected ? 'done' : 'error', text: `${text}. Nothing was stored.` })
+        const { isOk, text } = testedText(await api.ask(request, 'POST', '/servers/test', { name, config }))
+        return again(edited, { kind: isOk ? 'done' : 'error', text: `${text}. Nothing was stored.` })
       }
       const done = await api.ask(request, 'PUT', server, { config }, revisionIn(sent))
       return { to: `${server}/configuration`, notice: noticeOf(done) }

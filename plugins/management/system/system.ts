@@ -12,7 +12,7 @@ import { isMask, maskConfig } from '../../base/secrets/index.ts'
 import {
   legacyKeyIgnoredWarning, convertLegacyKey, guestLegacyKeyWarning, legacyKeyConvertedWarning, legacyKeyUsers
 } from '../../identity/index.ts'
-import type { Principal, Settings } from '../../settings/index.ts'
+import { missingNameWarnings, notConnectedSentence, type Principal, type Settings } from '../../settings/index.ts'
 import { checkSections, checkMaskedSecrets } from './checks.ts'
 
 type Json = Record<string, unknown>
@@ -30,6 +30,9 @@ const publicMembers: Readonly<Record<string, true | readonly string[]>> = {
   nameSeparator: true,
   enableSessionRebuild: true
 }
+
+/** Max number of sentences about the settings. */
+const mostProblems = 100
 
 /** The system configuration, as the management API reads and writes it. */
 class System {
@@ -58,6 +61,19 @@ class System {
       if (members === true) return [name, section]
       return [name, Object.fromEntries(Object.entries(section as Json).filter(([key]) => members.includes(key)))]
     }))
+  }
+
+  /**
+   * What of the settings cannot be used, and why, in sentences for admins. Servers that are not connected are left out:
+   * their state tells why.
+   */
+  problems (): string[] {
+    const { current, editProblem, problem } = this.#settings
+    const told = new Set([...current.servers.values()].flatMap((server) =>
+      server.problem === undefined ? [] : [notConnectedSentence(server.name, server.problem)]))
+    return [
+      editProblem ?? problem, ...current.problems.filter((each) => !told.has(each)), ...missingNameWarnings(current)
+    ].filter((each) => each !== undefined).slice(0, mostProblems)
   }
 
   /**

@@ -206,6 +206,7 @@ const places: Readonly<Record<string, Place>> = {
   'GET /api/settings': nothing(),
   'GET /api/mcp-settings/export': nothing(),
   'GET /api/system-config': nothing(),
+  'GET /api/settings/problems': nothing(),
   'PUT /api/system-config': nothing({ nameSeparator: '-' }),
   'GET /api/audit': nothing(),
   'POST /api/mcpb/upload': nothing(),
