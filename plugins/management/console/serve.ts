@@ -45,8 +45,8 @@ interface ConsoleKit {
   readonly costs: ListCosts
   /** Reads the servers from a pasted text. @throws InvalidInput */
   readonly readPasted: typeof readPasted
-  /** Makes a form for the arguments of a tool. @param schema the tool's input schema, unvalidated */
-  readonly formOf: (schema: unknown) => SchemaForm
+  /** Makes a form for the arguments of a tool, from its input schema, which is not validated. */
+  readonly formOf: (...options: ConstructorParameters<typeof SchemaForm>) => SchemaForm
   /** Makes a form for configs of the type of a server's config. @param isAdmin admins may set the owner */
   readonly serverFormOf: (config: Readonly<Record<string, unknown>>, isAdmin: boolean) => ServerForm
   /** Splits the result of a call into the blocks that a page shows. */
@@ -131,7 +131,7 @@ export async function serveConsole (
     live,
     costs: new ListCosts(app.gateway),
     readPasted,
-    formOf: (schema) => new SchemaForm(schema),
+    formOf: (...options) => new SchemaForm(...options),
     serverFormOf: (config, isAdmin) => new ServerForm(config, isAdmin),
     blocksOf,
     watches: new Map(),
