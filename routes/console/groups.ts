@@ -203,9 +203,10 @@ const askedMembers = (form: Form): ChosenMember[] => listOf(form.servers).map((n
   name,
   ...Object.fromEntries(kinds.flatMap((kind) => {
     const items = listOf(form[`${kind}:${name}`])
-    return textOf(form[`all:${kind}:${name}`]) === 'true' || form[`has:${kind}:${name}`] === undefined
-      ? []
-      : [[kind, items]]
+    // Items that are ticked where all were selected mean these, even if “All” was left as it was.
+    const isAll = textOf(form[`all:${kind}:${name}`]) === 'true' &&
+      !(items.length > 0 && textOf(form[`was:${kind}:${name}`]) === 'all')
+    return isAll || form[`has:${kind}:${name}`] === undefined ? [] : [[kind, items]]
   }))
 }))
 

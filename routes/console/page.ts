@@ -63,6 +63,8 @@ export function pagesOf (app: FastifyInstance): Pages {
         // Before the page reads its data: what changes from here on is told by its stream.
         const seen = watch && kit.live.digestOf(watch, visit.principal, visit.params)
         const { live, ...data } = await show(visit)
+        // It was redirected.
+        if (reply.sent) return reply
         return kit.renderer.send(reply, page, { title, ...data, ...live && { live: { ...live, ...seen && { seen } } } })
       })
     },

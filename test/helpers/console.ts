@@ -61,7 +61,7 @@ export const decoded = (text: string): string =>
 
 /** The fields of the form that changes a record, as the browser would send them. */
 export function fieldsOf ({ text }: Answer): Record<string, string> {
-  const form = /<form class="(?:sheet narrow|columns|stack)"[\s\S]*?<\/form>|<form[^>]* class="stack"[\s\S]*?<\/form>/.exec(text)?.[0] ?? ''
+  const form = /<form class="(?:sheet narrow|columns[^"]*|stack)"[\s\S]*?<\/form>|<form[^>]* class="stack"[\s\S]*?<\/form>/.exec(text)?.[0] ?? ''
   const inputs = [...form.matchAll(/<input[^>]*\sname="([^"]+)"[^>]*\svalue="([^"]*)"[^>]*>/g)]
     .filter(([input]) => !/type="(?:checkbox|radio)"/.test(input) || / checked/.test(input)).map(([, name = '', value = '']) => [name, value])
   const areas = [...form.matchAll(/<textarea[^>]*\sname="([^"]+)"[^>]*>\n([^<]*)</g)].map(([, name = '', value = '']) => [name, value])

@@ -15,7 +15,9 @@ import { managementLimits } from '../limits.ts'
 import { ApiClient } from './api-client.ts'
 import { findAssets } from './assets.ts'
 import { ListCosts } from './costs.ts'
-import { cookies, isTheme, keepTheme, leaveNotice, type Notice } from './cookies.ts'
+import {
+  cookies, isTheme, keepMadeKey, keepTheme, leaveNotice, type MadeKey, type Notice, takeMadeKey
+} from './cookies.ts'
 import { McpClient } from './mcp-client.ts'
 import { isRefresh, LiveStreams, type Watch } from './live.ts'
 import { SchemaForm } from './forms/schema-form.ts'
@@ -58,6 +60,9 @@ interface ConsoleKit {
   /** Begins a session for an authenticated user, and ends a former session of this browser. */
   readonly signIn: (reply: FastifyReply, user: User) => Promise<void>
   readonly signOut: (reply: FastifyReply) => Promise<void>
+  /** Keeps a new key for the page that shows it once, at a path below the console. */
+  readonly keepMadeKey: (reply: FastifyReply, path: string, key: MadeKey) => void
+  readonly takeMadeKey: (reply: FastifyReply, path: string) => MadeKey | undefined
   /** Leaves a notice for the next page. */
   readonly notify: (reply: FastifyReply, notice: Notice) => void
   /** Stores the chosen theme (light or dark) in a cookie. */
@@ -149,6 +154,8 @@ export async function serveConsole (
       if (signedIn) live.end(signedIn.id)
       for (const name of [cookies.session, cookies.csrf]) reply.clearCookie(name, { path: base })
     },
+    keepMadeKey: (reply, path, key) => { keepMadeKey(reply, `${base}${path}`, key, isSecure(reply.request)) },
+    takeMadeKey: (reply, path) => takeMadeKey(reply, `${base}${path}`),
     notify: (reply, notice) => { leaveNotice(reply, base, notice) },
     setTheme: (reply, theme) => { if (isTheme(theme)) keepTheme(reply, base, theme) },
     ownPath: (path) => ownPath(base, path)
