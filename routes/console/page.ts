@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
-import { type ApiAnswer, ApiError, type Notice, type PageData, type Watch } from '../../plugins/management/index.ts'
+import {
+  type ApiAnswer, ApiError, type Notice, type PageData, type Watch, withCapital
+} from '../../plugins/management/index.ts'
 import type { Effect } from '../../plugins/base/scopes/index.ts'
 import { configuredBaseUrl, type Principal } from '../../plugins/settings/index.ts'
 import { principalOf } from '../api/principal.ts'
@@ -138,7 +140,7 @@ export const found = <Item>(
 }
 
 /** Converts a clause to a sentence. */
-export const inSentence = (reason = ''): string => `${reason.charAt(0).toUpperCase()}${reason.slice(1).replace(/\.$/, '')}.`
+export const inSentence = (reason = ''): string => `${withCapital(reason.replace(/\.$/, ''))}.`
 
 /** A field of a form as a list. */
 export const listOf = (field: string | string[] | undefined): string[] =>

@@ -54,7 +54,9 @@ export interface MadeKey { readonly id: string, readonly token: string }
 /** Keeps a new key for the page that shows it. @param path of that page @param isSecure the page is read over TLS */
 export function keepMadeKey (reply: FastifyReply, path: string, { id, token }: MadeKey, isSecure: boolean): void {
   const value = Buffer.from(JSON.stringify({ id, token })).toString('base64url')
-  reply.setCookie(cookies.made, value, { path, httpOnly: true, sameSite: 'strict', secure: isSecure, maxAge: noticeTime })
+  reply.setCookie(
+    cookies.made, value, { path, httpOnly: true, sameSite: 'strict', secure: isSecure, maxAge: noticeTime }
+  )
 }
 
 /** Returns and deletes the new key. @param path of the page that shows it */

@@ -5,6 +5,7 @@ import type { FastifyReply } from 'fastify'
 import { assetPath } from '../../base/config/index.ts'
 import type { AssetNames } from './assets.ts'
 import { type Notice, takeNotice, themeOf } from './cookies.ts'
+import { withCapital } from './sentences.ts'
 
 /** A page in the navigation. */
 export interface NavPage { readonly page: string, readonly title: string, readonly isForAdmins: boolean }
@@ -71,6 +72,7 @@ export class Renderer {
         css: `${base}/assets/${assets.css}`, js: `${base}/assets/${assets.js}`, icons: `${base}/assets/${assets.icons}`
       },
       version,
+      sentence: withCapital,
       values: {},
       errors: {},
       ...data
