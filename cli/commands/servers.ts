@@ -156,7 +156,13 @@ const targetOf = ({ command, args = [], url }: ServerRow['config']): string => {
 
 async function listItems ({ api, out }: CommandContext, name: string): Promise<void> {
   const server = await api.get<ServerRow>(serverPath(name))
-  out.writeResult(server, () => itemTable(out, server) || `${name} lists nothing: it is ${statusOf(api, server)}`)
+  const status = statusOf(api, server)
+  const { error, warnings = [], oauth } = server
+  out.writeResult(server, () => itemTable(out, server) || `${toPrintable(name)} lists nothing: it is ${status}`)
+  if (out.isJson) return
+  if (error !== null) out.writeWarning(`${name} is ${status}: ${error}`)
+  if (oauth) tellLoginAddress(out, name, oauth.authorizationUrl)
+  for (const warning of warnings) out.writeWarning(warning)
 }
 
 function itemTable (

@@ -10,7 +10,7 @@ import { withCapital } from './sentences.ts'
 /** A page in the navigation. */
 export interface NavPage { readonly page: string, readonly title: string, readonly isForAdmins: boolean }
 
-/** The data of a page. docs/console.md lists what templates get in addition. */
+/** The data of a page. docs/console-design.md lists what templates get in addition. */
 export interface PageData {
   readonly title: string
   /** The parameters of the page's `watch`; with them, the page updates itself. */

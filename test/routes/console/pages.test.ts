@@ -197,6 +197,12 @@ void test('lines of the log are text, and are filtered', async (t) => {
   assert.match(page.text, /a second line/)
   assert.ok(!page.text.includes('onerror'))
   isSafe(await browser.get('/logs'))
+  app.logs.addChildLine('chatty', 'of a server')
+  const all = (await browser.get('/logs')).text
+  assert.ok(all.indexOf('of a server') < all.indexOf('a second line'), 'the newest first')
+  const own = (await browser.get('/logs?server=%2F')).text
+  assert.match(own, /a second line/)
+  assert.doesNotMatch(own, /of a server/)
 })
 
 void test('the download of the settings is one of an admin', async (t) => {
