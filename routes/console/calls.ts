@@ -44,7 +44,8 @@ const routes: FastifyPluginAsync = async (app) => {
     const { id = [] } = request.query as { id?: string | string[] }
     const chosen = [id].flat().slice(0, 2)
     if (chosen.length === 0) throw new errors.InvalidInput('Choose two calls of the list, then compare them')
-    return { calls: await Promise.all(chosen.map(async (each) => wholeOf(app, principal, await activities.find(principal, each)))) }
+    const calls = await Promise.all(chosen.map(async (each) => await activities.find(principal, each)))
+    return { calls: calls.map((call) => wholeOf(app, principal, call)) }
   })
 
   page('call', { title: 'A call', path: '/calls/:id' }, async ({ principal, params: { id = '' } }) => {
@@ -122,7 +123,8 @@ function wholeOf ({ kit: { base }, servers }: FastifyInstance, principal: Princi
   const isThere = servers.list(principal).some(({ name }) => name === server)
   const href = pageOf(base, server)
   const facts: Array<[string, unknown]> = [
-    ['When', { time: timestamp }], ['Server', isThere ? { text: server, href } : server], ['Who', username ?? 'nobody'], ['Key', keyName],
+    ['When', { time: timestamp }], ['Server', isThere ? { text: server, href } : server],
+    ['Who', username ?? 'nobody'], ['Key', keyName],
     ['Group', group], ['From', sourceIp], ['Took', `${Math.round(duration)} ms`]
   ]
   return {
