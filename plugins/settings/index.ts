@@ -22,8 +22,8 @@ export {
 } from './access/restricted.ts'
 export { isMemberByLogin, owningTeam, shareOf, teamMembers, teamReference, teamsOf } from './access/teams.ts'
 export {
-  type Credential, type ItemFilter, type PresentationName, type Principal, type View, inPresentation, makeView, canUseMcp,
-  mcpScope, routeOf, withFilter
+  type Credential, type ItemFilter, type PresentationName, type Principal, type View, inPresentation, makeView,
+  canUseMcp, mcpScope, routeOf, withFilter
 } from './access/view.ts'
 export {
   type VisibleServer, canManage, canSee, findGroupByName, isAdminOwner, hasPrecedence
