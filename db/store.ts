@@ -104,6 +104,8 @@ export interface Store {
    * undefined if it can.
    */
   health: (readonly?: boolean) => string | undefined
+  /** Why the last edit on disk is ignored, in full. Absent if the settings cannot be edited on disk. */
+  editProblem?: () => string | undefined
   /** Aborts pending operations because the process ends. Absent if operations cannot take long. */
   abortPending?: () => void
   close: () => Promise<void>

@@ -3,7 +3,7 @@ import type { FastifyRequest, onSendHookHandler } from 'fastify'
 
 /**
  * Adds an ETag to successful GET responses, and answers 304 if the client has that version. Streams get no ETag unless
- * the route sets one.
+ * the route sets one. The ETag of a record that can be changed is `"<revision>.<hash of the answer>"`.
  * @param cacheControl the Cache-Control header of these responses
  */
 export const addEntityTag = (cacheControl: string): onSendHookHandler<unknown> => (request, reply, payload, done) => {
@@ -13,7 +13,11 @@ export const addEntityTag = (cacheControl: string): onSendHookHandler<unknown> =
     done(null, payload)
     return
   }
-  const etag = String(reply.getHeader('etag') ?? `"${createHash('sha256').update(payload).digest('base64url')}"`)
+  const hash = createHash('sha256').update(payload).digest('base64url')
+  const given = reply.getHeader('etag')
+  const etag = request.routeOptions.config.hasRevision === true
+    ? `"${String(given).slice(1, -1)}.${hash}"`
+    : String(given ?? `"${hash}"`)
   reply.headers({ etag, 'cache-control': cacheControl })
   if (!matchesEntityTag(request, etag)) {
     done(null, payload)
@@ -22,6 +26,29 @@ export const addEntityTag = (cacheControl: string): onSendHookHandler<unknown> =
   // No Content-Type and no Content-Length, which would describe the omitted body.
   reply.code(304).removeHeader('content-type')
   done(null, null)
+}
+
+/** Identifies what is stored of a record, as the caller sees it: without its state, which changes by itself. */
+export const revisionOf = (value: unknown): string =>
+  createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22)
+
+/** The revision of a server: of its config without the overrides, which stay where a new config omits them. */
+export const revisionOfServer = (
+  { tools: _tools, prompts: _prompts, resources: _resources, ...config }: Readonly<Record<string, unknown>>
+): string => revisionOf(config)
+
+/** Whether If-Match is absent, or names this revision: an ETag before its dot (RFC 9110 §13.1.1). */
+export function matchesRevision (request: FastifyRequest, revision: string): boolean {
+  const { 'if-match': header = '*' } = request.headers
+  return header.trim() === '*' ||
+    header.split(',').some((each) => /^"([^".]*)[^"]*"$/.exec(each.trim())?.[1] === revision)
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route sets the revision of its record as the ETag, to which the hash of the answer is added. */
+    hasRevision?: true
+  }
 }
 
 /** Whether If-None-Match contains this entity tag (RFC 9110 §13.1.2, weak comparison). */

@@ -12,7 +12,7 @@ const editorNames = new Set([
 ])
 
 /** The name of an environment variable for an input of VS Code: `api-key` is `API_KEY`. */
-const inputVariable = (id: string): string => id.replace(/[^A-Za-z0-9]+/g, '_').replace(/^(?=[0-9])/, '_').toUpperCase()
+export const inputVariable = (id: string): string => id.replace(/[^A-Za-z0-9]+/g, '_').replace(/^(?=[0-9])/, '_').toUpperCase()
 
 /** A variable in any notation. Group 1 is the text within the braces. */
 export const anyVariablePattern = /\$\{([^{}]*)\}/g

@@ -1,10 +1,51 @@
 /**
  * Replaces comments and trailing commas in JSON by spaces, so that positions in parse errors stay correct. Other text
- * is unchanged.
+ * is unchanged; so is all that follows a string or a comment without an end. Takes time in proportion to the text.
  */
 export function jsoncToJson (text: string): string {
-  const blank = (part: string): string => part.replace(/[^\n]/g, ' ')
-  return text
-    .replace(/"(?:[^"\\\n]|\\.)*"|\/\/[^\n]*|\/\*[^]*?\*\//g, (part) => part.startsWith('"') ? part : blank(part))
-    .replace(/"(?:[^"\\\n]|\\.)*"|,(?=\s*[}\]])/g, (part) => part === ',' ? ' ' : part)
+  const blanks: Array<readonly [from: number, to: number]> = []
+  // The last comma, as long as only spaces and comments follow it.
+  let comma = -1
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charAt(at)
+    if (char <= ' ') continue
+    const comment = char === '/' ? endOfComment(text, at) : undefined
+    if (comment !== undefined) {
+      if (comment === -1) break
+      blanks.push([at, comment])
+      at = comment - 1
+      continue
+    }
+    if ((char === '}' || char === ']') && comma !== -1) blanks.push([comma, comma + 1])
+    comma = char === ',' ? at : -1
+    if (char !== '"') continue
+    at = endOfQuote(text, at)
+    if (at === -1) break
+  }
+  let [result, copied] = ['', 0]
+  for (const [from, to] of blanks.toSorted(([one], [other]) => one - other)) {
+    result += text.slice(copied, from) + text.slice(from, to).replace(/[^\n]/g, ' ')
+    copied = to
+  }
+  return result + text.slice(copied)
+}
+
+/** The end of the comment that a slash begins: -1 if it has none; undefined if the slash begins no comment. */
+function endOfComment (text: string, start: number): number | undefined {
+  const next = text.charAt(start + 1)
+  if (next !== '/' && next !== '*') return undefined
+  const end = next === '/' ? text.indexOf('\n', start) : text.indexOf('*/', start + 2)
+  if (next === '/') return end === -1 ? text.length : end
+  return end === -1 ? -1 : end + 2
+}
+
+/** The closing quote of a string; -1 if its line ends before. */
+function endOfQuote (text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
+    const char = text.charAt(at)
+    if (char === '"') return at
+    if (char === '\\') at++
+    else if (char === '\n') return -1
+  }
+  return -1
 }

@@ -1,10 +1,23 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Value, ValueErrorType, type ValueError } from '@sinclair/typebox/value'
 
+/** A violation of a schema. `path`: names separated by dots. */
+export interface Problem { readonly path: string, readonly message: string }
+
 /** The first violation of a schema: its path, and a message about what is expected; undefined if the value is valid. */
-export function firstSchemaProblem (schema: TSchema, value: unknown): { path: string, message: string } | undefined {
-  const error = Value.Errors(schema, value).First()
-  return error && { path: error.path.slice(1).replaceAll('/', '.'), message: messageOf(error) }
+export function firstSchemaProblem (schema: TSchema, value: unknown): Problem | undefined {
+  return schemaProblems(schema, value, 1)[0]
+}
+
+/** Violations of a schema, one for each path. */
+export function schemaProblems (schema: TSchema, value: unknown, max = 20): Problem[] {
+  const found = new Map<string, Problem>()
+  for (const error of Value.Errors(schema, value)) {
+    const path = error.path.slice(1).replaceAll('/', '.')
+    if (!found.has(path)) found.set(path, { path, message: messageOf(error) })
+    if (found.size >= max) break
+  }
+  return [...found.values()]
 }
 
 /** For a member that is missing or does not match its pattern, its description serves as the message. */

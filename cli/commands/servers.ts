@@ -98,16 +98,22 @@ function dashesHint (argv: readonly string[]): string {
 }
 
 async function status ({ api, out, run }: CommandContext): Promise<void> {
-  const servers =
-    await api.get<Array<Pick<ServerRow, 'name' | 'status' | 'error'>>>('/api/servers?fields=name,status,error')
+  const servers = await api.get<Array<Pick<ServerRow, 'name' | 'status' | 'error' | 'oauth'>>>(
+    '/api/servers?fields=name,status,error,oauth'
+  )
+  // Only admins see them.
+  const problems = await api.get<string[]>('/api/settings/problems').catch(() => [])
   const connected = servers.filter((server) => server.status === 'connected').length
   const uptime = api.url === undefined ? undefined : (await api.request<{ uptime?: number }>('GET', '/health')).uptime
-  out.writeResult({ running: api.url !== undefined, url: api.url ?? null, uptime: uptime ?? null, servers }, () => [
+  const running = api.url !== undefined
+  out.writeResult({ running, url: api.url ?? null, uptime: uptime ?? null, servers, problems }, () => [
     api.url === undefined
       ? `${out.style('yellow', 'The gateway is down')}; ${servers.length} servers are in its settings`
       : `The gateway runs at ${api.url}: ${connected} of ${servers.length} servers are connected`,
     ...servers.length === 0 ? [] : ['', serverTable(out, api, servers)]
   ].join('\n'))
+  if (!out.isJson) for (const { name, oauth } of servers) if (oauth) tellLoginAddress(out, name, oauth.authorizationUrl)
+  if (!out.isJson) for (const problem of problems) out.writeWarning(problem)
   // Scripts use the exit code to find out whether the gateway runs.
   if (api.url === undefined) run.exitCode = exitCodes.unreachable
 }
@@ -150,7 +156,13 @@ const targetOf = ({ command, args = [], url }: ServerRow['config']): string => {
 
 async function listItems ({ api, out }: CommandContext, name: string): Promise<void> {
   const server = await api.get<ServerRow>(serverPath(name))
-  out.writeResult(server, () => itemTable(out, server) || `${name} lists nothing: it is ${statusOf(api, server)}`)
+  const status = statusOf(api, server)
+  const { error, warnings = [], oauth } = server
+  out.writeResult(server, () => itemTable(out, server) || `${toPrintable(name)} lists nothing: it is ${status}`)
+  if (out.isJson) return
+  if (error !== null) out.writeWarning(`${name} is ${status}: ${error}`)
+  if (oauth) tellLoginAddress(out, name, oauth.authorizationUrl)
+  for (const warning of warnings) out.writeWarning(warning)
 }
 
 function itemTable (
@@ -181,9 +193,13 @@ function testedText (out: Output, tested: ServerTestResult): string {
   return `${said}: ${toPrintableLines(tested.error ?? '')}`
 }
 
+const tellLoginAddress = (out: Output, name: string, address: string): void => {
+  out.writeRemark(`Log in at ${toPrintable(name)}, in a browser: ${toPrintable(address)}`)
+}
+
 /** Prints how to log in to a server that waits for a login. */
 function tellLogin (out: Output, { name, oauth }: ServerRow): void {
-  if (oauth) out.writeRemark(`Log in there, in a browser: ${toPrintable(oauth.authorizationUrl)}`)
+  if (oauth) tellLoginAddress(out, name, oauth.authorizationUrl)
   else {
     out.writeRemark(`The address to open stands in its record: tool-hub list ${toPrintable(name)} --json, member ` +
     'oauth.authorizationUrl')

@@ -146,6 +146,8 @@ export class JsonFileStore implements Store, SectionFile {
     return this.#state.readFailure ?? (readonly ? undefined : this.#state.writeFailure?.reason)
   }
 
+  editProblem (): string | undefined { return this.#state.invalid?.reason }
+
   async close (): Promise<void> {
     await this.#queue(async () => {
       this.#isClosed = true

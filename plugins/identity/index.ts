@@ -21,6 +21,7 @@ export type { BrowserRedirect } from './social/social.ts'
 export {
   removedAccountNames, principalOfUser, rightsMarkOf, accountSubjectOf, toShownAccount
 } from './users/account.ts'
+export { consequencesOf } from './users/consequences.ts'
 export { defaultOwner, storedUsernameOf } from './users/rules.ts'
 export type { FirstAdmin } from './users/first-admin.ts'
 export type { IdentityOptions } from './parts.ts'

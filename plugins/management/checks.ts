@@ -40,6 +40,17 @@ export function checkServerName (
   }
 }
 
+/** Why a name cannot be that of a new server; undefined if it can. */
+export function newServerNameProblem (snapshot: Snapshot, principal: Principal, name: string): string | undefined {
+  try {
+    checkServerName(snapshot, principal, name, 'name')
+    return undefined
+  } catch (error) {
+    if (error instanceof errors.InvalidInput) return error.message.replace(/^"name":? /, '')
+    throw error
+  }
+}
+
 /** Checks a new name for a group. @throws InvalidInput */
 export function checkGroupName (
   snapshot: Snapshot, principal: Principal, { id, name }: { id: string, name: string }

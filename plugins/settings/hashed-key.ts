@@ -1,3 +1,4 @@
+import type { Change, Snapshot } from '../../db/store.ts'
 import type { BearerKey } from '../../schemas/settings.ts'
 import { maskToken, sha256 } from '../base/secrets/index.ts'
 
@@ -6,4 +7,15 @@ export function withHashedToken ({ token, ...key }: BearerKey): BearerKey {
   return token === undefined
     ? key
     : { ...key, tokenHash: key.tokenHash ?? sha256(token), tokenMask: key.tokenMask ?? maskToken(token) }
+}
+
+/** Replaces the plain-text tokens that an edit of the settings file has left by hashes; added to every commit. */
+export function hashTokens ({ keys }: Snapshot, asked: readonly Change[]): Change[] {
+  const touched = new Set(asked.flatMap((change) => change.entity === 'bearerKeys' ? [change.key] : []))
+  return [...keys.values()].flatMap((key): Change[] =>
+    key.token === undefined ||
+      touched.has(key.id)
+      ? []
+      : [{ entity: 'bearerKeys', key: key.id, value: withHashedToken(key) }]
+  )
 }

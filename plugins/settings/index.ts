@@ -19,11 +19,13 @@ export {
   ownOverrideOf, selectsItem, unmatchedOverrides, withOverride
 } from './access/overrides.ts'
 export { chargedUserOf, chargedOwnerOf } from './access/owner.ts'
-export { hasStoredRights, isRestrictedConfig, storersOf, withCurrentRights } from './access/restricted.ts'
+export {
+  hasStoredRights, isRestrictedConfig, notConnectedSentence, storersOf, withCurrentRights
+} from './access/restricted.ts'
 export { isMemberByLogin, owningTeam, shareOf, teamMembers, teamReference, teamsOf } from './access/teams.ts'
 export {
-  type Credential, type ItemFilter, type PresentationName, type Principal, type View, inPresentation, makeView, canUseMcp,
-  mcpScope, routeOf, withFilter
+  type Credential, type ItemFilter, type PresentationName, type Principal, type View, inPresentation, makeView,
+  canUseMcp, mcpScope, routeOf, withFilter
 } from './access/view.ts'
 export {
   type VisibleServer, canManage, canSee, findGroupByName, isAdminOwner, hasPrecedence

@@ -9,7 +9,7 @@ import type { Principal } from './access/view.ts'
 import { countValues } from '../base/body/index.ts'
 import { Semaphore, ShareError, Shares, TokenBucket, baseLimits } from '../base/limits/index.ts'
 import { StoreRefresher } from './fresh-look-ups.ts'
-import { withHashedToken } from './hashed-key.ts'
+import { hashTokens } from './hashed-key.ts'
 import { settingsLimits } from './limits.ts'
 
 /** A commit of this process, as the event `committed` reports it. */
@@ -83,8 +83,14 @@ export class Settings extends EventEmitter<{
 
   get current (): Snapshot { return this.#current }
 
+  /** The current settings with other members, and the servers marked that might not be started then. */
+  preview (members: Partial<Snapshot>): Snapshot { return this.#mapSnapshot({ ...this.#current, ...members }) }
+
   /** The reason why the store cannot be read or written now; undefined if it can. */
   get problem (): string | undefined { return this.#store.health(this.#readonly) }
+
+  /** Why an edit of the settings on disk is ignored, in full: for admins, since it may contain paths. */
+  get editProblem (): string | undefined { return this.#store.editProblem?.() }
 
   /**
    * The reason why the store is unavailable, once that has lasted for `settingsLimits.storageAway`; undefined if it is
@@ -137,7 +143,8 @@ export class Settings extends EventEmitter<{
    * @param by the principal that makes the request, whose rights are checked against each snapshot passed to `work`; or
    *   the name of a user whose rights the caller has checked; undefined for the gateway itself
    * @returns the snapshot with the changes
-   * @throws Unauthorized, Forbidden, EditedOnDisk, InvalidChange, StorageFull, DiskFailing, StorageAway, ShareError
+   * @throws Unauthorized, Forbidden, ChangedMeanwhile, EditedOnDisk, InvalidChange, StorageFull, DiskFailing,
+   *   StorageAway, ShareError
    */
   async change (work: (snapshot: Snapshot) => readonly Change[], by?: Principal | string): Promise<Snapshot> {
     // The gateway's own changes are few and must not be refused, so no quota applies to them.
@@ -188,7 +195,10 @@ export class Settings extends EventEmitter<{
     const author = typeof by === 'string' ? { username: by } : by?.username === undefined ? undefined : toAuthor(by)
     for (let left = retries; ; left--) {
       const base = this.#current
-      if (typeof by === 'object') assertStillValid(base, by)
+      if (typeof by === 'object') {
+        assertStillValid(base, by)
+        by.checkPrecondition?.()
+      }
       const asked = work(base)
       if (asked.length === 0) return base
       // The token hashes come first, since a requested change may touch the same keys: renaming a server updates the
@@ -278,15 +288,4 @@ function assertStillValid (snapshot: Snapshot, { inSnapshot: standing, isAdmin }
   const now = standing(snapshot)
   if (!now) throw new errors.Unauthorized('This credential is not valid any more, and nothing was changed')
   if (isAdmin && !now.isAdmin) throw new errors.Forbidden('You are not an admin any more, and nothing was changed')
-}
-
-/** Replaces the plain-text tokens that an edit of the settings file has left by hashes; added to every commit. */
-function hashTokens ({ keys }: Snapshot, asked: readonly Change[]): Change[] {
-  const touched = new Set(asked.flatMap((change) => change.entity === 'bearerKeys' ? [change.key] : []))
-  return [...keys.values()].flatMap((key): Change[] =>
-    key.token === undefined ||
-      touched.has(key.id)
-      ? []
-      : [{ entity: 'bearerKeys', key: key.id, value: withHashedToken(key) }]
-  )
 }

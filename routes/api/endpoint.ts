@@ -4,6 +4,7 @@ import { errors } from '../../plugins/base/errors/index.ts'
 import type { Effect } from '../../plugins/base/scopes/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { SuccessWithoutData, PageOf, PageQuery, Success, SuccessWithWarnings } from '../../schemas/answers.ts'
+import { matchesRevision } from '../entity-tag.ts'
 import { principalOf } from './principal.ts'
 
 /** The arguments of a handler: the caller, and the typed parts of the request. */
@@ -55,6 +56,11 @@ interface Endpoint<Params extends TSchema, Query extends TSchema, Body extends T
   /** Runs before the body is validated, so that 404 and 403 come before 400. */
   readonly before?: (call: Pick<ApiCall<Params, Query, Body>, 'principal' | 'params' | 'request'>) => unknown
   readonly preSerialization?: preSerializationAsyncHookHandler
+  /**
+   * The revision of the record as the caller sees it. A GET answers with it in the ETag; a PUT with another one in
+   * If-Match is refused.
+   */
+  readonly revision?: (call: Pick<ApiCall<Params, Query, Body>, 'principal' | 'params'>) => string
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
@@ -81,7 +87,7 @@ interface Endpoints {
 /** Makes the functions that add routes of the management API to an instance. @param tag the OpenAPI tag of these */
 export function endpointsOf (app: FastifyInstance, tag: string): Endpoints {
   const add = (method: Method): AddRoute =>
-    (path, { query: querystring, before, effect, preSerialization, ...endpoint }, answer) => {
+    (path, { query: querystring, before, effect, preSerialization, revision, ...endpoint }, answer) => {
       const { summary, description, params, body, collection } = endpoint
       app.route({
         method,
@@ -95,7 +101,10 @@ export function endpointsOf (app: FastifyInstance, tag: string): Endpoints {
           ...(body && { body }),
           response: endpoint.response ?? { [collection === undefined ? 200 : 201]: responseOf(method, endpoint.data) }
         },
-        config: { effect: effect ?? (method === 'GET' ? 'read' : 'change') },
+        config: {
+          effect: effect ?? (method === 'GET' ? 'read' : 'change'),
+          ...(revision && method === 'GET' && { hasRevision: true })
+        },
         ...(before && {
           onRequest: async (request: FastifyRequest) => {
             await before({ principal: principalOf(request), params: request.params, request })
@@ -104,7 +113,9 @@ export function endpointsOf (app: FastifyInstance, tag: string): Endpoints {
         ...(preSerialization && { preSerialization }),
         handler: async (request, reply) => {
           const { params, query, body } = request
-          const made = await answer({ principal: principalOf(request), params, query, body, request, reply })
+          const principal = revision ? withPrecondition(request, revision) : principalOf(request)
+          const made = await answer({ principal, params, query, body, request, reply })
+          if (revision && method === 'GET') reply.header('etag', `"${revision({ principal, params })}"`)
           if (made.created !== undefined && collection !== undefined) setCreated(reply, collection, made.created)
           if (made.outcome !== undefined) reply.code(made.outcome === 'partial' ? 207 : 400)
           return toEnvelope(made)
@@ -120,6 +131,22 @@ export function endpointsOf (app: FastifyInstance, tag: string): Endpoints {
     list: (path, { summary, item, key }, items) => {
       get(path, { summary, query: PageQuery, response: { 200: PageOf(Type.Partial(item)) } }, async (call) =>
         page(await items(call), call.query, item, (each) => String(each[key])))
+    }
+  }
+}
+
+/** The caller, whose change is refused if the record is not the one that If-Match names. */
+function withPrecondition (
+  request: FastifyRequest, revision: (call: { principal: Principal, params: unknown }) => string
+): Principal {
+  const principal = principalOf(request)
+  if (request.headers['if-match'] === undefined) return principal
+  return {
+    ...principal,
+    checkPrecondition: () => {
+      if (!matchesRevision(request, revision({ principal, params: request.params }))) {
+        throw new errors.ChangedMeanwhile()
+      }
     }
   }
 }

@@ -1,6 +1,7 @@
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import type { Principal } from '../../plugins/settings/index.ts'
+import { revisionOf } from '../entity-tag.ts'
 import { endpointsOf } from './endpoint.ts'
 
 /** A record after a change, with warnings about probable mistakes in it. */
@@ -45,6 +46,13 @@ const keyIn = (params: unknown): string => Object.values(params as Record<string
 const pathOf = ({ path, params }: { path: string, params: TObject }): string =>
   `${path}/:${Object.keys(params.properties)[0] ?? ''}`
 
+/** The revision of an item, without what its use changes. */
+const revisionIn = <Item extends object>(entity: { readonly get: (principal: Principal, key: string) => Item }) =>
+  ({ principal, params }: { principal: Principal, params: unknown }): string => {
+    const { lastUsedAt: _, ...stored } = entity.get(principal, keyIn(params)) as Item & { lastUsedAt?: unknown }
+    return revisionOf(stored)
+  }
+
 /** Adds the routes that list the items of an entity, and read one. */
 export function addReadRoutes<Item extends object, New extends TSchema, Change extends TSchema> (
   app: FastifyInstance,
@@ -55,7 +63,8 @@ export function addReadRoutes<Item extends object, New extends TSchema, Change e
   } = entity
   const api = endpointsOf(app, tag)
   api.list(path, { summary: `List the ${listed}`, item, key: pageKey }, ({ principal }) => entity.list(principal))
-  api.get(pathOf(entity), { summary: `One ${noun}${about.get ?? ''}`, params, data: item }, (call) =>
+  const revision = revisionIn(entity)
+  api.get(pathOf(entity), { summary: `One ${noun}${about.get ?? ''}`, params, data: item, revision }, (call) =>
     ({ data: entity.get(call.principal, keyIn(call.params)) }))
 }
 
@@ -77,7 +86,13 @@ export function addWriteRoutes<Item extends object, New extends TSchema, Change 
     return { data, message, warnings, created: String((data as Item)[key]) }
   })
   const changed = {
-    summary: `Change a ${noun}`, description: about.update, params, body: entity.changeSchema, data: item, before
+    summary: `Change a ${noun}`,
+    description: about.update,
+    params,
+    body: entity.changeSchema,
+    data: item,
+    before,
+    revision: revisionIn(entity)
   }
   api.put(pathOf(entity), changed, async (call) => {
     const { data, warnings } = await entity.update(call.principal, keyIn(call.params), call.body)

@@ -6,6 +6,7 @@ import {
   EnabledUpdate
 } from '../../schemas/server-api.ts'
 import { abortSignalOf } from '../caller.ts'
+import { revisionOfServer } from '../entity-tag.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { type ApiCall, endpointsOf } from './endpoint.ts'
 import { serializeRecords } from './records.ts'
@@ -23,6 +24,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       servers.mustManage(principal, params.name)
     }
   }
+  const revision = ({ principal, params }: Pick<ApiCall<typeof ServerName>, 'principal' | 'params'>) =>
+    revisionOfServer(servers.get(principal, params.name).config)
 
   api.list('/servers', {
     summary: 'List the servers that you may see', item: ServerRecord, key: 'name'
@@ -63,7 +66,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     await servers.test(principal, name, config as Config, abortSignalOf(reply)))
 
   api.get('/servers/:name', {
-    summary: 'One server, with its items', params: ServerName, data: ServerRecord
+    summary: 'One server, with its items', params: ServerName, data: ServerRecord, revision
   }, async (call) =>
     ({ data: await servers.getWithLoginUrl(call.principal, call.params.name) }))
 
@@ -74,7 +77,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       'Owner, visibility, `enabled` and overrides stay unless the new config has them. ' +
       'A masked secret that is sent back keeps the stored one.',
     body: ServerUpdate,
-    data: ServerRecord
+    data: ServerRecord,
+    revision
   }, async ({ principal, params, body: { config, newName } }) => {
     const data = await servers.update(principal, params.name, config, newName)
     return { data, message: 'The server was updated', warnings: servers.warningsAbout(data.name, config) }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
-import { actOnEntries, type Entry, showEntries, tabsOf, title } from './entries.ts'
+import { actOnEntries, type Entry, fieldOf, showEntries, tabsOf, title } from './entries.ts'
 import { type Form, pagesOf, textOf } from './page.ts'
 
 /** Page: add servers from a pasted text. Catalogues and bundles lead to it, too. */
@@ -22,5 +22,12 @@ const routes: FastifyPluginAsync = async (app) => {
 export default routes
 
 const entriesOf = (found: ReturnType<FastifyInstance['kit']['readPasted']>): Entry[] =>
-  found.map(({ name, config, remarks }, index) =>
-    ({ index, name, config: JSON.stringify(config, undefined, 2), isChosen: true, remarks }))
+  found.map(({ name, config, remarks, inputs }, index) => ({
+    index,
+    name,
+    config: JSON.stringify(config, undefined, 2),
+    isChosen: true,
+    remarks,
+    variables: inputs.map(({ key, title: label, isSecret }) => ({ key, title: label, isSecret })),
+    values: Object.fromEntries(inputs.map(({ fallback = '' }, at) => [fieldOf(index, at), fallback]))
+  }))

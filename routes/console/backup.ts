@@ -6,10 +6,7 @@ const routes: FastifyPluginAsync = async (app) => {
   const { kit, settings } = app
   pagesOf(app).page('backup', { title: 'Backup', isInNav: true }, () => {
     const { servers, groups, users } = settings.current
-    return {
-      facts: [['Servers', servers.size], ['Groups', groups.size], ['Users', users.size]],
-      commands: 'tool-hub backup\ntool-hub restore <file>'
-    }
+    return { facts: [['Servers', servers.size], ['Groups', groups.size], ['Users', users.size]] }
   })
 
   app.get('/backup/settings', { config: { effect: 'read' } }, async (request, reply) => {

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { type Form, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { revisionOf } from '../entity-tag.ts'
+import { type Form, noticeOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
 import { partOf } from './states.ts'
 import { addUpload } from './uploads.ts'
 import { abortSignalOf } from '../caller.ts'
@@ -104,7 +105,7 @@ export const builtIns: FastifyPluginAsync = async (app) => {
 
 /** Forms that change built-ins, for admins. */
 export const changeBuiltIns: FastifyPluginAsync = async (app) => {
-  const { base, api, renderer } = app.kit
+  const { builtIns, kit: { base, api, renderer } } = app
   const { page, form } = pagesOf(app)
   const uploading = { title: 'Upload a skill', lead: 'Agents that know skills get it.' }
   page('skill-upload', { title: uploading.title, path: '/built-ins/skills/upload' }, () => uploading)
@@ -146,6 +147,8 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
       return {
         ...common,
         title: item.title ?? item.name,
+        revision: revisionOf(builtIns[kind].get(id)),
+        stored: JSON.stringify(item, undefined, 2),
         lead: undefined,
         action: `${base}${pathOf(id)}`,
         submit: 'Save',
@@ -160,7 +163,9 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
       effect: 'change', again: async (visit) => ({ page: 'form', data: await changed(visit) })
     }, async ({ request, params: { id = '' }, form: sent }) => ({
       to: '/built-ins',
-      notice: noticeOf(await api.ask(request, 'PUT', `/${kind}/${encodeURIComponent(id)}`, toRequestBody(kind, sent)))
+      notice: noticeOf(await api.ask(
+        request, 'PUT', `/${kind}/${encodeURIComponent(id)}`, toRequestBody(kind, sent), revisionIn(sent)
+      ))
     }))
     form(`/built-ins/${kind}/:id/toggle`, { effect: 'change' }, async ({
       request, params: { id = '' }, form: sent

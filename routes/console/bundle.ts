@@ -40,12 +40,13 @@ const routes: FastifyPluginAsync = async (app) => {
           config: JSON.stringify(config, undefined, 2),
           isChosen: true,
           remarks: [...warnings, ...uses],
-          variables: required.map(({ key, title: label = key, description, multiple }) => ({
+          variables: required.map(({ key, title: label = key, description, multiple, sensitive }) => ({
             key: `user_config.${key}`,
             title: label,
             isNeeded: true,
             ...description !== undefined && { description },
-            ...multiple === true && { multiple }
+            ...multiple === true && { multiple },
+            ...sensitive === true && { isSecret: true }
           }))
         }],
         source: {

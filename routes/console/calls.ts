@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { inSentence, pagesOf } from './page.ts'
-import { addressOf } from './states.ts'
+import { addressOf, pageOf } from './states.ts'
 
 type Call = Awaited<ReturnType<FastifyInstance['activities']['find']>>
 type Query = Readonly<Record<string, string>>
@@ -44,12 +44,13 @@ const routes: FastifyPluginAsync = async (app) => {
     const { id = [] } = request.query as { id?: string | string[] }
     const chosen = [id].flat().slice(0, 2)
     if (chosen.length === 0) throw new errors.InvalidInput('Choose two calls of the list, then compare them')
-    return { calls: await Promise.all(chosen.map(async (each) => wholeOf(await activities.find(principal, each)))) }
+    const calls = await Promise.all(chosen.map(async (each) => await activities.find(principal, each)))
+    return { calls: calls.map((call) => wholeOf(app, principal, call)) }
   })
 
   page('call', { title: 'A call', path: '/calls/:id' }, async ({ principal, params: { id = '' } }) => {
     const call = await activities.find(principal, id)
-    return { title: call.tool, calls: [wholeOf(call)] }
+    return { title: call.tool, calls: [wholeOf(app, principal, call)] }
   })
 }
 export default routes
@@ -117,14 +118,18 @@ function rowOf (base: string, call: Call): object {
   }
 }
 
-function wholeOf (call: Call): object {
+function wholeOf ({ kit: { base }, servers }: FastifyInstance, principal: Principal, call: Call): object {
   const { timestamp, server, tool, username, keyName, group, sourceIp, duration, status, errorMessage } = call
+  const isThere = servers.list(principal).some(({ name }) => name === server)
+  const href = pageOf(base, server)
   const facts: Array<[string, unknown]> = [
-    ['When', { time: timestamp }], ['Server', server], ['Who', username ?? 'nobody'], ['Key', keyName],
+    ['When', { time: timestamp }], ['Server', isThere ? { text: server, href } : server],
+    ['Who', username ?? 'nobody'], ['Key', keyName],
     ['Group', group], ['From', sourceIp], ['Took', `${Math.round(duration)} ms`]
   ]
   return {
     tool,
+    ...isThere && { href: addressOf(href, { q: tool }) },
     isFailed: status === 'error',
     error: errorMessage,
     facts: facts.filter(([, value]) => value !== undefined),
@@ -133,6 +138,12 @@ function wholeOf (call: Call): object {
   }
 }
 
-/** A recorded value as JSON text, whether it was stored as text or as a value. */
-const textOf = (value: unknown): string | undefined =>
-  value === undefined ? undefined : typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)
+/** A recorded value as indented JSON, whether it was stored as text or as a value. Other text stays as it is. */
+function textOf (value: unknown): string | undefined {
+  if (typeof value !== 'string') return value === undefined ? undefined : JSON.stringify(value, undefined, 2)
+  try {
+    return JSON.stringify(JSON.parse(value), undefined, 2)
+  } catch {
+    return value
+  }
+}

@@ -153,7 +153,7 @@ function entriesOf (ready: readonly ConvertedPackage[]): Entry[] {
   }))
 }
 
-const toVariable = ({ key, title, description, placeholder, choices }: RequiredInput): Variable => {
+const toVariable = ({ key, title, description, sensitive, placeholder, choices }: RequiredInput): Variable => {
   const hasExample = placeholder !== undefined && placeholder !== '…'
   const sentences = [description, hasExample ? `For example ${placeholder}` : undefined]
     .filter((each) => each !== undefined && each !== '')
@@ -161,7 +161,8 @@ const toVariable = ({ key, title, description, placeholder, choices }: RequiredI
     key,
     ...title !== undefined && { title },
     ...sentences.length > 0 && { description: sentences.join('. ') },
-    ...choices && { choices }
+    ...choices && { choices },
+    ...sensitive === true && { isSecret: true }
   }
 }
 

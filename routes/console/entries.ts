@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError, type Notice } from '../../plugins/management/index.ts'
+import { type ApiAnswer, ApiError, newServerNameProblem, type Notice } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { type Budget, fillVariables, newBudget, typedValues } from './filling.ts'
 import { type Form, textOf } from './page.ts'
@@ -14,6 +14,7 @@ export interface Variable {
   readonly choices?: readonly string[]
   /** Each line is an argument of its own. */
   readonly multiple?: boolean
+  readonly isSecret?: boolean
   /** Otherwise, an empty value leaves the variable to the environment of the gateway. */
   readonly isNeeded?: boolean
 }
@@ -72,9 +73,21 @@ export function showEntries (
     ...notice && { notice },
     ...source && { source, sourceText: JSON.stringify(source) },
     values: { text },
-    errors,
+    // A name that is taken is told before anything is stored.
+    errors: { ...nameProblemsOf(app, reply, entries), ...errors },
     ...entries && { entries: entries.map((entry) => toPageData(entry, budget)) }
   }, Object.keys(errors).length > 0 ? 400 : 200)
+}
+
+/** Why the names of entries cannot be used, by form field. */
+function nameProblemsOf (
+  { settings }: FastifyInstance, { request: { principal } }: FastifyReply, entries: readonly Entry[] = []
+): Errors {
+  if (!principal) return {}
+  return Object.fromEntries(entries.flatMap(({ index, name, problem: told }): Array<[string, string]> => {
+    const problem = newServerNameProblem(settings.current, principal, name)
+    return problem === undefined || told !== undefined ? [] : [[`name-${index}`, problem]]
+  }))
 }
 
 /** Tests or stores the entries of a submitted form. */
@@ -130,7 +143,7 @@ function sentEntries (form: Form): Entry[] {
 }
 
 /** The name of the field of a variable. */
-const fieldOf = (index: number | string, at: number): string => `value-${index}-${at}`
+export const fieldOf = (index: number | string, at: number): string => `value-${index}-${at}`
 
 function variablesIn (text: string): Variable[] {
   const { variables } = objectOf(text)
@@ -185,7 +198,7 @@ function toPageData (entry: Entry, budget: Budget): object {
     transport: transportOf(server),
     target: targetOf(server),
     variables: JSON.stringify({ variables }),
-    fields: variables.map(({ key, title: label = key, description, choices, multiple, isNeeded }, at) => {
+    fields: variables.map(({ key, title: label = key, description, choices, multiple, isSecret, isNeeded }, at) => {
       const value = values[fieldOf(index, at)] ?? ''
       const hints = [
         description === undefined || /[.!?]$/.test(description) ? description : `${description}.`,
@@ -197,7 +210,10 @@ function toPageData (entry: Entry, budget: Budget): object {
         label,
         hint: hints.filter((each) => each !== undefined).join(' '),
         value,
-        ...multiple === true && { type: 'textarea', rows: 3 },
+        ...multiple === true
+          ? { type: 'textarea', rows: 3 }
+          // What was typed stays in the form from the test to the storing.
+          : isSecret === true && { type: 'password', isKept: true, autocomplete: 'new-password' },
         ...choices && {
           options: ['', ...choices].map((each) =>
             ({ value: each, text: each === '' ? 'not set' : each, isChosen: each === value }))
@@ -205,6 +221,15 @@ function toPageData (entry: Entry, budget: Budget): object {
       }
     })
   }
+}
+
+/** The result of a test, in a sentence. */
+export function testedText ({ message, data }: ApiAnswer): { readonly isOk: boolean, readonly text: string } {
+  const { connected, status, error } = data as { connected: boolean, status: string, error: string | null }
+  if (status === 'oauth_required') {
+    return { isOk: true, text: 'It answers, and wants a login: once it is stored, “Log in” stands on its page' }
+  }
+  return { isOk: connected, text: [message, ...error === null ? [] : [error]].join(': ') }
 }
 
 /** Tests the connection to each selected server, without storing any. */
@@ -216,8 +241,7 @@ async function testEntries (
     try {
       const config = configs.get(entry.index)
       const { message, data } = await kit.api.ask(request, 'POST', '/servers/test', { config })
-      const { connected, error } = data as { connected: boolean, error: string | null }
-      return { ...entry, tested: { isOk: connected, text: [message, ...error === null ? [] : [error]].join(': ') } }
+      return { ...entry, tested: testedText({ message, data }) }
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       return { ...entry, problem: `${error.message}.` }

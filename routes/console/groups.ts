@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { canManage, hasUris, itemKinds, type Principal } from '../../plugins/settings/index.ts'
-import { endpointOf, found, type Form, listOf, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { revisionOf } from '../entity-tag.ts'
+import { endpointOf, found, type Form, listOf, noticeOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
 import { isPicking, mostShown, pickOf } from './picks.ts'
 import { partOf, stateOf } from './states.ts'
 
@@ -69,6 +70,7 @@ const routes: FastifyPluginAsync = async (app) => {
   const shown = async (visit: Visit): Promise<{ title: string, [member: string]: unknown }> => {
     const { principal, request, params: { id = '' } } = visit
     const group = groups.get(principal, id)
+    const { form } = visit
     const { tools, tokens, names } = kit.costs.ofGroup(principal, group)
     const address = encodeURIComponent(group.name)
     return {
@@ -83,6 +85,11 @@ const routes: FastifyPluginAsync = async (app) => {
         isOwn: mayManage(principal, group)
       },
       ...membersOf(app, visit, group.servers),
+      // A form that shows other servers stays that of the group as it was.
+      revision: isPicking(form) ? revisionIn(form) : revisionOf(group),
+      stored: JSON.stringify(
+        { name: group.name, description: group.description, servers: group.servers }, undefined, 2
+      ),
       seen: { tools, tokens, names: names.slice(0, 100) }
     }
   }
@@ -92,7 +99,8 @@ const routes: FastifyPluginAsync = async (app) => {
   }, async (visit) => {
     const { request, params: { id = '' }, form: sent } = visit
     if (isPicking(sent)) return await pick(visit, shown(visit))
-    return { to: pathOf(id), notice: noticeOf(await api.ask(request, 'PUT', pathOf(id), askedGroup(sent))) }
+    const done = await api.ask(request, 'PUT', pathOf(id), askedGroup(sent), revisionIn(sent))
+    return { to: pathOf(id), notice: noticeOf(done) }
   })
 
   page('confirm', { title: 'Remove', path: '/groups/:id/remove' }, ({ principal, params: { id = '' } }) => {
@@ -195,9 +203,10 @@ const askedMembers = (form: Form): ChosenMember[] => listOf(form.servers).map((n
   name,
   ...Object.fromEntries(kinds.flatMap((kind) => {
     const items = listOf(form[`${kind}:${name}`])
-    return textOf(form[`all:${kind}:${name}`]) === 'true' || form[`has:${kind}:${name}`] === undefined
-      ? []
-      : [[kind, items]]
+    // Items that are ticked where all were selected mean these, even if “All” was left as it was.
+    const isAll = textOf(form[`all:${kind}:${name}`]) === 'true' &&
+      !(items.length > 0 && textOf(form[`was:${kind}:${name}`]) === 'all')
+    return isAll || form[`has:${kind}:${name}`] === undefined ? [] : [[kind, items]]
   }))
 }))
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { linkedSnippets } from '../../plugins/base/config/index.ts'
-import type { PageData } from '../../plugins/management/index.ts'
+import type { Notice, PageData } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { endpointOf, found, listOf, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
 import { isPicking, mostShown, pickOf } from './picks.ts'
@@ -51,21 +51,36 @@ const routes: FastifyPluginAsync = async (app) => {
       return undefined
     }
     const { data } = await api.ask(request, 'POST', '/auth/keys', askedKey(principal, form))
-    const { name, token } = data as { name: string, token: string }
-    const endpoint = `${endpointOf(app, request)}${routeIn(data)}`
-    renderer.send(reply, 'key-made', {
-      title: 'The key is made',
+    // The page that shows the key has an address of its own, so that a reload of it makes no second key.
+    kit.keepMadeKey(reply, made, data as { id: string, token: string })
+    return { to: made }
+  })
+
+  const shownOnce: Notice = {
+    kind: 'warning', text: 'A key is shown once, when it is made. If yours is lost, remove it and make another one.'
+  }
+  page('key-made', { title: 'The key is made', path: made }, async ({ principal, request, reply }) => {
+    const key = kit.takeMadeKey(reply, made)
+    const stored = key && keys.list(principal).find(({ id }) => id === key.id)
+    if (!key || !stored) {
+      kit.notify(reply, shownOnce)
+      await reply.redirect(`${base}/keys`, 303)
+      return {}
+    }
+    const { name } = stored
+    const endpoint = `${endpointOf(app, request)}${routeIn(stored)}`
+    return {
       name,
-      token,
+      token: key.token,
+      opens: opens(stored),
       endpoint,
-      clients: linkedSnippets({ url: endpoint, key: token }).map(({ client, where, needs, text, link }) => ({
+      clients: linkedSnippets({ url: endpoint, key: key.token }).map(({ client, where, needs, text, link }) => ({
         title: client,
         where: `${where === 'shell' ? 'In a terminal' : where}${needs === undefined ? '' : `; needs ${needs}`}`,
         text,
         link
       }))
-    })
-    return undefined
+    }
   })
 
   form('/keys/:id/toggle', { effect: 'change' }, async ({ request, params: { id = '' }, form }) => {
@@ -89,11 +104,13 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
+/** The page that shows a new key. */
+const made = '/keys/made'
+
 const pathOf = (id: string): string => `/auth/keys/${encodeURIComponent(id)}`
 
 /** The route that a new key opens, below `/mcp`: a key with a scope opens that of its first group, or server. */
-function routeIn (key: unknown): string {
-  const { accessType, allowedGroups = [], allowedServers = [] } = key as Partial<Key>
+function routeIn ({ accessType, allowedGroups = [], allowedServers = [] }: Key): string {
   const first = [...allowedGroups, ...allowedServers][0]
   return accessType === 'all' || first === undefined ? '' : `/${encodeURIComponent(first)}`
 }

@@ -5,6 +5,9 @@ import { partOf } from './states.ts'
 /** In order of severity. */
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
 
+/** The filter for the lines of the gateway itself. No server can have this name. */
+const ownLines = '/'
+
 /** Page: the newest lines of the log. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, logs } = app
@@ -14,9 +17,11 @@ const routes: FastifyPluginAsync = async (app) => {
     const all = logs.list()
     const least = Math.max(0, levels.findIndex((each) => each === level))
     const words = q.trim().toLowerCase()
-    const chosen = all.filter((line) => levels.indexOf(line.level) >= least &&
-      (server === '' || line.processId === server) && (words === '' || line.message.toLowerCase().includes(words)))
-    // Page 1 has the newest lines; on each page, lines are in chronological order.
+    const isPrintedBy = ({ processId = ownLines }: { readonly processId?: string }): boolean =>
+      server === '' || processId === server
+    const chosen = all.filter((line) => levels.indexOf(line.level) >= least && isPrintedBy(line) &&
+      (words === '' || line.message.toLowerCase().includes(words)))
+    // The newest line comes first: it is seen without scrolling, however much is printed.
     const { items, pages } = partOf(chosen.reverse(), `${kit.base}/logs`, { server, level, q, page })
     const servers = [...new Set(all.flatMap(({ processId }) => processId ?? []))].sort()
     return {
@@ -27,7 +32,10 @@ const routes: FastifyPluginAsync = async (app) => {
           name: 'server',
           label: 'Printed by',
           value: server,
-          options: [{ value: '', text: 'all' }, ...servers.map((name) => ({ value: name, text: name }))]
+          options: [
+            { value: '', text: 'all' }, { value: ownLines, text: 'the gateway itself' },
+            ...servers.map((name) => ({ value: name, text: name }))
+          ]
         },
         {
           name: 'level',
@@ -40,7 +48,7 @@ const routes: FastifyPluginAsync = async (app) => {
         },
         { name: 'q', label: 'Words', value: q }
       ],
-      lines: [...items].reverse().map(({ timestamp, level: own, processId, message }) =>
+      lines: items.map(({ timestamp, level: own, processId, message }) =>
         ({ at: new Date(timestamp).toISOString(), level: own, source: processId, text: message })),
       pages
     }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { canManage, type Principal } from '../../plugins/settings/index.ts'
 import { endpointOf, inSentence, pagesOf } from './page.ts'
-import { mendingOf, pageOf, type ServerState, stateOf, states } from './states.ts'
+import { errorOf, mendingOf, pageOf, type ServerState, stateOf, states } from './states.ts'
 
 /** Page: the state of the gateway, and what needs attention. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -11,6 +11,7 @@ const routes: FastifyPluginAsync = async (app) => {
     isInNav: true,
     watch: (principal) => [
       servers.list(principal).map((server) => [server.name, stateOf(server), server.error]),
+      settingsProblemsOf(app, principal),
       costOf(app, principal), opennessOf(app)
     ]
   }, async ({ principal, request }) => {
@@ -19,8 +20,11 @@ const routes: FastifyPluginAsync = async (app) => {
       live: {},
       counts: Object.fromEntries(states.map((state) => [state, seen.filter((each) => stateOf(each) === state).length])),
       // A server that has failed stays a problem while it is tried again.
-      problems: seen.filter((each) => stateOf(each) === 'failed' || stateOf(each) === 'login' || each.error !== null)
-        .map((each) => problemOf(app, principal, each)),
+      problems: [
+        ...settingsProblemsOf(app, principal),
+        ...seen.filter((each) => stateOf(each) === 'failed' || stateOf(each) === 'login' || each.error !== null)
+          .map((each) => problemOf(app, principal, each))
+      ],
       steps: seen.length > 0 ? [] : stepsOf(app, principal),
       endpoint: endpointOf(app, request),
       open: opennessOf(app),
@@ -31,14 +35,19 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
+/** What of the settings cannot be used; of interest to those who can correct it. */
+const settingsProblemsOf = ({ system }: FastifyInstance, { isAdmin }: Principal): object[] => isAdmin
+  ? system.problems().map((text) => ({ state: 'warning', name: 'The settings', text: inSentence(text) }))
+  : []
+
 function problemOf ({ kit: { base }, settings }: FastifyInstance, principal: Principal, server: ServerState): object {
-  const { name, error } = server
+  const { name } = server
   const stored = settings.current.servers.get(name)
   const manages = stored !== undefined && canManage(principal, stored)
   return {
     state: stateOf(server),
     name,
-    text: error ?? 'It wants a login.',
+    text: errorOf(server) ?? '',
     href: pageOf(base, name),
     action: mendingOf(base, server, manages)
   }

@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
-import { type ApiAnswer, ApiError, type Notice, type PageData, type Watch } from '../../plugins/management/index.ts'
+import {
+  type ApiAnswer, ApiError, type Notice, type PageData, type Watch, withCapital
+} from '../../plugins/management/index.ts'
 import type { Effect } from '../../plugins/base/scopes/index.ts'
 import { configuredBaseUrl, type Principal } from '../../plugins/settings/index.ts'
 import { principalOf } from '../api/principal.ts'
@@ -63,6 +65,8 @@ export function pagesOf (app: FastifyInstance): Pages {
         // Before the page reads its data: what changes from here on is told by its stream.
         const seen = watch && kit.live.digestOf(watch, visit.principal, visit.params)
         const { live, ...data } = await show(visit)
+        // It was redirected.
+        if (reply.sent) return reply
         return kit.renderer.send(reply, page, { title, ...data, ...live && { live: { ...live, ...seen && { seen } } } })
       })
     },
@@ -74,7 +78,9 @@ export function pagesOf (app: FastifyInstance): Pages {
           const { page, data } = await again(visit)
           if (error.retryAfter !== undefined) reply.header('retry-after', String(error.retryAfter))
           const values = typedIn(visit.form)
-          kit.renderer.send(reply, page, { ...data, values, errors: error.fields }, error.statusCode)
+          const isConflict = isChangedMeanwhile(error)
+          const errors = isConflict ? { '': changedMeanwhile } : error.fields
+          kit.renderer.send(reply, page, { ...data, values, errors, isConflict }, error.statusCode)
           return undefined
         })
         if (done === undefined) return reply
@@ -84,6 +90,16 @@ export function pagesOf (app: FastifyInstance): Pages {
     }
   }
 }
+
+/** Whether a change was refused because the record is not the one that the form was made from. */
+export const isChangedMeanwhile = ({ code }: ApiError): boolean => code === 'TH_CHANGED_MEANWHILE'
+
+/** What a form says then. It comes back with what was typed, and with the revision of the record as it is now. */
+export const changedMeanwhile = 'This was changed meanwhile, in another tab or by somebody else, and nothing was ' +
+  'saved. Below is what you typed: saved again, it replaces that change.'
+
+/** The revision in a form, for the API. */
+export const revisionIn = (form: Form): string | undefined => textOf(form.revision) || undefined
 
 /** A watch that others than admins get 404 from, as from its page. The stream of all pages is open to every user. */
 const forAdmins = (watch: Watch): Watch => (principal, params) => {
@@ -124,7 +140,7 @@ export const found = <Item>(
 }
 
 /** Converts a clause to a sentence. */
-export const inSentence = (reason = ''): string => `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`
+export const inSentence = (reason = ''): string => `${withCapital(reason.replace(/\.$/, ''))}.`
 
 /** A field of a form as a list. */
 export const listOf = (field: string | string[] | undefined): string[] =>

@@ -4,7 +4,9 @@ import { argumentsOf } from './arguments.ts'
 import { eyesOf, lookWith, pathOf, routesOf } from './eyes.ts'
 import { type RouteItem, type KindName, kindNames, routeItemKinds } from './kinds.ts'
 import { found, pagesOf, textOf, type Visit } from './page.ts'
-import { type WaitingCall, addAnswer, problemOfQuestions, questionsOf, readWaitingCall } from './questions.ts'
+import {
+  type WaitingCall, addAnswer, problemOfQuestions, questionsOf, readQuestions, readWaitingCall
+} from './questions.ts'
 import { addressOf, partOf } from './states.ts'
 import { showWithProgress } from './trial.ts'
 
@@ -159,9 +161,9 @@ function toldOf (app: FastifyInstance, { request }: Visit, { args }: WaitingCall
     return { messages, result: { isError: true, ms, blocks: [{ kind: 'text', text: problem ?? '' }] } }
   }
   if (result.resultType === 'input_required') {
-    const requests = Object.entries(result.inputRequests ?? {}) as WaitingCall['open']
-    const asked = { args, state: String(result.requestState ?? ''), open: requests, responses: {} }
-    const refusal = problemOfQuestions(asked)
+    const open = readQuestions(result.inputRequests)
+    const asked = { args, state: String(result.requestState ?? ''), open: open ?? [], responses: {} }
+    const refusal = open ? problemOfQuestions(asked) : 'The server asks something that does not follow the protocol'
     return refusal === undefined
       ? { messages, questions: questionsOf(app, request.url, asked) }
       : { messages, result: { isError: true, ms, blocks: [{ kind: 'text', text: `${refusal}.` }] } }

@@ -1,30 +1,46 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
 import type { FastifyInstance } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { managementLimits } from '../../plugins/management/index.ts'
+import { isPlainObject } from '../../schemas/unknown-members.ts'
 import { argumentsIn, type Form, textOf } from './page.ts'
 
 /** An input request of a server: elicitation, sampling or roots. */
-interface Question {
-  readonly method: string
-  readonly params?: {
-    readonly message?: string
-    readonly mode?: string
-    readonly url?: string
-    readonly requestedSchema?: unknown
-    readonly systemPrompt?: string
-    readonly messages?: ReadonlyArray<{ readonly role?: string, readonly content?: unknown }>
-  }
-}
+const Question = Type.Object({
+  method: Type.String(),
+  params: Type.Optional(Type.Object({
+    message: Type.Optional(Type.String()),
+    mode: Type.Optional(Type.String()),
+    url: Type.Optional(Type.String()),
+    requestedSchema: Type.Optional(Type.Unknown()),
+    systemPrompt: Type.Optional(Type.String()),
+    messages: Type.Optional(Type.Array(
+      Type.Object({ role: Type.Optional(Type.String()), content: Type.Optional(Type.Unknown()) })
+    ))
+  }))
+})
+type Question = Static<typeof Question>
 
-/** A call that waits for input. Each question's form contains it in a hidden field. */
-export interface WaitingCall {
+const WaitingCall = Type.Object({
   /** The arguments of the call, as JSON text. */
-  readonly args: string
+  args: Type.String(),
   /** The `requestState` to send back with the responses. */
-  readonly state?: string
+  state: Type.Optional(Type.String()),
   /** The unanswered questions, by name. */
-  readonly open: ReadonlyArray<readonly [name: string, question: Question]>
-  readonly responses: Readonly<Record<string, unknown>>
+  open: Type.Array(Type.Tuple([Type.String(), Question])),
+  responses: Type.Record(Type.String(), Type.Unknown())
+})
+/** A call that waits for input. Each question's form contains it in a hidden field. */
+export type WaitingCall = Static<typeof WaitingCall>
+/** A call with the name of the question that a form answers. */
+const AnsweredCall = Type.Composite([WaitingCall, Type.Object({ name: Type.String() })])
+type AnsweredCall = Static<typeof AnsweredCall>
+
+/** The questions of a result, or undefined if a page cannot ask them. */
+export const readQuestions = (requests: unknown): WaitingCall['open'] | undefined => {
+  const open = Object.entries(isPlainObject(requests) ? requests : {})
+  return Value.Check(WaitingCall.properties.open, open) ? open : undefined
 }
 
 /** Why the questions of a call cannot be shown; undefined: they can. Each question's form repeats all of them. */
@@ -38,16 +54,21 @@ export function problemOfQuestions (asked: WaitingCall): string | undefined {
 
 /**
  * Decodes the call in a form's hidden field; undefined: the form does not belong to a question.
- * @throws InvalidInput if the call is too large
+ * @throws InvalidInput for a call that no page has made, or that is too large
  */
-export function readWaitingCall (text: string): (WaitingCall & { readonly name: string }) | undefined {
+export function readWaitingCall (text: string): AnsweredCall | undefined {
+  if (text === '') return undefined
   if (text.length > managementLimits.console.questionsSize) throw new errors.InvalidInput('The question is too large')
+  const value = parsed(Buffer.from(text, 'base64url').toString())
+  if (!Value.Check(AnsweredCall, value) || !isPlainObject(parsed(value.args))) {
+    throw new errors.InvalidInput('The question is not one of this page: make the call again')
+  }
+  return value
+}
+
+function parsed (text: string): unknown {
   try {
-    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
-    const { args, open, name } = value as Partial<Record<string, unknown>>
-    if (typeof args !== 'string' || typeof name !== 'string' || !Array.isArray(open)) return undefined
-    JSON.parse(args)
-    return value as WaitingCall & { name: string }
+    return JSON.parse(text)
   } catch {
     return undefined
   }
@@ -105,14 +126,14 @@ function fieldsOf ({ kit }: FastifyInstance, { method, params = {} }: Question, 
   }
   if (method === 'roots/list') {
     const hint = 'One a line, such as file:///home/me/project'
-    return [{ kind: 'long', name: 'text', label: 'Addresses', hint, isRequired: true, value }]
+    return [{ kind: 'long', name: 'text', label: 'Addresses', hint, isRequired: false, value }]
   }
   return params.mode === 'url' ? [] : kit.formOf(params.requestedSchema).fields(argumentsIn(form))
 }
 
 /** Adds the answer to one question. @returns the call with the answer, or error messages by field */
 export function addAnswer (
-  { kit }: FastifyInstance, { name, ...asked }: WaitingCall & { readonly name: string }, form: Form
+  { kit }: FastifyInstance, { name, ...asked }: AnsweredCall, form: Form
 ): WaitingCall | { readonly errors: Readonly<Record<string, string>> } {
   const question = asked.open.find(([each]) => each === name)?.[1]
   const open = asked.open.filter(([each]) => each !== name)
@@ -123,6 +144,7 @@ export function addAnswer (
   const text = textOf(form.text)
   switch (question.method) {
     case 'sampling/createMessage':
+      if (action === 'accept' && text.trim() === '') return { errors: { text: 'An answer is missing.' } }
       return withAnswer({
         role: 'assistant',
         content: { type: 'text', text: action === 'accept' ? text : 'The user declined.' },
@@ -136,7 +158,7 @@ export function addAnswer (
     default: {
       if (action !== 'accept') return withAnswer({ action: action === 'decline' ? 'decline' : 'cancel' })
       if (question.params?.mode === 'url') return withAnswer({ action: 'accept' })
-      const read = kit.formOf(question.params?.requestedSchema).read(argumentsIn(form))
+      const read = kit.formOf(question.params?.requestedSchema, { wantsText: true }).read(argumentsIn(form))
       return 'errors' in read ? read : withAnswer({ action: 'accept', content: JSON.parse(read.json) as unknown })
     }
   }

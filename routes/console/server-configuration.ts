@@ -1,6 +1,10 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { ApiError, type Notice, type PageData } from '../../plugins/management/index.ts'
-import { argumentsIn, noticeOf, objectIn, pagesOf, textOf, type Visit } from './page.ts'
+import { revisionOfServer } from '../entity-tag.ts'
+import {
+  argumentsIn, changedMeanwhile, isChangedMeanwhile, noticeOf, objectIn, pagesOf, revisionIn, textOf, type Visit
+} from './page.ts'
+import { testedText } from './entries.ts'
 import { headOf, manages } from './server-head.ts'
 import { pageOf } from './states.ts'
 
@@ -22,8 +26,9 @@ const routes: FastifyPluginAsync = async (app) => {
     const { params: { name = '' }, principal, request, form: sent } = visit
     app.servers.mustManage(principal, name)
     const { config: stored, data } = await toPageData(app, visit)
-    const again = (edited: EditedConfig, notice?: Notice): undefined => {
-      const status = Object.keys(edited.errors ?? {}).length > 0 ? 400 : 200
+    const again = (
+      edited: EditedConfig, notice?: Notice, status = Object.keys(edited.errors ?? {}).length > 0 ? 400 : 200
+    ): undefined => {
       renderer.send(visit.reply, 'server-configuration', { ...data, ...edited, ...notice && { notice } }, status)
     }
     const edited = editedOf(app, visit, stored)
@@ -32,15 +37,23 @@ const routes: FastifyPluginAsync = async (app) => {
     const server = `/servers/${encodeURIComponent(name)}`
     try {
       if (textOf(sent.do) === 'test') {
-        const { data: seen, message } = await api.ask(request, 'POST', '/servers/test', { name, config })
-        const { connected, error } = seen as { connected: boolean, error: string | null }
-        const text = [message, ...error === null ? [] : [error]].join(': ')
-        return again(edited, { kind: connected ? 'done' : 'error', text: `${text}. Nothing was stored.` })
+        const { isOk, text } = testedText(await api.ask(request, 'POST', '/servers/test', { name, config }))
+        return again(edited, { kind: isOk ? 'done' : 'error', text: `${text}. Nothing was stored.` })
       }
-      const done = await api.ask(request, 'PUT', server, { config })
+      const done = await api.ask(request, 'PUT', server, { config }, revisionIn(sent))
       return { to: `${server}/configuration`, notice: noticeOf(done) }
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
+      if (isChangedMeanwhile(error)) {
+        const now = await toPageData(app, { ...visit, form: {} })
+        return again({
+          ...edited,
+          revision: now.data.revision,
+          errors: { '': changedMeanwhile },
+          isConflict: true,
+          stored: JSON.stringify(now.config, undefined, 2)
+        }, undefined, error.statusCode)
+      }
       const asText = Object.entries(error.fields).map(([member, text]) =>
         [member.replace(/^config\.?/, ''), text].filter((part) => part !== '').join(': ')).join('\n')
       return again({
@@ -62,13 +75,14 @@ interface EditedConfig extends Partial<PageData> {
 }
 
 async function toPageData (
-  app: FastifyInstance, { principal, params: { name = '' } }: Visit
+  app: FastifyInstance, { principal, params: { name = '' }, form: sent }: Visit
 ): Promise<{ config: Config, data: PageData }> {
   const server = await app.servers.getWithLoginUrl(principal, name)
   const data = {
     title: `Configuration of ${name}`,
     ...headOf(app, principal, server, 'configuration'),
     isEditable: manages(app, principal, name),
+    revision: revisionIn(sent) ?? revisionOfServer(server.config),
     rename: `${pageOf(app.kit.base, name)}/rename`
   }
   return { config: server.config, data }

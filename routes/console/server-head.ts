@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { canManage, type ItemKind, type Principal } from '../../plugins/settings/index.ts'
 import { hasUserVariables } from '../../schemas/user-variables.ts'
-import { addressOf, pageOf, type ServerState, stateOf, targetOf, transportOf } from './states.ts'
+import { addressOf, errorOf, pageOf, type ServerState, stateOf, targetOf, transportOf } from './states.ts'
 
 export const serverItemKinds = ['tools', 'prompts', 'resources', 'skills'] as const satisfies readonly ItemKind[]
 const titles = { tools: 'Tools', prompts: 'Prompts', resources: 'Resources', skills: 'Skills' }
@@ -20,12 +20,13 @@ function wantsValues ({ settings }: FastifyInstance, { username }: Principal, na
 
 /** @param base the path of the console */
 export function summaryOf (base: string, server: ServerState): object {
-  const { name, error, tools, config: { owner, visibility } } = server
+  const { name, tools, config: { owner, visibility } } = server
+  const error = errorOf(server)
   return {
     name,
     href: pageOf(base, name),
     state: stateOf(server),
-    ...error !== null && { error },
+    ...error !== undefined && { error },
     transport: transportOf(server),
     target: targetOf(server),
     tools: tools.length,

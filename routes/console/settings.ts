@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { SystemSections } from '../../schemas/system.ts'
-import { type Form, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { revisionOf } from '../entity-tag.ts'
+import { type Form, noticeOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
 
 /** The keywords of a schema that determine a form field. */
 interface Schema {
@@ -22,10 +23,16 @@ interface Setting {
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   const { page, form } = pagesOf(app)
-  const show = async ({ request }: Pick<Visit, 'request'>): Promise<{ title: string, [member: string]: unknown }> => {
+  const show = async (
+    { request, principal, form: sent }: Visit
+  ): Promise<{ title: string, [member: string]: unknown }> => {
+    // First: a change in between is found when the form is sent.
+    const revision = revisionOf(app.system.get(principal))
     const current = await currentOf(request)
     return {
       title: 'Settings',
+      revision,
+      stored: storedBeside(sent, current),
       sections: sections.map(({ heading, text, settings }) =>
         ({ heading, text, fields: settings.map((setting) => fieldOf(setting, current.get(setting.path))) }))
     }
@@ -50,7 +57,9 @@ const routes: FastifyPluginAsync = async (app) => {
         to: '/settings', notice: { kind: 'done', text: 'Nothing was changed.' }
       }
     }
-    return { to: '/settings', notice: noticeOf(await kit.api.ask(request, 'PUT', '/system-config', changes)) }
+    return {
+      to: '/settings', notice: noticeOf(await kit.api.ask(request, 'PUT', '/system-config', changes, revisionIn(sent)))
+    }
   })
 }
 export default routes
@@ -137,6 +146,14 @@ function fieldOf ({ path, schema }: Setting, current: unknown): object {
         : { type: 'text', value: current === undefined ? '' : String(current) }
   }
 }
+
+/** The current values of the fields that have another text in the form: a line each. */
+const storedBeside = (sent: Form, current: ReadonlyMap<string, unknown>): string =>
+  Object.keys(changesOf(sent, current)).length === 0
+    ? ''
+    : allSettings.filter(({ path, schema }) => sent[path] !== undefined && !isSecret(path) &&
+        textOf(sent[path]).trim() !== String(current.get(path) ?? schema.default ?? ''))
+      .map(({ path, schema }) => `${path}: ${inWords(current.get(path) ?? schema.default)}`).join('\n')
 
 /** The changes in a form: fields whose text differs from the current value. An empty field resets to the default. */
 function changesOf (sent: Form, current: ReadonlyMap<string, unknown>): Record<string, unknown> {

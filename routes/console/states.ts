@@ -28,6 +28,14 @@ export function stateOf ({ status, error, config }: ServerState): State {
   }
 }
 
+/** Why a server is not connected. What a login at it needs is a button of the page. */
+export function errorOf (server: ServerState): string | undefined {
+  if (stateOf(server) !== 'login') return server.error ?? undefined
+  return server.oauth ? 'It wants a login: “Log in” leads to the page where you give it.' : server.error ?? loginWanted
+}
+
+const loginWanted = 'It wants a login.'
+
 /** A server, or the config of a new one. */
 type WithConfig = Pick<ServerState, 'config'>
 

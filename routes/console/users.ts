@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
+import { consequencesOf } from '../../plugins/identity/index.ts'
 import { found, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
 import { summaryOf } from './server-head.ts'
 import { partOf, type ServerState } from './states.ts'
@@ -71,10 +72,40 @@ const routes: FastifyPluginAsync = async (app) => {
     effect: 'change', again: async (visit) => ({ page: 'user', data: await changed(visit) })
   }, async ({ request, params: { username = '' }, form: sent }) => {
     const password = textOf(sent.password)
-    const done = await api.ask(request, 'PUT', pathOf(username), {
-      isAdmin: textOf(sent.isAdmin) === 'true', ...password !== '' && { newPassword: password }
-    })
-    return { to: '/users', notice: noticeOf(done) }
+    const isAdmin = textOf(sent.isAdmin) === 'true'
+    const isDemoted = !isAdmin && users.getExisting(username).isAdmin && textOf(sent.confirmed) !== 'true'
+    const change = {
+      ...!isDemoted && { isAdmin }, ...password !== '' && { newPassword: password }
+    }
+    const done = Object.keys(change).length === 0 ? {} : await api.ask(request, 'PUT', pathOf(username), change)
+    // A password is not sent to a page: it is saved before the question.
+    return isDemoted
+      ? { to: `${pathOf(username)}/demote`, ...password !== '' && { notice: noticeOf(done) } }
+      : { to: '/users', notice: noticeOf(done) }
+  })
+
+  page('confirm', {
+    title: 'Admin rights', path: '/users/:username/demote'
+  }, ({ principal, params: { username = '' } }) => {
+    const found = consequencesOf(settings, principal, username, 'demotion')
+    return {
+      title: `Take the admin rights of ${username}?`,
+      subject: `the admin rights of ${username}`,
+      crumbs: [{ label: 'Users', href: `${base}/users` }, { label: username, href: `${base}${pathOf(username)}` }],
+      consequences: [
+        'The pages of admins, and the sessions and tokens with these rights: they end at once.', ...inSentences(found)
+      ],
+      keeps: 'What this user owns stays. With the rights again, everything goes on as before.',
+      isUndoable: true,
+      confirm: {
+        label: 'Take the admin rights',
+        href: `${base}${pathOf(username)}`,
+        method: 'post',
+        icon: 'x',
+        fields: { isAdmin: 'false', confirmed: 'true' }
+      },
+      cancel: `${base}${pathOf(username)}`
+    }
   })
 
   page('user-view', {
@@ -99,16 +130,16 @@ const routes: FastifyPluginAsync = async (app) => {
     title: 'Remove', path: '/users/:username/remove'
   }, async ({ request, principal, params: { username = '' } }) => {
     await api.ask(request, 'GET', pathOf(username))
-    const own = keys.list(principal).filter(({ owner }) => owner === username).length
+    const found = consequencesOf(settings, principal, username, 'removal')
     return {
       title: `Remove ${username}?`,
       subject: username,
       crumbs: [{ label: 'Users', href: `${base}/users` }],
       consequences: [
         'The logins, sessions and tokens of this user: they end at once.',
-        `${own === 1 ? 'One key' : `${own} keys`}: no agent gets in with ${own === 1 ? 'it' : 'them'} any more.`
+        ...inSentences(found)
       ],
-      keeps: 'Servers and groups of this user stay.',
+      keeps: 'The record of the calls of this user stays.',
       confirm: { label: `Remove ${username}`, href: `${base}${pathOf(username)}/remove`, method: 'post' },
       cancel: `${base}/users`
     }
@@ -117,3 +148,24 @@ const routes: FastifyPluginAsync = async (app) => {
     ({ to: '/users', notice: noticeOf(await api.ask(request, 'DELETE', pathOf(username))) }))
 }
 export default routes
+
+/** The number of names in a sentence. */
+const mostNames = 10
+
+/** A count with the names, such as `2 keys ("a", "b")`. */
+function named (names: readonly string[], noun: string): string {
+  const shown = names.slice(0, mostNames).map((name) => JSON.stringify(name)).join(', ')
+  const more = names.length > mostNames ? ` and ${names.length - mostNames} more` : ''
+  return `${names.length === 1 ? `One ${noun}` : `${names.length} ${noun}s`} (${shown}${more})`
+}
+
+const inSentences = (found: ReturnType<typeof consequencesOf>): string[] => ([
+  [found.removedKeys, 'key', 'removed, also those that this user made for others: no agent gets in with them any more'],
+  [found.inactiveKeys, 'key', 'refused from then on: they count only while this user is an admin'],
+  [found.passedServers, 'server', 'passed to admin, and private from then on'],
+  [found.stoppedServers, 'server', 'stopped until an admin looks at them, and saves or enables them'],
+  [found.restrictedServers, 'server',
+    'limited as the servers of users are: no variables of the environment, public addresses only'],
+  [found.passedGroups, 'group', 'passed to admin']
+] as const).filter(([names]) => names.length > 0)
+  .map(([names, noun, what]) => `${named(names, noun)}: ${what}.`)

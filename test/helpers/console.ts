@@ -54,3 +54,18 @@ export class Browser {
     return { status: answer.statusCode, text: answer.payload, headers: answer.headers, location: String(answer.headers.location ?? '') }
   }
 }
+
+/** The text that HTML stands for. */
+export const decoded = (text: string): string =>
+  text.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&')
+
+/** The fields of the form that changes a record, as the browser would send them. */
+export function fieldsOf ({ text }: Answer): Record<string, string> {
+  const form = /<form class="(?:sheet narrow|columns[^"]*|stack)"[\s\S]*?<\/form>|<form[^>]* class="stack"[\s\S]*?<\/form>/.exec(text)?.[0] ?? ''
+  const inputs = [...form.matchAll(/<input[^>]*\sname="([^"]+)"[^>]*\svalue="([^"]*)"[^>]*>/g)]
+    .filter(([input]) => !/type="(?:checkbox|radio)"/.test(input) || / checked/.test(input)).map(([, name = '', value = '']) => [name, value])
+  const areas = [...form.matchAll(/<textarea[^>]*\sname="([^"]+)"[^>]*>\n([^<]*)</g)].map(([, name = '', value = '']) => [name, value])
+  const selects = [...form.matchAll(/<select[^>]*\sname="([^"]+)"[^>]*>([\s\S]*?)<\/select>/g)].map(([, name = '', options = '']) =>
+    [name, /value="([^"]*)" selected/.exec(options)?.[1] ?? ''])
+  return Object.fromEntries([...inputs, ...areas, ...selects].map(([name = '', value = '']) => [decoded(name), decoded(value)]))
+}

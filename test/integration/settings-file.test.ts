@@ -149,10 +149,13 @@ test('a broken edit is ignored and reported, and no write goes over it', async (
     ['POST', '/auth/keys', { name: 'k', accessType: 'all', owner: 'admin' }]
   ] as const) { assert.equal((await manage(hub, method, route, body)).status, 409, `${method} ${route}`) }
   assert.equal((await manage(hub, 'GET', '/servers/remote')).status, 200)
+  const told = await manage(hub, 'GET', '/settings/problems')
+  assert.match(told.text, /settings file .* cannot be (?:used|parsed)|not valid JSON/i, 'an admin is told why')
   assert.equal(await readFile(hub.settingsPath, 'utf8'), good.slice(0, -20))
   assert.equal((await fetch(`${hub.url}/health`)).status, 200)
 
   await writeFile(hub.settingsPath, good)
+  await until(async () => !(await manage(hub, 'GET', '/settings/problems')).text.includes('settings file'), 'still told')
   const write = async (): Promise<number> => (await manage(hub, 'POST', '/servers', { name: 'after-it', config: parked() })).status
   await until(async () => await write() === 200, 'no write after the file was mended')
   assert.equal(at(await onDisk(hub), 'mcpServers', 'after-it', 'description'), 'parked')

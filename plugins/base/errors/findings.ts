@@ -1,9 +1,10 @@
 import type { FastifyError } from 'fastify'
 import { meantMember } from '../../../schemas/unknown-members.ts'
+import { errors } from './list.ts'
 import { parsePointer } from '../json-schema/index.ts'
 
 /** One schema violation, as it is answered. `path`: names separated by dots. */
-interface Finding { readonly path: string, readonly message: string }
+export interface Finding { readonly path: string, readonly message: string }
 
 /** `isChoice`: the value matches none of several schemas (`anyOf`), each of which has its own findings. */
 interface RawFinding extends Finding { readonly isChoice: boolean }
@@ -21,13 +22,34 @@ function rawFindings ({ validation = [], validationContext = 'body' }: FastifyEr
   })
 }
 
+/** The keywords that bound a size, in words. */
+const sizeKeywords: Readonly<Record<string, readonly [bound: 'least' | 'most', noun: string]>> = {
+  minLength: ['least', 'characters'],
+  maxLength: ['most', 'characters'],
+  minItems: ['least', 'entries'],
+  maxItems: ['most', 'entries'],
+  minProperties: ['least', 'members'],
+  maxProperties: ['most', 'members']
+}
+
+/** The error for values that are not valid: its message is about the first. @param findings at least one */
+export function invalidInput (findings: readonly Finding[]): FastifyError {
+  const { path, message } = findings[0] ?? { path: '', message: 'is not valid' }
+  const error = new errors.InvalidInput(`"${path}": ${message}`)
+  return findings.length > 1 ? Object.assign(error, { errors: findings }) : error
+}
+
 /** @param message of the validator @param schema the value's schema, if the validator reports it */
 function messageFor (keyword: string, message: string, params: Record<string, unknown>, schema: unknown): string {
   const { missingProperty, additionalProperty, allowedValues, allowedValue } = params
   if (missingProperty !== undefined) return 'is required'
   if (additionalProperty !== undefined) return unknownMessage(String(additionalProperty), schema)
   if (Array.isArray(allowedValues)) return `must be one of ${allowedValues.join(', ')}`
-  return keyword === 'const' ? `must be ${JSON.stringify(allowedValue)}` : message
+  if (keyword === 'const') return `must be ${JSON.stringify(allowedValue)}`
+  const [bound, noun] = sizeKeywords[keyword] ?? []
+  if (bound === undefined || noun === undefined || typeof params.limit !== 'number') return message
+  if (bound === 'least' && params.limit === 1) return 'must not be empty'
+  return `must have at ${bound} ${params.limit} ${noun}`
 }
 
 /** Suggests a known member for an unknown one, or lists the known members. */

@@ -4,3 +4,4 @@ export {
   oauthErrorTitle
 } from './handlers.ts'
 export { awaitRecords, errors, invalidAt, noSuchError, OAuthError, storageFault } from './list.ts'
+export { type Finding, invalidInput } from './findings.ts'

@@ -114,6 +114,11 @@ export const errors = {
   UpstreamSlow: createError('TH_UPSTREAM_SLOW', '%s', 504),
   Duplicate: createError('TH_DUPLICATE', '%s', 409),
   EditedOnDisk: createError('TH_EDITED_ON_DISK', 'The settings were edited on disk meanwhile: %s', 409),
+  ChangedMeanwhile: createError(
+    'TH_CHANGED_MEANWHILE',
+    'It was changed meanwhile, and nothing was saved: read it again, then repeat the change',
+    412
+  ),
   SecretsLocked: createError('TH_SECRETS_LOCKED', 'These secrets cannot be opened, so they cannot be ' +
     'exported: %s', 409),
   StorageAway: createError('TH_STORAGE_AWAY', 'The settings cannot be written now: %s', 503),

@@ -46,18 +46,23 @@ export class ApiClient {
   /**
    * @param path below `/api`, with the query
    * @param body a JSON value, or its text, in which numbers keep all digits
+   * @param revision of the record that the change is for: another one is refused (status 412)
    * @throws ApiError, Unauthorized when the account is gone
    */
   async ask (
     request: FastifyRequest,
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     path: string,
-    body?: object | string
+    body?: object | string,
+    revision?: string
   ): Promise<ApiAnswer> {
     return await this.#send(request, {
       method,
       url: path,
-      ...body === undefined ? {} : { headers: { 'content-type': 'application/json' } },
+      headers: {
+        ...body !== undefined && { 'content-type': 'application/json' },
+        ...revision !== undefined && { 'if-match': JSON.stringify(revision) }
+      },
       ...body === undefined ? {} : { payload: typeof body === 'string' ? body : JSON.stringify(body) }
     })
   }

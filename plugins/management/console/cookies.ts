@@ -10,6 +10,7 @@ export const cookies = {
   session: 'tool-hub-console',
   csrf: 'tool-hub-console-csrf',
   notice: 'tool-hub-console-notice',
+  made: 'tool-hub-console-made',
   theme: 'tool-hub-console-theme'
 } as const
 
@@ -47,12 +48,37 @@ export function takeNotice (reply: FastifyReply, path: string): Notice | undefin
   return noticeOf(Buffer.from(value, 'base64url').toString())
 }
 
+/** A new key between the form that made it and the page that shows it: reloaded, neither makes nor shows another. */
+export interface MadeKey { readonly id: string, readonly token: string }
+
+/** Keeps a new key for the page that shows it. @param path of that page @param isSecure the page is read over TLS */
+export function keepMadeKey (reply: FastifyReply, path: string, { id, token }: MadeKey, isSecure: boolean): void {
+  const value = Buffer.from(JSON.stringify({ id, token })).toString('base64url')
+  reply.setCookie(
+    cookies.made, value, { path, httpOnly: true, sameSite: 'strict', secure: isSecure, maxAge: noticeTime }
+  )
+}
+
+/** Returns and deletes the new key. @param path of the page that shows it */
+export function takeMadeKey (reply: FastifyReply, path: string): MadeKey | undefined {
+  const value = reply.request.cookies[cookies.made]
+  if (value === undefined) return undefined
+  reply.clearCookie(cookies.made, { path })
+  const { id, token } = parsedObject(Buffer.from(value, 'base64url').toString()) ?? {}
+  return typeof id === 'string' && typeof token === 'string' ? { id, token } : undefined
+}
+
 function noticeOf (text: string): Notice | undefined {
+  const notice = parsedObject(text)
+  if (typeof notice?.text !== 'string') return undefined
+  const kind = notice.kind === 'done' || notice.kind === 'warning' ? notice.kind : 'error'
+  return { kind, text: notice.text }
+}
+
+function parsedObject (text: string): Record<string, unknown> | undefined {
   try {
-    const notice: unknown = JSON.parse(text)
-    if (!isObject(notice) || typeof notice.text !== 'string') return undefined
-    const kind = notice.kind === 'done' || notice.kind === 'warning' ? notice.kind : 'error'
-    return { kind, text: notice.text }
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : undefined
   } catch {
     return undefined
   }

@@ -5,11 +5,12 @@ import type { FastifyReply } from 'fastify'
 import { assetPath } from '../../base/config/index.ts'
 import type { AssetNames } from './assets.ts'
 import { type Notice, takeNotice, themeOf } from './cookies.ts'
+import { withCapital } from './sentences.ts'
 
 /** A page in the navigation. */
 export interface NavPage { readonly page: string, readonly title: string, readonly isForAdmins: boolean }
 
-/** The data of a page. docs/console.md lists what templates get in addition. */
+/** The data of a page. docs/console-design.md lists what templates get in addition. */
 export interface PageData {
   readonly title: string
   /** The parameters of the page's `watch`; with them, the page updates itself. */
@@ -71,6 +72,7 @@ export class Renderer {
         css: `${base}/assets/${assets.css}`, js: `${base}/assets/${assets.js}`, icons: `${base}/assets/${assets.icons}`
       },
       version,
+      sentence: withCapital,
       values: {},
       errors: {},
       ...data

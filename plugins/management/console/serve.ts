@@ -15,7 +15,9 @@ import { managementLimits } from '../limits.ts'
 import { ApiClient } from './api-client.ts'
 import { findAssets } from './assets.ts'
 import { ListCosts } from './costs.ts'
-import { cookies, isTheme, keepTheme, leaveNotice, type Notice } from './cookies.ts'
+import {
+  cookies, isTheme, keepMadeKey, keepTheme, leaveNotice, type MadeKey, type Notice, takeMadeKey
+} from './cookies.ts'
 import { McpClient } from './mcp-client.ts'
 import { isRefresh, LiveStreams, type Watch } from './live.ts'
 import { SchemaForm } from './forms/schema-form.ts'
@@ -45,8 +47,8 @@ interface ConsoleKit {
   readonly costs: ListCosts
   /** Reads the servers from a pasted text. @throws InvalidInput */
   readonly readPasted: typeof readPasted
-  /** Makes a form for the arguments of a tool. @param schema the tool's input schema, unvalidated */
-  readonly formOf: (schema: unknown) => SchemaForm
+  /** Makes a form for the arguments of a tool, from its input schema, which is not validated. */
+  readonly formOf: (...options: ConstructorParameters<typeof SchemaForm>) => SchemaForm
   /** Makes a form for configs of the type of a server's config. @param isAdmin admins may set the owner */
   readonly serverFormOf: (config: Readonly<Record<string, unknown>>, isAdmin: boolean) => ServerForm
   /** Splits the result of a call into the blocks that a page shows. */
@@ -58,6 +60,9 @@ interface ConsoleKit {
   /** Begins a session for an authenticated user, and ends a former session of this browser. */
   readonly signIn: (reply: FastifyReply, user: User) => Promise<void>
   readonly signOut: (reply: FastifyReply) => Promise<void>
+  /** Keeps a new key for the page that shows it once, at a path below the console. */
+  readonly keepMadeKey: (reply: FastifyReply, path: string, key: MadeKey) => void
+  readonly takeMadeKey: (reply: FastifyReply, path: string) => MadeKey | undefined
   /** Leaves a notice for the next page. */
   readonly notify: (reply: FastifyReply, notice: Notice) => void
   /** Stores the chosen theme (light or dark) in a cookie. */
@@ -131,7 +136,7 @@ export async function serveConsole (
     live,
     costs: new ListCosts(app.gateway),
     readPasted,
-    formOf: (schema) => new SchemaForm(schema),
+    formOf: (...options) => new SchemaForm(...options),
     serverFormOf: (config, isAdmin) => new ServerForm(config, isAdmin),
     blocksOf,
     watches: new Map(),
@@ -149,6 +154,8 @@ export async function serveConsole (
       if (signedIn) live.end(signedIn.id)
       for (const name of [cookies.session, cookies.csrf]) reply.clearCookie(name, { path: base })
     },
+    keepMadeKey: (reply, path, key) => { keepMadeKey(reply, `${base}${path}`, key, isSecure(reply.request)) },
+    takeMadeKey: (reply, path) => takeMadeKey(reply, `${base}${path}`),
     notify: (reply, notice) => { leaveNotice(reply, base, notice) },
     setTheme: (reply, theme) => { if (isTheme(theme)) keepTheme(reply, base, theme) },
     ownPath: (path) => ownPath(base, path)
@@ -255,7 +262,16 @@ const titles: Readonly<Record<number, string>> = { 401: 'You are not signed in',
 function showError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, text, code } = toldError(given, request, reply)
   const title = titles[status] ?? 'This did not work'
-  const data = { title, status, text: sentences[given.code] ?? sentences[code] ?? text }
+  const { kit: { base } } = request.server
+  const data = {
+    title,
+    status,
+    text: sentences[given.code] ?? sentences[code] ?? text,
+    ...status === 404 && { path: request.url.split('?')[0] },
+    back: request.principal
+      ? { label: 'To the overview', href: `${base}/overview` }
+      : { label: 'Sign in', href: `${base}/login` }
+  }
   return request.server.kit.renderer.send(reply, 'error', data, status)
 }
 

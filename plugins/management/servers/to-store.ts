@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Change, Server, Snapshot } from '../../../db/store.ts'
 import { translateConfig } from '../../../schemas/foreign-config.ts'
-import { firstSchemaProblem } from '../../../schemas/problem.ts'
+import { schemaProblems } from '../../../schemas/problem.ts'
 import { maxConfigEntries } from '../../../schemas/openapi-upstream.ts'
 import { configProblem, isolationOf, ServerConfig } from '../../../schemas/server.ts'
 import type { StoredByUser } from '../../../schemas/stored-by-user.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { countValues, countWords } from '../../base/body/index.ts'
-import { errors } from '../../base/errors/index.ts'
+import { errors, invalidInput } from '../../base/errors/index.ts'
 import { canManage, hasStoredRights, itemKinds, type Principal, responsibleUsersOf } from '../../settings/index.ts'
 import { maskConfig, unmask } from '../../base/secrets/index.ts'
 import { defaultOwner, storedUsernameOf } from '../../identity/index.ts'
@@ -104,10 +104,9 @@ function parseStoredByUser (said: unknown): StoredByUser {
 
 /** @throws InvalidInput for a config that does not fit its schema */
 function checkConfig (config: unknown): void {
-  const wrong = firstSchemaProblem(ServerConfig, config)
-  if (!wrong) return
-  const path = ['config', wrong.path].filter((part) => part !== '').join('.')
-  throw new errors.InvalidInput(`"${path}": ${wrong.message}`)
+  const wrong = schemaProblems(ServerConfig, config)
+    .map(({ path, message }) => ({ path: ['config', path].filter((part) => part !== '').join('.'), message }))
+  if (wrong.length > 0) throw invalidInput(wrong)
 }
 
 /** Limits the number of values and words, since unknown members are stored too. @throws InvalidInput */

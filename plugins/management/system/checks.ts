@@ -30,9 +30,11 @@ const isHttpUrl = (text: string): boolean =>
 /** Bounds of `routing.jsonBodyLimit`, in bytes. */
 const bodyLimit = { min: 1_024, max: 256 * 1024 * 1024 }
 
-/** Checks what the schema of the system configuration cannot express. @throws InvalidInput */
-export function checkSections (sent: SystemSections): void {
-  const wrong = (path: string, why: string): Error => new errors.InvalidInput(`"${path}": ${why}`)
+/** Takes the path of a member that is not valid, and the reason. */
+export type Report = (path: string, message: string) => void
+
+/** Checks what the schema of the system configuration cannot express. */
+export function checkSections (sent: SystemSections, report: Report): void {
   // A section may be null, which resets it to its defaults.
   const [routing, install, smartRouting, mcpRouter, notifications] = [
     sent.routing ?? {},
@@ -43,13 +45,13 @@ export function checkSections (sent: SystemSections): void {
   ]
   const header = routing.bearerAuthHeaderName?.toLowerCase()
   if (header !== undefined && (takenHeaders.has(header) || header.startsWith('x-forwarded-'))) {
-    throw wrong('routing.bearerAuthHeaderName', 'this header has another meaning already; choose another one, for ' +
+    report('routing.bearerAuthHeaderName', 'this header has another meaning already; choose another one, for ' +
       'example X-API-Key')
   }
   if (routing.jsonBodyLimit != null) {
     const bytes = parseSize(routing.jsonBodyLimit)
     if (!(bytes >= bodyLimit.min && bytes <= bodyLimit.max)) {
-      throw wrong('routing.jsonBodyLimit', 'expected between 1kb and 256mb')
+      report('routing.jsonBodyLimit', 'expected between 1kb and 256mb')
     }
   }
   const addresses = {
@@ -62,16 +64,16 @@ export function checkSections (sent: SystemSections): void {
   }
   for (const [path, address] of Object.entries(addresses)) {
     if (address && !isMask(address) && !isHttpUrl(address)) {
-      throw wrong(path, 'expected an absolute http or https address')
+      report(path, 'expected an absolute http or https address')
     }
   }
   const { dbUrl } = smartRouting
   if (dbUrl && !isMask(dbUrl) && !dbUrl.includes('${') && !/^(postgres(ql)?|pglite):\/\//.test(dbUrl)) {
-    throw wrong('smartRouting.dbUrl', 'expected postgres://… or pglite://<folder>')
+    report('smartRouting.dbUrl', 'expected postgres://… or pglite://<folder>')
   }
   // `install.baseUrl` is public and gets paths appended: no credentials, query or fragment.
   if (install.baseUrl && !isMask(install.baseUrl) && /[?#]|^[^/]*\/*[^/]*@/.test(install.baseUrl)) {
-    throw wrong('install.baseUrl', 'expected an address without user, query and fragment')
+    report('install.baseUrl', 'expected an address without user, query and fragment')
   }
 }
 

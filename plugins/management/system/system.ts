@@ -4,16 +4,16 @@ import { Value } from '@sinclair/typebox/value'
 import fp from 'fastify-plugin'
 import { isObject } from '../../../protocol/json.ts'
 import { separatorWarning } from '../../../schemas/names.ts'
-import { firstSchemaProblem } from '../../../schemas/problem.ts'
+import { schemaProblems } from '../../../schemas/problem.ts'
 import { withCurrentNames } from '../../../schemas/smart-routing.ts'
 import { SystemSections } from '../../../schemas/system.ts'
-import { errors } from '../../base/errors/index.ts'
+import { errors, type Finding, invalidInput } from '../../base/errors/index.ts'
 import { isMask, maskConfig } from '../../base/secrets/index.ts'
 import {
   legacyKeyIgnoredWarning, convertLegacyKey, guestLegacyKeyWarning, legacyKeyConvertedWarning, legacyKeyUsers
 } from '../../identity/index.ts'
-import type { Principal, Settings } from '../../settings/index.ts'
-import { checkSections, checkMaskedSecrets } from './checks.ts'
+import { missingNameWarnings, notConnectedSentence, type Principal, type Settings } from '../../settings/index.ts'
+import { checkSections, checkMaskedSecrets, type Report } from './checks.ts'
 
 type Json = Record<string, unknown>
 
@@ -30,6 +30,9 @@ const publicMembers: Readonly<Record<string, true | readonly string[]>> = {
   nameSeparator: true,
   enableSessionRebuild: true
 }
+
+/** Max number of sentences about the settings. */
+const mostProblems = 100
 
 /** The system configuration, as the management API reads and writes it. */
 class System {
@@ -61,6 +64,19 @@ class System {
   }
 
   /**
+   * What of the settings cannot be used, and why, in sentences for admins. Servers that are not connected are left out:
+   * their state tells why.
+   */
+  problems (): string[] {
+    const { current, editProblem, problem } = this.#settings
+    const told = new Set([...current.servers.values()].flatMap((server) =>
+      server.problem === undefined ? [] : [notConnectedSentence(server.name, server.problem)]))
+    return [
+      editProblem ?? problem, ...current.problems.filter((each) => !told.has(each)), ...missingNameWarnings(current)
+    ].filter((each) => each !== undefined).slice(0, mostProblems)
+  }
+
+  /**
    * Changes the sent members in one commit.
    * @returns the configuration as `get` returns it, and warnings about sent members
    * @throws InvalidInput
@@ -85,8 +101,11 @@ class System {
       }
       const sent = replaceFormerNames(isTaken ? body : withoutLegacyKey(body))
       const stored = replaceFormerNames(system)
-      const next = merge(stored, sent, show(system), SystemSections)
-      checkSections(sent)
+      const findings: Finding[] = []
+      const report = (path: string, message: string): void => { findings.push({ path, message }) }
+      const next = merge(stored, sent, show(system), SystemSections, report)
+      checkSections(withoutMembers(sent, findings), report)
+      if (findings.length > 0) throw invalidInput(findings)
       checkMaskedSecrets(sent, stored, next)
       if (!isTaken) return [{ entity: 'systemConfig', value: next }]
       const key = convertLegacyKey(token, legacyKeyUsers(users, principal))
@@ -163,9 +182,9 @@ const membersOf = (schema: TSchema | undefined): Record<string, TSchema> | undef
  * changes nothing, null resets to the default. A value equal to the shown one changes nothing, even if its key is not
  * in the schema.
  * @param shown what GET returns for `stored`: masks for secrets, defaults for absent values
- * @throws InvalidInput with the path of an unknown key or an invalid value
+ * @param report gets the path of an unknown key or an invalid value, with the reason
  */
-function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, path = ''): Json {
+function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, report: Report, path = ''): Json {
   const next: Json = { ...stored }
   const members = membersOf(schema) ?? {}
   for (const [key, value] of Object.entries(sent)) {
@@ -173,24 +192,37 @@ function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, path = '
     if (Object.hasOwn(shown, key) && isDeepStrictEqual(value, shown[key])) continue
     const known = Object.hasOwn(members, key) ? members[key] : undefined
     if (!known) {
-      throw new errors.InvalidInput(`"${place}" is not known; the documentation of this route lists what it takes`)
+      report(place, 'is not known; the documentation of this route lists what it takes')
+      continue
     }
     if (value === null) {
       delete next[key]
       continue
     }
     if (isMask(value)) {
-      throw new errors.InvalidInput(`"${place}": this is a mask, not a value; send the value itself, or leave it out`)
-    }
-    if (membersOf(known) && isObject(value)) {
-      next[key] = merge(objectIn(stored, key), value, objectIn(shown, key), known, place)
+      report(place, 'this is a mask, not a value; send the value itself, or leave it out')
       continue
     }
-    const wrong = firstSchemaProblem(known, value)
-    if (wrong) throw new errors.InvalidInput(`"${place}${wrong.path === '' ? '' : `.${wrong.path}`}": ${wrong.message}`)
-    next[key] = value
+    if (membersOf(known) && isObject(value)) {
+      next[key] = merge(objectIn(stored, key), value, objectIn(shown, key), known, report, place)
+      continue
+    }
+    const wrong = schemaProblems(known, value)
+    for (const each of wrong) report(each.path === '' ? place : `${place}.${each.path}`, each.message)
+    if (wrong.length === 0) next[key] = value
   }
   return next
+}
+
+/** A sent configuration without the members that were found wrong. */
+function withoutMembers (sent: Json, findings: readonly Finding[]): Json {
+  const rest = structuredClone(sent)
+  for (const { path } of findings) {
+    const [section = '', member] = path.split('.')
+    if (member === undefined || !isObject(rest[section])) delete rest[section]
+    else delete (rest[section] as Json)[member]
+  }
+  return rest
 }
 
 /** An own member that is an object, or an empty object. */

@@ -37,6 +37,10 @@ function startProblemOf (snapshot: Snapshot, { config, problem }: Server): strin
   )}, who stored it, ${adminsOnlyClause}: an admin has to look at it, and save or enable it`
 }
 
+/** The sentence of `problems` in a snapshot about a server that is not started. */
+export const notConnectedSentence = (name: string, problem: string): string =>
+  `server ${JSON.stringify(name)} is not connected: ${problem}`
+
 const configsWithUserRights = new WeakMap<ServerConfig, ServerConfig>()
 
 /**
@@ -61,11 +65,12 @@ export const hasStoredRights = (snapshot: Snapshot, { config, problem }: Server)
  * snapshot that is read; servers that did not change since the last call stay the same objects.
  */
 export function createServerRestriction (): (snapshot: Snapshot) => Snapshot {
-  const marks = new WeakMap<Server, Server & { readonly problem: string }>()
+  type Marked = Server & { readonly problem: string }
+  const marks = new WeakMap<Server, Marked>()
   let last: {
     from: Pick<Snapshot, 'servers' | 'users'>, servers: Snapshot['servers'], problems: readonly string[]
   } | undefined
-  const mark = (server: Server, problem: string): Server => {
+  const mark = (server: Server, problem: string): Marked => {
     const former = marks.get(server)
     const marked = former?.problem === problem ? former : { ...server, problem }
     marks.set(server, marked)
@@ -74,7 +79,7 @@ export function createServerRestriction (): (snapshot: Snapshot) => Snapshot {
   return (snapshot) => {
     if (last?.from.servers !== snapshot.servers || last.from.users !== snapshot.users) {
       const { servers, users } = snapshot
-      const marked = new Map([...servers.values()].flatMap((server): Array<[string, Server]> => {
+      const marked = new Map([...servers.values()].flatMap((server): Array<[string, Marked]> => {
         const problem = startProblemOf(snapshot, server)
         return problem === undefined ? [] : [[server.name, mark(server, problem)]]
       }))
@@ -83,8 +88,7 @@ export function createServerRestriction (): (snapshot: Snapshot) => Snapshot {
         servers: marked.size === 0
           ? servers
           : new Map([...servers].map(([name, server]) => [name, marked.get(name) ?? server])),
-        problems: [...marked.values()].map(({ name, problem }) => `server ${JSON.stringify(name)} is not connected: ` +
-          `${problem}`)
+        problems: [...marked.values()].map(({ name, problem }) => notConnectedSentence(name, problem))
       }
     }
     const { servers, problems } = last

@@ -35,6 +35,11 @@ export interface Principal {
    * bearer keys on MCP routes.
    */
   readonly inSnapshot?: (snapshot: Snapshot) => Principal | undefined
+  /**
+   * What the request presupposes of the settings (If-Match): throws where it does not hold. Checked against the current
+   * snapshot before each attempt to change it.
+   */
+  readonly checkPrecondition?: () => void
 }
 
 /** The access token scope that MCP routes require. */

@@ -1,13 +1,22 @@
 import { Type } from '@sinclair/typebox'
-import { auditedEntities, toAuthor } from '../../../plugins/settings/index.ts'
+import { auditedEntities, type Principal, toAuthor } from '../../../plugins/settings/index.ts'
 import { CleanupQuery, DeletedCount } from '../../../schemas/activities.ts'
 import { auditQuery, auditRecord } from '../../../schemas/audit.ts'
+import { revisionOf } from '../../entity-tag.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { endpointsOf } from '../endpoint.ts'
 
 /** The system configuration, the audit log, and the removal of old records. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = endpointsOf(app, 'System')
+
+  const revision = ({ principal }: { principal: Principal }) => revisionOf(app.system.get(principal))
+  api.get('/system-config', {
+    summary: 'The system configuration',
+    description: 'With its defaults; secrets are masked.',
+    data: Type.Object({}, { additionalProperties: true }),
+    revision
+  }, ({ principal }) => ({ data: app.system.get(principal) }))
 
   api.put('/system-config', {
     summary: 'Change the system configuration',
@@ -18,10 +27,21 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     body: Type.Object(
       {}, { additionalProperties: true, examples: [{ nameSeparator: '_', routing: { jsonBodyLimit: '5mb' } }] }
     ),
-    data: Type.Object({}, { additionalProperties: true })
+    data: Type.Object({}, { additionalProperties: true }),
+    revision
   }, async ({ principal, body }) => ({
     message: 'The system configuration was changed', ...await app.system.update(principal, body)
   }))
+
+  api.get('/settings/problems', {
+    summary: 'What of the settings cannot be used, and why',
+    description:
+      'A sentence each: an edit of the settings file that is ignored, entries that are ignored, references to what is ' +
+      'not there, a storage that is away. Why a server is not connected stands in its record.',
+    data: Type.Array(Type.String(), {
+      examples: [['"groups" entry 2 is ignored: an earlier one has the same "id"']]
+    })
+  }, () => ({ data: app.system.problems() }))
 
   api.get('/audit', {
     summary: 'The audit log',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
+import { jsoncToJson } from '../../../schemas/jsonc.ts'
 import { readPasted } from '../../../plugins/management/console/pasted/pasted.ts'
 
 /** What becomes of a text: names with their configs. */
@@ -19,6 +20,44 @@ void test('the configuration of a client, with comments', async () => {
 void test('what has no effect is named', async () => {
   const [server] = readPasted(JSON.stringify({ mcpServers: { a: { ...memory, autoApprove: ['x'] } } }))
   assert.match(server?.remarks.join() ?? '', /autoApprove/)
+})
+
+void test('an address without its scheme is one, and says so; a command stays a command', async () => {
+  const urls: ReadonlyArray<readonly [text: string, url: string]> = [
+    ['127.0.0.1:9000/mcp', 'http://127.0.0.1:9000/mcp'], ['localhost:9000/mcp', 'http://localhost:9000/mcp'],
+    ['[::1]:9000/mcp', 'http://[::1]:9000/mcp'], ['mcp.example.com/mcp', 'https://mcp.example.com/mcp'],
+    ['mcp.example.com', 'https://mcp.example.com'], ['mcp.example.com:8443/mcp?key=1', 'https://mcp.example.com:8443/mcp?key=1'],
+    ['box:8080', 'http://box:8080'], ['10.0.0.7/sse', 'http://10.0.0.7/sse'], ['hub.local:3000/mcp', 'http://hub.local:3000/mcp']
+  ]
+  for (const [text, url] of urls) {
+    const [server] = readPasted(text)
+    assert.equal(server?.config.url, url, text)
+    assert.match(server.remarks.join(), /read as an address/, text)
+  }
+  for (const text of ['server.py', './mcp.example.com/run', '/usr/bin/server', 'node_modules/.bin/server', 'memory', 'run.sh/x', 'a@1.2', 'npx a.b/c']) {
+    const [server] = readPasted(text)
+    assert.deepEqual([server?.config.url, typeof server?.config.command], [undefined, 'string'], text)
+  }
+})
+
+void test('an input that VS Code asks for is a variable with a field', async () => {
+  // eslint-disable-next-line no-template-curly-in-string
+  const texts = { Authorization: 'Bearer ${input:api-key}', 'X-Zone': '${input:zone}' }
+  const [server] = readPasted(JSON.stringify({
+    inputs: [{ id: 'zone', description: 'The zone', type: 'promptString', password: false, default: 'eu' }],
+    servers: { a: { url: 'https://mcp.example.com/mcp', headers: texts } }
+  }))
+  // eslint-disable-next-line no-template-curly-in-string
+  assert.deepEqual(server?.config.headers, { Authorization: 'Bearer ${API_KEY}', 'X-Zone': '${ZONE}' })
+  assert.deepEqual(server.inputs.map(({ key, title, isSecret, fallback }) => [key, title, isSecret, fallback]),
+    [['API_KEY', 'api-key', true, undefined], ['ZONE', 'The zone', false, 'eu']])
+  assert.deepEqual(server.remarks, [])
+})
+
+void test('a large text of comments, quotes and commas without an end takes no longer than its size', async () => {
+  for (const part of ['/*', '"\\"', ', ', '{"a":"\\\\"},', '[1,/**/', '//"\n"', '{"1":']) {
+    assert.throws(() => readPasted(`{${part.repeat(1_000_000 / part.length)}`), /this is not JSON/, part)
+  }
 })
 
 void test('a part of such a configuration', async () => {
@@ -113,4 +152,15 @@ void test('a text that is none of these says what is missing', async () => {
     ['npx "x', /has no end/], ['claude mcp add', /needs a name/], ['A=1', /no command/], ['a:\n  - x', /this YAML holds no servers/], ['[mcp_servers.a]\nx', /not TOML/],
     ["code --add-mcp '[]'", /JSON object/]
   ] as const) assert.throws(() => readPasted(text), sentence, text)
+})
+
+void test('JSON with comments: comments and trailing commas become spaces, and nothing else changes', async () => {
+  const cases: ReadonlyArray<readonly [text: string, json: string]> = [
+    ['{"a":1,}', '{"a":1 }'], ['[1, /* x, */ ]', '[1           ]'], ['[1, // ]\n]', '[1      \n]'],
+    ['{"a": "//, /* ,}"}', '{"a": "//, /* ,}"}'], ['{"a":"\\"//"}', '{"a":"\\"//"}'], ['[1,,]', '[1, ]'], ['[1] /', '[1] /'],
+    ['[1 /* open', '[1 /* open'], ['["open\n,]', '["open\n,]'], ['/*a\nb*/[]', '   \n   []']
+  ]
+  for (const [text, json] of cases) {
+    assert.equal(jsoncToJson(text), json.padEnd(text.length), text)
+  }
 })

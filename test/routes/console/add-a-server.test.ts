@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Env } from '../../../schemas/env.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
 import { appFor } from '../../helpers/app.ts'
-import { Browser, type Answer } from '../../helpers/console.ts'
+import { Browser, decoded, type Answer } from '../../helpers/console.ts'
 import { admin, alice } from '../../helpers/doors.ts'
 
 const start = async (t: Test, env: Partial<Env> = {}): Promise<{ app: FastifyInstance, browser: Browser }> => {
@@ -32,11 +32,41 @@ void test('what will be stored is shown, and nothing is stored by that', async (
   assert.equal(app.settings.current.servers.size, 0)
 })
 
+void test('a name that is taken or refused is told before anything is stored', async (t) => {
+  const app = await appFor(t, { users: [admin], mcpServers: { notes: { url: 'https://x.example/mcp', enabled: false } } })
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  const text = JSON.stringify({ mcpServers: { notes: { command: 'npx' }, 'a/b': { command: 'npx' }, free: { command: 'npx' } } })
+  const page = await send(browser, { do: 'read', text })
+  assert.equal(page.status, 200)
+  assert.match(page.text, /id="name-0-problem"[^]*There is a server named &quot;notes&quot; already/)
+  assert.match(page.text, /id="name-1-problem"/)
+  assert.doesNotMatch(page.text, /id="name-2-problem"/)
+})
+
+void test('the fields of inputs are for secrets, and what was typed stays', async (t) => {
+  const { app, browser } = await start(t)
+  const text = JSON.stringify({ servers: { a: { url: 'http://127.0.0.1:9/mcp', headers: { 'X-Key': '${input:key}' } } } })
+  const page = await send(browser, { do: 'read', text })
+  assert.match(page.text, /name="value-0-0" type="password" value=""/)
+  const fields = { text, chosen: '0', 'name-0': 'a', ...hiddenFieldsOf(page.text), 'value-0-0': 'typed-secret-1234' }
+  const tested = await send(browser, { do: 'test', ...fields })
+  assert.match(tested.text, /name="value-0-0" type="password" value="typed-secret-1234"/)
+  await send(browser, { do: 'store', ...fields })
+  assert.deepEqual(app.settings.current.servers.get('a')?.config.headers, { 'X-Key': 'typed-secret-1234' })
+})
+
+/** The config and the variables of the first entry. */
+const hiddenFieldsOf = (text: string): Record<string, string> => ({
+  'config-0': decoded(/name="config-0"[^>]*>\n([^<]*)</.exec(text)?.[1] ?? ''),
+  'variables-0': decoded(/name="variables-0" value="([^"]*)"/.exec(text)?.[1] ?? '')
+})
+
 void test('a text that is nothing stays, with the reason at its field', async (t) => {
   const { browser } = await start(t)
   const page = await send(browser, { do: 'read', text: '{"a": "<b>"}' })
   assert.equal(page.status, 400)
-  assert.match(page.text, /id="text-problem"[\s\S]*this JSON holds no servers/)
+  assert.match(page.text, /id="text-problem"[\s\S]*This JSON holds no servers/)
   assert.match(page.text, /\{&quot;a&quot;: &quot;&lt;b&gt;&quot;\}<\/textarea>/)
 })
 

@@ -56,7 +56,9 @@ void test('a resource is read and shown as what it is', async (t) => {
   assert.match(await read('note://text'), /<code># Title &lt;script&gt;/)
   assert.match(await read('note://json'), /&quot;a&quot;: 1/)
   assert.match(await read('note://sound'), /<audio controls src="data:audio\/wav;base64,AAAA"/)
-  assert.match(await read('note://file'), /6 bytes of application\/pdf/)
+  const file = await read('note://file')
+  assert.match(file, /6 bytes of application\/pdf/)
+  assert.match(file, /<a href="data:application\/octet-stream;base64,AAAAAAAA" download="file">/)
   assert.match(await read('note://gone'), /banner error[\s\S]*It is gone/)
 })
 

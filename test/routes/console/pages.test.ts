@@ -74,6 +74,18 @@ void test('a setting that is refused stands at its field, and only what was chan
   assert.equal(app.settings.current.system.routing?.jsonBodyLimit, undefined)
 })
 
+void test('all settings that are refused are told at once, each at its field', async (t) => {
+  const { app, browser } = await start(t)
+  const refused = await browser.post('/settings', {
+    'routing.jsonBodyLimit': '5 apples', 'install.baseUrl': 'nowhere', nameSeparator: 'much too long a separator', 'routing.skipAuth': 'true'
+  }, '/settings')
+  assert.equal(refused.status, 400)
+  for (const field of ['routing\\.jsonBodyLimit', 'install\\.baseUrl', 'nameSeparator']) {
+    assert.match(refused.text, new RegExp(`id="${field}-problem"`))
+  }
+  assert.deepEqual(app.settings.current.system, {})
+})
+
 void test('a group has the servers and items that were chosen', async (t) => {
   const { app, browser } = await startWith(t, [tool('echo'), tool('other')])
   const made = await browser.post('/groups/new', {
@@ -185,6 +197,12 @@ void test('lines of the log are text, and are filtered', async (t) => {
   assert.match(page.text, /a second line/)
   assert.ok(!page.text.includes('onerror'))
   isSafe(await browser.get('/logs'))
+  app.logs.addChildLine('chatty', 'of a server')
+  const all = (await browser.get('/logs')).text
+  assert.ok(all.indexOf('of a server') < all.indexOf('a second line'), 'the newest first')
+  const own = (await browser.get('/logs?server=%2F')).text
+  assert.match(own, /a second line/)
+  assert.doesNotMatch(own, /of a server/)
 })
 
 void test('the download of the settings is one of an admin', async (t) => {

@@ -223,6 +223,28 @@ void test('an answer that is refused says why at its field, and keeps what was t
   assert.equal(refused.status, 400)
   assert.match(refused.text, /id="arg\/age-problem"[\s\S]*not a number/)
   assert.match(refused.text, /value="Ada"/)
+  const empty = await browser.post(path, { question: questionIn(asked.text), answer: 'accept', 'arg/name': ' ' }, path)
+  assert.equal(empty.status, 400)
+  assert.match(empty.text, /id="arg\/name-problem"[\s\S]*A text is missing/)
+})
+
+void test('a question that no page has made is refused (400)', async (t) => {
+  const { browser } = await startAsking(t)
+  const path = '/playground?route=s&eyes=self&item=greet'
+  const call = { args: '{}', name: 'q', responses: {}, open: [] as unknown[] }
+  const forged = [
+    'nonsense', 7, { ...call, open: [null] }, { ...call, open: [['q']] }, { ...call, open: [['q', null]] },
+    { ...call, open: [['q', { params: {} }]] }, { ...call, args: 'null' }, { ...call, args: '{' }, { ...call, responses: 7 },
+    { ...call, open: [['q', { method: 'sampling/createMessage', params: { messages: 7 } }]] },
+    { ...call, open: [['q', { method: 'sampling/createMessage', params: { messages: [null] } }]] },
+    { ...call, open: [['q', { method: 'elicitation/create', params: { message: {} } }]] }
+  ]
+  for (const value of forged) {
+    const question = Buffer.from(JSON.stringify(value)).toString('base64url')
+    const { status, text } = await browser.post(path, { question, answer: 'accept' }, path)
+    assert.equal(status, 400, JSON.stringify(value))
+    assert.match(text, /not one of this page/)
+  }
 })
 
 void test('the progress of a call is told as it comes, and then its page', async (t) => {

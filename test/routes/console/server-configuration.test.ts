@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { FastifyInstance } from 'fastify'
 import { test, type Test } from 'tap'
 import { appFor } from '../../helpers/app.ts'
-import { Browser, type Answer } from '../../helpers/console.ts'
+import { Browser, decoded, fieldsOf } from '../../helpers/console.ts'
 import { admin, alice, key } from '../../helpers/doors.ts'
 
 const path = '/servers/mine/configuration'
@@ -25,19 +25,6 @@ async function start (t: Test, config: object = mine): Promise<{ app: FastifyIns
   const browser = new Browser(app)
   await browser.signIn('admin')
   return { app, browser }
-}
-
-const decoded = (text: string): string =>
-  text.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&')
-
-/** The fields of the configuration's form, as the browser would send them. */
-function fieldsOf ({ text }: Answer): Record<string, string> {
-  const form = /<form class="sheet narrow"[\s\S]*?<\/form>/.exec(text)?.[0] ?? ''
-  const inputs = [...form.matchAll(/<input[^>]*\sname="([^"]+)"[^>]*\svalue="([^"]*)"/g)].map(([, name = '', value = '']) => [name, value])
-  const areas = [...form.matchAll(/<textarea[^>]*\sname="([^"]+)"[^>]*>\n([^<]*)</g)].map(([, name = '', value = '']) => [name, value])
-  const selects = [...form.matchAll(/<select[^>]*\sname="([^"]+)"[^>]*>([\s\S]*?)<\/select>/g)].map(([, name = '', options = '']) =>
-    [name, /value="([^"]*)" selected/.exec(options)?.[1] ?? ''])
-  return Object.fromEntries([...inputs, ...areas, ...selects].map(([name = '', value = '']) => [decoded(name), decoded(value)]))
 }
 
 const stored = (app: FastifyInstance): Record<string, unknown> => ({ ...app.settings.current.servers.get('mine')?.config })
@@ -115,6 +102,24 @@ void test('what the API refuses stands at its field, and what was typed stays', 
   const ofMasks = await browser.send(path, { ...sent, do: 'save', 'arg/headers/0/name': 'A', 'arg/headers/0/value': '••••1234' })
   assert.match(ofMasks.text, /id="arg\/headers\/0\/value-problem"[\s\S]*this is a mask, not a value/)
   assert.equal(stored(app).url, 'http://127.0.0.1:9/mcp')
+})
+
+void test('names stand in errors as they are written, and several errors at once', async (t) => {
+  const { app, browser } = await start(t)
+  const refused = await browser.post(path, {
+    mode: 'json', do: 'save', json: JSON.stringify({ ...mine, headers: { Authorization: ['x'] }, args: [1], autoApprove: true })
+  }, path)
+  assert.equal(refused.status, 400)
+  const text = decoded(refused.text)
+  assert.match(text, /headers\.Authorization: /)
+  assert.match(text, /args\.0: /)
+  assert.doesNotMatch(text, /Headers\.|Args\.|"AutoApprove"/)
+  assert.deepEqual(stored(app), { ...stored(app), ...mine })
+  const { withCapital } = await import('../../../plugins/management/console/sentences.ts')
+  assert.deepEqual(
+    ['must not be empty', '"autoApprove" has no effect', 'headers.Authorization is wrong', 'env: expected', 'npx is not there', 'the end'].map(withCapital),
+    ['Must not be empty', '"autoApprove" has no effect', 'headers.Authorization is wrong', 'env: expected', 'npx is not there', 'The end']
+  )
 })
 
 void test('as JSON: the same config, the same checks, and back to the form with what was typed', async (t) => {

@@ -218,6 +218,8 @@ const places: Readonly<Record<string, Place>> = {
   'DELETE /api/servers/:serverName/skills/:skillUri/description': server(),
   'GET /api/settings': nothing(),
   'GET /api/mcp-settings/export': nothing(),
+  'GET /api/system-config': nothing(),
+  'GET /api/settings/problems': nothing(),
   'PUT /api/system-config': nothing({ nameSeparator: '-' }),
   'GET /api/audit': nothing(),
   'POST /api/mcpb/upload': nothing(),

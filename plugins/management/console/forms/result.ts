@@ -2,7 +2,7 @@ import { isObject } from '../../../../protocol/json.ts'
 
 /** A part of a result, as the component `result` takes it. */
 export interface Block {
-  readonly kind: 'text' | 'json' | 'image' | 'audio' | 'link'
+  readonly kind: 'text' | 'json' | 'image' | 'audio' | 'link' | 'file'
   readonly text?: string
   /** A `data:` address. */
   readonly src?: string
@@ -58,11 +58,17 @@ function blockOf (part: unknown): Block {
     }
     if (typeof blob === 'string') {
       const size = Math.floor(blob.length * 3 / 4).toLocaleString('en')
-      return { kind: 'text', text: `${size} bytes of ${typeof kind === 'string' ? kind : 'an unknown type'}` }
+      const text = `${size} bytes of ${typeof kind === 'string' ? kind : 'an unknown type'}`
+      // Of no type that a browser would show: it is saved.
+      return { kind: 'file', text, src: `data:application/octet-stream;base64,${blob}`, name: fileNameOf(resource.uri) }
     }
   }
   return json(part)
 }
+
+/** A name for the content of a resource, from the last part of its URI. */
+const fileNameOf = (uri: unknown): string =>
+  /([\w.-]{1,100})$/.exec(String(uri))?.[1]?.replace(/^\.+/, '') || 'resource'
 
 /** A text block; text that is JSON is shown as JSON. */
 function textBlock (text: string): Block {

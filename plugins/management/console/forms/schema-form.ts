@@ -27,10 +27,15 @@ export class SchemaForm {
   readonly #schema: Schema
   /** The depth of the form; undefined: it is one JSON field. */
   readonly #depth: number | undefined
+  readonly #wantsText: boolean
   #context: FormContext
 
-  /** @param schema of an object, as a server wrote it */
-  constructor (schema: unknown) {
+  /**
+   * @param schema of an object, as a server wrote it
+   * @param options `wantsText`: a required text must not be empty. Otherwise it is sent as it is, since tools take it
+   */
+  constructor (schema: unknown, { wantsText = false }: { readonly wantsText?: boolean } = {}) {
+    this.#wantsText = wantsText
     this.#schema = isObject(schema) ? schema : {}
     this.#context = this.#newContext(0)
     let depth = maxDepth
@@ -230,7 +235,9 @@ export class SchemaForm {
         } catch (error) {
           return fail(errors, name, `This is not JSON: ${error instanceof Error ? error.message : String(error)}.`)
         }
-      default: return typed === '' && !isRequired ? undefined : JSON.stringify(typed.replaceAll('\r\n', '\n'))
+      default:
+        if (typed.trim() === '' && isRequired && this.#wantsText) return fail(errors, name, 'A text is missing.')
+        return typed === '' && !isRequired ? undefined : JSON.stringify(typed.replaceAll('\r\n', '\n'))
     }
   }
 

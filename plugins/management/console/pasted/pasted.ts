@@ -3,8 +3,9 @@ import { orderedEntries } from '../../../../db/order.ts'
 import { isObject } from '../../../../protocol/json.ts'
 import { withoutBom } from '../../../../protocol/text.ts'
 import { translateConfig } from '../../../../schemas/foreign-config.ts'
-import { readForeignDocument } from '../../../../schemas/foreign-document.ts'
+import { type EditorInput, readForeignDocument } from '../../../../schemas/foreign-document.ts'
 import { formatOf, parseText } from '../../../../schemas/foreign-text.ts'
+import { inputVariable } from '../../../../schemas/foreign-variables.ts'
 import { jsoncToJson } from '../../../../schemas/jsonc.ts'
 import { errors } from '../../../base/errors/index.ts'
 import { managementLimits } from '../../limits.ts'
@@ -22,6 +23,10 @@ interface PastedServer {
   readonly name: string
   readonly config: Config
   readonly remarks: readonly string[]
+  /** The inputs that VS Code would ask for. The config has each as a variable: its `key` in `${}`. */
+  readonly inputs: ReadonlyArray<{
+    readonly key: string, readonly title: string, readonly isSecret: boolean, readonly fallback?: string
+  }>
 }
 
 /** The depth of the servers in clients' configuration files; down to it, members keep their order. */
@@ -38,16 +43,34 @@ export function readPasted (text: string): PastedServer[] {
   const format = formatOf(whole)
   const found = format !== undefined
     ? ofValue(parse(format, () => parseText(whole, format)), format)
-    : /^[[{]/.test(whole) ? ofJson(whole) : ofLines(whole)
+    : isJson.test(whole) ? ofJson(whole) : ofLines(whole)
   limitServers(found.length)
   const names = new Map<string, number>()
-  return found.map(({ name, config: raw }) => {
-    const { config, warnings } = translateConfig(raw)
-    return { name: unique(name, names), config, remarks: warnings }
+  return found.map(({ name, config: raw, remarks = [], asked = new Map<string, EditorInput>() }) => {
+    const ids = new Set([...JSON.stringify(raw).matchAll(/\$\{input:([^{}"\\]{1,100})\}/g)].map(([, id = '']) => id))
+    const inputs = [...ids].slice(0, maxInputs).map((id) => {
+      const { description: title = id, isSecret = true, fallback } = asked.get(id) ?? {}
+      return { id, key: inputVariable(id), title, isSecret, ...fallback !== undefined && { fallback } }
+    })
+    const texts = Object.fromEntries(inputs.map(({ id, key }) => [id, `\${${key}}`]))
+    const { config, warnings } = translateConfig(raw, { inputs: texts })
+    return { name: unique(name, names), config, remarks: [...remarks, ...warnings], inputs }
   })
 }
 
-interface Found { readonly name: string, readonly config: Config }
+/** Max inputs of one server that become fields. */
+const maxInputs = 50
+
+/** The beginning of JSON, and not of an IPv6 address. */
+const isJson = /^(?:\{|\[(?![\da-f:.]{2,45}\][:/]))/i
+
+interface Found {
+  readonly name: string
+  readonly config: Config
+  readonly remarks?: readonly string[]
+  /** The inputs that the text describes, by their ids. */
+  readonly asked?: ReadonlyMap<string, EditorInput>
+}
 
 function ofJson (text: string): Found[] {
   const json = jsoncToJson(text)
@@ -57,11 +80,12 @@ function ofJson (text: string): Found[] {
 function ofValue (value: unknown, format: string): Found[] {
   const document = readForeignDocument(value, orderedEntries)
   if (document && document.servers.length > 0) {
+    const asked = new Map(document.inputs.map((input) => [input.id, input]))
     return document.servers.map(({ name, config }) => {
       if (!isObject(config)) {
         throw new errors.InvalidInput(`"text": the server ${JSON.stringify(name)} is not an object`)
       }
-      return { name: name === '' ? nameOf(config) : name, config }
+      return { name: name === '' ? nameOf(config) : name, config, asked }
     })
   }
   if (isObject(value)) {
@@ -102,6 +126,11 @@ function ofLines (text: string): Found[] {
   limitServers(lines.length)
   return lines.map((line) => {
     if (/^https?:\/\/\S+$/i.test(line)) return ofAddress(line)
+    const url = withScheme(line)
+    if (url !== undefined) {
+      const remark = `This is read as an address, ${url}. A command of this name is written ./${line}`
+      return { ...ofAddress(url), remarks: [remark] }
+    }
     try {
       const words = splitCommandLine(line)
       return readClientCommand(words) ?? ofCommand(words)
@@ -110,6 +139,26 @@ function ofLines (text: string): Found[] {
       throw new errors.InvalidInput(`"text": ${JSON.stringify(line.slice(0, 60))}: ${error.message}`)
     }
   })
+}
+
+/** Ends of file names that are no domains of servers. */
+const programSuffix = /\.(?:sh|py|rb|pl|php|js|mjs|cjs|ts|mts|jar|exe|cmd|bat|ps1|bin|so|go|rs)$/i
+
+/**
+ * The URL for an address without its scheme, such as `127.0.0.1:9000/mcp` or `mcp.example.com/mcp`; undefined for any
+ * other text. This machine and private networks are addressed by http, others by https.
+ */
+function withScheme (line: string): string | undefined {
+  const [, host = '', port, path] =
+    /^(\[[\da-f:.]{2,45}\]|[a-z\d](?:[a-z\d.-]{0,252}[a-z\d])?)(:\d{1,5})?([/?]\S*)?$/i.exec(line) ?? []
+  const isNumeric = /^\[|^\d{1,3}(?:\.\d{1,3}){3}$/.test(host)
+  const isNamed = host === 'localhost' || /\.[a-z][a-z-]*[a-z]$/i.test(host)
+  // A name alone with a port is a host of a local network, such as a container.
+  const isAddress = isNumeric || (isNamed && !programSuffix.test(host)) || (/^[a-z]/i.test(host) && port !== undefined)
+  if (!isAddress || (host === 'localhost' && port === undefined && path === undefined)) return undefined
+  const isLocal = isNumeric || !host.includes('.') || /\.(?:local|localhost|lan|internal)$/i.test(host)
+  const url = `${isLocal ? 'http' : 'https'}://${line}`
+  return URL.canParse(url) ? url : undefined
 }
 
 function ofAddress (url: string): Found {

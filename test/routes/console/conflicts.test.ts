@@ -1,0 +1,99 @@
+// Two tabs of one form: the second that is saved says that the entry was changed meanwhile, and shows what was typed.
+import assert from 'node:assert/strict'
+import { test, type Test } from 'tap'
+import type { FastifyInstance } from 'fastify'
+import { appFor } from '../../helpers/app.ts'
+import { Browser, fieldsOf } from '../../helpers/console.ts'
+import { admin, key } from '../../helpers/doors.ts'
+
+const mine = { command: 'node', args: ['-e', '0'], enabled: false, owner: 'admin', visibility: 'private' }
+const prompt = { id: key.id, name: 'hello', template: 'Hello' }
+
+async function start (t: Test): Promise<{ app: FastifyInstance, browser: Browser }> {
+  const groups = [{ id: key.id, name: 'office', servers: ['mine'] }]
+  const app = await appFor(t, { users: [admin], mcpServers: { mine, other: mine }, groups, prompts: [prompt] })
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  return { app, browser }
+}
+
+interface Form {
+  readonly name: string
+  readonly path: string
+  /** What each tab changes. */
+  readonly first: Readonly<Record<string, string>>
+  readonly second: Readonly<Record<string, string>>
+  readonly typed: RegExp
+  readonly stored: RegExp
+  readonly isOverwritten: (app: FastifyInstance) => boolean
+}
+
+const forms: readonly Form[] = [
+  {
+    name: 'of the settings',
+    path: '/settings',
+    first: { nameSeparator: '.' },
+    second: { 'routing.jsonBodyLimit': '7mb' },
+    typed: /value="7mb"/,
+    stored: /nameSeparator: \./,
+    isOverwritten: ({ settings: { current: { system } } }: FastifyInstance) => system.routing?.jsonBodyLimit === '7mb'
+  },
+  {
+    name: 'of a server',
+    path: '/servers/mine/configuration',
+    first: { do: 'save', 'arg/description': 'of the first tab' },
+    second: { do: 'save', 'arg/description': 'of the second tab' },
+    typed: />\nof the second tab<|value="of the second tab"/,
+    stored: /&quot;description&quot;: &quot;of the first tab&quot;/,
+    isOverwritten: ({ settings: { current } }: FastifyInstance) =>
+      current.servers.get('mine')?.config.description === 'of the second tab'
+  },
+  {
+    name: 'of a group',
+    path: `/groups/${key.id}`,
+    first: { servers: 'other' },
+    second: { description: 'of the second tab' },
+    typed: /value="of the second tab"/,
+    stored: /&quot;servers&quot;: \[\s*&quot;other&quot;/,
+    isOverwritten: ({ settings: { current } }: FastifyInstance) =>
+      current.groups.get(key.id)?.description === 'of the second tab'
+  },
+  {
+    name: 'of a built-in prompt',
+    path: `/built-ins/prompts/${key.id}`,
+    first: { template: 'Hello of the first tab' },
+    second: { template: 'Hello of the second tab' },
+    typed: /Hello of the second tab/,
+    stored: /Hello of the first tab/,
+    isOverwritten: ({ settings: { current } }: FastifyInstance) =>
+      current.prompts.get(key.id)?.template === 'Hello of the second tab'
+  }
+]
+
+for (const { name, path, first, second, typed, stored, isOverwritten } of forms) {
+  void test(`two tabs of the form ${name}: the second is told of the first`, async (t) => {
+    const { app, browser } = await start(t)
+    const opened = fieldsOf(await browser.get(path))
+    assert.ok(opened.revision, 'the form has the revision of the record')
+    assert.equal((await browser.post(path, { ...opened, ...first }, path)).status, 303)
+    const refused = await browser.post(path, { ...opened, ...second }, path)
+    assert.equal(refused.status, 412)
+    assert.match(refused.text, /changed meanwhile/)
+    assert.match(refused.text, typed)
+    assert.match(refused.text, stored)
+    assert.ok(!isOverwritten(app))
+    const again = await browser.post(path, { ...fieldsOf(refused), do: 'save' }, path)
+    assert.equal(again.status, 303)
+    assert.ok(isOverwritten(app))
+  })
+}
+
+void test('the search in the form of a group does not take the revision of a change in between', async (t) => {
+  const { browser } = await start(t)
+  const path = `/groups/${key.id}`
+  const opened = fieldsOf(await browser.get(path))
+  await browser.post(path, { ...opened, description: 'of the first tab' }, path)
+  const found = await browser.post(path, { ...opened, do: 'find' }, path)
+  assert.equal(found.status, 200)
+  assert.equal((await browser.post(path, fieldsOf(found), path)).status, 412)
+})

@@ -1,0 +1,30 @@
+// The form of a group: all items of a server, or those that are ticked.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { startUpstream, tool } from '../../fakes/fault-http.ts'
+import { appFor } from '../../helpers/app.ts'
+import { Browser, fieldsOf } from '../../helpers/console.ts'
+import { admin, key } from '../../helpers/doors.ts'
+import { until } from '../../helpers/hub.ts'
+
+void test('items that are ticked mean these, also where “All” was left as it was', async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('echo'), tool('other')] })
+  const groups = [{ id: key.id, name: 'office', servers: ['fake'] }]
+  const app = await appFor(t, { users: [admin], mcpServers: { fake: { url: upstream.url } }, groups })
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  await until(async () => (await browser.get('/servers/fake')).text.includes('state connected'))
+  const path = `/groups/${key.id}`
+  const open = async (): Promise<Record<string, string>> =>
+    fieldsOf(await browser.post(path, { ...fieldsOf(await browser.get(path)), do: 'open:fake' }, path))
+  const tools = (): unknown => app.settings.current.groups.get(key.id)?.members[0]?.tools
+
+  const all = await open()
+  assert.deepEqual([all['all:tools:fake'], all['tools:fake']], ['true', undefined], 'all, and nothing ticked')
+  assert.equal((await browser.post(path, { ...all, 'tools:fake': 'echo' }, path)).status, 303)
+  assert.deepEqual(tools(), ['echo'])
+  const some = await open()
+  assert.deepEqual([some['all:tools:fake'], some['tools:fake']], ['false', 'echo'])
+  assert.equal((await browser.post(path, { ...some, 'all:tools:fake': 'true' }, path)).status, 303)
+  assert.ok(!Array.isArray(tools()), 'the radio button counts where some were selected')
+})
