@@ -27,6 +27,8 @@ export interface Listener<View = unknown> {
    * level is set).
    */
   level: LogLevel | undefined
+  /** Whether it passes only the notifications that its client asked for by name. Default: no. */
+  readonly isFiltered?: boolean
   /** Sends a notification to the client; a log message below `level` is dropped. */
   deliver: (method: string, paramsText?: string) => void
 }

@@ -49,9 +49,9 @@ export const isNamedKind = (kind: ListKind): kind is NamedKind => listKinds[kind
 export const byListKind = <Value>(valueOf: (kind: ListKind) => Value): Record<ListKind, Value> =>
   Object.fromEntries(allListKinds.map((kind) => [kind, valueOf(kind)])) as Record<ListKind, Value>
 
-/** The notification that a kind of list has changed. */
+/** The notification that a kind of list has changed. The Skills extension has none of its own. */
 export const listChangedMethod = (kind: ListKind): string =>
-  `notifications/${listKinds[kind].method.split('/', 1)[0] ?? kind}/list_changed`
+  `notifications/${listKinds[kind].capability}/list_changed`
 
 /** An item of a list: its identifying member, and its JSON text as listed. */
 export interface Item { readonly key: string, readonly text: string }

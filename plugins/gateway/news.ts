@@ -50,10 +50,7 @@ export class Notifier {
   addListener (listener: Listener<View>, client: Client): void {
     const { parts } = this.#surfaces.of(listener.view, client)
     const seen: ListenerEntry['seen'] = {}
-    for (const kind of allListKinds) {
-      const extension = extensionOf(kind)
-      if (extension === undefined || hasExtension(client.capabilities, extension)) seen[kind] = parts[kind].list.ref
-    }
+    for (const kind of allListKinds) if (concerns(kind, listener, client)) seen[kind] = parts[kind].list.ref
     this.#members.set(listener, { client, seen, wanted: new WantedResources() })
   }
 
@@ -186,6 +183,16 @@ export class Notifier {
       throw error
     }
   }
+}
+
+/**
+ * Whether a client is told of changes of a list that it has not received. The news of skills are those of resources,
+ * so the client declares the extension; event types have their own, for which a client asks.
+ */
+function concerns (kind: ListKind, { isFiltered = false }: Listener<View>, { capabilities }: Client): boolean {
+  const extension = extensionOf(kind)
+  if (extension === undefined) return true
+  return kind === 'events' ? isFiltered : hasExtension(capabilities, extension)
 }
 
 /**

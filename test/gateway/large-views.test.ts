@@ -38,7 +38,7 @@ const itemsOf = (count: number, key: (n: number) => string): Item[] => Array.fro
   ({ key: key(n), text: JSON.stringify({ name: key(n), inputSchema: {} }) }))
 
 function catalogueOf (lists: Partial<Record<ListKind, Item[]>>): Catalogue {
-  const all = { tools: [], prompts: [], resources: [], resourceTemplates: [], skills: [], ...lists }
+  const all = { tools: [], prompts: [], resources: [], resourceTemplates: [], skills: [], events: [], ...lists }
   const extras = Object.fromEntries(allListKinds.map((kind) => [kind, '{}']))
   return { capabilities: { tools: {}, resources: {} }, serverInfo: '{"name":"s","version":"1"}', lists: all, extras } as unknown as Catalogue
 }

@@ -74,7 +74,7 @@ test('what the servers of one user list has a bound together', async () => {
   assert.equal(shares.remainingSize('b', 'ann'), 300)
   assert.equal(shares.remainingSize('b', 'bob'), upstreamLimits.cataloguesPerUser)
   const item = (key: string): Item => ({ key, text: 'x'.repeat(100) })
-  const empty = { prompts: [], resources: [], resourceTemplates: [], skills: [] }
+  const empty = { prompts: [], resources: [], resourceTemplates: [], skills: [], events: [] }
   const catalogue = { lists: { tools: ['a', 'b', 'c', 'd', 'e'].map(item), ...empty }, instructions: undefined } as unknown as Catalogue
   const warnings: string[] = []
   const kept = fitCatalogue(catalogue, shares.remainingSize('b', 'ann'), (sentence) => { warnings.push(sentence) })

@@ -13,12 +13,17 @@ import { connected, KEY, settings, type Json } from '../helpers/client.ts'
 import { startHub, until } from '../helpers/hub.ts'
 import { gatewayLimits } from '../../plugins/gateway/limits.ts'
 
+/** The names of the files of a folder up to their first dot: a catalogue and what is kept beside it have the same. */
+const serversIn = (folder: string): string[] => existsSync(folder)
+  ? [...new Set(readdirSync(folder).filter((name) => name.endsWith('.json')).map((name) => name.split('.', 1)[0] ?? ''))]
+  : []
+
 test('the catalogue of a server that is removed goes with it, also where it was disabled', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo')] })
   const config = { url: upstream.url }
   const hub = await served(t, { one: config, two: config, three: config })
   const folder = join(hub.folder, '.tool-hub', 'catalogues')
-  const kept = (): number => existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.json')).length : 0
+  const kept = (): number => serversIn(folder).length
   await until(() => kept() === 3)
   const ask = async (method: string, path: string, body?: Json): Promise<number> => {
     const headers = { authorization: `Bearer ${KEY}`, ...(body && { 'content-type': 'application/json' }) }
@@ -37,7 +42,7 @@ test('the catalogue of a server that was removed while the gateway was down goes
   const config = { url: upstream.url }
   const hub = await served(t, { one: config, two: config })
   const folder = join(hub.folder, '.tool-hub', 'catalogues')
-  const kept = (): string[] => existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.json')) : []
+  const kept = (): string[] => serversIn(folder)
   await until(() => kept().length === 2)
   await hub.stop()
   writeFileSync(join(folder, 'notes.json'), 'not ours')
@@ -47,7 +52,7 @@ test('the catalogue of a server that was removed while the gateway was down goes
   const again = await startHub(t, { folder: hub.folder })
   await connected(again, 1)
   await until(() => kept().length === 2, () => kept().join())
-  assert.ok(kept().includes('notes.json'), 'what others have put there stays')
+  assert.ok(kept().includes('notes'), 'what others have put there stays')
 })
 
 test('what a silent server calls new is waited for once, and not for long', async (t) => {

@@ -6,7 +6,7 @@ import { mockTimers } from '../helpers/clock.ts'
 import fc from 'fast-check'
 import { PlainClient, type Client } from '../../protocol/exchange.ts'
 import { emptyCapabilityClass } from '../../protocol/capabilities.ts'
-import { listKinds } from '../../protocol/lists.ts'
+import { allListKinds, listChangedMethod, listKinds } from '../../protocol/lists.ts'
 import type { LogLevel } from '../../protocol/listener.ts'
 import { attributeMessage, type InboundMessage, type Attribution } from '../../plugins/upstream/inbound/attribution.ts'
 import { backoffDelay } from '../../plugins/upstream/links/heartbeat.ts'
@@ -477,7 +477,8 @@ test('transportKinds: which transports are tried', async () => {
     assert.deepEqual(transportKinds(config), expected, JSON.stringify(config))
     assert.equal(isRemote(config), remote)
   }
-  assert.deepEqual(Object.values(listKinds).map(({ capability }) => capability), ['tools', 'prompts', 'resources', 'resources'])
+  assert.deepEqual(Object.values(listKinds).map(({ capability }) => capability), ['tools', 'prompts', 'resources', 'resources', 'resources', 'events'])
+  assert.deepEqual(allListKinds.map(listChangedMethod), ['tools', 'prompts', 'resources', 'resources', 'resources', 'events'].map((name) => `notifications/${name}/list_changed`))
 })
 
 test('only admins may store servers that run commands, that are described, or whose type is not known', async () => {

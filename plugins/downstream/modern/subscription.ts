@@ -65,6 +65,7 @@ export class Subscription implements Client, Listener<View> {
   readonly capabilities: ClientCapabilities
   readonly owner: string
   readonly level = undefined
+  readonly isFiltered = true
   readonly headers: RequestHeaders
   /** The client of the same principal's requests; the subscription uses its links. */
   readonly linkOwner: Client
