@@ -3,10 +3,14 @@ import { Type } from '@sinclair/typebox'
 export const EventWebhookToken = Type.Object({ token: Type.String({ maxLength: 1_000 }) })
 
 /** The answer to a message of a server. */
-export const EventReceipt = Type.Object({ success: Type.Boolean(), message: Type.String() })
+export const EventReceipt = Type.Object(
+  { success: Type.Boolean(), message: Type.String() }, { examples: [{ success: true, message: 'Accepted' }] }
+)
 
 /** The answer to the verification of the gateway's address. */
-export const EventChallenge = Type.Object({ challenge: Type.String() })
+export const EventChallenge = Type.Object(
+  { challenge: Type.String() }, { examples: [{ challenge: 'c4a1b0…' }] }
+)
 
 /** A message that could not be delivered to a client's webhook. */
 export const FailedEventDelivery = Type.Object({

@@ -176,14 +176,19 @@ const nameOf = (method: string, path: string): string =>
     .join('')
 
 /** The body of an upload, which is read as a stream, so that its route has no schema for it. */
-const bundleUpload = {
+const uploadIn = (field: string): object => ({
   required: true,
   content: {
     'multipart/form-data': {
-      schema: { type: 'object', required: ['mcpbFile'], properties: { mcpbFile: { type: 'string', format: 'binary' } } }
+      schema: { type: 'object', required: [field], properties: { [field]: { type: 'string', format: 'binary' } } }
     }
   }
+})
+const uploads: Readonly<Record<string, object>> = {
+  '/api/mcpb/upload': uploadIn('mcpbFile'), '/api/skills/upload': uploadIn('skillFile')
 }
+/** The body of a webhook's message, which is read as bytes, since its signature covers them. */
+const eventMessage = { required: true, content: { 'application/json': { schema: { type: 'object' }, example: {} } } }
 
 /** Replaces the schema of each `config` member by a reference to `ServerConfig`. */
 const withConfigs = (value: unknown): unknown => {
@@ -208,7 +213,8 @@ export function completeApiDocument (given: object): object {
   for (const [path, item] of Object.entries(document.paths ?? {})) {
     for (const [method, operation] of Object.entries(item) as Array<[string, Operation]>) {
       if (operation.summary === undefined) continue
-      if (path === '/api/mcpb/upload') operation.requestBody = bundleUpload
+      if (Object.hasOwn(uploads, path)) operation.requestBody = uploads[path]
+      if (path === '/webhooks/events/{token}') operation.requestBody = eventMessage
       const described = new Set(Object.keys(operation.responses))
       const open = path.startsWith('/api/')
       // A batch (207) stores its entries separately, and has general error statuses as well; some batch routes describe

@@ -32,6 +32,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         202: EventReceipt,
         400: Failure,
         401: Failure,
+        403: Failure,
         404: Failure,
         410: Failure,
         413: Failure,

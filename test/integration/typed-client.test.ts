@@ -136,7 +136,7 @@ test('the document', async (t) => {
     every('an example of its answer', (one) =>
       one.operation.requestBody !== undefined || answers(one).every((content) => examplesOf(content).length > 0))
     every('a body', ({ method, operation, path }) =>
-      !['post', 'put'].includes(method) || operation.requestBody !== undefined || /\/(reload|regenerate-secret)$/.test(path))
+      !['post', 'put'].includes(method) || operation.requestBody !== undefined || /\/(reload|regenerate-secret|approve|deny)$/.test(path))
     for (const one of operations) {
       for (const content of [...answers(one), ...bodies(one)]) {
         for (const example of examplesOf(content)) {
@@ -158,8 +158,8 @@ test('the document', async (t) => {
       at(document, 'paths', '/api/system-config', 'put', 'requestBody', 'content', 'application/json', 'schema')
     )
     assert.deepEqual(Object.keys(at(body, 'properties') as Json).sort(), [
-      'enableSessionRebuild', 'install', 'mcpRouter', 'nameSeparator', 'oauthServer', 'routing', 'smartRouting',
-      'toolResultCompression'
+      'enableSessionRebuild', 'install', 'mcpRouter', 'nameSeparator', 'notifications', 'oauthServer', 'routing',
+      'smartRouting', 'toolResultCompression'
     ])
     const minTokens = at(body, 'properties', 'toolResultCompression', 'anyOf', 0, 'properties', 'minTokens')
     assert.equal(at(minTokens, 'default'), 2_000)

@@ -14,7 +14,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.get('/system-config', {
     summary: 'The system configuration',
     description: 'With its defaults; secrets are masked.',
-    data: Type.Object({}, { additionalProperties: true }),
+    data: Type.Object({}, {
+      additionalProperties: true, examples: [{ nameSeparator: '-', routing: { enableGlobalRoute: true } }]
+    }),
     revision
   }, ({ principal }) => ({ data: app.system.get(principal) }))
 
