@@ -34,7 +34,8 @@ export const revisionOf = (value: unknown): string =>
 
 /** The revision of a server: of its config without the overrides, which stay where a new config omits them. */
 export const revisionOfServer = (
-  { tools: _tools, prompts: _prompts, resources: _resources, ...config }: Readonly<Record<string, unknown>>
+  { tools: _tools, prompts: _prompts, resources: _resources, skills: _skills, ...config }:
+  Readonly<Record<string, unknown>>
 ): string => revisionOf(config)
 
 /** Whether If-Match is absent, or names this revision: an ETag before its dot (RFC 9110 §13.1.1). */

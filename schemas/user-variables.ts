@@ -67,7 +67,7 @@ const argument = /^(?:--[A-Za-z0-9][\w.-]*=)?\$\{user\.[A-Za-z_][A-Za-z0-9_]*\}$
 const addressParts = /^(https?:\/\/[^/\\?#]+)([^\\?#]*)(\?[^#]*)?(#.*)?$/is
 
 /** Members whose texts are for people, and the one that declares the variables. */
-const texts = new Set(['description', 'tools', 'prompts', 'resources', 'userVariables'])
+const texts = new Set(['description', 'tools', 'prompts', 'resources', 'skills', 'userVariables'])
 
 /** Why the users' variables of a config cannot be stored, as a sentence; undefined if they can. */
 export function userVariableProblem (config: ConfigWithVariables): string | undefined {

@@ -137,7 +137,7 @@ async function fetchGroup (api: ManagementApi, name: string): Promise<Record<str
 /** A group in the form in which two groups are compared: its members with all selectors, and its description. */
 function groupForm ({ servers, description }: { servers?: unknown, description?: unknown }): unknown {
   const members = Array.isArray(servers) ? servers as unknown[] : []
-  const all = { tools: 'all', prompts: 'all', resources: 'all' }
+  const all = { tools: 'all', prompts: 'all', resources: 'all', skills: 'all' }
   return {
     description: description ??
     '',

@@ -5,7 +5,7 @@ import type { Listener } from '../../protocol/listener.ts'
 import type { Provider, ProviderHost, ProviderSource } from '../../protocol/provider.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { createProcessSealer, type Sealer } from '../base/secrets/index.ts'
-import type { Access, PresentationName, RegisteredProvider, View } from '../settings/index.ts'
+import type { Access, ItemKind, PresentationName, RegisteredProvider, View } from '../settings/index.ts'
 import { describeRoute, type RouteIdentity } from './describe.ts'
 import { Forwarder } from './forward.ts'
 import { EventCursors, type EventTarget } from './event-cursors.ts'
@@ -39,7 +39,7 @@ interface GatewayDeps {
 
 /** The config of a registered provider, which decides its visibility like that of a server. */
 export type ProviderEntry =
-  Pick<ServerConfig, 'owner' | 'visibility' | 'description' | 'enabled' | 'tools' | 'prompts' | 'resources'>
+  Pick<ServerConfig, 'owner' | 'visibility' | 'description' | 'enabled' | ItemKind>
 
 /**
  * `unprefixed`: on merged routes its items have no prefix, come after those of all servers, and keep their names.

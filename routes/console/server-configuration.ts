@@ -98,8 +98,9 @@ function asForm ({ kit }: FastifyInstance, { principal }: Visit, config: Config)
 }
 
 /** Members that have forms of their own; the API keeps them where a config omits them. */
-const withoutOverrides = ({ tools: _tools, prompts: _prompts, resources: _resources, ...config }: Config): Config =>
-  config
+const withoutOverrides = (
+  { tools: _tools, prompts: _prompts, resources: _resources, skills: _skills, ...config }: Config
+): Config => config
 
 /** The content of a form after a click on one of its buttons. */
 function editedOf (app: FastifyInstance, visit: Visit, stored: Config): EditedConfig {

@@ -87,7 +87,7 @@ test('records as clients of such services read them', async (t) => {
   })
 
   await t.test('the bare name of a member keeps its selectors and its alias', async () => {
-    const member = { name: 'zebra', tools: ['echo'], prompts: [], resources: 'all', alias: 'z' }
+    const member = { name: 'zebra', tools: ['echo'], prompts: [], resources: 'all', skills: 'all', alias: 'z' }
     for (const route of ['/groups/kept', '/groups/kept/servers/batch']) {
       await admin.ok('POST', '/groups', { name: 'kept', servers: [member] }, 201)
       const listed = list(await admin.ask('GET', '/groups')).find(({ name }) => name === 'kept')?.servers
@@ -99,6 +99,24 @@ test('records as clients of such services read them', async (t) => {
       }
       await admin.ok('PUT', route, { servers: [{ name: 'zebra' }] })
       assert.deepEqual((await admin.ok('GET', '/groups/kept')).servers, ['zebra'], 'an object says what it selects: all')
+      deleted(await admin.ask('DELETE', '/groups/kept'))
+    }
+  })
+
+  await t.test('a member from a client that does not know the selector of skills keeps it', async () => {
+    const skills = ['skill://zebra/one']
+    const known = { name: 'zebra', tools: ['echo'], prompts: [], resources: 'all' }
+    for (const route of ['/groups/kept', '/groups/kept/servers/batch']) {
+      await admin.ok('POST', '/groups', { name: 'kept', servers: [{ ...known, skills }] }, 201)
+      for (const [given, shown] of [
+        [known, { ...known, skills }],
+        [{ name: 'zebra' }, { name: 'zebra', tools: 'all', prompts: 'all', resources: 'all', skills }],
+        [{ ...known, skills: 'all' }, { ...known, skills: 'all' }],
+        [{ name: 'zebra' }, 'zebra']
+      ]) {
+        await admin.ok('PUT', route, { servers: [given] })
+        assert.deepEqual((await admin.ok('GET', '/groups/kept')).servers, [shown], `${route} ${JSON.stringify(given)}`)
+      }
       deleted(await admin.ask('DELETE', '/groups/kept'))
     }
   })

@@ -108,13 +108,21 @@ test('what is switched off has no methods, and read-only comes first', async (t)
 
 test('what GET reads has an entity tag, and 304 for who has it', async (t) => {
   const ask = asking(await appFor(t, stored))
-  for (const path of [
-    '/api/servers', '/api/servers/up', '/api/groups/team', '/api/users/alice', `/api/auth/keys/${own.id}`, '/api/settings',
-    '/api/prompts', '/api/audit'
-  ]) {
+  const hash = /^"[\w-]{43}"$/
+  const revisionAndHash = /^"[\w-]{22}\.[\w-]{43}"$/
+  for (const [path, shape] of [
+    ['/api/servers', hash],
+    ['/api/servers/up', revisionAndHash],
+    ['/api/groups/team', revisionAndHash],
+    ['/api/users/alice', revisionAndHash],
+    [`/api/auth/keys/${own.id}`, revisionAndHash],
+    ['/api/settings', hash],
+    ['/api/prompts', hash],
+    ['/api/audit', hash]
+  ] as const) {
     const first = await ask('GET', path)
     const etag = String(first.headers.etag)
-    assert.match(etag, /^"[\w-]{43}"$/, `${path}: ${first.body}`)
+    assert.match(etag, shape, `${path}: ${first.body}`)
     for (const known of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
       const { statusCode, body, headers } = await ask('GET', path, { headers: { 'if-none-match': known } })
       assert.deepEqual([statusCode, body, headers.etag, headers['content-type']], [304, '', etag, undefined], path)

@@ -1,6 +1,8 @@
 // If-Match on the management API: a change of a record that somebody has changed meanwhile is refused, atomically.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
+import { itemKinds } from '../../plugins/settings/index.ts'
+import { revisionOfServer } from '../../routes/entity-tag.ts'
 import { appFor } from '../helpers/app.ts'
 import { admin, key } from '../helpers/doors.ts'
 
@@ -50,4 +52,11 @@ void test('the state of a server does not count, and what it lists', async (t) =
     method: 'PUT', url: '/api/servers/mine', headers: { ...headers, 'if-match': tag }, payload: { config }
   })
   assert.equal(statusCode, 200)
+})
+
+void test('overrides of no kind of items count, since they stay where a new config omits them', async () => {
+  for (const kind of itemKinds) {
+    assert.equal(revisionOfServer({ ...config, [kind]: { one: { enabled: false } } }), revisionOfServer(config), kind)
+  }
+  assert.notEqual(revisionOfServer({ ...config, description: 'another' }), revisionOfServer(config))
 })

@@ -93,7 +93,7 @@ const badMembers = [
   { servers: [{ name: 'alpha', alias: 7 }] },
   { servers: ['__proto__'] }
 ]
-const whole = { tools: 'all', prompts: 'all', resources: 'all' }
+const whole = { tools: 'all', prompts: 'all', resources: 'all', skills: 'all' }
 
 /** Where nobody listens. */
 const url = 'http://127.0.0.1:9/mcp'
@@ -286,7 +286,7 @@ const table: Record<string, Row> = {
         id: full.id,
         name: 'full',
         description: 'all of it',
-        servers: ['own', 'alpha', { name: 'closed', tools: ['echo'], prompts: [], resources: 'all', alias: 'c' }],
+        servers: ['own', 'alpha', { name: 'closed', tools: ['echo'], prompts: [], resources: 'all', skills: 'all', alias: 'c' }],
         owner: 'admin'
       })
       for (const name of ['bare', 'full']) await admin.ok('DELETE', `/groups/${name}`)
@@ -304,10 +304,10 @@ const table: Record<string, Row> = {
     async good (admin, bob) {
       const byName = envelope(await admin.ask('GET', '/groups/team'), 200, 'no message')
       groupRecord(byName)
-      assert.deepEqual(byName.servers, [{ name: 'alpha', tools: ['echo', 'typed'], prompts: 'all', resources: 'all' }, 'closed'])
+      assert.deepEqual(byName.servers, [{ name: 'alpha', ...whole, tools: ['echo', 'typed'] }, 'closed'])
       assert.deepEqual(await admin.ok('GET', `/groups/${String(byName.id)}`), byName)
       assert.deepEqual((await bob.ok('GET', '/groups/team')).servers, [
-        { name: 'alpha', tools: ['echo', 'typed'], prompts: 'all', resources: 'all' }
+        { name: 'alpha', ...whole, tools: ['echo', 'typed'] }
       ])
     }
   },
@@ -377,7 +377,7 @@ const table: Record<string, Row> = {
         [['own', 'closed'], ['own', 'closed']],
         [
           [{ name: 'own', ...whole }, { name: 'alpha', tools: [], prompts: ['greet'], resources: [NOTE] }],
-          ['own', { name: 'alpha', tools: [], prompts: ['greet'], resources: [NOTE] }]
+          ['own', { name: 'alpha', tools: [], prompts: ['greet'], resources: [NOTE], skills: 'all' }]
         ],
         [[], []]
       ]) {
@@ -393,7 +393,7 @@ const table: Record<string, Row> = {
     who: 'sees',
     async good (admin, bob) {
       const { id } = await admin.ok('GET', '/groups/team')
-      const alpha = { name: 'alpha', tools: ['echo', 'typed'], prompts: 'all', resources: 'all' }
+      const alpha = { name: 'alpha', ...whole, tools: ['echo', 'typed'] }
       for (const key of [String(id), 'team']) {
         const answer = await admin.ask('GET', `/groups/${key}/server-configs`)
         members(answer.body, ['success', 'data'])
@@ -412,7 +412,7 @@ const table: Record<string, Row> = {
         const answer = await admin.ask('PUT', '/groups/picking/server-configs/alpha/tools', { tools })
         envelope(answer, 200, 'message')
         assert.deepEqual(list(await admin.ask('GET', '/groups/picking/server-configs')),
-          [{ name: 'alpha', tools, prompts: ['greet'], resources: 'all', alias: 'a' }], 'the rest of the member stays')
+          [{ name: 'alpha', ...whole, tools, prompts: ['greet'], alias: 'a' }], 'the rest of the member stays')
       }
       await admin.ok('DELETE', '/groups/picking')
     }

@@ -140,7 +140,7 @@ export const deleted = (answer: Answer): void => {
 
 export const serverRecord = (value: unknown): void => {
   const sometimes = ['connectedAt', 'protocolVersion', 'era', 'oauth']
-  members(value, ['name', 'enabled', 'status', 'error', 'tools', 'prompts', 'resources', 'config', 'createdAt'], sometimes)
+  members(value, ['name', 'enabled', 'status', 'error', 'tools', 'prompts', 'resources', 'skills', 'config', 'createdAt'], sometimes)
   assert.ok(
     ['connecting', 'connected', 'disconnected', 'oauth_required', 'disabled'].includes(String(at(value, 'status'))),
     JSON.stringify(value)

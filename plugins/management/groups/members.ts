@@ -107,7 +107,17 @@ export function updatedMembers (
 }
 
 /**
- * Converts sent members to objects. The bare name of a stored member keeps that member unchanged.
+ * A sent member with its selector of skills. A client that does not know that selector keeps it; a client that sends
+ * back the default adds nothing to what is stored.
+ */
+function withSkills ({ skills: sent, ...member }: GroupMember, former: GroupMember | undefined): GroupMember {
+  const skills = sent === undefined || (sent === 'all' && former?.skills === undefined) ? former?.skills : sent
+  return skills === undefined ? member : { ...member, skills }
+}
+
+/**
+ * Converts sent members to objects. The bare name of a stored member keeps that member unchanged; an object without
+ * `skills` keeps that selector.
  * @throws InvalidInput for a server that does not exist or is invisible to the principal, for a duplicate, for an
  *   invalid alias, and for more values than a group may have
  */
@@ -128,7 +138,7 @@ export function parseGroupMembers (
     const former = known.get(name)
     // A client may read bare names and send them back. That must not widen a selection, so a bare name keeps selectors
     // and alias.
-    const member = typeof each === 'string' ? former ?? { name } : each
+    const member = typeof each === 'string' ? former ?? { name } : withSkills(each, former)
     const server = snapshot.servers.get(name)
     // An admin sees members whose server is no longer configured, and may send them back.
     if (!(principal.isAdmin && former) && (!server || !canSee(snapshot, principal, server, 'public'))) {

@@ -116,7 +116,9 @@ function checkValues ({ openapi, ...config }: Record<string, unknown>): void {
     throw new errors.InvalidInput(`"config": it has more than ${managementLimits.configValues} values`)
   }
   // Each word may be a secret that texts are searched for, except in descriptions and overrides.
-  const { tools: _tools, prompts: _prompts, resources: _resources, description: _text, ...secrets } = config
+  const {
+    tools: _tools, prompts: _prompts, resources: _resources, skills: _skills, description: _text, ...secrets
+  } = config
   if (countWords([secrets, others], managementLimits.configWords) > managementLimits.configWords) {
     throw new errors.InvalidInput(`"config": its texts have more than ${managementLimits.configWords} words and ` +
       'parameters of addresses')

@@ -17,7 +17,7 @@ void test('rules are added, ordered, switched, tested and removed', async (t) =>
   await browser.signIn('admin')
   const refused = await browser.post('/rules', { name: hostile, when: 'tool.nam == "x"', then: 'deny', mode: 'enforce', approvers: '', message: '' })
   assert.equal(refused.status, 400)
-  assert.match(refused.text, /id="when-problem"[\s\S]*is not valid at character 6: No such key: nam/)
+  assert.match(refused.text, /id="when-problem"[\s\S]*Is not valid at character 6: No such key: nam/)
   assert.match(refused.text, /tool\.nam == &quot;x&quot;/)
   assert.doesNotMatch(refused.text, /<script>alert/)
   for (const [name, when] of [['First', 'tool.name == "delete"'], [hostile, 'has(args.n) && args.n == 7']] as const) {
