@@ -72,9 +72,9 @@ export const GroupMemberConfig = Type.Object(
     tools: ItemSelector,
     prompts: ItemSelector,
     resources: ItemSelector,
-    skills: ItemSelector,
+    skills: Type.Optional(ItemSelector),
     alias: Type
       .Optional(Type.String())
   },
-  { examples: [{ name: 'files', tools: ['read_file'], prompts: 'all', resources: 'all', skills: 'all', alias: 'f' }] }
+  { examples: [{ name: 'files', tools: ['read_file'], prompts: 'all', resources: 'all', alias: 'f' }] }
 )

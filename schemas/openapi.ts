@@ -40,7 +40,7 @@ interface Operation {
   operationId?: string
   security?: unknown[]
   parameters?: Array<{ in: string }>
-  requestBody?: { content: Record<string, Media> }
+  requestBody?: { required?: boolean, content: Record<string, Media> }
   responses: Record<string, Response>
 }
 interface Response { description?: string, content?: Record<string, Media> }
@@ -176,7 +176,7 @@ const nameOf = (method: string, path: string): string =>
     .join('')
 
 /** The body of an upload, which is read as a stream, so that its route has no schema for it. */
-const uploadIn = (field: string): object => ({
+const uploadIn = (field: string): NonNullable<Operation['requestBody']> => ({
   required: true,
   content: {
     'multipart/form-data': {
@@ -184,7 +184,7 @@ const uploadIn = (field: string): object => ({
     }
   }
 })
-const uploads: Readonly<Record<string, object>> = {
+const uploads: Readonly<Record<string, Operation['requestBody']>> = {
   '/api/mcpb/upload': uploadIn('mcpbFile'), '/api/skills/upload': uploadIn('skillFile')
 }
 /** The body of a webhook's message, which is read as bytes, since its signature covers them. */

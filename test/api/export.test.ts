@@ -87,7 +87,7 @@ test('records as clients of such services read them', async (t) => {
   })
 
   await t.test('the bare name of a member keeps its selectors and its alias', async () => {
-    const member = { name: 'zebra', tools: ['echo'], prompts: [], resources: 'all', skills: 'all', alias: 'z' }
+    const member = { name: 'zebra', tools: ['echo'], prompts: [], resources: 'all', alias: 'z' }
     for (const route of ['/groups/kept', '/groups/kept/servers/batch']) {
       await admin.ok('POST', '/groups', { name: 'kept', servers: [member] }, 201)
       const listed = list(await admin.ask('GET', '/groups')).find(({ name }) => name === 'kept')?.servers
@@ -111,7 +111,7 @@ test('records as clients of such services read them', async (t) => {
       for (const [given, shown] of [
         [known, { ...known, skills }],
         [{ name: 'zebra' }, { name: 'zebra', tools: 'all', prompts: 'all', resources: 'all', skills }],
-        [{ ...known, skills: 'all' }, { ...known, skills: 'all' }],
+        [{ ...known, skills: 'all' }, known],
         [{ name: 'zebra' }, 'zebra']
       ]) {
         await admin.ok('PUT', route, { servers: [given] })

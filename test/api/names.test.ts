@@ -31,7 +31,7 @@ test('new names, owners, visibility, pages', async (t) => {
     assert.deepEqual((await admin.server('after it')).config, shown.config)
     assert.deepEqual((await admin.ok('GET', '/groups/one')).servers, [
       'other',
-      { name: 'after it', tools: ['echo'], prompts: 'all', resources: 'all', skills: 'all', alias: 'b' }
+      { name: 'after it', tools: ['echo'], prompts: 'all', resources: 'all', alias: 'b' }
     ])
     assert.deepEqual((await admin.ok('GET', '/groups/two')).servers, ['after it'])
     assert.deepEqual(list(await admin.ask('GET', '/auth/keys')).find(({ id }) => id === key.id)?.allowedServers, ['other', 'after it'])
@@ -220,7 +220,7 @@ test('new names, owners, visibility, pages', async (t) => {
   })
 
   await t.test('a member\'s alias keeps the grammar of servers\' names, since it stands in their place', async (t) => {
-    const member = { name: 'other', tools: 'all', prompts: 'all', resources: 'all', skills: 'all' }
+    const member = { name: 'other', tools: 'all', prompts: 'all', resources: 'all' }
     const old = { ...member, alias: 'a b/c' }
     const { admin } = await started(t, { other: { url: fake.url, enabled: false } },
       { groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'old', servers: [old] }] })

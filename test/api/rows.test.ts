@@ -93,7 +93,7 @@ const badMembers = [
   { servers: [{ name: 'alpha', alias: 7 }] },
   { servers: ['__proto__'] }
 ]
-const whole = { tools: 'all', prompts: 'all', resources: 'all', skills: 'all' }
+const whole = { tools: 'all', prompts: 'all', resources: 'all' }
 
 /** Where nobody listens. */
 const url = 'http://127.0.0.1:9/mcp'
@@ -286,7 +286,7 @@ const table: Record<string, Row> = {
         id: full.id,
         name: 'full',
         description: 'all of it',
-        servers: ['own', 'alpha', { name: 'closed', tools: ['echo'], prompts: [], resources: 'all', skills: 'all', alias: 'c' }],
+        servers: ['own', 'alpha', { name: 'closed', tools: ['echo'], prompts: [], resources: 'all', alias: 'c' }],
         owner: 'admin'
       })
       for (const name of ['bare', 'full']) await admin.ok('DELETE', `/groups/${name}`)
@@ -377,7 +377,7 @@ const table: Record<string, Row> = {
         [['own', 'closed'], ['own', 'closed']],
         [
           [{ name: 'own', ...whole }, { name: 'alpha', tools: [], prompts: ['greet'], resources: [NOTE] }],
-          ['own', { name: 'alpha', tools: [], prompts: ['greet'], resources: [NOTE], skills: 'all' }]
+          ['own', { name: 'alpha', tools: [], prompts: ['greet'], resources: [NOTE] }]
         ],
         [[], []]
       ]) {

@@ -63,8 +63,11 @@ function isVisibleMember (snapshot: Snapshot, principal: Principal, { name }: Gr
 export const visibleMembers = (snapshot: Snapshot, principal: Principal, group: StoredGroup): GroupMember[] =>
   group.members.filter((member) => isVisibleMember(snapshot, principal, member))
 
-/** A member of a group with all its selectors; `all` is the default of each. */
-export type MemberConfig = GroupMember & Required<Pick<GroupMember, ItemKind>>
+/**
+ * A member of a group with its selectors; `all` is the default of each. `skills` is there only if it is a list, since
+ * clients know the others.
+ */
+export type MemberConfig = GroupMember & Required<Pick<GroupMember, Exclude<ItemKind, 'skills'>>>
 
 export const withDefaultSelectors = (
   { name, tools = 'all', prompts = 'all', resources = 'all', skills = 'all', alias }: GroupMember
@@ -73,14 +76,14 @@ export const withDefaultSelectors = (
   tools,
   prompts,
   resources,
-  skills,
+  ...(skills === 'all' ? {} : { skills }),
   ...(alias === undefined ? {} : { alias })
 })
 
 /** Converts a member that has neither selectors nor an alias to its bare name. */
 export function compactMember (member: GroupMember): string | GroupMember {
   const config = withDefaultSelectors(member)
-  const isWhole = itemKinds.every((kind) => config[kind] === 'all')
+  const isWhole = itemKinds.every((kind) => (config[kind] ?? 'all') === 'all')
   return isWhole && config.alias === undefined ? config.name : config
 }
 
