@@ -244,7 +244,9 @@ export class Upstream implements Provider {
     const options = {
       changes: changesOf(exchange, changes),
       // A stream, whose server sends a heartbeat, ends when nothing has come for a while.
-      deadlines: { timeout, ...method === streamMethod ? streamDeadlines : { resetTimeoutOnProgress, maxTotalTimeout } },
+      deadlines: {
+        timeout, ...method === streamMethod ? streamDeadlines : { resetTimeoutOnProgress, maxTotalTimeout }
+      },
       headers: this.#passes || trace ? { ...passed, ...(trace && traceHeaders(trace)) } : undefined
     }
     const inSameRun = this.#placement.runGuardOf(exchange)

@@ -166,7 +166,8 @@ export class Guards {
     const { exchange: { method }, provider: server, item } = call
     const kind = kinds[method]
     if (guard.webhook === undefined || kind === undefined) return text
-    const question = { type, principal: describePrincipal(this.#deps.snapshot(), call.exchange), server, tool: item ?? '', kind, text }
+    const principal = describePrincipal(this.#deps.snapshot(), call.exchange)
+    const question = { type, principal, server, tool: item ?? '', kind, text }
     const answer = await this.#answerOf(guard, guard.webhook, question)
     if (answer.action === 'accept') return text
     if (answer.action === 'replace') return answer.text

@@ -174,8 +174,7 @@ export function dispatchNotification (
     case 'notifications/prompts/list_changed':
     case 'notifications/resources/list_changed':
     case 'notifications/events/list_changed':
-    // The extension has no such notification, yet servers send it.
-    case 'notifications/skills/list_changed':
+    case 'notifications/skills/list_changed': // The extension has no such notification, yet servers send it.
       deps.refresh(slot)
       return
     case 'notifications/resources/updated':
