@@ -15,8 +15,8 @@ export interface EventTarget {
 const maxCursor = 16 * 1024
 
 /**
- * The cursors of events that clients keep: those of servers, sealed for the principal, the route and the event type. They
- * open on every replica, and after a restart.
+ * The cursors of events that clients keep: those of servers, sealed for the principal, the route and the event type.
+ * They open on every replica, and after a restart.
  */
 export class EventCursors {
   readonly #sealer: Sealer
