@@ -125,7 +125,10 @@ export const recordCollections = {
     evicts: 'largest owners',
     maxPerOwner: 1_000
   },
-  /** Messages for them: those that wait, and, without a body, those that were delivered; the owner is the subscription. */
+  /**
+   * Messages for them: those that are waiting, and, without a body, those that were delivered. The owner is the
+   * subscription.
+   */
   eventDeliveries: {
     name: 'eventDeliveries', isSealed: true, maxEntries: 20_000, evicts: 'largest owners', maxPerOwner: 1_000
   },

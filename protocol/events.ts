@@ -1,5 +1,5 @@
-// The Events extension, `io.modelcontextprotocol/events` (SEP-3415), of MCP 2026-07-28 and later: what both sides of the
-// gateway need of it. All texts are JSON.
+// The Events extension, `io.modelcontextprotocol/events` (SEP-3415), of MCP 2026-07-28 and later: what both sides of
+// the gateway need of it. All texts are JSON.
 import { code, RpcError } from './errors.ts'
 import { isObject, memberOf, smallMemberOf, withMembers } from './json.ts'
 import { metaKeys } from './modern/envelope.ts'
@@ -69,7 +69,9 @@ export function withClientCursor (text: string, { cursor }: Pick<EventPresentati
 
 /** An event, or another object with a cursor, as its client sees it. */
 export function withClientEvent (text: string, presentation: EventPresentation): string {
-  const named = memberOf(text, 'name') === undefined ? text : withMembers(text, { name: JSON.stringify(presentation.name) })
+  const named = memberOf(text, 'name') === undefined
+    ? text
+    : withMembers(text, { name: JSON.stringify(presentation.name) })
   return withClientCursor(named, presentation)
 }
 

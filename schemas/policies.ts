@@ -16,7 +16,6 @@ const members = {
     description: 'A condition in CEL, over `principal`, `tool`, `args`, `route` and `now`. With `hide`: over ' +
       '`principal`, `tool` and `route` only'
   }),
-  // eslint-disable-next-line unicorn/no-thenable
   then: Decision,
   approvers: Type.Optional(Type.Array(Type.String(), {
     maxItems: 100,
@@ -73,7 +72,9 @@ export const PolicyTestResult = Type.Object(
   {
     decision: Decision,
     mode: StringEnum(['enforce', 'observe']),
-    policy: Type.Union([PolicyReference, Type.Null()], { description: 'null: no policy decides, so the call is allowed' }),
+    policy: Type.Union(
+      [PolicyReference, Type.Null()], { description: 'null: no policy decides, so the call is allowed' }
+    ),
     reason: Type.String(),
     observed: Type.Optional(Type.Array(
       Type.Object({ ...PolicyReference.properties, decision: Decision }),

@@ -86,7 +86,9 @@ export interface EventWebhooks {
   /** The messages whose next attempt is due. */
   listDue: (now: number) => Promise<EventDelivery[]>
   /** Replaces a message, unless another caller was faster. @returns the new one */
-  claim: (delivery: EventDelivery, next: Pick<EventDelivery, 'attempts' | 'dueAt'>) => Promise<EventDelivery | undefined>
+  claim: (
+    delivery: EventDelivery, next: Pick<EventDelivery, 'attempts' | 'dueAt'>
+  ) => Promise<EventDelivery | undefined>
   /** Ends a message: it is remembered without its body. @param failed kept in the list of failed ones */
   settle: (delivery: EventDelivery, failed?: FailedDelivery) => Promise<void>
   /** The newest failed messages. @param user undefined: of all */

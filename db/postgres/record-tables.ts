@@ -19,8 +19,8 @@ const filterColumns = () => ({
  * The recorded calls; `timestamp` in ms since 1970. Each filter column has an index in the order of a page. There is no
  * index on `status`: most calls succeed, so partial indexes of the failed ones are enough. The index on tools includes
  * the server, since a tool is mostly filtered together with its server, and combining two indexes would look up each
- * call separately. `data` and `sealed` contain `input`, `output`, `errorMessage` and `policy`. `sealedBy` is the id of the
- * encryption key: reading the sealed texts just to count them by key would take too long.
+ * call separately. `data` and `sealed` contain `input`, `output`, `errorMessage` and `policy`. `sealedBy` is the id of
+ * the encryption key: reading the sealed texts just to count them by key would take too long.
  */
 export const activities = pgTable('activities', {
   id: uuid().primaryKey(),

@@ -1,5 +1,7 @@
 import type { Approval, Approvals, StoredApproval } from '../ports/approvals.ts'
-import { recordCollections, type RecordCollection, type RecordEntry, type Records, type StoredRecord } from '../records.ts'
+import {
+  recordCollections, type RecordCollection, type RecordEntry, type Records, type StoredRecord
+} from '../records.ts'
 
 const digestLabel = (digest: string): string => `digest:${digest}`
 

@@ -67,7 +67,9 @@ export class RecordedEventWebhooks implements EventWebhooks {
     const entry = { key, owner: subscription, value: null, expiresIn: memoryOfDelivered }
     if (!await this.#records.swap(deliveries, version, entry) || failed === undefined) return
     const value = { ...failed } satisfies FailedDelivery
-    await this.#records.put(failures, [{ key: `${key} ${messageId}`, owner: failed.user, value, expiresIn: memoryOfFailed }])
+    await this.#records.put(
+      failures, [{ key: `${key} ${messageId}`, owner: failed.user, value, expiresIn: memoryOfFailed }]
+    )
   }
 
   async listFailed (owner?: string): Promise<FailedDelivery[]> {

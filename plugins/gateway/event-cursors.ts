@@ -15,7 +15,7 @@ export interface EventTarget {
 const maxCursor = 16 * 1024
 
 /**
- * The cursors of events that clients keep: those of servers, sealed for the principal and route, and for the event type.
+ * The cursors of events that clients keep: those of servers, sealed for the principal, the route and the event type.
  * They open on every replica, and after a restart.
  */
 export class EventCursors {

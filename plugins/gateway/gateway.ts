@@ -4,27 +4,20 @@ import type { Catalogue, NamedKind } from '../../protocol/lists.ts'
 import type { Listener } from '../../protocol/listener.ts'
 import type { Provider, ProviderHost, ProviderSource } from '../../protocol/provider.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
-import { createProcessSealer, type Sealer } from '../base/secrets/index.ts'
+import type { Sealer } from '../base/secrets/index.ts'
 import type { Access, ItemKind, PresentationName, RegisteredProvider, View } from '../settings/index.ts'
 import { describeRoute, type RouteIdentity } from './describe.ts'
-import { Forwarder } from './forward.ts'
-import { EventCursors, type EventTarget } from './event-cursors.ts'
-import { EventStreams } from './event-streams.ts'
-import { createHookLists, passNotification, type GatewayHooks } from './hooks.ts'
+import type { EventTarget } from './event-cursors.ts'
+import type { GatewayHooks } from './hooks.ts'
 import { findEvent, ownMembers, presentEvent, type ShownEvent } from './methods/events.ts'
 import { isNotification, methodFor } from './methods/index.ts'
 import { providerOf, resolveItem } from './methods/items.ts'
 import type { GatewayParts, Method, Result } from './methods/method.ts'
-import { Notifier } from './news.ts'
-import { type Presentation, Surfaces } from './surfaces.ts'
-import { ProviderTable } from './providers.ts'
-import { ResourceLinks } from './result-notes.ts'
-import { ItemResolver } from './resolve.ts'
+import { createParts, createProviderHost } from './parts.ts'
+import type { Presentation } from './surfaces.ts'
 import type { Precedence } from './precedence.ts'
 import { type Section, type Target, withoutHidden } from './section.ts'
 import type { Surface } from './surface.ts'
-import { withOwnTaskMarks } from './methods/tasks.ts'
-import { TaskHandles } from './task-handles.ts'
 
 export type { Result }
 
@@ -55,34 +48,11 @@ export class Gateway {
   readonly #host: ProviderHost
   readonly #methods = new Map<string, Method>()
 
-  constructor ({ access, serverInfo, logError, sealer = createProcessSealer() }: GatewayDeps) {
-    const providers = new ProviderTable()
-    const hooks = createHookLists()
-    const surfaces = new Surfaces(access, providers, hooks.onView)
-    const links = new ResourceLinks()
-    const resolver = new ItemResolver(surfaces, providers, links)
-    const news = new Notifier(providers, surfaces, resolver)
-    const tasks = new TaskHandles(sealer)
-    const cursors = new EventCursors(sealer)
-    const streams = new EventStreams()
-    const forwarder = new Forwarder(providers, hooks, (...request) =>
-      withOwnTaskMarks({ tasks, surfaces, providers }, ...request), logError)
-    this.#parts = { providers, surfaces, resolver, forwarder, notifier: news, hooks, tasks, cursors, streams, links }
+  constructor ({ access, serverInfo, logError, sealer }: GatewayDeps) {
+    this.#parts = createParts(access, logError, sealer)
     this.#access = access
     this.#serverInfo = JSON.stringify(serverInfo)
-    this.#host = {
-      changed: () => {
-        providers.recordListChange()
-        news.scheduleNotifications()
-        for (const hook of hooks.onListsChanged) hook()
-      },
-      question: async (...question) => { for (const hook of hooks.onQuestion) await hook(...question) },
-      onNotification: (...notification) => { passNotification(hooks, ...notification) },
-      broadcast: (provider, method, paramsText, serves) => {
-        passNotification(hooks, provider, paramsText, (text) => { news.broadcast(provider, method, text, serves) })
-      },
-      taskHandle: (provider, client, id) => tasks.findFor(client, provider, id)
-    }
+    this.#host = createProviderHost(this.#parts)
   }
 
   /** The number of requests that wait for a provider. */

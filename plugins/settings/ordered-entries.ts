@@ -82,7 +82,9 @@ export class OrderedEntries<Name extends OrderedEntity> {
       const known = this.#in(snapshot)
       const missing = [...known.keys()].find((id) => !ids.includes(id))
       if (missing !== undefined || ids.length !== known.size) {
-        const problem = missing === undefined ? 'names an id that is unknown, or twice' : `lacks ${JSON.stringify(missing)}`
+        const problem = missing === undefined
+          ? 'names an unknown id, or an id twice'
+          : `lacks ${JSON.stringify(missing)}`
         throw new errors.InvalidInput(`"ids" ${problem}: it must name each ${this.#noun} once`)
       }
       return [{ entity: 'order', of: this.#name, keys: ids }]

@@ -1,7 +1,9 @@
 import { describeMended } from '../../protocol/mending.ts'
 import type { ProviderStatus } from '../../protocol/provider.ts'
 import { truncate } from '../../protocol/text.ts'
-import { BoundedMap, Outage, baseLimits } from '../base/limits/index.ts'
+import { BoundedMap, LineLimit, Outage, baseLimits } from '../base/limits/index.ts'
+import { upstreamLimits } from './limits.ts'
+import type { TransportDeps } from './links/transport.ts'
 
 type Log = (level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
 
@@ -62,6 +64,16 @@ export class StatusLog {
     this.#outage = { recordStatus: status, of: made }
     return made
   }
+}
+
+/** Prints the lines of one server's process, up to a number and a size per second. */
+export function limitedPrinter (print: (line: string) => void): TransportDeps['onLine'] {
+  const { lines, size } = upstreamLimits.stderrLines
+  const limit = new LineLimit(
+    { burst: size, perSecond: size }, (omitted) => { print(`${omitted} more lines in this second`) }
+  )
+  // The text of a line is created only if it is printed.
+  return ({ length, text }) => { if (limit.allows(Math.max(length, size / lines))) print(text()) }
 }
 
 /** Max sentences about one server's messages, and about one reading of its lists. */

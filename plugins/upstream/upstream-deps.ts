@@ -44,5 +44,9 @@ export interface UpstreamDeps {
 
 /** The host before a gateway is connected: ignores everything. */
 export const noHost: ProviderHost = {
-  changed: () => {}, question: async () => {}, onNotification: () => undefined, broadcast: () => {}, taskHandle: () => undefined
+  changed: () => {},
+  question: async () => {},
+  onNotification: () => undefined,
+  broadcast: () => {},
+  taskHandle: () => undefined
 }

@@ -3,7 +3,6 @@ import type { Caching } from '../../protocol/caching.ts'
 import type { Catalogue, ListingHistory, ListKind } from '../../protocol/lists.ts'
 import type { ParamChanges } from '../../protocol/call.ts'
 import type { RpcError } from '../../protocol/errors.ts'
-import { streamDeadlines, streamMethod } from '../../protocol/events.ts'
 import type { Response } from '../../protocol/message.ts'
 import { traceHeaders, type TraceContext } from '../../protocol/trace-context.ts'
 import type { ListLoading, Provider, ProviderStatus } from '../../protocol/provider.ts'
@@ -12,7 +11,9 @@ import { hasUserVariables } from '../../schemas/user-variables.ts'
 import { configOwner, sourceIdOf } from './catalogues/cache-text.ts'
 import { Catalogues } from './catalogues/catalogues.ts'
 import { ListLoader } from './catalogues/list-learner.ts'
-import { dispatchNotification, dispatchQuestion, recordAnswer } from './inbound/dispatch.ts'
+import { dispatchNotification, dispatchQuestion } from './inbound/dispatch.ts'
+import { recordAnswer } from './inbound/record-answer.ts'
+import { deadlinesOf } from './links/deadlines.ts'
 import { makeDispatch } from './inbound/make-dispatch.ts'
 import { MendedNotes } from './notes.ts'
 import { ResourceSubscriptions } from './inbound/subscriptions.ts'
@@ -238,12 +239,9 @@ export class Upstream implements Provider {
     const slot = method.startsWith('tasks/')
       ? this.#placement.slotForTask(exchange.params.taskId, client, passed)
       : this.#placement.slotFor(client, passed)
-    const { timeout = this.#deps.connecting.requestTimeout, resetTimeoutOnProgress = true, maxTotalTimeout } =
-      this.config.options ?? {}
     const options = {
       changes: changesOf(exchange, changes),
-      // A stream, whose server sends a heartbeat, ends when nothing has come for a while.
-      deadlines: { timeout, ...method === streamMethod ? streamDeadlines : { resetTimeoutOnProgress, maxTotalTimeout } },
+      deadlines: deadlinesOf(method, this.config, this.#deps.connecting.requestTimeout),
       headers: this.#passes || trace ? { ...passed, ...(trace && traceHeaders(trace)) } : undefined
     }
     const inSameRun = this.#placement.runGuardOf(exchange)

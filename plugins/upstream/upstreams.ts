@@ -2,7 +2,7 @@ import { isUsableServer, type CatalogueCache, type Server } from '../../db/store
 import type { Client } from '../../protocol/exchange.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
 import type { ProviderHost, ProviderSource, ProviderStatus } from '../../protocol/provider.ts'
-import { LineLimit, paceForUser, ShareError } from '../base/limits/index.ts'
+import { paceForUser, ShareError } from '../base/limits/index.ts'
 import { noReview, type CatalogueReview } from './catalogues/review.ts'
 import { CatalogueShares } from './catalogues/shares.ts'
 import { isSameConnection } from './links/connection-config.ts'
@@ -13,7 +13,7 @@ import type { Logins } from './login/logins.ts'
 import { SharedApi } from './openapi/api.ts'
 import type { UserValues } from './values/values.ts'
 import { forTest, probeServer, type ProbeResult } from './probe.ts'
-import { StatusLog } from './notes.ts'
+import { limitedPrinter, StatusLog } from './notes.ts'
 import { noHost } from './upstream-deps.ts'
 import { Upstream } from './upstream.ts'
 import { upstreamLimits } from './limits.ts'
@@ -225,14 +225,7 @@ export class Upstreams implements ProviderSource {
     const { connecting, log, cache, settings: { userOf }, logins, userValues, isOurs, onLine: print } = this.#deps
     const isFirst = !this.#isStarted
     const statusLog = new StatusLog((level, sentence, more) => { log(name, level, sentence, more) })
-    const { lines, size } = upstreamLimits.stderrLines
-    const printed = new LineLimit(
-      { burst: size, perSecond: size }, (omitted) => { print(name, `${omitted} more lines in this second`) }
-    )
-    // The text of a line is created only if it is printed.
-    const onLine: TransportDeps['onLine'] = ({ length, text }) => {
-      if (printed.allows(Math.max(length, size / lines))) print(name, text())
-    }
+    const onLine = limitedPrinter((line) => { print(name, line) })
     const isCurrent = (): boolean => this.#upstreams.get(name) === upstream
     const upstream: Upstream = new Upstream(name, config, {
       connecting: { ...connecting, transport: this.#transportFor(config, onLine) },

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Call, NextStep } from '../call.ts'
+import type { Call, NextStep, ParamChanges } from '../call.ts'
 import { hasTasksExtension, tasksExtension } from '../capabilities.ts'
 import { code, type RpcError } from '../errors.ts'
 import { DerivedExchange, type Exchange } from '../exchange.ts'
@@ -15,6 +15,9 @@ import type { OutgoingEnvelope } from './outgoing.ts'
 
 /** The bounds of the poll interval of a task, in ms; its server chooses the interval. */
 const interval = { usual: 1_000, least: 20, most: 30_000 }
+
+/** The changes of a call's params without `task`: servers of this era decide on tasks themselves. */
+export const withoutTask = ({ task: _, ...others }: ParamChanges): ParamChanges => others
 
 /** `tasks/result` of a client of 2025-11-25. The extension has no such method: the task is asked for until it ends. */
 class TaskResultExchange extends DerivedExchange<unknown> {}

@@ -20,7 +20,7 @@ import { Listening } from './listening.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
 import type { ToolHeaders } from './param-headers.ts'
 import { mayBeOfOtherType, unknownType } from './result-type.ts'
-import { ModernTasks } from './tasks.ts'
+import { ModernTasks, withoutTask } from './tasks.ts'
 
 /** Max wait for the notification stream before lists are read, in ms. */
 const listenWait = 500
@@ -291,9 +291,6 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     return this.#calls.get(origin) ?? (this.#client.exclusive ? undefined : 'over')
   }
 }
-
-/** Servers of this era decide on tasks themselves. */
-const withoutTask = ({ task: _, ...others }: ParamChanges): ParamChanges => others
 
 /** Notifications of clients that this era does not have, or that are for the gateway itself. */
 const removedNotifications: ReadonlySet<string> = new Set([

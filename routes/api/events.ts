@@ -7,7 +7,8 @@ import { endpointsOf } from './endpoint.ts'
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   endpointsOf(app, 'Events').get('/events/failed', {
     summary: 'Events that could not be delivered to a webhook',
-    description: 'Newest first, for 7 days. Their client can get them again with a cursor, where the server keeps events.',
+    description:
+      'Newest first, for 7 days. Their client can get them again with a cursor, if the server keeps events.',
     data: Type.Array(FailedEventDelivery)
   }, async ({ principal }) => ({ data: await app.eventWebhooks.listFailed(principal) }))
 }

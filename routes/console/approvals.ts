@@ -15,14 +15,18 @@ const routes: FastifyPluginAsync = async (app) => {
     return {
       pending: all.filter(({ state }) => state === 'pending').map((approval) => ({
         ...approval,
-        lines: Object.entries(approval.arguments as object).map(([name, value]) => ({ name, value: JSON.stringify(value) })),
+        lines: Object.entries(approval.arguments as object)
+          .map(([name, value]) => ({ name, value: JSON.stringify(value) })),
         href: `${base}/approvals/${encodeURIComponent(approval.id)}`
       })),
       rows: all.filter(({ state }) => state !== 'pending').slice(0, 50).map((approval) => ({
         cells: [
           { text: approval.tool, under: approval.server, isMono: true },
           approval.username === '' ? 'somebody without credentials' : approval.username,
-          { text: states[approval.state], under: approval.decidedBy === undefined ? undefined : `by ${approval.decidedBy}` },
+          {
+            text: states[approval.state],
+            under: approval.decidedBy === undefined ? undefined : `by ${approval.decidedBy}`
+          },
           { time: approval.createdAt }
         ]
       }))

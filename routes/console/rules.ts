@@ -37,15 +37,20 @@ const routes: FastifyPluginAsync = async (app) => {
   })
 
   /** The result of the test of a call, or why there is none. */
-  const tested = async ({ request }: Visit, { arguments: text, username, ...call }: Record<string, string>): Promise<object> => {
+  const tested = async (
+    { request }: Visit, { arguments: text, username, ...call }: Record<string, string>
+  ): Promise<object> => {
     try {
       const args: unknown = text === undefined || text.trim() === '' ? {} : JSON.parse(text)
-      const { data } = await api.ask(request, 'POST', '/policies/test', { ...call, principal: { username }, arguments: args })
+      const body = { ...call, principal: { username }, arguments: args }
+      const { data } = await api.ask(request, 'POST', '/policies/test', body)
       const { decision, policy, reason, observed = [] } = data as PolicyTestResult
       const others = observed.map((each) => `${each.name} ${words[each.decision]}`)
       return {
         decision,
-        text: policy === null ? 'No policy decides: the call is made.' : `${policy.name} ${words[decision]}. ${reason}.`,
+        text: policy === null
+          ? 'No policy decides: the call is made.'
+          : `${policy.name} ${words[decision]}. ${reason}.`,
         under: others.length === 0 ? undefined : `Only observed: ${others.join(', ')}.`
       }
     } catch (error) {
@@ -67,7 +72,8 @@ const routes: FastifyPluginAsync = async (app) => {
         rows: 4,
         required: true,
         value: values.when,
-        hint: 'In CEL, over principal, tool, args, route and now: tool.annotations.destructiveHint && !principal.isAdmin'
+        hint: 'In CEL, over principal, tool, args, route and now: ' +
+          'tool.annotations.destructiveHint && !principal.isAdmin'
       },
       { name: 'then', label: 'Then', type: 'select', options: optionsOf(decisions, values.then) },
       { name: 'mode', label: 'Effect', type: 'select', options: optionsOf(modes, values.mode) },
@@ -75,12 +81,19 @@ const routes: FastifyPluginAsync = async (app) => {
         name: 'approvers',
         label: 'Approvers',
         value: values.approvers?.join(', '),
-        hint: 'Of a rule that asks: usernames, with a comma between them. Without them, the client of the caller is asked.'
+        hint: 'Of a rule that asks: usernames, with a comma between them. ' +
+          'Without them, the client of the caller is asked.'
       },
       { name: 'message', label: 'Message', value: values.message, hint: 'A sentence for the caller.' }
     ]
   })
-  const added = { ...formOf({}), title: 'Add a rule', lead: 'It comes after the others.', action: `${base}/rules`, submit: 'Add the rule' }
+  const added = {
+    ...formOf({}),
+    title: 'Add a rule',
+    lead: 'It comes after the others.',
+    action: `${base}/rules`,
+    submit: 'Add the rule'
+  }
   page('form', { title: added.title, path: '/rules/new' }, () => added)
   form('/rules', { effect: 'change', again: () => ({ page: 'form', data: added }) }, async ({ request, form: sent }) =>
     ({ to: '/rules', notice: noticeOf(await api.ask(request, 'POST', '/policies', toPolicy(sent))) }))
@@ -103,7 +116,8 @@ const routes: FastifyPluginAsync = async (app) => {
   }, async (visit) => {
     const { enabled } = await one(visit)
     const body = { ...toPolicy(visit.form), enabled }
-    return { to: '/rules', notice: noticeOf(await api.ask(visit.request, 'PUT', `/policies/${visit.params.id ?? ''}`, body)) }
+    const answer = await api.ask(visit.request, 'PUT', `/policies/${visit.params.id ?? ''}`, body)
+    return { to: '/rules', notice: noticeOf(answer) }
   })
   form('/rules/:id/toggle', { effect: 'change' }, async (visit) => {
     const { id, ...policy } = await one(visit)
@@ -136,7 +150,9 @@ export default routes
 const optionsOf = (all: ReadonlyArray<{ value: string, text: string }>, chosen: string | undefined): object[] =>
   all.map(({ value, text }) => ({ value, text, isChosen: value === chosen }))
 
-function rowOf (href: string, { name, when, then: decision, mode, enabled, approvers = [] }: Policy, at: number, count: number): object {
+function rowOf (
+  href: string, { name, when, then: decision, mode, enabled, approvers = [] }: Policy, at: number, count: number
+): object {
   const post = (path: string, label: string, fields: object, isDisabled = false): object =>
     ({ label, href: `${href}/${path}`, method: 'post', fields, isDisabled })
   const tags = [...enabled === false ? ['off'] : [], ...mode === 'observe' ? ['only observes'] : []]

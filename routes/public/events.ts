@@ -22,8 +22,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       tags: ['Events'],
       summary: 'A message of a server about an event',
       description:
-        'For the servers behind this gateway (SEP-3415, "Webhook event delivery"): the address is in `delivery.url` of ' +
-        'the `events/subscribe` that the gateway sent them. The body is signed as Standard Webhooks say, by ' +
+        'For the servers behind this gateway (SEP-3415, "Webhook event delivery"): the address is in `delivery.url` ' +
+        'of the `events/subscribe` that the gateway sent them. The body is signed as Standard Webhooks say, by ' +
         '`delivery.secret`. A message with an id that was accepted before is accepted, and ignored.',
       security: [],
       params: EventWebhookToken,

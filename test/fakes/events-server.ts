@@ -33,12 +33,19 @@ export class EventsWorld extends World {
   streaming = 0
   types = [
     {
-      name: 'email.received', description: 'Fires when a new email arrives in the inbox', delivery: ['poll'],
-      inputSchema: { type: 'object' }, payloadSchema: { type: 'object' }
+      name: 'email.received',
+      description: 'Fires when a new email arrives in the inbox',
+      delivery: ['poll'],
+      inputSchema: { type: 'object' },
+      payloadSchema: { type: 'object' }
     },
     {
-      name: 'incident.created', description: 'Fires when a new incident is created', delivery: ['webhook', 'push', 'poll'],
-      inputSchema, payloadSchema, _meta: { vendor: 1 }
+      name: 'incident.created',
+      description: 'Fires when a new incident is created',
+      delivery: ['webhook', 'push', 'poll'],
+      inputSchema,
+      payloadSchema,
+      _meta: { vendor: 1 }
     }
   ]
 
@@ -59,7 +66,9 @@ export class EventsWorld extends World {
     on('events/list', async () => ({ events: this.types }))
     on('events/poll', async ({ name, cursor, maxEvents }) => {
       this.#know(name)
-      if ((cursor ?? null) === null) return { events: [], cursor: String(this.happened.length), truncated: false, hasMore: false, nextPollMs: 50 }
+      if ((cursor ?? null) === null) {
+        return { events: [], cursor: String(this.happened.length), truncated: false, hasMore: false, nextPollMs: 50 }
+      }
       const from = Number(cursor)
       const to = Math.min(this.happened.length, from + Number(maxEvents ?? 50))
       const events = this.happened.slice(from, to).map((each) => ({ ...each, name }))
@@ -129,7 +138,10 @@ export class EventsWorld extends World {
     const key = Buffer.from(secret.replace('whsec_', ''), 'base64')
     const signature = createHmac('sha256', key).update(`${messageId}.${at}.${text}`).digest('base64')
     return await this.post(url, {
-      'content-type': 'application/json', 'webhook-id': messageId, 'webhook-timestamp': at, 'webhook-signature': `v1,${signature}`,
+      'content-type': 'application/json',
+      'webhook-id': messageId,
+      'webhook-timestamp': at,
+      'webhook-signature': `v1,${signature}`,
       'x-mcp-subscription-id': id
     }, text)
   }

@@ -195,7 +195,9 @@ test('events: a stream is told when its access ends, and changed event types are
   t.after(() => { aborter.abort() })
   const listening = await fetch(`${hub.url}/mcp`, { method: 'POST', headers, body, signal: aborter.signal })
   let heard = ''
-  const read = async (): Promise<void> => { for await (const chunk of (listening.body ?? []) as AsyncIterable<Uint8Array>) heard += Buffer.from(chunk).toString() }
+  const read = async (): Promise<void> => {
+    for await (const chunk of (listening.body ?? []) as AsyncIterable<Uint8Array>) heard += Buffer.from(chunk).toString()
+  }
   read().catch(() => {})
   await until(() => heard.includes('"eventsListChanged":true'), 'the filter was not acknowledged')
   await manage('POST', '/servers/pager/toggle', { enabled: false })

@@ -104,7 +104,8 @@ export function updateRows (
 const nextPosition = (rows: readonly SettingsRow[]): number => (rows.at(-1)?.position ?? 0) + 1
 
 /**
- * Computes the rows of a changed list. A former entry that is skipped was removed, or comes later now and gets a new row.
+ * Computes the rows of a changed list. A former entry that is skipped was removed, or moved to a later position, where
+ * it gets a new row.
  */
 function updateList (table: TableName, former: readonly SettingsRow[], next: readonly unknown[]): SettingsRow[] {
   let at = 0

@@ -23,22 +23,18 @@ import type { RequestOrigin } from '../exchange.ts'
 import { HttpReply, writeJson, ModernReplyStream } from '../http-reply.ts'
 import type { ReceivedMessage } from '../read-message.ts'
 import { createResultTranslator, requireAccepted, serverIdentityOf, type ResultTranslator } from './answers.ts'
-import { errorOutcome, httpStatusOf } from './errors.ts'
+import { errorOutcome, httpStatusOf, isItemGone } from './errors.ts'
 import { ModernExchange } from './exchange.ts'
 import { Leases } from './leases.ts'
 import { ClientSubscriptions } from './subscriptions.ts'
 import { checkParamHeaders } from './param-headers.ts'
 import { ParkedCalls } from './parked.ts'
 import { inputResponsesOf, type ParkedCall } from './parked-call.ts'
-import { checkRequest, type ModernRequest } from './request.ts'
+import { checkMethod, checkRequest, type ModernRequest } from './request.ts'
 import { discoverResult } from './result.ts'
 import { callNotHereError, RequestStates, type ResumedState } from './state.ts'
 import { checkTaskRequest } from './tasks.ts'
 
-/** Methods of earlier revisions. They are not forwarded to a server. */
-const removedMethods: ReadonlySet<string> = new Set([
-  'initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'
-])
 const listMethods: ReadonlySet<string> = new Set(Object.values(listKinds).map(({ method }) => method))
 
 interface ModernEndpointDeps {
@@ -72,8 +68,7 @@ export class ModernEndpoint implements Endpoint {
       onBegin: (client) => { gateway.addListener(client, client) },
       onEnd: (client) => {
         gateway.removeClient(client).catch((error: unknown) => {
-          logError(error, 'the links of a client could not be ' +
-          'released')
+          logError(error, 'the links of a client could not be released')
         })
       }
     })
@@ -84,12 +79,10 @@ export class ModernEndpoint implements Endpoint {
   receive (inbound: InboundRequest, accepted: AcceptedTypes, message: ReceivedMessage): void {
     const { raw, headers } = inbound
     if (Array.isArray(message)) {
-      throw new RpcError(code.invalidRequest, 'Invalid request: batches are not part of ' +
-      'MCP 2026-07-28')
+      throw new RpcError(code.invalidRequest, 'Invalid request: batches are not part of MCP 2026-07-28')
     }
     if (message.kind === 'response') {
-      throw new RpcError(code.invalidRequest, 'Invalid request: a response is not ' +
-      'sent by a POST')
+      throw new RpcError(code.invalidRequest, 'Invalid request: a response is not sent by a POST')
     }
     if (message.kind === 'notification') {
       // Modern clients send no notifications over HTTP.
@@ -144,9 +137,7 @@ export class ModernEndpoint implements Endpoint {
     const { method } = request
     const { isOurs, snapshot } = this.#deps
     const origin = { headers, address, isOurs, credentialHeader: credentialHeader(view.principal, snapshot()) }
-    if (removedMethods.has(method) || method.startsWith('notifications/')) {
-      throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
-    }
+    checkMethod(method)
     if (method.startsWith('tasks/')) checkTaskRequest(request)
     if (method === streamMethod && !accepted.events) throw new errors.NotAcceptable('text/event-stream')
     if (method === 'server/discover') { void this.#discover(inbound, request); return }
@@ -227,8 +218,7 @@ export class ModernEndpoint implements Endpoint {
   #resume (inbound: InboundRequest, accepted: AcceptedTypes, request: ModernRequest, origin: RequestOrigin): void {
     const { requestState } = request.params
     if (typeof requestState !== 'string') {
-      throw new RpcError(code.invalidParams, 'Invalid params: "requestState" ' +
-      'must be a string')
+      throw new RpcError(code.invalidParams, 'Invalid params: "requestState" must be a string')
     }
     const state =
       this.parked.states.open(requestState, { view: inbound.view, method: request.method, params: request.params })
@@ -301,7 +291,3 @@ export class ModernEndpoint implements Endpoint {
     this.subscriptions.listen(inbound, request, origin)
   }
 }
-
-/** Whether the view does not show the item. */
-const isItemGone = ({ reason }: RpcError): boolean =>
-  reason === 'unknown-tool' || reason === 'unknown-prompt' || reason === 'unknown-resource'

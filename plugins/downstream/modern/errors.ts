@@ -75,6 +75,10 @@ function translateUpstreamError (error: RpcError, capabilities: ClientCapabiliti
   return missingCapabilities(error.message, missing)
 }
 
+/** Whether the error says that a view does not show the item. */
+export const isItemGone = ({ reason }: RpcError): boolean =>
+  reason === 'unknown-tool' || reason === 'unknown-prompt' || reason === 'unknown-resource'
+
 /** -32021: the request needs capabilities that the client does not declare. */
 export function missingCapabilities (
   message: string, requiredCapabilities: Readonly<Record<string, unknown>>

@@ -82,6 +82,18 @@ export function checkRequest (request: Request, headers: IncomingHttpHeaders): M
   }
 }
 
+/** Methods of earlier revisions. They are not forwarded to a server. */
+const removedMethods: ReadonlySet<string> = new Set([
+  'initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'
+])
+
+/** Checks that a method is not one that only earlier revisions have. @throws RpcError -32601 */
+export function checkMethod (method: string): void {
+  if (removedMethods.has(method) || method.startsWith('notifications/')) {
+    throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
+  }
+}
+
 /** Checks the id, and the optional members of the envelope. */
 function checkOptional (id: Request['id'], meta: Readonly<Record<string, unknown>>): void {
   if (!isToken(id)) throw new RpcError(code.invalidRequest, 'Invalid request: "id" must be a string or an integer')

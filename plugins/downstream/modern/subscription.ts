@@ -25,7 +25,9 @@ export interface SubscriptionFilter {
 }
 
 const filterMembers = {
-  tools: 'toolsListChanged', prompts: 'promptsListChanged', resources: 'resourcesListChanged',
+  tools: 'toolsListChanged',
+  prompts: 'promptsListChanged',
+  resources: 'resourcesListChanged',
   events: 'eventsListChanged'
 } as const
 

@@ -170,7 +170,9 @@ export class Tools {
   }
 
   /** The view without what hooks hide from its caller. */
-  #shown (view: View, { address }: Pick<HttpCaller, 'address'>): View { return this.#gateway.filteredView(view, address) }
+  #shown (view: View, { address }: Pick<HttpCaller, 'address'>): View {
+    return this.#gateway.filteredView(view, address)
+  }
 
   /** The input of a tool, by its name in the view. */
   #input (view: View, name: string): ToolInput | undefined {

@@ -19,8 +19,9 @@ export interface Destination {
   readonly trusted: boolean
 }
 
-/** Why a message was not taken, as SEP-3415 says ("Webhook delivery status"): nothing of the answer itself. */
-export type FailureReason = 'connection_refused' | 'timeout' | 'tls_error' | 'http_4xx' | 'http_5xx' | 'challenge_failed'
+/** Why a message was not accepted (SEP-3415, "Webhook delivery status"). It contains nothing of the answer. */
+export type FailureReason =
+  'connection_refused' | 'timeout' | 'tls_error' | 'http_4xx' | 'http_5xx' | 'challenge_failed'
 
 export type PostOutcome =
   { readonly reason: undefined } | { readonly reason: FailureReason, readonly isFinal: boolean }
@@ -56,7 +57,8 @@ export class Callbacks {
    */
   async verify (to: Destination): Promise<void> {
     if (!this.#verifications.take(new URL(to.url).host)) {
-      throw eventError('resourceExhausted', { limit: 'verifications' }, 'this host was asked too often; try again later')
+      const sentence = 'this host was asked too often; try again later'
+      throw eventError('resourceExhausted', { limit: 'verifications' }, sentence)
     }
     const challenge = randomBytes(32).toString('base64url')
     const body = JSON.stringify({ type: 'verification', challenge })

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { EventDelivery, EventSubscription, EventWebhooks, FailedDelivery } from '../../../db/ports/event-webhooks.ts'
+import type {
+  EventDelivery, EventSubscription, EventWebhooks, FailedDelivery
+} from '../../../db/ports/event-webhooks.ts'
 import { extensionsLimits } from '../limits.ts'
 import type { Callbacks, Destination } from './callbacks.ts'
 

@@ -29,8 +29,9 @@ const isServer = ({ name, config }: Server, { provider, server }: EventSubscript
 /** Interval at which due messages and the authorizations of OAuth clients are looked at, in ms. */
 const interval = 2_000
 
-/** `app.eventWebhooks`: `events/subscribe` and `events/unsubscribe`, and the messages that come and go for them. */
-export default fp<EventsOptions>(async (app, { storage: { eventWebhooks: records }, sealer = createProcessSealer() }) => {
+/** `app.eventWebhooks`: `events/subscribe` and `events/unsubscribe`, and the messages that they receive and send. */
+export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSealer() }) => {
+  const { eventWebhooks: records } = storage
   const viewOf = async ({ credential, route, event }: EventSubscription): Promise<View | undefined> => {
     const principal = await app.auth.principalOfCredential(credential)
     if (principal === undefined || !canUseMcp(principal)) return undefined
@@ -64,7 +65,8 @@ export default fp<EventsOptions>(async (app, { storage: { eventWebhooks: records
   let last = Promise.resolve()
   const queue = (work: () => Promise<void>): void => {
     last = last.then(work).catch((error: unknown) => {
-      if (!(error instanceof StorageError)) app.log.error({ err: error }, 'webhooks for events could not be looked after')
+      if (error instanceof StorageError) return
+      app.log.error({ err: error }, 'the webhooks for events could not be checked')
     })
   }
   let isChecking = false

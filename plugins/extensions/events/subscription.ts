@@ -29,7 +29,8 @@ export function secretOf ({ delivery }: Exchange['params']): string {
   const secret = isObject(delivery) ? delivery.secret : undefined
   const encoded = typeof secret === 'string' && secret.startsWith('whsec_') ? secret.slice(6) : ''
   const bytes = Buffer.from(encoded, 'base64')
-  if (bytes.length < 24 || bytes.length > 64 || bytes.toString('base64').replace(/=+$/, '') !== encoded.replace(/=+$/, '')) {
+  const isExact = bytes.toString('base64').replace(/=+$/, '') === encoded.replace(/=+$/, '')
+  if (bytes.length < 24 || bytes.length > 64 || !isExact) {
     throw invalid('"delivery.secret" must be "whsec_" and the base64 of 24 to 64 bytes')
   }
   return String(secret)

@@ -27,7 +27,7 @@ export interface WebhookDeps {
   readonly base: () => string | undefined
   /** The credential of a view's principal that can be looked up later; undefined: it has none. */
   readonly credentialOf: (view: View) => EventSubscription['credential'] | undefined
-  /** The view of a subscription now; undefined when its principal no longer sees the server there. @throws StorageError */
+  /** The present view of a subscription; undefined if its principal no longer sees the server. @throws StorageError */
   readonly viewOf: (subscription: EventSubscription) => Promise<View | undefined>
   /** Whether the server of a subscription is there, and still the same one. */
   readonly hasServer: (subscription: EventSubscription) => boolean
@@ -111,7 +111,9 @@ export class Webhooks {
     await records.update({ ...begun, expiresAt })
     // What the server says of its deliveries concerns the gateway.
     return withClientCursor(withMembers(result, {
-      id: JSON.stringify(id), refreshBefore: JSON.stringify(new Date(expiresAt).toISOString()), deliveryStatus: undefined
+      id: JSON.stringify(id),
+      refreshBefore: JSON.stringify(new Date(expiresAt).toISOString()),
+      deliveryStatus: undefined
     }), event.presentation)
   }
 
@@ -136,7 +138,8 @@ export class Webhooks {
     }
     const base = this.#deps.base()
     if (base === undefined) {
-      throw eventError('unsupported', { feature: 'deliveryMode', value: 'webhook' }, 'this gateway has no https address')
+      const unsupported = { feature: 'deliveryMode', value: 'webhook' }
+      throw eventError('unsupported', unsupported, 'this gateway has no https address')
     }
     return { credential, base }
   }
@@ -218,7 +221,11 @@ export class Webhooks {
 }
 
 const destinationOf = ({ id, url, owner, secrets }: EventSubscription, trusted: boolean): Destination => ({
-  id, url, owner, trusted, secrets: secrets.filter(({ until = Infinity }) => until > Date.now()).map(({ secret }) => secret)
+  id,
+  url,
+  owner,
+  trusted,
+  secrets: secrets.filter(({ until = Infinity }) => until > Date.now()).map(({ secret }) => secret)
 })
 
 /** The secrets after a refresh: a replaced one signs as well for a while. */
@@ -236,4 +243,3 @@ function parsed (body: Buffer): [text: string, value: unknown] {
     return ['', undefined]
   }
 }
-

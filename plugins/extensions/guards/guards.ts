@@ -1,10 +1,11 @@
+import type { Snapshot } from '../../../db/store.ts'
 import { Refusal, RpcError } from '../../../protocol/errors.ts'
 import { memberOf } from '../../../protocol/json.ts'
 import { toRpcError } from '../../../protocol/message.ts'
 import type { Guard } from '../../../schemas/guards.ts'
 import type { Outbound } from '../../base/outbound/index.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
-import { authorKeyOf } from '../../settings/index.ts'
+import { authorKeyOf, teamsOf } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
 import { GuardedExchange } from './guarded-exchange.ts'
 import { guardsFor, type Side } from './rules.ts'
@@ -24,6 +25,7 @@ const kinds: Readonly<Record<string, WebhookQuestion['kind']>> =
 
 interface GuardsDeps {
   readonly active: () => readonly Guard[]
+  readonly snapshot: () => Pick<Snapshot, 'teams' | 'users'>
   readonly screen: Screen
   readonly outbound: Pick<Outbound, 'fetch'>
   readonly warn: (error: unknown, sentence: string) => void
@@ -164,7 +166,8 @@ export class Guards {
     const { exchange: { method }, provider: server, item } = call
     const kind = kinds[method]
     if (guard.webhook === undefined || kind === undefined) return text
-    const question = { type, principal: principalOf(call), server, tool: item ?? '', kind, text }
+    const principal = describePrincipal(this.#deps.snapshot(), call.exchange)
+    const question = { type, principal, server, tool: item ?? '', kind, text }
     const answer = await this.#answerOf(guard, guard.webhook, question)
     if (answer.action === 'accept') return text
     if (answer.action === 'replace') return answer.text
@@ -191,12 +194,15 @@ function placeOf (call: GatewayCall, side: Side): Place {
   return { side, server, tool: method.startsWith('tasks/') ? undefined : null, call }
 }
 
-/** The caller, for a webhook. */
-function principalOf ({ exchange: { address, view: { principal } } }: GatewayCall): object {
+/** The caller, as a webhook is told. */
+function describePrincipal (
+  snapshot: Pick<Snapshot, 'teams' | 'users'>, { address, view: { principal } }: GatewayCall['exchange']
+): object {
   const { keyId, keyName } = authorKeyOf(principal)
   return {
     username: usernameOf(principal),
     isAdmin: principal.isAdmin,
+    teams: teamsOf(snapshot, principal),
     key: keyId === undefined ? undefined : { id: keyId, name: keyName },
     address
   }

@@ -52,7 +52,11 @@ export default fp(async (app) => {
     app.log.warn(finding, 'a guard found content')
   }
   const guards = new Guards({
-    active: () => activeGuards(app.settings.current), screen: new Screen({ report, warn }), outbound: app.outbound, warn
+    active: () => activeGuards(app.settings.current),
+    snapshot: () => app.settings.current,
+    screen: new Screen({ report, warn }),
+    outbound: app.outbound,
+    warn
   })
   app.gateway.addHook('onCall', (call) => guards.onCall(call))
   app.gateway.addHook('onOutput', (call, result) => guards.onOutput(call, result))

@@ -87,7 +87,8 @@ export class Approvals {
       state: 'pending',
       digest,
       principal: principal.key,
-      callers: [...new Set([username, principal.username ?? '', principal.createdBy ?? ''])].filter((name) => name !== ''),
+      callers: [...new Set([username, principal.username ?? '', principal.createdBy ?? ''])]
+        .filter((name) => name !== ''),
       username,
       server: subject.server,
       tool: subject.name,

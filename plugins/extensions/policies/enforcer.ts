@@ -9,7 +9,9 @@ import { unknownItem, type AppliedPolicy, type FinishedCall, type GatewayCall } 
 import type { ItemFilter, View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import { digestOf, type Approvals, type AskedCall } from './approvals.ts'
-import { findItem, kindOfRequest, routePathOf, toContext, toPrincipalFacts, toToolFacts, type Subject } from './facts.ts'
+import {
+  findItem, kindOfRequest, routePathOf, toContext, toPrincipalFacts, toToolFacts, type Subject
+} from './facts.ts'
 import { itemFilterOf } from './item-filters.ts'
 import { askClient } from './question.ts'
 import { appliedPolicyOf, decide, rulesetOf, type Match, type Ruleset, type Verdict } from './ruleset.ts'
@@ -155,7 +157,8 @@ function subjectOf (exchange: Exchange<View>, server: string, name: string): Sub
 const argumentsTextOf = ({ paramsText }: Exchange): string => memberOf(paramsText, 'arguments') ?? '{}'
 
 const reasonFor = ({ name, message }: Policy): string =>
-  `${message === undefined ? '' : `${message.replace(/\.?$/, '.')} `}The policy ${JSON.stringify(name)} asks before this call`
+  `${message === undefined ? '' : `${message.replace(/\.?$/, '.')} `}` +
+    `The policy ${JSON.stringify(name)} asks before this call`
 
 function denialOf ({ rule: { policy: { name, message } }, problem }: Match): string {
   if (problem !== undefined) return `The policy ${JSON.stringify(name)} failed, so this call is denied: ${problem}`

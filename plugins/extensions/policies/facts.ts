@@ -21,12 +21,18 @@ export const kindOfList = (kind: ListKind): Subject['kind'] =>
   kind === 'tools' ? 'tool' : kind === 'prompts' ? 'prompt' : 'resource'
 
 const kindsByMethod: ReadonlyMap<string, Subject['kind']> = new Map([
-  ['tools/call', 'tool'], ['prompts/get', 'prompt'], ['resources/read', 'resource'], ['resources/subscribe', 'resource'],
-  ['skills/get', 'resource'], ['resources/directory/read', 'resource']
+  ['tools/call', 'tool'],
+  ['prompts/get', 'prompt'],
+  ['resources/read', 'resource'],
+  ['resources/subscribe', 'resource'],
+  ['skills/get', 'resource'],
+  ['resources/directory/read', 'resource']
 ])
 
 /** The kind of the item that a request uses; undefined for requests that policies do not decide. */
-export function kindOfRequest ({ method, params: { ref } }: Pick<Exchange, 'method' | 'params'>): Subject['kind'] | undefined {
+export function kindOfRequest (
+  { method, params: { ref } }: Pick<Exchange, 'method' | 'params'>
+): Subject['kind'] | undefined {
   if (method !== 'completion/complete') return kindsByMethod.get(method)
   return isObject(ref) && ref.type === 'ref/prompt' ? 'prompt' : 'resource'
 }
@@ -57,7 +63,8 @@ type ToolDetails = Pick<PolicyContext['tool'], 'annotations' | 'tags'>
 /** What MCP assumes of a tool without annotations ("ToolAnnotations"). */
 function withDefaults (annotations: Record<string, unknown>): Record<string, unknown> {
   const readOnlyHint = annotations.readOnlyHint ?? false
-  return { readOnlyHint, destructiveHint: readOnlyHint !== true, idempotentHint: false, openWorldHint: true, ...annotations }
+  const destructiveHint = readOnlyHint !== true
+  return { readOnlyHint, destructiveHint, idempotentHint: false, openWorldHint: true, ...annotations }
 }
 
 /** Prompts and resources are read, and change nothing. */

@@ -69,7 +69,8 @@ function checkPolicy (policy: Policy): Policy {
     const unsuitable = decision === 'hide' ? unsuitableFor(condition) : undefined
     if (unsuitable !== undefined) {
       throw new InvalidCondition(
-        `a policy that hides may name principal, tool and route only, not ${unsuitable}`, policy.when.indexOf(unsuitable)
+        `a policy that hides may name principal, tool and route only, not ${unsuitable}`,
+        policy.when.indexOf(unsuitable)
       )
     }
   } catch (error) {

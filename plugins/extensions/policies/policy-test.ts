@@ -13,7 +13,9 @@ export interface PolicyTestDeps {
   readonly snapshot: () => Snapshot
   readonly catalogues: (server: string) => readonly Catalogue[]
   /** @throws NoSuch, NotRecorded */
-  readonly findActivity: (principal: Principal, id: string) => Promise<Omit<Activity, 'timestamp'> & { timestamp: string }>
+  readonly findActivity: (
+    principal: Principal, id: string
+  ) => Promise<Omit<Activity, 'timestamp'> & { timestamp: string }>
   /** In ms since 1970. */
   readonly now: () => number
 }
@@ -102,7 +104,9 @@ function recordedCall (snapshot: Snapshot, activity: Awaited<ReturnType<PolicyTe
   const params = parseInput(activity)
   const subject: Subject = tool === 'prompts/get'
     ? { server, kind: 'prompt', name: String(params.name) }
-    : tool === 'resources/read' ? { server, kind: 'resource', name: String(params.uri) } : { server, kind: 'tool', name: tool }
+    : tool === 'resources/read'
+      ? { server, kind: 'resource', name: String(params.uri) }
+      : { server, kind: 'tool', name: tool }
   return {
     subject,
     principal: new PrincipalFacts({ ...principal, client: clientId }),

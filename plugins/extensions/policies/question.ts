@@ -18,7 +18,8 @@ const method = 'elicitation/create'
 export async function askClient (exchange: Exchange, call: AskedCall): Promise<Answer> {
   const params = { message: questionFor(call), requestedSchema: schema }
   const withdrawn = new AbortController()
-  const timer = setTimeout(() => { withdrawn.abort('nobody has answered in time') }, extensionsLimits.approvals.time).unref()
+  const { time } = extensionsLimits.approvals
+  const timer = setTimeout(() => { withdrawn.abort('nobody has answered in time') }, time).unref()
   exchange.onCancel((reason) => { withdrawn.abort(reason) })
   try {
     requireClientCapability(exchange.client.capabilities, { method, params })

@@ -120,7 +120,9 @@ export function appliedPolicyOf ({ match, observed }: Verdict): AppliedPolicy | 
 export const reasonOf = (match: Match | undefined): string =>
   match === undefined
     ? 'No policy matches'
-    : match.problem === undefined ? 'Its condition is true' : `Its condition failed, which denies the call: ${match.problem}`
+    : match.problem === undefined
+      ? 'Its condition is true'
+      : `Its condition failed, which denies the call: ${match.problem}`
 
 /** The rules that observe, as the test of a policy tells them. */
 export const observedIn = ({ observed }: Verdict): Array<{ id: string, name: string, decision: Policy['then'] }> =>

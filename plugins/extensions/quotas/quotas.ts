@@ -6,9 +6,11 @@ import type { GatewayCall } from '../../gateway/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import { counterKeys, subjectsOf, windowOf } from './targets.ts'
 
+type QuotasSnapshot = Pick<Snapshot, 'quotas' | 'teams' | 'users'>
+
 interface QuotasDeps {
   readonly counters: Pick<Counters, 'take' | 'giveBack' | 'read'>
-  readonly snapshot: () => Pick<Snapshot, 'quotas' | 'teams'>
+  readonly snapshot: () => QuotasSnapshot
   /** Tells admins of a quota that is used up, once for each time. */
   readonly tell: (quota: Quota, freeAt: Date) => void
   readonly now: () => number
@@ -38,9 +40,9 @@ export class Quotas {
 
   /** Takes a call from its quotas. @throws Refusal when one is used up; then it counts for none */
   take (call: GatewayCall): Promise<void> | undefined {
-    const { quotas, teams } = this.#deps.snapshot()
-    const all = activeQuotas(quotas)
-    return all.length === 0 ? undefined : this.#takeFrom(call, all, { teams })
+    const snapshot = this.#deps.snapshot()
+    const all = activeQuotas(snapshot.quotas)
+    return all.length === 0 ? undefined : this.#takeFrom(call, all, snapshot)
   }
 
   /** Whether the tokens of a call's result count. */
@@ -60,9 +62,9 @@ export class Quotas {
     for (const key of calls) await this.#deps.counters.giveBack(key, 1)
   }
 
-  async #takeFrom (call: GatewayCall, quotas: readonly Quota[], teams: Pick<Snapshot, 'teams'>): Promise<void> {
+  async #takeFrom (call: GatewayCall, quotas: readonly Quota[], snapshot: QuotasSnapshot): Promise<void> {
     const { counters } = this.#deps
-    const subjects = subjectsOf(call, teams)
+    const subjects = subjectsOf(call, snapshot)
     const calls: string[] = []
     const tokens: Array<readonly [string, number]> = []
     this.#taken.set(call.exchange, { calls, tokens })

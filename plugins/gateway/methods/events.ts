@@ -1,5 +1,7 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { eventError, eventNameOf, withClientCursor, withClientEvent, type EventPresentation } from '../../../protocol/events.ts'
+import {
+  eventError, eventNameOf, withClientCursor, withClientEvent, type EventPresentation
+} from '../../../protocol/events.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { elementsOf, memberOf, withMembers } from '../../../protocol/json.ts'
 import { capabilityOf } from '../../../protocol/lists.ts'
@@ -23,7 +25,9 @@ export async function findEvent (parts: GatewayParts, exchange: Exchange<View>):
   const { resolver, surfaces, cursors } = parts
   const { view, client, params } = exchange
   const name = eventNameOf(params)
-  const found = await resolveItem(parts, exchange, name, async () => await resolver.findByName(exchange, 'events', name))
+  const found = await resolveItem(
+    parts, exchange, name, async () => await resolver.findByName(exchange, 'events', name)
+  )
   if (!found) {
     requireEvents(parts, exchange)
     throw eventError('notFound', { kind: 'event' }, `there is no event type ${JSON.stringify(name)}`)

@@ -224,9 +224,10 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       ? principalOfKey(whom.keyId, snapshot)
       : mcpPrincipalOf(snapshot.users.get(whom.username))),
     lastingCredentialOf: (principal) => lastingCredentialOf(principal, app.settings.current),
-    principalOfCredential: async (credential) => 'family' in credential && !await app.accessTokens.isAlive(credential.family)
-      ? undefined
-      : principalOfCredential(credential, app.settings.current),
+    principalOfCredential: async (credential) => {
+      const isEnded = 'family' in credential && !await app.accessTokens.isAlive(credential.family)
+      return isEnded ? undefined : principalOfCredential(credential, app.settings.current)
+    },
     anonymousAccess: () => anonymousAccessOf(app, anonymous),
     checkOrigin: (request) => { checkOrigin(rules, request.host, request.headers.origin, baseUrl(), request.protocol) },
     trustsOrigin: (origin) => {

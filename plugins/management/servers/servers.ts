@@ -11,7 +11,7 @@ import type { Outbound } from '../../base/outbound/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { removeFromKeyScopes } from '../../identity/index.ts'
 import {
-  canManage, canSee, hasStoredRights, type ItemKind, makeView, type OverrideChange, type Principal, type Settings
+  canManage, canSee, type ItemKind, makeView, type OverrideChange, type Principal, type Settings
 } from '../../settings/index.ts'
 import { type Upstreams, type UserValues, upstreamLimits } from '../../upstream/index.ts'
 import { removeServerFromGroups } from '../groups/groups.ts'
@@ -20,13 +20,13 @@ import {
 } from '../checks.ts'
 import { additionsOf, batchResultOf, type BatchResult, type AddOutcome, type SentServers } from './add-many.ts'
 import {
-  connectionStateOf, disablingProblem, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins,
+  connectionStateOf, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins,
   toServerRecord
 } from './present.ts'
 import { keepingDefinitions } from './rename.ts'
 import { findItemToOverride, overrideItem } from './overrides.ts'
 import { type ServerTest, testMessage, toServerTest } from './server-test.ts'
-import { toServerChange, withStorer } from './to-store.ts'
+import { toEnabledChange, toServerChange } from './to-store.ts'
 
 /** The name under which a server without a name is tested. No server can be stored under this name. */
 const unnamedTestServer = '$test'
@@ -234,13 +234,7 @@ export class Servers {
     await this.#settings.change((snapshot) => {
       const server = managedServer(snapshot, principal, name)
       checkMayStoreType(principal, server.config, this.#usersMayRun)
-      const badName = disablingProblem(server)
-      if (enabled && badName !== undefined) {
-        throw new errors.InvalidInput(`It cannot be enabled: ${badName}; rename it (newName)`)
-      }
-      const isTaken = enabled && principal.isAdmin && !hasStoredRights(snapshot, server)
-      const config = isTaken ? withStorer(snapshot, principal, server.config) : server.config
-      return [{ entity: 'mcpServers', key: name, value: { ...config, enabled } }]
+      return [toEnabledChange(snapshot, principal, server, enabled)]
     }, principal)
     if (!enabled) await this.#waitUntilEnded(name)
     return this.get(principal, name)

@@ -13,7 +13,7 @@ import { maskConfig, unmask } from '../../base/secrets/index.ts'
 import { defaultOwner, storedUsernameOf } from '../../identity/index.ts'
 import { placesStillByUser, secretTargetsOf } from './authorship.ts'
 import { checkConfigQuota, checkMayStoreType, managedServer } from '../checks.ts'
-import { withConfigDefaults } from './present.ts'
+import { disablingProblem, withConfigDefaults } from './present.ts'
 import { managementLimits } from '../limits.ts'
 
 /** Members of a stored config that an update keeps if it omits them, in addition to the owner. */
@@ -69,6 +69,23 @@ export function toServerChange (
   }
 }
 
+/**
+ * Makes the change that enables or disables a server. An admin who enables a server that is not in force becomes its
+ * storer.
+ * @throws InvalidInput for enabling a server with an invalid name
+ */
+export function toEnabledChange (
+  snapshot: Snapshot, principal: Principal, server: Server, enabled: boolean
+): Change & { entity: 'mcpServers' } {
+  const badName = disablingProblem(server)
+  if (enabled && badName !== undefined) {
+    throw new errors.InvalidInput(`It cannot be enabled: ${badName}; rename it (newName)`)
+  }
+  const isTaken = enabled && principal.isAdmin && !hasStoredRights(snapshot, server)
+  const config = isTaken ? withStorer(snapshot, principal, server.config) : server.config
+  return { entity: 'mcpServers', key: server.name, value: { ...config, enabled } }
+}
+
 /** Whether two configs are equal apart from who stored them and when they were created. */
 function isSame (one: ServerConfig, other: ServerConfig): boolean {
   const comparable = (config: ServerConfig): unknown => {
@@ -79,7 +96,7 @@ function isSame (one: ServerConfig, other: ServerConfig): boolean {
 }
 
 /** The config with the principal as the user who stored it, whose rights limit it from now on. */
-export function withStorer ({ users }: Snapshot, principal: Principal, stored: ServerConfig): ServerConfig {
+function withStorer ({ users }: Snapshot, principal: Principal, stored: ServerConfig): ServerConfig {
   const { storedBy: _, ...config } = stored
   const storedBy = responsibleUsersOf(users, principal)
   return storedBy.length === 0 ? config : { ...config, storedBy }

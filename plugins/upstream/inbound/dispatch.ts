@@ -3,11 +3,9 @@ import { requireClientCapability, capabilityClassOf } from '../../../protocol/ca
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { isStreamNotification } from '../../../protocol/events.ts'
 import type { Client, Exchange, Question } from '../../../protocol/exchange.ts'
-import { isObject, smallMemberOf } from '../../../protocol/json.ts'
 import type { Notification, Response } from '../../../protocol/message.ts'
 import { restoreProgressToken } from '../../../protocol/progress.ts'
 import { relatedTaskOf, replaceTaskId } from '../../../protocol/task-ids.ts'
-import { detachedCopy, largeText } from '../../../protocol/text.ts'
 import type { MessageOrigin } from '../../../protocol/upstream-session.ts'
 import { ownerOfAddress } from '../../base/limits/index.ts'
 import type { Link } from '../links/link.ts'
@@ -176,8 +174,7 @@ export function dispatchNotification (
     case 'notifications/prompts/list_changed':
     case 'notifications/resources/list_changed':
     case 'notifications/events/list_changed':
-    // The extension has no such notification, yet servers send it.
-    case 'notifications/skills/list_changed':
+    case 'notifications/skills/list_changed': // The extension has no such notification, yet servers send it.
       deps.refresh(slot)
       return
     case 'notifications/resources/updated':
@@ -272,34 +269,4 @@ function isOfOnePrincipal ({ tasks }: Slot, link: Link): boolean {
 /** The latest open call of each client. */
 function latestOfEach (link: Link): Iterable<Call> {
   return new Map(link.openCalls.map((call) => [call.client.id, call])).values()
-}
-
-/**
- * Records what an answer starts or ends: a task, or URL elicitations to complete before the call is repeated (-32042).
- */
-export function recordAnswer ({ tasks }: Slot, link: Link, call: Call, { resultText, errorText }: Response): void {
-  const { client, method, params } = call
-  // A server of either era may begin a task in answer to a call whose client takes one.
-  const mayBegin = method === 'tools/call' && (params.task !== undefined ||
-    (call.exchange?.taskForm !== undefined && resultText?.includes('askId') === true))
-  if (!mayBegin && errorText === undefined && !method.startsWith('tasks/')) return
-  if (errorText === undefined && method === 'tasks/result') { tasks.endTask(params.taskId); return }
-  if (errorText !== undefined) {
-    const data = smallMemberOf(errorText, 'data')
-    const elicitations = isObject(data) ? data.elicitations : undefined
-    if (!Array.isArray(elicitations)) return
-    for (const each of elicitations) if (isObject(each)) tasks.recordElicitation(each.elicitationId, client)
-    return
-  }
-  // The state of a task is small.
-  const value: unknown = resultText === undefined || resultText.length > largeText ? {} : JSON.parse(resultText)
-  if (!isObject(value)) return
-  const begun = value.resultType === 'task' ? value : value.task
-  if (mayBegin && isObject(begun)) {
-    const { clientToken } = call
-    const progress = clientToken === undefined
-      ? undefined
-      : { client, link, token: call.id, clientToken: detachedCopy(clientToken) }
-    tasks.recordTask(begun, link, client, { progress })
-  } else if (method.startsWith('tasks/')) tasks.recordTask(value, link, client)
 }

@@ -38,8 +38,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.get('/settings/problems', {
     summary: 'What of the settings cannot be used, and why',
     description:
-      'A sentence each: an edit of the settings file that is ignored, entries that are ignored, references to what is ' +
-      'not there, a storage that is away. Why a server is not connected stands in its record.',
+      'A sentence each: an edit of the settings file that is ignored, entries that are ignored, references to what ' +
+      'does not exist, a storage that is away. Why a server is not connected stands in its record.',
     data: Type.Array(Type.String(), {
       examples: [['"groups" entry 2 is ignored: an earlier one has the same "id"']]
     })

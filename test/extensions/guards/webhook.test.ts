@@ -61,7 +61,7 @@ test('a webhook is asked, signed, about what detection has left; it accepts, rej
   const { headers, body } = hook.asked[0] ?? { headers: {}, body: '' }
   const { principal, ...asked } = JSON.parse(body) as { principal: Json }
   assert.deepEqual(asked, { type: 'call', server: 'up', tool: 'say', kind: 'tool', arguments: { to: '[email]', n: 1 } })
-  assert.deepEqual([principal.username, principal.isAdmin, (principal.key as Json).name], ['system', true, 'test'])
+  assert.deepEqual([principal.username, principal.isAdmin, (principal.key as Json).name, principal.teams], ['system', true, 'test', []])
   const signed = `${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`
   const key = Buffer.from('a secret of this webhook')
   assert.equal(headers['webhook-signature'], `v1,${createHmac('sha256', key).update(signed).digest('base64')}`)

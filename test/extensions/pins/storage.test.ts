@@ -8,6 +8,7 @@ import { CachedPins } from '../../../db/records/cached-pins.ts'
 import { RecordedPins } from '../../../db/records/pins.ts'
 import { Pins } from '../../../plugins/extensions/pins/pins.ts'
 import { makeCatalogue, type Catalogue } from '../../../protocol/lists.ts'
+import { silence } from '../../helpers/client.ts'
 import { until } from '../../helpers/hub.ts'
 import { temporaryFolder } from '../../fakes/store-file.ts'
 
@@ -55,7 +56,9 @@ test('while pins cannot be read, ask lists nothing; it does as soon as they can,
   const catalogue = catalogueOf('one')
   await pins.examine('s', catalogue, undefined)
   assert.equal(listed(pins, catalogue), 0)
-  await new Promise((resolve) => { setTimeout(resolve, 50) })
+  // It stays unlisted, also when it is compared again.
+  await silence(50)
+  assert.equal(listed(pins, catalogue), 0)
   isAway = false
   await until(() => changed() > 0 && listed(pins, catalogue) === 1, 'it was not compared again')
   assert.equal(warnings.length, 1)

@@ -76,6 +76,8 @@ test('targets: a user, each user, a team, a key, each key, a server, a tool', as
     [{ user: 'ada' }, [true, false, true, true]],
     [{ user: '*' }, [true, false, true, false]],
     [{ team: 'red' }, [true, false, true, true]],
+    [{ team: 'blue' }, [true, false, true, true]],
+    [{ team: 'green' }, [true, true, true, true]],
     [{ key: ada.id }, [true, false, true, true]],
     [{ key: '*' }, [true, false, true, false]],
     [{ server: 'up' }, [true, false, false, false]],
@@ -84,7 +86,9 @@ test('targets: a user, each user, a team, a key, each key, a server, a tool', as
     [{ server: 'up', tool: 'other' }, [true, true, true, true]],
     [{}, [true, false, false, false]]
   ]
-  const { hub } = await world(t, [], { teams: [{ name: 'red', members: ['ada'] }] })
+  // Members are named by an admin, or by the groups of their last login.
+  const teams = [{ name: 'red', members: ['ada'] }, { name: 'blue', claims: ['eng'] }, { name: 'green', claims: ['ops'] }]
+  const { hub } = await world(t, [], { teams, users: users.map((user) => ({ ...user, loginGroups: ['eng'] })) })
   const [hers, theirs] = [await caller(hub, ada.token), await caller(hub, OTHER)]
   for (const [target, expected] of targets) {
     const { id } = await managed(hub, 'POST', '/quotas', { name: 'Tested', target, per: 'minute', calls: 1 })

@@ -23,7 +23,9 @@ const locationMembers = {
 } as const satisfies Readonly<Record<string, Record<'first' | 'more', readonly Member[]>>>
 
 /** Members of every config. `enabled` and the overrides have forms of their own; the gateway sets the rest. */
-const common = { last: ['description', 'visibility', 'sharedWithUsers'], more: ['isolation', 'pin', 'options'] } as const
+const common = {
+  last: ['description', 'visibility', 'sharedWithUsers'], more: ['isolation', 'pin', 'options']
+} as const
 
 /** Members of an OpenAPI description's credentials in which another notation repeats the others. */
 const repeatedMembers = ['apiKey', 'http', 'oauth2', 'openIdConnect'] as const
