@@ -3,9 +3,11 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type * as cel from '@marcbachmann/cel-js'
 import type * as ajv from 'ajv'
 import type fastJsonStringify from 'fast-json-stringify'
 import type * as lightMyRequest from 'light-my-request'
+import type * as re2 from 're2js'
 
 // Paths of the package's files. They work in the sources, in a build (which bundles the modules into a few files in
 // `dist/`) and in an installed package.
@@ -30,9 +32,11 @@ export const entryPath = (name: string): string =>
 
 /** Packages that are loaded at their first use, to make the start faster. */
 interface LazyPackages {
+  '@marcbachmann/cel-js': typeof cel
   ajv: typeof ajv
   'fast-json-stringify': typeof fastJsonStringify
   'light-my-request': typeof lightMyRequest
+  re2js: typeof re2
 }
 
 const requireModule = createRequire(import.meta.url)

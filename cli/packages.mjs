@@ -14,9 +14,11 @@ export const externalPackages = [
 
 /** The packages that a start does not need and that are loaded synchronously (`loadPackage`). Each has a bundle. */
 export const latePackageNames = [
+  '@marcbachmann/cel-js',
   'ajv',
   'fast-json-stringify',
   'light-my-request',
+  're2js',
   // undici loads its HTTP parser with the first connection.
   'undici/lib/llhttp/llhttp-wasm',
   'undici/lib/llhttp/llhttp_simd-wasm'

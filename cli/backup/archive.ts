@@ -1,14 +1,12 @@
 import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { access, mkdir, open, readFile, rm, readdir, realpath } from 'node:fs/promises'
+import { access, mkdir, readFile, rm, readdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
 import { Type, type Static } from '@sinclair/typebox'
 import { ZipFile } from 'yazl'
-import {
-  type ArchiveBounds, ArchiveError, bundleNameProblem, extractEntries, readEntries
-} from '../../plugins/management/index.ts'
+import { type ArchiveBounds, ArchiveError, bundleNameProblem, unpackArchive } from '../../plugins/management/index.ts'
 import { firstSchemaProblem } from '../../schemas/problem.ts'
 
 /**
@@ -54,17 +52,6 @@ const backupBounds: ArchiveBounds =
     maxPathLength: 4_096
   }
 
-/** Unpacks an archive into a new folder. @throws ArchiveError */
-async function unpackAll (archive: string, folder: string): Promise<void> {
-  const { signal } = new AbortController()
-  const file = await open(archive, 'r')
-  try {
-    await extractEntries(file, await readEntries(file, backupBounds, signal), folder, backupBounds, signal)
-  } finally {
-    await file.close()
-  }
-}
-
 /** SHA-256 of a file, in hex. */
 export async function checksumOf (path: string): Promise<string> {
   const hash = createHash('sha256')
@@ -90,7 +77,7 @@ export async function openBackup (path: string, folder: string): Promise<{
 }> {
   try {
     await access(path).catch(() => { throw new ArchiveError('there is no such file, or it may not be read') })
-    await unpackAll(path, folder)
+    await unpackArchive(path, folder, backupBounds)
     const description: unknown = JSON.parse(await readFile(join(folder, backupFiles.description), 'utf8').catch(() =>
       'null'))
     const problem = firstSchemaProblem(BackupDescription, description)
@@ -112,7 +99,7 @@ export async function openBackup (path: string, folder: string): Promise<{
       const reason = bundleNameProblem(bundle)
       if (reason !== undefined) throw new ArchiveError(`a bundle in it has a name that cannot be used: ${reason}`)
       await mkdir(join(folder, 'unpacked', bundle), { recursive: true, mode: 0o755 })
-      await unpackAll(join(folder, name), join(folder, 'unpacked', bundle, 'restored'))
+      await unpackArchive(join(folder, name), join(folder, 'unpacked', bundle, 'restored'), backupBounds)
       bundles.push(bundle)
     }
     return { description: valid, bundles }

@@ -151,15 +151,15 @@ test('expand: values are taken out of what is shown again', async () => {
 test('expand: what cannot be connected to once it is filled in: an error without values', async (t) => {
   const outbound = new Outbound({ allow: '' })
   t.after(async () => { await outbound.close() })
-  const make = (config: Json): unknown =>
-    makeTransport('streamable-http', {
+  const make = async (config: Json): Promise<unknown> =>
+    await makeTransport('streamable-http', {
       config: expandVariables(config, environment).config,
       deps: { outbound, environment, onLine: () => {}, warn: () => {}, sharedApi: new SharedApi() }
     })
-  make({ url: '${BASE}/mcp' })
+  await make({ url: '${BASE}/mcp' })
   for (const config of [{ url: '${FOO}' }, { url: '${NOT_SET}/mcp' }, { url: 'http://h/', headers: { a: '${LINE}x' } }]) {
-    assert.throws(
-      () => make(config),
+    await assert.rejects(
+      make(config),
       (error) => error instanceof UpstreamError && error.fault === 'refused' && !/foo-value|with a break/.test(error.message),
       JSON.stringify(config)
     )

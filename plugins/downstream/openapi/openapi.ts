@@ -2,16 +2,13 @@ import { createHash } from 'node:crypto'
 import type { Snapshot } from '../../../db/store.ts'
 import { gatewayClient } from '../../../protocol/exchange.ts'
 import type { Item } from '../../../protocol/lists.ts'
-import { LoopBudget } from '../../../protocol/yield.ts'
 import { type Access, chargedOwnerOf, prefixOf, type Principal, type View } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { ShareError } from '../../base/limits/index.ts'
 import type { Gateway, Precedence, Section } from '../../gateway/index.ts'
-import { DocumentCache, type DocumentText } from './cache.ts'
+import { DocumentCache } from './cache.ts'
 import { collectServers, type ListedServer } from './collect.ts'
-import { documentHead } from './document.ts'
-import { notations, type Format } from './notation.ts'
-import { DocumentTooLarge, translateLarge, writeBody, writeHead, writeServers, type TextPiece } from './write.ts'
+import type { Format } from './notation.ts'
 import { downstreamLimits } from '../limits.ts'
 
 /** The query of a document. */
@@ -49,9 +46,6 @@ const maxUrlLength = 2_048
 /** The estimated size of an operation beyond the text of its tool, in characters. */
 const operationSize = 700
 
-/** The size of a chunk, in characters. */
-const chunkSize = 64 * 1024
-
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
 /** OpenAPI documents of the tools that callers of the open routes may run. */
@@ -87,6 +81,8 @@ export class OpenApi {
     const route = this.#deps.access.viewOfOpenRoute(principal, { name }, 'group or server')
     const view = this.#deps.gateway.filteredView(route, address)
     const { scope } = view
+    const { documentHead, joinPieces, notations, translateLarge, writeBody, writeHead, writeServers } =
+      await import('./text.ts')
     const serverUrl = query.serverUrl === undefined ? this.#base() : checkUrl(query.serverUrl)
     const head = documentHead({
       title: query.title ?? (scope.kind === 'global' ? 'Tool-Hub' : scope.name),
@@ -231,45 +227,6 @@ const tooLargeError = (): ShareError => new ShareError(
   'those of one server or group',
   false
 )
-
-/** Joins the pieces of a text to few chunks; no chunks if the text exceeds the max size of a document. */
-async function joinPieces (pieces: Iterable<TextPiece>): Promise<DocumentText> {
-  try {
-    return await chunksOf(pieces)
-  } catch (error) {
-    if (!(error instanceof DocumentTooLarge)) throw error
-    return { chunks: [], hash: '', isTooLarge: true }
-  }
-}
-
-/** @throws TooLarge */
-async function chunksOf (pieces: Iterable<TextPiece>): Promise<DocumentText> {
-  const hash = createHash('sha256')
-  const chunks: Array<Buffer | undefined> = []
-  const budget = new LoopBudget()
-  let waiting = ''
-  let size = 0
-  const flushChunk = (): void => {
-    const chunk = Buffer.from(waiting)
-    size += chunk.length
-    if (size > downstreamLimits.documentSize) throw new DocumentTooLarge()
-    hash.update(chunk)
-    chunks.push(chunk)
-    waiting = ''
-  }
-  for (const { text, rest } of pieces) {
-    waiting += text
-    if (rest !== undefined) {
-      flushChunk()
-      chunks.push(undefined)
-      waiting = rest
-    }
-    if (waiting.length >= chunkSize) flushChunk()
-    if (budget.isSpent) await budget.yieldToEventLoop()
-  }
-  flushChunk()
-  return { chunks, hash: hash.digest('base64url') }
-}
 
 /** Checks a `serverUrl`. @throws InvalidInput */
 function checkUrl (text: string): string {

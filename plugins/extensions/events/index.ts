@@ -4,8 +4,7 @@ import { StorageError, type Server } from '../../../db/store.ts'
 import { createProcessSealer, type Sealer } from '../../base/secrets/index.ts'
 import { serverIdentity } from '../../gateway/index.ts'
 import { canUseMcp, configuredBaseUrl, makeView, type Principal, type View } from '../../settings/index.ts'
-import { Callbacks } from './callbacks.ts'
-import { type Receipt, Webhooks } from './webhooks.ts'
+import type { Receipt, WebhookDeps, Webhooks } from './webhooks.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { eventWebhooks: EventWebhooksApi }
@@ -41,10 +40,17 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
       app.access.visibleServers(view).some(({ server }) => isServer(server, event))
     return isThere ? view : undefined
   }
-  const webhooks = new Webhooks({
+  const load = async (): Promise<Webhooks> => {
+    const [{ Callbacks }, { Webhooks: OfClients }] =
+      await Promise.all([import('./callbacks.ts'), import('./webhooks.ts')])
+    return new OfClients({ ...deps, callbacks: new Callbacks(app.outbound) })
+  }
+  let loading: Promise<Webhooks> | undefined
+  /** They are loaded for the first client that has one. */
+  const webhooks = async (): Promise<Webhooks> => await (loading ??= load())
+  const deps: Omit<WebhookDeps, 'callbacks'> = {
     gateway: app.gateway,
     records,
-    callbacks: new Callbacks(app.outbound),
     sealer,
     base: () => {
       const base = configuredBaseUrl(app.settings.current.system, app.config)
@@ -57,9 +63,13 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
       return server !== undefined && isServer(server, event)
     },
     logError: (error, sentence) => { app.log.error({ err: error }, sentence) }
-  })
-  app.gateway.addMethod('events/subscribe', async (exchange) => await webhooks.subscribe(exchange))
-  app.gateway.addMethod('events/unsubscribe', async (exchange) => await webhooks.unsubscribe(exchange))
+  }
+  app.gateway.addMethod('events/subscribe', async (exchange) => await (await webhooks()).subscribe(exchange))
+  app.gateway.addMethod('events/unsubscribe', async (exchange) => await (await webhooks()).unsubscribe(exchange))
+
+  /** Whether there is a subscription or a message, of any replica; once they are loaded, they look themselves. */
+  const isUsed = async (): Promise<boolean> => loading !== undefined ||
+    (await records.list()).length > 0 || (await records.listDue(Date.now())).length > 0
 
   /** Runs work after that which runs already. While the storage is away, nothing is done. */
   let last = Promise.resolve()
@@ -75,7 +85,7 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
     isChecking = true
     queue(async () => {
       isChecking = false
-      await webhooks.applyAccess(false)
+      if (await isUsed()) await (await webhooks()).applyAccess(false)
     })
   })
   let isBusy = false
@@ -84,8 +94,10 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
     isBusy = true
     queue(async () => {
       try {
-        await webhooks.applyAccess(true)
-        await webhooks.deliveries.sendDue()
+        if (!await isUsed()) return
+        const used = await webhooks()
+        await used.applyAccess(true)
+        await used.deliveries.sendDue()
       } finally {
         isBusy = false
       }
@@ -93,12 +105,12 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
   }, interval).unref()
   app.addHook('onClose', async () => {
     clearInterval(timer)
-    await webhooks.deliveries.close()
+    await (await loading)?.deliveries.close()
     await last
   })
 
   app.decorate('eventWebhooks', {
-    receive: async (...message) => await webhooks.receive(...message),
+    receive: async (...message) => await (await webhooks()).receive(...message),
     listFailed: async ({ isAdmin, username = '' }) => await records.listFailed(isAdmin ? undefined : username)
   } satisfies EventWebhooksApi)
 }, { name: 'events', dependencies: ['gateway', 'auth', 'access', 'settings', 'outbound', 'config'] })

@@ -5,9 +5,9 @@ import { maskConfig, unmask } from '../../base/secrets/index.ts'
 import type { GatewayCall, GuardFinding } from '../../gateway/index.ts'
 import { OrderedEntries } from '../../settings/index.ts'
 import type { Kind } from './detect/mask.ts'
-import { Guards } from './guards.ts'
+import type { Guards } from './guards.ts'
 import { activeGuards } from './rules.ts'
-import { Screen, type Finding } from './screen.ts'
+import type { Finding } from './screen.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -51,17 +51,31 @@ export default fp(async (app) => {
     const finding = { guard: { id, name }, action, found, in: side, server, tool: tool ?? undefined }
     app.log.warn(finding, 'a guard found content')
   }
-  const guards = new Guards({
-    active: () => activeGuards(app.settings.current),
-    snapshot: () => app.settings.current,
-    screen: new Screen({ report, warn }),
-    outbound: app.outbound,
-    warn
-  })
-  app.gateway.addHook('onCall', (call) => guards.onCall(call))
-  app.gateway.addHook('onOutput', (call, result) => guards.onOutput(call, result))
-  app.gateway.addHook('onError', (call, error) => guards.onError(call, error))
-  app.gateway.addHook('onNotification', (server, paramsText) => guards.onNotification(server, paramsText))
+  const active = (): readonly Guard[] => activeGuards(app.settings.current)
+  let guards: Guards | undefined
+  let loading: Promise<Guards> | undefined
+  const load = async (): Promise<Guards> => {
+    const [{ Guards: OfContent }, { Screen }] = await Promise.all([import('./guards.ts'), import('./screen.ts')])
+    return guards = new OfContent({
+      active,
+      snapshot: () => app.settings.current,
+      screen: new Screen({ report, warn }),
+      outbound: app.outbound,
+      warn
+    })
+  }
+  /** Applies the guards, which are loaded when the first one is on. @param unguarded the result while none is on */
+  const guarded = <Result>(
+    unguarded: Result, apply: (by: Guards) => Result | Promise<Result>
+  ): Result | Promise<Result> => {
+    if (active().length === 0) return unguarded
+    return guards === undefined ? (loading ??= load()).then(apply) : apply(guards)
+  }
+  app.gateway.addHook('onCall', (call) => guarded(undefined, (by) => by.onCall(call)))
+  app.gateway.addHook('onOutput', (call, result) => guarded(result, (by) => by.onOutput(call, result)))
+  app.gateway.addHook('onError', (call, error) => guarded(error, (by) => by.onError(call, error)))
+  app.gateway.addHook('onNotification', (server, paramsText) =>
+    guarded<string | undefined>(paramsText, (by) => by.onNotification(server, paramsText)))
   app.decorate('guards', new OrderedEntries(app.settings, 'guards', { noun: 'guard', check, show }))
   const total = (): number => [...counts.values()].reduce((sum, count) => sum + count, 0)
   app.metrics.count('toolhub_guard_findings_total', 'Texts in which a guard on content found something', total)

@@ -1,5 +1,6 @@
-import { Environment, EvaluationError, ParseError, TypeError as CelTypeError, type ASTNode } from '@marcbachmann/cel-js'
-import { RE2JS } from 're2js'
+import type { ASTNode, Environment, EvaluationError, ParseError, TypeError as CelTypeError } from '@marcbachmann/cel-js'
+import type { RE2JS } from 're2js'
+import { loadPackage } from '../../../package.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
@@ -94,7 +95,7 @@ function patternOf (text: string): RE2JS {
   let pattern = patterns.get(text)
   if (pattern === undefined) {
     try {
-      pattern = RE2JS.compile(text)
+      pattern = loadPackage('re2js').RE2JS.compile(text)
     } catch (error) {
       throw new Error(`the pattern ${JSON.stringify(text)} is not valid: ${(error as Error).message}`)
     }
@@ -103,33 +104,42 @@ function patternOf (text: string): RE2JS {
   return pattern
 }
 
-const environment = new Environment({ homogeneousAggregateLiterals: false, limits: extensionsLimits.policies.syntax })
-  .registerType('Key', { ctor: KeyFacts, fields: { id: 'string', name: 'string' } })
-  .registerType('Principal', {
-    ctor: PrincipalFacts,
-    fields: {
-      username: 'string',
-      isAdmin: 'bool',
-      teams: 'list<string>',
-      key: 'Key',
-      address: 'string',
-      client: 'string'
-    }
-  })
-  .registerType('Tool', {
-    ctor: ToolFacts,
-    fields: { server: 'string', name: 'string', kind: 'string', annotations: 'map<string, dyn>', tags: 'list<string>' }
-  })
-  .registerVariable('principal', 'Principal')
-  .registerVariable('tool', 'Tool')
-  .registerVariable('args', 'map<string, dyn>')
-  .registerVariable('route', 'string')
-  .registerVariable('now', 'google.protobuf.Timestamp')
-  .registerFunction(`string.${linearMatches}(string): bool`, (text: string, pattern: string) => {
-    charactersLeft -= text.length
-    if (charactersLeft < 0) throw new Error('the texts for matches() are too long')
-    return patternOf(pattern).matcher(text).find()
-  })
+let environment: Environment | undefined
+
+/** The language of conditions. It is loaded with the first condition. */
+function language (): Environment {
+  if (environment !== undefined) return environment
+  const cel = loadPackage('@marcbachmann/cel-js')
+  const { syntax: limits } = extensionsLimits.policies
+  environment = new cel.Environment({ homogeneousAggregateLiterals: false, limits })
+    .registerType('Key', { ctor: KeyFacts, fields: { id: 'string', name: 'string' } })
+    .registerType('Principal', {
+      ctor: PrincipalFacts,
+      fields: {
+        username: 'string',
+        isAdmin: 'bool',
+        teams: 'list<string>',
+        key: 'Key',
+        address: 'string',
+        client: 'string'
+      }
+    })
+    .registerType('Tool', {
+      ctor: ToolFacts,
+      fields: { server: 'string', name: 'string', kind: 'string', annotations: 'map<string, dyn>', tags: 'list<string>' }
+    })
+    .registerVariable('principal', 'Principal')
+    .registerVariable('tool', 'Tool')
+    .registerVariable('args', 'map<string, dyn>')
+    .registerVariable('route', 'string')
+    .registerVariable('now', 'google.protobuf.Timestamp')
+    .registerFunction(`string.${linearMatches}(string): bool`, (text: string, pattern: string) => {
+      charactersLeft -= text.length
+      if (charactersLeft < 0) throw new Error('the texts for matches() are too long')
+      return patternOf(pattern).matcher(text).find()
+    })
+  return environment
+}
 
 const variableNames: ReadonlySet<string> = new Set(['principal', 'tool', 'args', 'route', 'now'])
 /** The macros that evaluate an argument for each entry of a list. */
@@ -182,8 +192,10 @@ function checkPattern (text: string, position: number): void {
   }
 }
 
-const isCelError = (error: unknown): error is ParseError | CelTypeError | EvaluationError =>
-  error instanceof ParseError || error instanceof CelTypeError || error instanceof EvaluationError
+function isCelError (error: unknown): error is ParseError | CelTypeError | EvaluationError {
+  const cel = loadPackage('@marcbachmann/cel-js')
+  return error instanceof cel.ParseError || error instanceof cel.TypeError || error instanceof cel.EvaluationError
+}
 
 const messageOf = (error: unknown): string =>
   (isCelError(error) ? error.summary : (error as Error).message).replaceAll(linearMatches, 'matches')
@@ -195,7 +207,7 @@ const messageOf = (error: unknown): string =>
 export function compileCondition (text: string): Condition {
   const names: Names = { variables: new Set(), members: new Set(), usesWholePrincipal: false }
   try {
-    const parsed = environment.parse(text)
+    const parsed = language().parse(text)
     visit(parsed.ast, names, new Set())
     const { valid, type, error } = parsed.check()
     if (!valid) throw error

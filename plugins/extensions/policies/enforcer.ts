@@ -13,7 +13,6 @@ import {
   findItem, kindOfRequest, routePathOf, toContext, toPrincipalFacts, toToolFacts, type Subject
 } from './facts.ts'
 import { itemFilterOf } from './item-filters.ts'
-import { askClient } from './question.ts'
 import { appliedPolicyOf, decide, rulesetOf, type Match, type Ruleset, type Verdict } from './ruleset.ts'
 
 export interface EnforcerDeps {
@@ -117,7 +116,7 @@ export class PolicyEnforcer {
   async #askSomebody (exchange: Exchange<View>, asked: AskedCall): Promise<void> {
     const { policy } = asked
     const answer = policy.approvers === undefined || policy.approvers.length === 0
-      ? await askClient(exchange, asked)
+      ? await (await import('./question.ts')).askClient(exchange, asked)
       : 'unanswerable'
     if (answer === 'accepted') return
     const why = reasonFor(policy)

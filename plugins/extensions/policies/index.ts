@@ -6,7 +6,6 @@ import { OrderedEntries, type Principal } from '../../settings/index.ts'
 import { Approvals } from './approvals.ts'
 import { compileCondition, InvalidCondition } from './cel.ts'
 import { PolicyEnforcer } from './enforcer.ts'
-import { testPolicies } from './policy-test.ts'
 import { unsuitableFor } from './ruleset.ts'
 
 declare module 'fastify' {
@@ -48,7 +47,7 @@ export default fp<PolicyOptions>(async (app, { store }) => {
   app.decorate('policies', {
     entries: new OrderedEntries(app.settings, 'policies', { noun: 'policy', check: checkPolicy }),
     approvals,
-    test: async (by, sent) => await testPolicies({
+    test: async (by, sent) => await (await import('./policy-test.ts')).testPolicies({
       snapshot: () => app.settings.current,
       catalogues: (server) =>
         [app.gateway.catalogue(server), ...app.gateway.catalogues(server)].filter((each) => each !== undefined),

@@ -1,4 +1,4 @@
-import { open, readFile, rm } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import fp from 'fastify-plugin'
 import pLimit from 'p-limit'
@@ -10,15 +10,11 @@ import type { UploadedBundle } from '../../../schemas/bundle.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { errors } from '../../base/errors/index.ts'
 import { Shares } from '../../base/limits/index.ts'
-import { type ArchiveEntry, ArchiveError } from './archive/archive.ts'
-import { removeSignature } from './archive/end.ts'
-import { readEntries } from './archive/entries.ts'
-import { extractEntries } from './archive/extract.ts'
+import { type ArchiveBounds, ArchiveError } from './archive/archive.ts'
 import { BundleFolder } from './folder.ts'
 import { createBundleCheck, bundleNamesOf, resolveLaunch, maskManifest } from './launch.ts'
 import { findCommand, readManifest } from './manifest.ts'
 import { type MultipartPart, receiveBundle } from './receive.ts'
-import { readSkillFolder } from './skill-folder.ts'
 import { managementLimits } from '../limits.ts'
 
 interface BundlesDeps {
@@ -72,6 +68,7 @@ export class Bundles {
     owner: string, parts: AsyncIterable<MultipartPart>, signal: AbortSignal
   ): Promise<Record<string, string>> {
     return await this.#receive(owner, parts, 'skillFile', signal, async (archive, unpacked) => {
+      const { readSkillFolder } = await import('./skill-folder.ts')
       try {
         return await readSkillFolder(archive, unpacked, signal)
       } catch (error) {
@@ -128,6 +125,7 @@ export class Bundles {
   async #install (archive: string, unpacked: string, signal: AbortSignal): Promise<UploadedBundle> {
     const { folder, home, pathVariable: path } = this.#deps
     signal.throwIfAborted()
+    const { unpack } = await import('./unpack.ts')
     const entries = await unpack(archive, unpacked, signal)
     const manifest = readManifest(await readFile(join(unpacked, 'manifest.json')))
     const { name, server: { type, entry_point: entryPoint } } = manifest
@@ -184,21 +182,9 @@ export class Bundles {
   }
 }
 
-/** Unpacks a bundle. @throws ArchiveError */
-async function unpack (archive: string, unpacked: string, signal: AbortSignal): Promise<ArchiveEntry[]> {
-  const { archiveBounds: bounds, manifestSize: manifest } = managementLimits.bundles
-  const file = await open(archive, 'r+')
-  try {
-    await removeSignature(file)
-    const entries = await readEntries(file, bounds, signal)
-    const found = entries.find(({ path, isFolder }) => path === 'manifest.json' && !isFolder)
-    if (found === undefined) throw new ArchiveError('it has no manifest.json at its top')
-    if (found.size > manifest) throw new ArchiveError(`its manifest.json is larger than ${manifest} bytes`)
-    await extractEntries(file, entries, unpacked, bounds, signal)
-    return entries
-  } finally {
-    await file.close()
-  }
+/** Unpacks an archive into a new folder. @throws ArchiveError */
+export async function unpackArchive (archive: string, folder: string, bounds: ArchiveBounds): Promise<void> {
+  await (await import('./unpack.ts')).unpackAll(archive, folder, bounds)
 }
 
 function toHttpError (error: unknown): unknown {

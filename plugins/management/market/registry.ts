@@ -6,7 +6,6 @@ import { isObject } from '../../../protocol/json.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { noSuchError } from '../../base/errors/index.ts'
 import type { SourceAnswer, SourceQuery, CatalogueSource } from './source.ts'
-import { toConfigs } from './to-configs.ts'
 import { managementLimits } from '../limits.ts'
 
 /** The query parameter that includes deleted entries, which state the reason for the deletion. */
@@ -62,7 +61,7 @@ async function pageOf (answer: unknown): Promise<RegistryPage> {
   const budget = new LoopBudget()
   const servers: RegistryEntry[] = []
   for (const each of answer.servers.slice(0, managementLimits.catalogues.answerEntries) as unknown[]) {
-    servers.push(entryOf(each))
+    servers.push(await entryOf(each))
     await budget.pause()
   }
   const next = isObject(answer.metadata) ? answer.metadata.nextCursor : undefined
@@ -75,7 +74,7 @@ async function pageOf (answer: unknown): Promise<RegistryPage> {
  * its page stays usable.
  * @throws TypeError if the value is not an entry
  */
-function entryOf (answer: unknown): RegistryEntry {
+async function entryOf (answer: unknown): Promise<RegistryEntry> {
   if (!isObject(answer) || !isObject(answer.server)) throw new TypeError('there is no entry')
   // Registries write null for absent members.
   const given = { server: withoutNulls(answer.server), meta: isObject(answer._meta) ? withoutNulls(answer._meta) : {} }
@@ -97,7 +96,7 @@ function entryOf (answer: unknown): RegistryEntry {
   const { status, statusMessage = '' } = meta[officialMetaKey] ?? {}
   const configs = status === 'deleted'
     ? [{ from: 'entry', reason: `it was deleted from the registry${statusMessage === '' ? '' : `: ${statusMessage}`}` }]
-    : toConfigs(server as ServerJson)
+    : (await import('./to-configs.ts')).toConfigs(server as ServerJson)
   return { server: server as ServerJson, _meta: meta, configs }
 }
 

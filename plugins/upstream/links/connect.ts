@@ -89,7 +89,7 @@ async function openOnce (
     if (problem !== undefined) throw new UpstreamError('unreachable', problem)
     const passed = passes ? () => slot.passed : undefined
     const authorization = deps.authorization(slot)
-    const transport = makeTransport(kind, { config, deps: { ...transportDeps, warn }, passed, authorization })
+    const transport = await makeTransport(kind, { config, deps: { ...transportDeps, warn }, passed, authorization })
     const makeSession: SessionFactory = transports[kind].isDualEra
       ? (...session) => new DualEraSession(
           transport, ...session, eras.eraKnowledge(isBase, era), { tools, warn, bounds: upstreamLimits.inputRounds }

@@ -16,7 +16,6 @@ import { isMask } from '../../base/secrets/index.ts'
 import { childEnvironment, type PackageIndexes, type ProcessEnvironment } from './environment.ts'
 import type { PassedHeaders } from './passthrough.ts'
 import { isHeaderName } from '../openapi/http-syntax.ts'
-import { OpenApiTransport } from '../openapi/transport.ts'
 import { SharedApi } from '../openapi/api.ts'
 
 /** The transports to try, in order: a `url` without a type is tried as streamable HTTP, then as SSE. */
@@ -79,7 +78,7 @@ interface TransportInput {
 }
 
 /** Creates a transport without starting it. @throws UpstreamError `refused` when the config is not valid */
-type MakeTransport = (making: TransportInput) => Transport
+type MakeTransport = (making: TransportInput) => Transport | Promise<Transport>
 
 /** The transport factory for each type of `schemas/transports.ts`. */
 const transportFactories: Readonly<Record<TransportType, MakeTransport>> = {
@@ -90,8 +89,9 @@ const transportFactories: Readonly<Record<TransportType, MakeTransport>> = {
     return new SseTransport({ ...options, headers: { ...making.passed?.(), ...headers } })
   },
   'streamable-http': (making) => new HttpTransport({ ...httpOptions(making), clientHeaders: making.passed }),
-  openapi: ({ config, deps: { outbound, sharedApi, isOurs, warn }, passed, reading: { owner } }) =>
-    new OpenApiTransport({
+  async openapi ({ config, deps: { outbound, sharedApi, isOurs, warn }, passed, reading: { owner } }) {
+    const { OpenApiTransport } = await import('../openapi/transport.ts')
+    return new OpenApiTransport({
       config,
       outbound,
       // The description is read with the values of the link's user.
@@ -101,6 +101,7 @@ const transportFactories: Readonly<Record<TransportType, MakeTransport>> = {
       warn,
       owner
     })
+  }
 }
 
 /**
@@ -109,7 +110,7 @@ const transportFactories: Readonly<Record<TransportType, MakeTransport>> = {
  */
 export function makeTransport (
   type: TransportType, { config, deps, passed, authorization }: Omit<TransportInput, 'reading'>
-): Transport {
+): Transport | Promise<Transport> {
   // Messages that no client has caused count for the user who stored the server.
   const reading = { meter: memory, pace: deps.pace, owner: serverMemoryOwner(outboundAccessOf(config)) }
   return transportFactories[type]({ config, deps, passed, authorization, reading })

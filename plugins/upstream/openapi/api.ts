@@ -1,7 +1,5 @@
-import type { ServerConfig } from '../../../schemas/server.ts'
-import { type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
-import { ApiCredentials } from './call/credentials.ts'
-import { ApiDescription } from './describe/description.ts'
+import type { ApiCredentials } from './call/credentials.ts'
+import type { ApiDescription } from './describe/description.ts'
 
 /** The description of an HTTP API, and the credentials of its calls. */
 export interface DescribedApi { readonly description: ApiDescription, readonly credentials: ApiCredentials }
@@ -20,25 +18,17 @@ export class SharedApi {
 
   /**
    * Acquires the API for one link.
+   * @param describe makes it for the first link, with a function to call on changes
    * @param onChange called when the description has changed
    * @returns the API, and a function that releases it
    */
   acquire (
-    config: ServerConfig,
-    outbound: Outbound,
-    warn: (sentence: string) => void,
+    describe: (onChange: () => void) => DescribedApi,
     onChange: () => void
   ): { api: DescribedApi; release: () => void } {
-    this.#api ??= {
-      description: new ApiDescription(config, {
-        outbound,
-        warn,
-        onChange: () => {
-          for (const listener of this.#listeners) listener()
-        }
-      }),
-      credentials: new ApiCredentials(config.openapi?.security, outbound, outboundAccessOf(config))
-    }
+    this.#api ??= describe(() => {
+      for (const listener of this.#listeners) listener()
+    })
     this.#listeners.add(onChange)
     const release = (): void => {
       if (!this.#listeners.delete(onChange) || this.#listeners.size > 0) return

@@ -7,9 +7,11 @@ import {
   transportLimits, type Receiver, type SendOptions, type Transport
 } from '../../../protocol/transports/transport.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import type { Outbound } from '../../base/outbound/index.ts'
+import { type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
 import type { DescribedApi, SharedApi } from './api.ts'
+import { ApiCredentials } from './call/credentials.ts'
 import { OperationCaller } from './call/operation-caller.ts'
+import { ApiDescription } from './describe/description.ts'
 import { toHeader } from './http-syntax.ts'
 import type { CompiledDescription } from './plan.ts'
 
@@ -51,7 +53,10 @@ export class OpenApiTransport implements Transport {
     const { config, outbound, sharedApi, warn } = this.#options
     this.#receiver = receiver
     for (const [name, value] of Object.entries(config.headers ?? {})) toHeader(name, value)
-    const { api, release } = sharedApi.acquire(config, outbound, warn, () => {
+    const { api, release } = sharedApi.acquire((onChange) => ({
+      description: new ApiDescription(config, { outbound, warn, onChange }),
+      credentials: new ApiCredentials(config.openapi?.security, outbound, outboundAccessOf(config))
+    }), () => {
       this.#receiver?.message(
         { kind: 'notification', method: 'notifications/tools/list_changed', params: {}, paramsText: '{}' }, undefined
       )

@@ -1,0 +1,34 @@
+import { open } from 'node:fs/promises'
+import { type ArchiveBounds, type ArchiveEntry, ArchiveError } from './archive/archive.ts'
+import { removeSignature } from './archive/end.ts'
+import { readEntries } from './archive/entries.ts'
+import { extractEntries } from './archive/extract.ts'
+import { managementLimits } from '../limits.ts'
+
+/** Unpacks an uploaded bundle. @throws ArchiveError */
+export async function unpack (archive: string, unpacked: string, signal: AbortSignal): Promise<ArchiveEntry[]> {
+  const { archiveBounds: bounds, manifestSize: manifest } = managementLimits.bundles
+  const file = await open(archive, 'r+')
+  try {
+    await removeSignature(file)
+    const entries = await readEntries(file, bounds, signal)
+    const found = entries.find(({ path, isFolder }) => path === 'manifest.json' && !isFolder)
+    if (found === undefined) throw new ArchiveError('it has no manifest.json at its top')
+    if (found.size > manifest) throw new ArchiveError(`its manifest.json is larger than ${manifest} bytes`)
+    await extractEntries(file, entries, unpacked, bounds, signal)
+    return entries
+  } finally {
+    await file.close()
+  }
+}
+
+/** Unpacks an archive that is no bundle. @throws ArchiveError */
+export async function unpackAll (archive: string, folder: string, bounds: ArchiveBounds): Promise<void> {
+  const { signal } = new AbortController()
+  const file = await open(archive, 'r')
+  try {
+    await extractEntries(file, await readEntries(file, bounds, signal), folder, bounds, signal)
+  } finally {
+    await file.close()
+  }
+}
