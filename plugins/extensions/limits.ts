@@ -217,18 +217,19 @@ export const extensionsLimits = {
 
   /**
    * Conditions of policies. `argumentsSize`: max size of the arguments of a call in characters, `argumentsDepth`: max
-   * levels, `listLength`: max entries of a list or object in them; beyond: a rule whose condition names `args` fails,
-   * so that the call is denied. `matchedText`: max length of all texts that one evaluation passes to `matches()`, in
-   * characters, `patternLength`: that of a pattern; beyond: the rule fails. `patterns`: max compiled patterns that are
-   * kept, and `filters`: max kept results of rules that hide; beyond: the oldest is computed again. `syntax`: bounds of
-   * one condition, and `loops`: max nested loops (`all`, `exists`, `exists_one`, `filter`, `map`); beyond: it is not
-   * stored.
+   * levels, `listLength`: max entries of a list or object in them; beyond: a rule whose condition names `args` fails, so
+   * that the call is denied. `work`: max work of one evaluation, about 100 ns each: a step takes 1, texts and lists
+   * by their length, a pattern that is compiled while evaluating `patternWork`; beyond: the rule fails.
+   * `patternLength`: max length of a pattern in characters. `patterns`: max compiled patterns, and `filters`: max
+   * results of rules that hide, that are kept; beyond: the oldest is made again. `syntax`: bounds of one condition,
+   * and `loops`: max loops (`all`, `exists`, `exists_one`, `filter`, `map`) in each other; beyond: it is not stored.
    */
   policies: {
     argumentsSize: 64 * 1024,
     argumentsDepth: 64,
     listLength: 1_000,
-    matchedText: 1024 * 1024,
+    work: 100_000,
+    patternWork: 10_000,
     patternLength: 1_000,
     patterns: 1_000,
     loops: 2,

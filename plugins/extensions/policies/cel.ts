@@ -3,6 +3,7 @@ import type { RE2JS } from 're2js'
 import { loadPackage } from '../../../package.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import { extensionsLimits } from '../limits.ts'
+import { meter, metered, spend } from './meter.ts'
 
 // Values of own classes are read in place; plain objects would be copied by each evaluation.
 
@@ -85,8 +86,6 @@ export class InvalidCondition extends Error {
 
 /** The function that replaces `matches`, whose patterns could take exponential time. */
 const linearMatches = 'matchesInLinearTime'
-/** How many more characters one evaluation may match. Evaluations do not wait, so they cannot mix. */
-let charactersLeft = 0
 const patterns = new BoundedMap<string, RE2JS>(extensionsLimits.policies.patterns)
 
 /** @throws Error for a pattern that RE2 does not accept */
@@ -134,9 +133,10 @@ function language (): Environment {
     .registerVariable('route', 'string')
     .registerVariable('now', 'google.protobuf.Timestamp')
     .registerFunction(`string.${linearMatches}(string): bool`, (text: string, pattern: string) => {
-      charactersLeft -= text.length
-      if (charactersLeft < 0) throw new Error('the texts for matches() are too long')
-      return patternOf(pattern).matcher(text).find()
+      if (patterns.get(pattern) === undefined) spend(extensionsLimits.policies.patternWork)
+      const compiled = patternOf(pattern)
+      spend(text.length * compiled.programSize() / 50)
+      return compiled.test(text)
     })
   return environment
 }
@@ -212,14 +212,14 @@ export function compileCondition (text: string): Condition {
     const { valid, type, error } = parsed.check()
     if (!valid) throw error
     if (type !== 'bool' && type !== 'dyn') throw new InvalidCondition(`it must be of type bool, not ${type}`, 0)
+    meter(parsed.ast)
     return {
       variables: names.variables,
       principalMembers: names.usesWholePrincipal ? undefined : names.members,
       isTrue: (context) => {
-        charactersLeft = extensionsLimits.policies.matchedText
         let value: unknown
         try {
-          value = parsed(context)
+          value = metered(() => parsed(context))
         } catch (failure) {
           throw new Error(messageOf(failure))
         }

@@ -9,6 +9,7 @@ import { unknownItem, type AppliedPolicy, type FinishedCall, type GatewayCall } 
 import type { ItemFilter, View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import { digestOf, type Approvals, type AskedCall } from './approvals.ts'
+import { ambiguityIn } from './exact.ts'
 import {
   findItem, kindOfRequest, routePathOf, toContext, toPrincipalFacts, toToolFacts, type Subject
 } from './facts.ts'
@@ -97,6 +98,8 @@ export class PolicyEnforcer {
     if (argsText.length > extensionsLimits.approvals.size) {
       throw new Refusal('policy', `${reasonFor(policy)}: its arguments are too large to ask somebody about them`)
     }
+    const ambiguity = ambiguityIn(argsText)
+    if (ambiguity !== undefined) throw new Refusal('policy', `${reasonFor(policy)}, and cannot, since ${ambiguity}`)
     const { arguments: args } = exchange.params
     const asked: AskedCall = { principal: exchange.view.principal, subject, args, argsText, policy }
     const digest = digestOf(asked)

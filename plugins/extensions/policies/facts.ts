@@ -5,6 +5,7 @@ import type { Catalogue, Item, ListKind } from '../../../protocol/lists.ts'
 import { authorKeyOf, type Principal, teamsOf, type View } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
 import { KeyFacts, PrincipalFacts, toCelArguments, ToolFacts, type PolicyContext } from './cel.ts'
+import { ambiguityIn } from './exact.ts'
 
 /** What a request is about. */
 export interface Subject {
@@ -143,7 +144,11 @@ export function toContext (
 
 function convert (args: unknown, text: () => string): { value?: PolicyContext['args'], problem?: unknown } {
   try {
-    return { value: toCelArguments(args, Buffer.byteLength(text())) }
+    const json = text()
+    const value = toCelArguments(args, Buffer.byteLength(json))
+    const ambiguity = ambiguityIn(json)
+    if (ambiguity !== undefined) throw new Error(ambiguity)
+    return { value }
   } catch (problem) {
     return { problem }
   }

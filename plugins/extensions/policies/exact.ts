@@ -1,0 +1,57 @@
+import { decodeKey, skipSpace, skipString } from '../../../protocol/json.ts'
+
+/** The characters that end a number. */
+const numberEnd = /[\s,\]}]/g
+
+/**
+ * Why programs may read other values in a JSON text than `JSON.parse` does: an object has a member twice, or a number
+ * has more digits than JavaScript keeps. @returns a clause; undefined: all read the same
+ */
+export function ambiguityIn (text: string): string | undefined {
+  // The names of the members of each open object; undefined: an array.
+  const open: Array<Set<string> | undefined> = []
+  let isName = false
+  for (let at = skipSpace(text, 0); at < text.length; at = skipSpace(text, at)) {
+    const character = text.charAt(at)
+    if (character === '"') {
+      const end = skipString(text, at)
+      const names = isName ? open.at(-1) : undefined
+      if (names !== undefined) {
+        const name = decodeKey(text.slice(at + 1, end - 1))
+        if (names.has(name)) return `the arguments have the member ${JSON.stringify(name)} twice`
+        names.add(name)
+      }
+      isName = false
+      at = end
+    } else if (character === '-' || (character >= '0' && character <= '9')) {
+      numberEnd.lastIndex = at
+      const end = numberEnd.exec(text)?.index ?? text.length
+      const number = text.slice(at, end)
+      if (!isExact(number)) return `the arguments have the number ${shortened(number)}, which cannot be read exactly`
+      at = end
+    } else {
+      if (character === '{' || character === '[') open.push(character === '{' ? new Set() : undefined)
+      else if (character === '}' || character === ']') open.pop()
+      isName = character === '{' || (character === ',' && open.at(-1) !== undefined)
+      at++
+    }
+  }
+  return undefined
+}
+
+const shortened = (number: string): string => number.length > 40 ? `${number.slice(0, 40)}…` : number
+
+/** Whether the shortest text of a number's value in JavaScript is the same number. Long texts are not looked at. */
+function isExact (number: string): boolean {
+  const value = Number(number)
+  return number.length <= 100 && Number.isFinite(value) && normalized(number) === normalized(String(value))
+}
+
+/** A number without its sign, as its digits from the first to the last that is not 0, and the exponent of the last. */
+function normalized (number: string): string {
+  const [mantissa = '', exponent = '0'] = number.replace(/^-/, '').toLowerCase().split('e')
+  const [whole = '', fraction = ''] = mantissa.split('.')
+  const digits = (whole + fraction).replace(/^0+/, '')
+  const kept = digits.length - (/0*$/.exec(digits)?.[0].length ?? 0)
+  return kept === 0 ? '0' : `${digits.slice(0, kept)}e${Number(exponent) - fraction.length + digits.length - kept}`
+}

@@ -1,0 +1,142 @@
+import type { ASTNode } from '@marcbachmann/cel-js'
+import { extensionsLimits } from '../limits.ts'
+
+// What an evaluation may cost. The steps of CEL are not of one size: a comparison may compare long texts, and an error
+// within `||`, `&&` or a loop does not end an evaluation. So each node of the syntax tree pays before it works.
+
+/** A clause. It is made once, since a loop may throw it often. */
+const exhausted = new Error('the condition takes too much work with these values')
+let workLeft = 0
+let lastError: unknown
+
+/** Pays for a part of an evaluation. @throws Error if the evaluation has taken too much work */
+export function spend (work: number): void {
+  workLeft -= work
+  if (workLeft < 0) throw exhausted
+}
+
+/** Pays for making an error, once: it goes through all nodes around its own. */
+function spendOnError (error: unknown): void {
+  if (error === exhausted || error === lastError) return
+  lastError = error
+  spend(300)
+}
+
+/** Runs an evaluation with its allowance of work; they do not wait, so they cannot mix. @throws Error as `spend` */
+export function metered<T> (evaluate: () => T): T {
+  workLeft = extensionsLimits.policies.work
+  try {
+    const value = evaluate()
+    if (workLeft < 0) throw exhausted
+    return value
+  } finally {
+    lastError = undefined
+  }
+}
+
+type Handle = (first: unknown, second: unknown, third: unknown, fourth: unknown) => unknown
+
+/** The parts of a checked node that do its work, which the types of the library leave out. */
+interface Working extends Omit<ASTNode, 'args' | 'op'> {
+  readonly op: string
+  readonly args: unknown
+  readonly meta: { readonly alternate?: unknown, readonly macro?: unknown, readonly evaluate: Handle }
+  readonly setMeta: (name: 'evaluate', value: Handle) => void
+  /** Does the work with the values of the operands. */
+  handle?: Handle
+}
+
+/** Lets each node below a checked one pay. */
+export function meter (value: unknown, seen = new Set<unknown>()): void {
+  if (typeof value !== 'object' || value === null || seen.has(value)) return
+  seen.add(value)
+  if (Array.isArray(value)) {
+    for (const each of value) meter(each, seen)
+  } else if ('setMeta' in value) {
+    const node = value as Working
+    meterNode(node)
+    meter([node.args, node.meta.alternate, node.meta.macro], seen)
+  } else if (value.constructor === Object) {
+    meter(Object.values(value), seen)
+  }
+}
+
+function meterNode (node: Working): void {
+  const { evaluate } = node.meta
+  node.setMeta('evaluate', (evaluator, ast, context, none) => {
+    spend(1)
+    try {
+      return evaluate(evaluator, ast, context, none)
+    } catch (error) {
+      spendOnError(error)
+      throw error
+    }
+  })
+  const { handle } = node
+  const price = priceOf(node)
+  if (handle !== undefined && price !== undefined) {
+    node.handle = (first, second, third, fourth) => {
+      price(first, second)
+      return handle(first, second, third, fourth)
+    }
+  }
+  if (node.op === 'comprehension') endWhenExhausted(node.args as { condition?: (value: unknown) => boolean })
+}
+
+/** A loop goes on after errors. */
+function endWhenExhausted (loop: { condition?: (value: unknown) => boolean }): void {
+  const { condition } = loop
+  if (condition !== undefined) loop.condition = (value) => workLeft >= 0 && condition(value)
+}
+
+/** The operators that compare values with all that is in them. */
+const comparing: ReadonlySet<string> = new Set(['==', '!=', 'in'])
+const joining: ReadonlySet<string> = new Set(['+', '<', '<=', '>', '>='])
+/** The functions that look for one text in another. */
+const searching: ReadonlySet<string> = new Set(['contains', 'indexOf', 'lastIndexOf'])
+
+/** Pays for what a node does with its operands; undefined: that is nothing beyond the node. */
+function priceOf ({ op, args }: Working): ((first: unknown, second: unknown) => void) | undefined {
+  if (comparing.has(op)) {
+    return (left, right) => {
+      spendOnAll(left)
+      if (op !== 'in' || !(right instanceof Map)) spendOnAll(right)
+    }
+  }
+  if (joining.has(op)) return (left, right) => { spend((sizeOf(left) + sizeOf(right)) * 10) }
+  if (op === 'comprehension') return (items) => { spend(Array.isArray(items) ? 0 : sizeOf(items)) }
+  if (op !== 'call' && op !== 'rcall') return undefined
+  const [name] = args as [string]
+  return (operands) => { spendOnCall(name, operands as unknown[]) }
+}
+
+function spendOnCall (name: string, operands: readonly unknown[]): void {
+  spend(10)
+  const [first, second] = operands
+  if (searching.has(name)) return spend(lengthOf(first) * (2 + lengthOf(second)) / 200)
+  if (name === 'startsWith' || name === 'endsWith') return spend(sizeOf(second))
+  for (const each of operands) spend(sizeOf(each) * 10)
+  if (name === 'join') spendOnAll(first)
+  // Its pattern takes time that grows with the cube of the length.
+  if (name === 'duration') spend(lengthOf(first) ** 3 / 1_000)
+  // Time zones are looked up anew.
+  if (name.startsWith('get') && second !== undefined) spend(2_000)
+}
+
+const lengthOf = (value: unknown): number => typeof value === 'string' ? value.length : 0
+
+/** The work of going over a value, but not over what is in it. */
+function sizeOf (value: unknown): number {
+  if (typeof value === 'string') return value.length / 100
+  if (Array.isArray(value)) return value.length / 10
+  if (value instanceof Uint8Array) return value.length / 10
+  return value instanceof Map ? value.size / 10 : 0
+}
+
+/** Pays for going over a value and all that is in it. */
+function spendOnAll (value: unknown): void {
+  spend(1 + sizeOf(value))
+  if (typeof value !== 'object' || value === null) return
+  if (Array.isArray(value) || value instanceof Map) for (const each of value.values()) spendOnAll(each)
+  else if (value.constructor === Object) for (const each of Object.values(value)) spendOnAll(each)
+}
