@@ -179,6 +179,33 @@ async function admin ({ app, api }: Pick<Awaited<ReturnType<typeof startWithPoli
   return await loginTo(app, 'eve', 'Open-Sesame-1')
 }
 
+test('nobody approves a call of his own by another credential of his', async (t) => {
+  const { app, api } = await startWithPolicies(t, settings({}))
+  await addPolicy(api, asks)
+  const eve = await admin({ app, api })
+  assert.equal((await api('POST', '/users', { username: 'bob', password: 'Open-Sesame-1', isAdmin: true })).status, 201)
+  assert.equal((await api('POST', '/teams', { name: 'ops', members: ['bob'] })).status, 201)
+  const bob = await loginTo(app, 'bob', 'Open-Sesame-1')
+  const keyOf = async (by: Record<string, string>, body: object): Promise<string> => {
+    const made = await api('POST', '/auth/keys', { name: 'k', ...body }, by)
+    assert.equal(made.status, 201, JSON.stringify(made.body))
+    return String(made.body.data.token)
+  }
+  const system = { kind: 'system', accessType: 'all' }
+  const byKey = { authorization: `Bearer ${await keyOf(bob, system)}` }
+  const operator = { authorization: `Bearer ${KEY}` }
+  for (const [what, key, own, other] of [
+    ['a key that he made', await keyOf(bob, system), [bob, byKey], eve],
+    ['a key that he owns', await keyOf(operator, { ...system, owner: 'bob' }), [bob, byKey], eve],
+    ['a key that he made for another user', await keyOf(eve, { kind: 'user', owner: 'bob' }), [bob, byKey, eve], operator],
+    ['a key of his team', await keyOf(operator, { kind: 'user', owner: '@ops' }), [bob, byKey], eve]
+  ] as const) {
+    const path = `/approvals/${idIn(await callTool(await openSession(app, '/mcp', key)))}/approve`
+    for (const headers of own) assert.equal((await api('POST', path, undefined, headers)).status, 403, what)
+    assert.equal((await api('POST', path, undefined, other)).status, 200, what)
+  }
+})
+
 test('a question that nobody answers in time ends the call', async (t) => {
   setLimits(t, extensionsLimits.approvals, { time: 300 })
   const { api, up, url } = await startWithPolicies(t, settings({}))
