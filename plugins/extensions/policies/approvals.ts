@@ -2,6 +2,7 @@ import { hash, randomUUID } from 'node:crypto'
 import type { Approval, Approvals as ApprovalStore, StoredApproval } from '../../../db/ports/approvals.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import type { Policy } from '../../../schemas/policies.ts'
+import { Refusal } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import { authorKeyOf, type Principal, teamMembers } from '../../settings/index.ts'
@@ -80,7 +81,13 @@ export class Approvals {
     return await this.#request(call, digest)
   }
 
-  async #request ({ principal, subject, argsText, policy }: AskedCall, digest: string): Promise<Approval> {
+  /** @throws Refusal for arguments that are too large to show */
+  async #request ({ principal, subject, args, policy }: AskedCall, digest: string): Promise<Approval> {
+    const shownArgs = withCutTexts(args ?? {})
+    if (subject.name.length + shownArgs.length > extensionsLimits.approvals.stored) {
+      throw new Refusal('policy', `The policy ${JSON.stringify(policy.name)} asks before this call: its arguments ` +
+        'are too large to ask somebody about them')
+    }
     const createdAt = this.#deps.now()
     const username = usernameOf(principal) ?? ''
     const approval: Approval = {
@@ -88,12 +95,13 @@ export class Approvals {
       state: 'pending',
       digest,
       principal: principal.key,
+      owner: principal.username === undefined ? principal.key : `user ${principal.username}`,
       callers: [...peopleBehind(this.#deps.snapshot(), principal)],
       username,
       server: subject.server,
       tool: subject.name,
       kind: subject.kind,
-      arguments: argsText,
+      arguments: shownArgs,
       policy: { id: policy.id, name: policy.name },
       approvers: policy.approvers ?? [],
       createdAt,
@@ -104,12 +112,19 @@ export class Approvals {
     return approval
   }
 
-  /** The approvals that a principal may decide, newest first. @throws Forbidden if it may decide none */
-  async list (principal: Principal, state?: ApprovalState): Promise<ShownApproval[]> {
+  /**
+   * The approvals that a principal may decide, newest first.
+   * @param limit max number; beyond, the newest
+   * @throws Forbidden if it may decide none
+   */
+  async list (principal: Principal, state?: ApprovalState, limit = 100): Promise<ShownApproval[]> {
     this.#requireApprover(principal)
     const all = await this.#deps.store.list()
-    return all.filter(({ approval }) => mayDecide(principal, approval)).map(({ approval }) => this.#show(approval))
-      .filter((shown) => state === undefined || shown.state === state)
+    return all
+      .filter(({ approval }) => mayDecide(principal, approval) &&
+        (state === undefined || this.#stateOf(approval) === state))
+      .slice(0, limit)
+      .map(({ approval }) => this.#show(approval))
   }
 
   /**
@@ -185,4 +200,12 @@ function peopleBehind (snapshot: Pick<Snapshot, 'keys' | 'teams' | 'users'>, pri
     usernameOf(principal), principal.createdBy, key?.owner, key?.createdBy, ...team ? teamMembers(snapshot, team) : []
   ]
   return new Set(names.filter((name) => name !== undefined))
+}
+
+/** Arguments as JSON text for people: all members, and the beginnings of long texts. */
+function withCutTexts (args: unknown): string {
+  const { text: max } = extensionsLimits.approvals
+  return JSON.stringify(args, (_name, value: unknown) => typeof value === 'string' && value.length > max
+    ? `${value.slice(0, max).toWellFormed()}… (${value.length - max} more characters)`
+    : value)
 }
