@@ -108,9 +108,15 @@ export const recordCollections = {
   consoleSessions: {
     name: 'consoleSessions', isInFile: true, maxEntries: 100_000, maxInFile: 2_000, maxPerOwner: 50
   },
-  /** Calls that wait for a person to allow them, by id. The owner is the principal that called. */
+  /** Calls that wait for a person to allow them, by id. The owner is the user who called. */
   approvals: {
-    name: 'approvals', isInFile: true, isSealed: true, maxEntries: 10_000, maxInFile: 500, maxPerOwner: 100
+    name: 'approvals',
+    isInFile: true,
+    isSealed: true,
+    maxEntries: 10_000,
+    maxInFile: 500,
+    evicts: 'largest owners',
+    maxPerOwner: 100
   },
   removedLogins: { name: 'removedLogins', maxEntries: 100_000 },
   /** The pinned definitions of servers, keyed by the server's name; without a database they are in DATA_DIR. */

@@ -12,7 +12,9 @@ export const Approval = Type.Object(
     server: Type.String(),
     tool: Type.String({ description: 'By its own name; of a resource: its URI' }),
     kind: StringEnum(['tool', 'prompt', 'resource']),
-    arguments: Type.Object({}, { additionalProperties: true }),
+    arguments: Type.Object(
+      {}, { additionalProperties: true, description: 'Long texts are cut, and say how much is left out' }
+    ),
     policy: Type.Object({ id: Type.String(), name: Type.String() }),
     createdAt: Type.String({ description: 'ISO 8601' }),
     expiresAt: Type.String({ description: 'ISO 8601. Until then it can be decided, and used by one call' }),
@@ -34,4 +36,9 @@ export const Approval = Type.Object(
   }
 )
 export const ApprovalId = Type.Object({ id: Type.String() })
-export const ApprovalQuery = Type.Object({ state: Type.Optional(ApprovalState) })
+export const ApprovalQuery = Type.Object({
+  state: Type.Optional(ApprovalState),
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'Max entries: the newest' })
+  )
+})

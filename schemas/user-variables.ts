@@ -58,6 +58,13 @@ const steeringVariables = [
   /^(SHELLOPTS|BASHOPTS|CLASSPATH|GEM_PATH|GEM_HOME|BUNDLE_.*|GOFLAGS|GOENV|DOTNET_.*|OPENSSL_.*|TMPDIR|APPDATA)$/,
   /^(GIT_(SSH.*|EXEC_PATH|ASKPASS|CONFIG.*|PROXY_COMMAND|EXTERNAL_DIFF|PAGER|EDITOR|SEQUENCE_EDITOR|TEMPLATE_DIR))$/
 ]
+/** Variables of `env` that decide where a program's traffic goes, whom it trusts, or who can read it. */
+const trafficVariables = /^(SSLKEYLOGFILE|SSL_CERT_(FILE|DIR))$|_PROXY$|_CA_BUNDLE$/
+/** Options of shells and interpreters whose value is code, or names code to load. */
+const codeOption = new RegExp([
+  '^-[abefhiklmnoprstuvx]{0,8}c$', '^-[ailnpsw]{0,4}e$', '^/[ck]$',
+  '^--?(eval|command|encodedcommand|print|import|require|loader|experimental-loader)$'
+].join('|'), 'i')
 const isSteering = (name: string): boolean => steeringVariables.some((each) => each.test(name.toUpperCase()))
 
 const wholeVariable = /^\$\{user\.[A-Za-z_][A-Za-z0-9_]*\}$/
@@ -82,11 +89,18 @@ export function userVariableProblem (config: ConfigWithVariables): string | unde
   for (const [name, text] of Object.entries(env)) {
     if (!text.includes(opening)) continue
     if (isSteering(name)) return `"env.${name}": no user sets this variable, since it decides which code runs`
+    if (trafficVariables.test(name.toUpperCase())) {
+      return `"env.${name}": no user sets this variable, since it decides where traffic goes or who can read it`
+    }
     if (!wholeVariable.test(text)) return `"env.${name}": a user's variable is the whole of the value here`
   }
   for (const [at, text] of args.entries()) {
     if (text.includes(opening) && !argument.test(text)) {
       return `"args.${at}": a user's variable is the whole of an argument, or what follows "--name=" in it`
+    }
+    const option = [args[at - 1] ?? '', text.slice(0, text.indexOf('='))].find((each) => codeOption.test(each))
+    if (option !== undefined && text.includes(opening)) {
+      return `"args.${at}": no user sets what follows ${JSON.stringify(option)}, since it decides which code runs`
     }
   }
   const ofAddress = url?.includes(opening) === true ? addressProblem(url, declared) : undefined

@@ -9,6 +9,8 @@ export interface Approval {
   readonly digest: string
   /** The key of the caller's principal. */
   readonly principal: string
+  /** Whose share it counts in: the caller's user, whichever key he used, or a principal without a user. */
+  readonly owner: string
   /** The users who count as the caller, none of whom may approve. */
   readonly callers: readonly string[]
   /** The caller's name in records. */
@@ -16,7 +18,7 @@ export interface Approval {
   readonly server: string
   readonly tool: string
   readonly kind: 'tool' | 'prompt' | 'resource'
-  /** As JSON text. */
+  /** As JSON text, in which long texts are cut. */
   readonly arguments: string
   readonly policy: Pick<Policy, 'id' | 'name'>
   /** The usernames of those who may approve; empty: admins. */

@@ -8,7 +8,7 @@ const digestLabel = (digest: string): string => `digest:${digest}`
 const toEntry = (approval: Approval, kept: number): RecordEntry => ({
   key: approval.id,
   value: approval,
-  owner: approval.principal,
+  owner: approval.owner,
   labels: [digestLabel(approval.digest)],
   at: approval.createdAt,
   expiresAt: approval.createdAt + kept
@@ -18,7 +18,7 @@ const toEntry = (approval: Approval, kept: number): RecordEntry => ({
 const toStored = ({ value, version }: StoredRecord): StoredApproval[] =>
   value === undefined ? [] : [{ approval: value as Approval, version }]
 
-/** Approvals as records, owned by the principals that called. */
+/** Approvals as records. */
 export class RecordedApprovals implements Approvals {
   readonly #records: Records
   readonly #approvals: RecordCollection

@@ -239,9 +239,11 @@ export const extensionsLimits = {
 
   /**
    * Approvals. `time`: how long one is good, in ms. `kept`: how long it is listed, in ms. `size`: max size of the
-   * arguments of a call that waits for one, in characters; beyond: the call is denied. `shown`: max length of the
+   * arguments of a call that waits for one, in characters; beyond: the call is denied. `text`: max length of each text
+   * in the arguments that approvers see, in characters; beyond: it is cut. `stored`: max size of these arguments and
+   * the item's name, in characters; beyond: the call is denied. `shown`: max length of the
    * arguments in a question to a client, in characters; beyond: it tells how many more there are. `suspended`: max
    * allowed calls that their servers continue by questions; beyond: the oldest is asked about again.
    */
-  approvals: { time: 10 * 60_000, kept: 24 * 60 * 60_000, size: 256 * 1024, shown: 4_000, suspended: 1_000 }
+  approvals: { time: 10 * 60_000, kept: 24 * 60 * 60_000, size: 256 * 1024, text: 1_000, stored: 16 * 1024, shown: 4_000, suspended: 1_000 }
 } as const

@@ -13,7 +13,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     description: 'Newest first. Admins see all, others those for which a policy names them as approvers.',
     query: ApprovalQuery,
     response: { 200: Success(Type.Array(Approval)) }
-  }, async ({ principal, query }) => ({ data: await approvals.list(principal, query.state) }))
+  }, async ({ principal, query }) => ({ data: await approvals.list(principal, query.state, query.limit) }))
 
   const decision = 'Nobody decides about a call of his own.'
   api.post('/approvals/:id/approve', {

@@ -11,7 +11,7 @@ const routes: FastifyPluginAsync = async (app) => {
   nav.push({ page: 'approvals', title: 'Approvals', isForAdmins: true })
 
   page('approvals', { title: 'Approvals' }, async ({ request }) => {
-    const all = (await api.ask(request, 'GET', '/approvals')).data as readonly ShownApproval[]
+    const all = (await api.ask(request, 'GET', '/approvals?limit=1000')).data as readonly ShownApproval[]
     return {
       pending: all.filter(({ state }) => state === 'pending').map((approval) => ({
         ...approval,

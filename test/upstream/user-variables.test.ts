@@ -19,6 +19,7 @@ test('places where a variable of users may stand', async () => {
     remote({ url: 'https://${HOST}/${user.T}' }),
     command({ env: { TOKEN: '${user.T}', GITHUB_TOKEN: '${user.OPT}', NODE_AUTH_TOKEN: '${user.T}' } }),
     command({ args: ['-x', '${user.T}', '--token=${user.T}', '--note=${user.OPT}'] }),
+    command({ args: ['-c', 'server', '${user.T}', '--config', '${user.T}', '--name', '${user.T}'] }),
     remote({ description: 'Give ${user.ANYTHING}' })
   ]
   for (const config of allowed) assert.equal(configProblem(config), undefined, JSON.stringify(config))
@@ -38,6 +39,13 @@ test('places where a variable of users may not stand', async () => {
       'PATH', 'NODE_OPTIONS', 'node_options', 'LD_PRELOAD', 'DYLD_INSERT_LIBRARIES', 'PYTHONPATH', 'PYTHONSTARTUP', 'BASH_ENV',
       'ENV', 'SHELL', 'RUBYOPT', 'PERL5OPT', 'GIT_SSH_COMMAND', 'npm_config_registry', 'JAVA_TOOL_OPTIONS', 'UV_INDEX_URL'
     ].map((name): [ServerConfig, RegExp] => [command({ env: { [name]: '${user.T}' } }), /decides which code runs/]),
+    ...['SSLKEYLOGFILE', 'http_proxy', 'HTTPS_PROXY', 'ALL_PROXY', 'no_proxy', 'SSL_CERT_FILE', 'REQUESTS_CA_BUNDLE']
+      .map((name): [ServerConfig, RegExp] => [command({ env: { [name]: '${user.T}' } }), /decides where traffic goes/]),
+    ...['-c', '-lc', '-e', '-pe', '--eval', '-Command', '-EncodedCommand', '/c', '--import'].flatMap((option): Array<[ServerConfig, RegExp]> => [
+      [command({ args: [option, '${user.T}'] }), /"args\.1": no user sets what follows ".*decides which code runs/],
+      [command({ args: [option, '--a=${user.T}'] }), /"args\.1".*decides which code runs/]
+    ]),
+    [command({ args: ['--eval=${user.T}'] }), /"args\.0": no user sets what follows "--eval"/],
     [remote({ headers: { 'X-${user.T}': 'x' } }), /only/],
     [remote({ headers: { Host: '${user.T}' } }), /"headers\.Host"/],
     [remote({ headers: { A: '${user.NONE}' } }), /"\$\{user\.NONE\}" is not in "userVariables"/],

@@ -1,9 +1,11 @@
 import { hash, randomUUID } from 'node:crypto'
 import type { Approval, Approvals as ApprovalStore, StoredApproval } from '../../../db/ports/approvals.ts'
+import type { Snapshot } from '../../../db/store.ts'
 import type { Policy } from '../../../schemas/policies.ts'
+import { Refusal } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
-import type { Principal } from '../../settings/index.ts'
+import { authorKeyOf, type Principal, teamMembers } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
 import { extensionsLimits } from '../limits.ts'
 import type { Subject } from './facts.ts'
@@ -36,8 +38,8 @@ export interface ShownApproval {
 
 interface ApprovalDeps {
   readonly store: ApprovalStore
-  /** The stored policies, whose approvers may see approvals. */
-  readonly policies: () => Iterable<Policy>
+  /** The current settings: the policies, whose approvers may see approvals, and the people behind a principal. */
+  readonly snapshot: () => Pick<Snapshot, 'keys' | 'policies' | 'teams' | 'users'>
   /** Tells the operator's webhook of a new approval. */
   readonly notify: (approval: ShownApproval) => void
   /** In ms since 1970. */
@@ -79,7 +81,13 @@ export class Approvals {
     return await this.#request(call, digest)
   }
 
-  async #request ({ principal, subject, argsText, policy }: AskedCall, digest: string): Promise<Approval> {
+  /** @throws Refusal for arguments that are too large to show */
+  async #request ({ principal, subject, args, policy }: AskedCall, digest: string): Promise<Approval> {
+    const shownArgs = withCutTexts(args ?? {})
+    if (subject.name.length + shownArgs.length > extensionsLimits.approvals.stored) {
+      throw new Refusal('policy', `The policy ${JSON.stringify(policy.name)} asks before this call: its arguments ` +
+        'are too large to ask somebody about them')
+    }
     const createdAt = this.#deps.now()
     const username = usernameOf(principal) ?? ''
     const approval: Approval = {
@@ -87,13 +95,13 @@ export class Approvals {
       state: 'pending',
       digest,
       principal: principal.key,
-      callers: [...new Set([username, principal.username ?? '', principal.createdBy ?? ''])]
-        .filter((name) => name !== ''),
+      owner: principal.username === undefined ? principal.key : `user ${principal.username}`,
+      callers: [...peopleBehind(this.#deps.snapshot(), principal)],
       username,
       server: subject.server,
       tool: subject.name,
       kind: subject.kind,
-      arguments: argsText,
+      arguments: shownArgs,
       policy: { id: policy.id, name: policy.name },
       approvers: policy.approvers ?? [],
       createdAt,
@@ -104,12 +112,19 @@ export class Approvals {
     return approval
   }
 
-  /** The approvals that a principal may decide, newest first. @throws Forbidden if it may decide none */
-  async list (principal: Principal, state?: ApprovalState): Promise<ShownApproval[]> {
+  /**
+   * The approvals that a principal may decide, newest first.
+   * @param limit max number; beyond, the newest
+   * @throws Forbidden if it may decide none
+   */
+  async list (principal: Principal, state?: ApprovalState, limit = 100): Promise<ShownApproval[]> {
     this.#requireApprover(principal)
     const all = await this.#deps.store.list()
-    return all.filter(({ approval }) => mayDecide(principal, approval)).map(({ approval }) => this.#show(approval))
-      .filter((shown) => state === undefined || shown.state === state)
+    return all
+      .filter(({ approval }) => mayDecide(principal, approval) &&
+        (state === undefined || this.#stateOf(approval) === state))
+      .slice(0, limit)
+      .map(({ approval }) => this.#show(approval))
   }
 
   /**
@@ -122,7 +137,8 @@ export class Approvals {
     if (stored === undefined || !mayDecide(principal, stored.approval)) throw noSuchError('approval', id)
     const decidedBy = usernameOf(principal) ?? ''
     const { approval } = stored
-    if (approval.principal === principal.key || approval.callers.includes(decidedBy)) {
+    const people = peopleBehind(this.#deps.snapshot(), principal)
+    if (approval.principal === principal.key || approval.callers.some((name) => people.has(name))) {
       throw new errors.Forbidden('Nobody decides about a call of his own')
     }
     if (this.#stateOf(approval) !== 'pending' || !(await this.#decide(stored, state, decidedBy))) {
@@ -139,7 +155,7 @@ export class Approvals {
   /** @throws Forbidden for a principal that is neither an admin nor named by a policy */
   #requireApprover ({ isAdmin, username }: Principal): void {
     if (isAdmin) return
-    for (const { approvers = [] } of this.#deps.policies()) {
+    for (const { approvers = [] } of this.#deps.snapshot().policies.values()) {
       if (username !== undefined && approvers.includes(username)) return
     }
     throw new errors.Forbidden('Only admins, and those whom a policy names as approvers, see approvals')
@@ -170,3 +186,26 @@ export class Approvals {
 /** Admins decide about all calls, others about those for which a policy names them. */
 const mayDecide = ({ isAdmin, username }: Principal, { approvers }: Approval): boolean =>
   isAdmin || (username !== undefined && approvers.includes(username))
+
+/**
+ * The names of all who can act as a principal: its user, the owner and the creator of its key, and the members of the
+ * team that owns it.
+ */
+function peopleBehind (snapshot: Pick<Snapshot, 'keys' | 'teams' | 'users'>, principal: Principal): Set<string> {
+  const { keys, teams } = snapshot
+  const { keyId } = authorKeyOf(principal)
+  const key = keyId === undefined ? undefined : keys.get(keyId)
+  const team = principal.team === undefined ? undefined : teams.get(principal.team)
+  const names = [
+    usernameOf(principal), principal.createdBy, key?.owner, key?.createdBy, ...team ? teamMembers(snapshot, team) : []
+  ]
+  return new Set(names.filter((name) => name !== undefined))
+}
+
+/** Arguments as JSON text for people: all members, and the beginnings of long texts. */
+function withCutTexts (args: unknown): string {
+  const { text: max } = extensionsLimits.approvals
+  return JSON.stringify(args, (_name, value: unknown) => typeof value === 'string' && value.length > max
+    ? `${value.slice(0, max).toWellFormed()}… (${value.length - max} more characters)`
+    : value)
+}

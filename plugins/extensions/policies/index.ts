@@ -27,7 +27,7 @@ export default fp<PolicyOptions>(async (app, { store }) => {
   const now = (): number => Date.now()
   const approvals = new Approvals({
     store,
-    policies: () => app.settings.current.policies.values(),
+    snapshot: () => app.settings.current,
     notify: (approval) => { app.notifications.send('approval', approval) },
     now
   })

@@ -130,10 +130,13 @@ export class BearerKeys {
    * create no other. `createdBy` is the caller, or the creator of the system key that the caller uses.
    * @returns the key with its token, which is not shown again, and warnings for names in its scope that do not exist
    *   yet
-   * @throws InvalidInput, LimitReached
+   * @throws InvalidInput, LimitReached; Forbidden for a team's key
    */
   async create (principal: Principal, { name, ...asked }: KeyRequest): Promise<{ data: ShownKey, warnings: string[] }> {
     checkKeyName(name)
+    if (!principal.isAdmin && asked.owner?.startsWith('@') === true && asked.owner !== principal.username) {
+      throw new errors.Forbidden('Only admins make keys of teams')
+    }
     const token = `${credentialPrefixes.key}${randomBytes(32).toString('hex')}`
     const base = {
       id: randomUUID(),

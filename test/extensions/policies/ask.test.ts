@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { CallToolResultSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { openStorage } from '../../../db/open.ts'
+import { recordCollections } from '../../../db/records.ts'
 import type { Storage } from '../../../db/store.ts'
 import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
 import { vault } from '../../fakes/replica.ts'
@@ -178,6 +179,70 @@ async function admin ({ app, api }: Pick<Awaited<ReturnType<typeof startWithPoli
   assert.equal((await api('POST', '/users', { username: 'eve', password: 'Open-Sesame-1', isAdmin: true })).status, 201)
   return await loginTo(app, 'eve', 'Open-Sesame-1')
 }
+
+test('nobody approves a call of his own by another credential of his', async (t) => {
+  const { app, api } = await startWithPolicies(t, settings({}))
+  await addPolicy(api, asks)
+  const eve = await admin({ app, api })
+  assert.equal((await api('POST', '/users', { username: 'bob', password: 'Open-Sesame-1', isAdmin: true })).status, 201)
+  assert.equal((await api('POST', '/teams', { name: 'ops', members: ['bob'] })).status, 201)
+  const bob = await loginTo(app, 'bob', 'Open-Sesame-1')
+  const keyOf = async (by: Record<string, string>, body: object): Promise<string> => {
+    const made = await api('POST', '/auth/keys', { name: 'k', ...body }, by)
+    assert.equal(made.status, 201, JSON.stringify(made.body))
+    return String(made.body.data.token)
+  }
+  const system = { kind: 'system', accessType: 'all' }
+  const byKey = { authorization: `Bearer ${await keyOf(bob, system)}` }
+  const operator = { authorization: `Bearer ${KEY}` }
+  for (const [what, key, own, other] of [
+    ['a key that he made', await keyOf(bob, system), [bob, byKey], eve],
+    ['a key that he owns', await keyOf(operator, { ...system, owner: 'bob' }), [bob, byKey], eve],
+    ['a key that he made for another user', await keyOf(eve, { kind: 'user', owner: 'bob' }), [bob, byKey, eve], operator],
+    ['a key of his team', await keyOf(operator, { kind: 'user', owner: '@ops' }), [bob, byKey], eve]
+  ] as const) {
+    const path = `/approvals/${idIn(await callTool(await openSession(app, '/mcp', key)))}/approve`
+    for (const headers of own) assert.equal((await api('POST', path, undefined, headers)).status, 403, what)
+    assert.equal((await api('POST', path, undefined, other)).status, 200, what)
+  }
+})
+
+test('one user cannot push out the approvals of others, however many keys he makes', async (t) => {
+  setLimits(t, recordCollections.approvals, { maxEntries: 6, maxInFile: 6, maxPerOwner: 4 })
+  const { app, api } = await startWithPolicies(t, settings({}))
+  await addPolicy(api, asks)
+  assert.equal((await api('POST', '/users', { username: 'bob', password: 'Open-Sesame-1' })).status, 201)
+  const bob = await loginTo(app, 'bob', 'Open-Sesame-1')
+  const first = idIn(await callTool(await openSession(app, '/mcp', KEY)))
+  for (const name of ['a', 'b', 'c']) {
+    const { body } = await api('POST', '/auth/keys', { name }, bob)
+    const session = await openSession(app, '/mcp', String(body.data.token))
+    for (const id of [1, 2, 3, 4]) idIn(await callTool(session, { ...call, arguments: { id } }))
+  }
+  const listed = async (query: string): Promise<Json[]> => (await api('GET', `/approvals${query}`)).body.data as unknown as Json[]
+  const all = await listed('')
+  assert.deepEqual(all.map(({ username }) => username), ['bob', 'bob', 'bob', 'bob', 'system'])
+  assert.equal(all.at(-1)?.id, first)
+  assert.deepEqual(await listed('?state=pending&limit=2'), all.slice(0, 2))
+  assert.equal((await api('GET', '/approvals?limit=1001')).status, 400)
+})
+
+test('approvers see the beginning of long texts, and an approval is good for the whole', async (t) => {
+  const { app, api } = await startWithPolicies(t, settings({}))
+  await addPolicy(api, asks)
+  const eve = await admin({ app, api })
+  const session = await openSession(app, '/mcp', KEY)
+  const long = { id: 7, list: [{ note: 'n'.repeat(5_000) }] }
+  const id = idIn(await callTool(session, { ...call, arguments: long }))
+  const approved = await api('POST', `/approvals/${id}/approve`, undefined, eve)
+  assert.deepEqual(approved.body.data.arguments, { id: 7, list: [{ note: `${'n'.repeat(1_000)}… (4000 more characters)` }] })
+  const other = { id: 7, list: [{ note: `${'n'.repeat(4_999)}m` }] }
+  assert.match(await callTool(session, { ...call, arguments: other }), /must allow it/)
+  assert.equal(await callTool(session, { ...call, arguments: long }), 'ran delete')
+  const many = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`n${n}`, 'n'.repeat(1_000)]))
+  assert.match(await callTool(session, { ...call, arguments: many }), /^error: .*"Deletions" asks.*too large to ask somebody/)
+  assert.equal((await states(api)).length, 2)
+})
 
 test('a question that nobody answers in time ends the call', async (t) => {
   setLimits(t, extensionsLimits.approvals, { time: 300 })

@@ -185,8 +185,10 @@ test('a key of a team sees what the team sees, and is nobody\'s else', async (t)
   assert.deepEqual([await run(key), await run(new Api(hub, { authorization: `Bearer ${other}` })), await run(new Api(hub))], [200, 404, 404])
   assert.equal((await bob.ok('GET', '/auth/keys') as unknown as Json[]).length, 0, 'members do not manage it')
   refused(await bob.ask('GET', `/auth/keys/${String(made.id)}`), 403)
-  const ignored = await bob.ask('POST', '/auth/keys', { name: 'mine', kind: 'user', owner: '@web' })
-  assert.equal(fine(ignored, 201).owner, 'bob', 'a user makes keys of the user only')
+  for (const owner of ['@web', '@none']) {
+    refused(await bob.ask('POST', '/auth/keys', { name: 'mine', kind: 'user', owner }), 403)
+  }
+  assert.equal((await bob.ok('GET', '/auth/keys') as unknown as Json[]).length, 0, 'nor a key of his own instead')
   // The team has no member left, and its key goes on: it is the team's.
   await admin.ok('PUT', '/teams/web', { members: [] })
   assert.equal(await run(key), 200)
