@@ -55,6 +55,7 @@ export default fp(async (app) => {
     active: () => activeGuards(app.settings.current), screen: new Screen({ report, warn }), outbound: app.outbound, warn
   })
   app.gateway.addHook('onCall', (call) => guards.onCall(call))
+  app.gateway.addHook('onSubscribe', (exchange, server) => guards.onSubscribe(exchange, server))
   app.gateway.addHook('onOutput', (call, result) => guards.onOutput(call, result))
   app.gateway.addHook('onError', (call, error) => guards.onError(call, error))
   app.gateway.addHook('onNotification', (server, paramsText) => guards.onNotification(server, paramsText))
