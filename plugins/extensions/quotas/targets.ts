@@ -1,7 +1,7 @@
 import type { Quota } from '../../../schemas/quotas.ts'
 import { quotaKeyBeginning, type Snapshot } from '../../../db/store.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
-import { authorKeyOf } from '../../settings/index.ts'
+import { authorKeyOf, teamReference, teamsOf } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
 
 const minuteInMs = 60_000
@@ -10,15 +10,17 @@ export const windowOf = ({ per }: Quota): number => per === 'minute' ? minuteInM
 /** Who calls what, by the members of a target. A caller may be in several teams. */
 export type Subjects = Readonly<Record<keyof Quota['target'], readonly string[]>>
 
-/** The subjects of a call. @param snapshot with the teams of the caller */
-export function subjectsOf ({ exchange, provider, item }: GatewayCall, { teams }: Pick<Snapshot, 'teams'>): Subjects {
+/** The subjects of a call. */
+export function subjectsOf (
+  { exchange, provider, item }: GatewayCall, snapshot: Pick<Snapshot, 'teams' | 'users'>
+): Subjects {
   const { method, view: { principal } } = exchange
-  const user = usernameOf(principal)
+  // A key of a team has no user: it counts as one of its own, the team.
+  const user = usernameOf(principal) ?? (principal.team && teamReference(principal.team))
   const { keyId } = authorKeyOf(principal)
-  const isMember = (members: readonly string[] = []): boolean => user !== undefined && members.includes(user)
   return {
     user: user === undefined ? [] : [user],
-    team: [...teams.values()].filter(({ members }) => isMember(members)).map(({ name }) => name),
+    team: teamsOf(snapshot, principal),
     key: keyId === undefined ? [] : [keyId],
     server: [provider],
     tool: method === 'tools/call' && item !== undefined ? [item] : []
