@@ -100,12 +100,17 @@ export function isListedHidden (hidden: HiddenResources, server: string, uri: st
  */
 export function unlistedHiddenTest (hidden: HiddenResources, uri: string): (server: string) => boolean {
   if (!hasHidden(hidden)) return () => false
+  const spellings = spellingsOf(uri)
+  return (server) =>
+    spellings.some((each) =>
+      isHiddenAt(hidden, hidden, server, each) || isHiddenAt(hidden, hidden.files, server, each))
+}
+
+/** The normalized spellings of a URI, any of which a server may read. */
+export function spellingsOf (uri: string): string[] {
   const spelling = normalizeUri(uri)
   // In `/a//../b`, a server may resolve the dots before or after it joins the slashes.
-  const spellings = new Set([spelling, normalizePath(spelling), normalizePath(normalizeUri(normalizePath(uri)))])
-  return (server) =>
-    [...spellings].some((each) =>
-      isHiddenAt(hidden, hidden, server, each) || isHiddenAt(hidden, hidden.files, server, each))
+  return [...new Set([spelling, normalizePath(spelling), normalizePath(normalizeUri(normalizePath(uri)))])]
 }
 
 export const hasHidden = ({ keys, byAdmins, hasHiddenSkills }: HiddenResources): boolean =>

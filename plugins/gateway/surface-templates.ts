@@ -1,4 +1,4 @@
-import type { ListingHistory, ListKind } from '../../protocol/lists.ts'
+import type { Item, ListingHistory, ListKind } from '../../protocol/lists.ts'
 import { skillFolder } from '../../protocol/skills.ts'
 import { showsKey, type Precedence } from './precedence.ts'
 import type { Section, Target } from './section.ts'
@@ -42,6 +42,7 @@ export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate
       ...folders,
       ...[...claims.keys(kind)]
         .filter((key) => showsKey(section, kind, key) && precedence.ownsUri(at, kind, key))
+        .filter((key) => !isHiddenByRule(section, kind, items.get(key)))
         .map((key) => templateOf(templateLiterals(key), { key, item: items.get(key) }, kind))
     ]
   })
@@ -52,6 +53,9 @@ export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate
     .sort((one, other) =>
       Number(other.ofAdmin) - Number(one.ofAdmin) || one.late - other.late || other.length - one.length)
 }
+
+const isHiddenByRule = ({ server, filter }: Section, kind: ListKind, item: Item | undefined): boolean =>
+  item !== undefined && filter?.isHidden(server.name, kind, item) === true
 
 const lateness = (first: ReturnType<ListingHistory['firstListing']>): number =>
   first === undefined || first.isInitial ? 0 : first.reading

@@ -9,12 +9,15 @@ import { unknownItem, type AppliedPolicy, type FinishedCall, type GatewayCall } 
 import type { ItemFilter, View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import { digestOf, type Approvals, type AskedCall } from './approvals.ts'
+import type { PolicyContext } from './cel.ts'
 import { ambiguityIn } from './exact.ts'
 import {
-  findItem, kindOfRequest, routePathOf, toContext, toPrincipalFacts, toToolFacts, type Subject
+  findItem, kindOfRequest, namesOf, routePathOf, templatesFor, toContext, toPrincipalFacts, toToolFacts, type Subject
 } from './facts.ts'
 import { itemFilterOf } from './item-filters.ts'
-import { appliedPolicyOf, decide, rulesetOf, type Match, type Ruleset, type Verdict } from './ruleset.ts'
+import {
+  appliedPolicyOf, decide, findHiding, rulesetOf, strictestOf, type Match, type Ruleset, type Verdict
+} from './ruleset.ts'
 
 export interface EnforcerDeps {
   /** The settings with the registered providers. */
@@ -76,12 +79,22 @@ export class PolicyEnforcer {
   #decide (snapshot: Snapshot, ruleset: Ruleset, exchange: Exchange<View>, subject: Subject): Verdict {
     const { view, address, client, params } = exchange
     const catalogue = this.#deps.catalogueOf(subject.server, client)
-    return decide(ruleset, toContext({
+    const facts = {
       principal: toPrincipalFacts(snapshot, view.principal, address),
-      tool: toToolFacts(subject, findItem(catalogue, subject.kind, subject.name)),
       route: routePathOf(view),
       now: new Date(this.#deps.now())
-    }, params.arguments, () => argumentsTextOf(exchange)))
+    }
+    const contextOf = (name: string): PolicyContext => toContext({
+      ...facts, tool: toToolFacts({ ...subject, name }, findItem(catalogue, subject.kind, name))
+    }, params.arguments, () => argumentsTextOf(exchange))
+    const names = namesOf(catalogue, subject)
+    const others = names.slice(1).map((name) => decide(ruleset, contextOf(name)))
+    const verdict = strictestOf([decide(ruleset, contextOf(subject.name)), ...others])
+    if (verdict.match !== undefined || ruleset.listRules.length === 0) return verdict
+    // Who does not see a template has no use of what it makes, unless a rule names that.
+    const hiding = templatesFor(catalogue, subject, names)
+      .map((name) => findHiding(ruleset.listRules, contextOf(name))).find((match) => match !== undefined)
+    return hiding === undefined ? verdict : { ...verdict, decision: 'hide', match: hiding }
   }
 
   #enforce (call: GatewayCall, subject: Subject, { decision, match }: Verdict): Promise<void> | void {

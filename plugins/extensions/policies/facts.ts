@@ -2,6 +2,7 @@ import type { Snapshot } from '../../../db/store.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf } from '../../../protocol/json.ts'
 import type { Catalogue, Item, ListKind } from '../../../protocol/lists.ts'
+import { gatewayLimits, matchesTemplate, spellingsOf, templateLiterals } from '../../gateway/index.ts'
 import { authorKeyOf, type Principal, teamsOf, type View } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
 import { KeyFacts, PrincipalFacts, toCelArguments, ToolFacts, type PolicyContext } from './cel.ts'
@@ -122,6 +123,34 @@ function indexOf (items: readonly Item[]): ReadonlyMap<string, Item> {
     itemsByKey.set(items, index)
   }
   return index
+}
+
+const listedBySpelling = new WeakMap<readonly Item[], ReadonlyMap<string, string>>()
+
+/**
+ * The names of a resource that count: its URI, and unless a server lists exactly this one, also the normalized
+ * spellings and those that the server lists.
+ */
+export function namesOf (catalogue: Catalogue | undefined, { kind, name }: Subject): string[] {
+  if (kind !== 'resource' || findItem(catalogue, kind, name) !== undefined) return [name]
+  const items = catalogue?.lists.resources ?? []
+  let listed = listedBySpelling.get(items)
+  if (listed === undefined) {
+    listed = new Map(items.flatMap(({ key }) => spellingsOf(key).map((spelling) => [spelling, key])))
+    listedBySpelling.set(items, listed)
+  }
+  const spellings = spellingsOf(name)
+  return [...new Set([name, ...spellings, ...spellings.flatMap((spelling) => listed.get(spelling) ?? [])])]
+}
+
+/** The templates of a server that an unlisted resource may be of. @param names those of `namesOf` */
+export function templatesFor (
+  catalogue: Catalogue | undefined, { kind, name }: Subject, names: readonly string[]
+): string[] {
+  if (kind !== 'resource' || findItem(catalogue, kind, name) !== undefined) return []
+  const work = { left: gatewayLimits.templateWork }
+  return (catalogue?.lists.resourceTemplates ?? []).map(({ key }) => key)
+    .filter((key) => names.some((each) => matchesTemplate(templateLiterals(key), each, work)))
 }
 
 /**

@@ -99,6 +99,12 @@ export function decide ({ rules, listRules }: Ruleset, context: PolicyContext): 
   return { decision: 'allow', match: undefined, observed }
 }
 
+const strictness: Readonly<Record<Policy['then'], number>> = { allow: 0, ask: 1, deny: 2, hide: 3 }
+
+/** The strictest of verdicts about the same item by several names; the first of equal ones. */
+export const strictestOf = (verdicts: readonly [Verdict, ...Verdict[]]): Verdict =>
+  verdicts.reduce((one, other) => strictness[other.decision] > strictness[one.decision] ? other : one)
+
 /** The rule that hides an item from lists. @param rules those that need neither arguments nor time */
 export function findHiding (rules: readonly Rule[], context: PolicyContext): Match | undefined {
   for (const rule of rules) {

@@ -142,6 +142,33 @@ test('prompts, resources, subscriptions and completions are decided as well', as
   assert.equal((await api('POST', '/mcp/up/prompts/greet', {})).status, 404)
 })
 
+test('a resource is decided about in any spelling of its URI, and hidden with its template', async (t) => {
+  const { app, api, up } = await startWithPolicies(t, settings({}))
+  const routes = await Promise.all(['/mcp', '/mcp/up'].map(async (url) => await openSession(app, url, KEY)))
+  const all = async (uris: readonly string[]): Promise<boolean[]> => {
+    const refused: boolean[] = []
+    for (const session of routes) {
+      for (const method of ['resources/read', 'resources/subscribe']) {
+        for (const uri of uris) refused.push((await session.request(method, { uri })).error !== undefined)
+      }
+    }
+    return refused
+  }
+  const id = await addPolicy(api, rule('p', 'tool.name in ["note://one", "file:///etc/passwd"]', 'deny'))
+  const spellings = [
+    'NOTE://one', 'note://one#x', 'note://one?', 'FILE:///etc/passwd', 'file:///etc/x/../passwd', 'file:///etc/%70asswd',
+    'file:///etc//passwd', 'file:///etc/passwd/', 'file:///etc/passwd?', 'file:///etc/passwd#x'
+  ]
+  assert.deepEqual([...new Set(await all(spellings))], [true])
+  assert.equal(up.reached.length, 0)
+  assert.deepEqual([...new Set(await all(['note://two', 'file:///etc/hosts']))], [false])
+  assert.equal((await api('PUT', `/policies/${id}`, rule('p', 'tool.name == "file:///{path}"', 'hide'))).status, 200)
+  up.reached.length = 0
+  assert.deepEqual([...new Set(await all(['file:///etc/hosts', 'FILE:///etc/hosts']))], [true])
+  assert.equal(up.reached.length, 0)
+  assert.deepEqual([...new Set(await all(['note://one']))], [false])
+})
+
 /** A generator of numbers below 1 (mulberry32). */
 function seeded (seed: number): () => number {
   return () => {
