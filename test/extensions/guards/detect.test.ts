@@ -23,6 +23,7 @@ const found: ReadonlyArray<readonly [text: string, masked: string]> = [
   [`AIza${'SyD-9tSr'.repeat(4)}abc`, '[secret]'],
   ['Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U', 'Bearer [secret]'],
   ['npm_abcdefghijklmnopqrstuvwxyz0123456789', '[secret]'],
+  ['Aghp_abcdefghijklmnopqrstuvwxyz0123456789 xAKIAIOSFODNN7EXAMPLE', 'A[secret] x[secret]'],
   ['-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nrest', '[secret]\nrest'],
   ['-----BEGIN PRIVATE KEY-----\nMIIE', '[secret]'],
   ['redis://:hunter2@cache:6379/0', 'redis://:[secret]@cache:6379/0'],
@@ -43,6 +44,7 @@ const ordinary = [
   '4111111111111112 4111 1111 1111 1112 1700000000000 0.4111111111111111 0000000000000000',
   'DE88370400440532013000 GB82 WEST 1234 5698 7654 33',
   '2026-11-30 10:00:00 192.168.100.200 12345678 550e8400-e29b-41d4-a716-446655440000 v1.2.3-4 555-1234',
+  'task-force-report-of-spring-2026 monkey-0123456789abcdef0123456789abcdef AAKIAIOSFODNN7EXAMPLES',
   'sk-loading-spinner-small-blue-icon ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx https://host:8080/a@b',
   'A text about keys, tokens and passwords: none is here.'
 ]
@@ -62,6 +64,7 @@ test('JSON stays JSON of the same shape, and keeps the bytes of all that is not 
   for (const [given, expected] of [
     ['{ "n":12345678901234567890, "e":1e400,"s":"bob\\u0040x.com" }', '{ "n":12345678901234567890, "e":1e400,"s":"[email]" }'],
     ['{"card":4111111111111111,"same":4.111111111111111e15,"id":4111111111111112}', '{"card":0,"same":0,"id":4111111111111112}'],
+    ['{"card":-4111111111111111,"same":-4.111111111111111e15}', '{"card":0,"same":0}'],
     ['{"bob@x.com":1,"eve@x.com":2,"plain":3}', '{"[email]":1,"[email] 2":2,"plain":3}'],
     ['["\\ud83d\\ude00","bob@x.com",true,null]', '["\\ud83d\\ude00","[email]",true,null]'],
     [`{"blob":"${blob}"}`, `{"blob":"${Buffer.from('write to [email]').toString('base64')}"}`],
@@ -72,4 +75,20 @@ test('JSON stays JSON of the same shape, and keeps the bytes of all that is not 
     JSON.parse(text)
     assert.equal(text, expected)
   }
+})
+
+test('base64 is searched, and is not read as text only where it is media', async () => {
+  const base64 = (text: string, encoding: BufferEncoding = 'utf8'): string => Buffer.from(text, encoding).toString('base64')
+  const filler = 'a'.repeat(300)
+  const token = `AKIAIOSFODNN7EXAMPLE-${filler}`
+  const lines = base64(`${filler} bob@x.com`).replace(/.{76}/g, '$&\\r\\n')
+  for (const [given, expected] of [
+    [`{"data":"${token}"}`, `{"data":"[secret]-${filler}"}`],
+    [`{"structuredContent":{"type":"x","blob":"${token}","data":["${token}"]}}`, `{"structuredContent":{"type":"x","blob":"[secret]-${filler}","data":["[secret]-${filler}"]}}`],
+    [`{"type":"image","mimeType":"image/png","data":{"data":"${token}"}}`, `{"type":"image","mimeType":"image/png","data":{"data":"[secret]-${filler}"}}`],
+    [`{"data":"${token}","type":"image","mimeType":"image/png"}`, undefined],
+    [`{"blob":"${token}","uri":"test://x"}`, undefined],
+    [`{"blob":"${lines}"}`, `{"blob":"${base64(`${filler} [email]`)}"}`],
+    [`{"blob":"${base64('J\u00f6rg: bob@x.com', 'latin1')}"}`, `{"blob":"${base64('J\u00f6rg: [email]', 'latin1')}"}`]
+  ] as const) assert.equal(maskJson(given, all).text, expected ?? given)
 })

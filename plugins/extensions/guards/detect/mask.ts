@@ -1,4 +1,5 @@
-import { skipSpace, skipString, skipValue } from '../../../../protocol/json.ts'
+import { isUtf8 } from 'node:buffer'
+import { membersOf, skipSpace, skipString, skipValue } from '../../../../protocol/json.ts'
 import type { Guard } from '../../../../schemas/guards.ts'
 import { maskDecoded, type SecretRange } from '../../../base/secrets/index.ts'
 import { findCards, isCard } from './card.ts'
@@ -35,8 +36,10 @@ export function maskText (text: string, kinds: readonly Kind[]): Masked {
 const QUOTE = 0x22
 const MINUS = 0x2d
 const COLON = 0x3a
+const isOpening = (code: number): boolean => code === 0x7b || code === 0x5b
+const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
-/** Base64 of at least this length is not read as text, in which it would match by chance. */
+/** Base64 of at least this length in media is not read as text, in which it would match by chance. */
 const minBinary = 256
 
 class Masker {
@@ -58,6 +61,14 @@ class Masker {
     const parts: string[] = []
     let from = 0
     let key = ''
+    /** The objects and arrays around a place. */
+    const around: Array<{ readonly start: number, media?: string }> = []
+    const mediaOf = (): string => {
+      const inner = around.at(-1)
+      if (inner === undefined) return ''
+      inner.media ??= mediaMember(json, inner.start)
+      return inner.media
+    }
     const replace = (start: number, end: number, value: string): void => {
       parts.push(json.slice(from, start), value)
       from = end
@@ -68,7 +79,7 @@ class Masker {
         const end = skipString(json, at)
         const text = JSON.parse(json.slice(at, end)) as string
         const isKey = json.charCodeAt(skipSpace(json, end)) === COLON
-        const masked = isKey ? this.#key(text) : this.#string(text, key)
+        const masked = isKey ? this.#key(text) : this.#string(text, key, mediaOf)
         if (masked !== text) replace(at, end, JSON.stringify(masked))
         if (isKey) key = text
         at = end
@@ -77,7 +88,11 @@ class Masker {
         // A value of the same type, which still fits its schema.
         if (this.#isCardNumber(json.slice(at, end))) replace(at, end, '0')
         at = end
-      } else at++
+      } else {
+        if (isOpening(code)) around.push({ start: at })
+        else if (isClosing(code)) around.pop()
+        at++
+      }
     }
     return from === 0 ? json : parts.join('') + json.slice(from)
   }
@@ -89,22 +104,30 @@ class Masker {
     return this.#keyCount++ === 0 ? masked : `${masked} ${this.#keyCount}`
   }
 
-  /** @param key the member that holds the string, or an array with it */
-  #string (text: string, key: string): string {
+  /**
+   * @param key the member that holds the string, or an array with it
+   * @param mediaOf returns the member of the object around it that holds media
+   */
+  #string (text: string, key: string, mediaOf: () => string): string {
     if (key !== 'blob' && key !== 'data') return this.plain(text)
-    const encoding = /^[A-Za-z0-9+/]+={0,2}$/.test(text)
+    const encoded = text.replace(/\s+/g, '')
+    const encoding = /^[A-Za-z0-9+/]+={0,2}$/.test(encoded)
       ? 'base64'
-      : /^[\w-]+={0,2}$/.test(text) ? 'base64url' : undefined
+      : /^[\w-]+={0,2}$/.test(encoded) ? 'base64url' : undefined
     if (encoding === undefined) return this.plain(text)
-    const content = textOf(Buffer.from(text, encoding))
-    const masked = content === undefined ? undefined : this.plain(content)
-    if (masked !== content) return Buffer.from(masked ?? '').toString(encoding)
-    return text.length < minBinary ? this.plain(text) : text
+    const bytes = Buffer.from(encoded, encoding)
+    const charset = charsetOf(bytes)
+    if (charset !== undefined) {
+      const content = bytes.toString(charset)
+      const masked = this.plain(content)
+      if (masked !== content) return Buffer.from(masked, charset).toString(encoding)
+    }
+    return text.length >= minBinary && mediaOf() === key ? text : this.plain(text)
   }
 
   #isCardNumber (text: string): boolean {
     if (!this.#finders.some(([kind]) => kind === 'card')) return false
-    const digits = /^\d+$/.test(text) ? text : String(Number(text))
+    const digits = /^-?\d+$/.test(text) ? text.replace('-', '') : String(Math.abs(Number(text)))
     if (!isCard(digits)) return false
     this.found.add('card')
     return true
@@ -124,13 +147,18 @@ class Masker {
   }
 }
 
-/** Bytes as text; undefined if they are none. */
-function textOf (bytes: Buffer): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    return undefined
-  }
+/** The member of an object that holds media in base64: that of an image, of audio, or of a resource; '' if none. */
+function mediaMember (json: string, start: number): string {
+  const texts = new Map(membersOf(json.slice(start, skipValue(json, start)))
+    .map((member) => [member.key, json.slice(start + member.start, start + member.end)]))
+  if (texts.get('type') === '"image"' || texts.get('type') === '"audio"') return texts.has('mimeType') ? 'data' : ''
+  return texts.get('uri')?.startsWith('"') === true ? 'blob' : ''
+}
+
+/** How bytes are text; undefined if they are none. Text has no control characters but those of lines. */
+function charsetOf (bytes: Buffer): 'utf8' | 'latin1' | undefined {
+  if (isUtf8(bytes)) return 'utf8'
+  return bytes.some((byte) => byte < 0x20 && (byte < 0x09 || byte > 0x0d)) ? undefined : 'latin1'
 }
 
 const escape = /\\(?:u[\da-fA-F]{4}|["\\/bfnrt])|%[\da-fA-F]{2}/y
