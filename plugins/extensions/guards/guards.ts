@@ -1,7 +1,8 @@
 import type { Snapshot } from '../../../db/store.ts'
 import { Refusal, RpcError } from '../../../protocol/errors.ts'
-import { memberOf } from '../../../protocol/json.ts'
+import { memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
 import { toRpcError } from '../../../protocol/message.ts'
+import { withoutProgressToken } from '../../../protocol/progress.ts'
 import type { Guard } from '../../../schemas/guards.ts'
 import type { Outbound } from '../../base/outbound/index.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
@@ -12,13 +13,12 @@ import { guardsFor, type Side } from './rules.ts'
 import { ContentRefusal, type Place, type Screen } from './screen.ts'
 import { askWebhook, type Webhook, type WebhookQuestion } from './webhook.ts'
 
-/** The members of params that hold content, by method. */
-const contentMembers: Readonly<Record<string, readonly string[]>> = {
-  'tools/call': ['arguments'],
-  'prompts/get': ['arguments'],
-  'resources/read': ['uri'],
-  'completion/complete': ['argument', 'context']
-}
+/** The methods with a name, which the gateway resolves, and arguments, which a webhook is asked about. */
+const called: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
+/** Members of params that the server or the gateway has made, or that answer questions. */
+const unsearched: ReadonlySet<string> = new Set(['taskId', 'cursor', 'requestState', 'inputResponses'])
+/** Members of params that say what is asked for: another text would ask for something else. */
+const addresses: ReadonlyMap<string, string> = new Map([['uri', 'the URI'], ['ref', '"ref"']])
 /** What a webhook is asked about, by method. */
 const kinds: Readonly<Record<string, WebhookQuestion['kind']>> =
   { 'tools/call': 'tool', 'tasks/result': 'tool', 'prompts/get': 'prompt', 'resources/read': 'resource' }
@@ -52,6 +52,16 @@ export class Guards {
     return undefined
   }
 
+  /** Checks a subscription to a resource, which is sent as it is or not at all. @throws Refusal */
+  async onSubscribe ({ paramsText, client }: GatewayCall['exchange'], server: string): Promise<void> {
+    const place: Place = { side: 'arguments', server, tool: null }
+    const text = withoutProgressToken(paramsText)
+    for (const guard of guardsFor(this.#deps.active(), 'arguments', server, null)) {
+      if (await this.#deps.screen.apply(guard, text, place, client.owner ?? client.id) === text) continue
+      throw new Refusal('guard', `The guard "${guard.name}" refuses this: the params contain what it masks`)
+    }
+  }
+
   /** Checks a result. @returns the result to use @throws Refusal */
   onOutput (call: GatewayCall, result: string): string | Promise<string> {
     const guards = this.#onResults(call)
@@ -82,23 +92,27 @@ export class Guards {
   ): Promise<void> {
     const { method, paramsText } = call.exchange
     const changed: Record<string, string> = {}
+    let refusal: Refusal | undefined
     try {
-      for (const name of contentMembers[method] ?? []) {
-        const given = memberOf(paramsText, name) ?? (name === 'arguments' ? '{}' : undefined)
-        if (given === undefined) continue
+      for (const name of searchedMembers(method, paramsText)) {
+        const given = memberOf(paramsText, name) ?? '{}'
         let text = given
         for (const guard of guards) {
           try {
-            text = await this.#deps.screen.apply(guard, text, place, ownerOf(call))
+            text = await this.#searchMember(guard, name, text, place, ownerOf(call))
           } catch (error) {
-            if (error instanceof ContentRefusal) changed[name] = error.masked
-            throw error
+            // The other members are searched for the records.
+            if (!(error instanceof ContentRefusal)) throw error
+            refusal ??= error
+            text = error.masked
           }
-          if (name === 'uri') this.#refuseChangedUri(guard, text === given, () => { changed.uri = text })
-          else if (name === 'arguments') text = await this.#askWebhook(call, guard, 'call', text)
+          if (name === 'arguments' && called.has(method) && !refusal) {
+            text = await this.#askWebhook(call, guard, 'call', text)
+          }
           if (text !== given) changed[name] = text
         }
       }
+      if (refusal) throw refusal
     } finally {
       // Records of a refused call have no more than those of others.
       if (Object.keys(changed).length > 0 || onResults.length > 0) this.#replaceExchange(call, changed, onResults)
@@ -106,11 +120,20 @@ export class Guards {
     }
   }
 
-  /** The URI of a resource is its address: another one would be another resource. */
-  #refuseChangedUri (guard: Guard, isSame: boolean, note: () => void): void {
-    if (isSame) return
-    note()
-    throw new Refusal('guard', `The guard "${guard.name}" refuses this: the URI contains what it masks`)
+  /** @returns the member's text to use @throws ContentRefusal */
+  async #searchMember (guard: Guard, name: string, text: string, place: Place, owner: string): Promise<string> {
+    const apply = async (part: string): Promise<string> => await this.#deps.screen.apply(guard, part, place, owner)
+    // The token of progress is valid between the client and the gateway.
+    const token = name === '_meta' ? memberOf(text, 'progressToken') : undefined
+    if (token !== undefined) {
+      const rest = withMembers(text, { progressToken: undefined })
+      const masked = await apply(rest)
+      return masked === rest ? text : withMembers(masked, { progressToken: token })
+    }
+    const masked = await apply(text)
+    const address = addresses.get(name)
+    if (masked === text || address === undefined) return masked
+    throw new ContentRefusal(`The guard "${guard.name}" refuses this: ${address} contains what it masks`, masked)
   }
 
   async #checkResult (call: GatewayCall, guards: readonly Guard[], result: string): Promise<string> {
@@ -186,6 +209,17 @@ export class Guards {
 }
 
 const ownerOf = ({ exchange: { client } }: GatewayCall): string => client.owner ?? client.id
+
+/** The members of params that are searched. */
+function searchedMembers (method: string, paramsText: string): string[] {
+  // What a client subscribes to stays as it is.
+  if (method.startsWith('events/')) return []
+  const names = new Set(membersOf(paramsText).map(({ key }) => key).filter((key) => !unsearched.has(key)))
+  if (!called.has(method)) return [...names]
+  names.delete('name')
+  names.delete('arguments')
+  return [...names, 'arguments']
+}
 
 /** Prompts and resources are no tools; a task, and whatever else a server answers, may come of any of its tools. */
 function placeOf (call: GatewayCall, side: Side): Place {

@@ -72,6 +72,8 @@ export default fp(async (app) => {
     return guards === undefined ? (loading ??= load()).then(apply) : apply(guards)
   }
   app.gateway.addHook('onCall', (call) => guarded(undefined, (by) => by.onCall(call)))
+  app.gateway.addHook('onSubscribe', (exchange, server) =>
+    guarded(undefined, (by) => by.onSubscribe(exchange, server)))
   app.gateway.addHook('onOutput', (call, result) => guarded(result, (by) => by.onOutput(call, result)))
   app.gateway.addHook('onError', (call, error) => guarded(error, (by) => by.onError(call, error)))
   app.gateway.addHook('onNotification', (server, paramsText) =>

@@ -238,3 +238,58 @@ test('notifications that are searched in a thread come in their order, before th
   assert.deepEqual(messages.map(({ id, params }) => id ?? params?.progress), [1, 2, 3, 4, 7])
   assertClean(JSON.stringify(messages), 'the stream')
 })
+
+test('what is sent beside the arguments is searched: other members of params, _meta, ref, a subscription', async (t) => {
+  const capabilities = { ...upstreamOptions.capabilities, resources: { subscribe: true } }
+  const upstream = await startUpstream(t, { ...upstreamOptions, capabilities })
+  const given = settings({ up: { url: upstream.url } }, { guards: [guard({ on: 'arguments' })] })
+  const hub = await startHub(t, { settings: given })
+  await connected(hub, 1)
+  const session = await Session.open(`${hub.url}/mcp`)
+  const params = { name: 'up-noisy', arguments: {}, extra: { note: leaks }, _meta: { progressToken: card, 'x/note': [leaks] } }
+  const { messages } = await session.post({ jsonrpc: '2.0', id: 90, method: 'tools/call', params })
+  assert.ok(messages.some((each) => each.params?.progressToken === card), 'the progress token is the client\'s own')
+  await session.request('prompts/get', { name: 'up-greet', extra: leaks, _meta: { note: leaks } })
+  await session.request('resources/read', { uri: 'test://one', extra: leaks, _meta: { note: leaks } })
+  const argument = { name: 'who', value: 'bo' }
+  await session.request('completion/complete', { ref: { type: 'ref/prompt', name: 'up-greet' }, argument, _meta: { note: leaks } })
+  const sent = upstream.received.map(({ body }) => body)
+  for (const method of ['tools/call', 'prompts/get', 'resources/read', 'completion/complete']) {
+    assert.ok(sent.some((body) => body.includes(`"${method}"`) && body.includes('[email] [card] [secret]')), method)
+  }
+  const refused = [
+    await session.request('completion/complete', { ref: { type: 'ref/prompt', name: 'up-greet', title: email }, argument }),
+    await session.request('resources/subscribe', { uri: `test://${email}` }),
+    await session.request('resources/subscribe', { uri: 'test://one', _meta: { note: email } })
+  ]
+  assert.deepEqual(refused.map(({ error }) => error?.message), [
+    'The guard "Private" refuses this: "ref" contains what it masks',
+    'The guard "Private" refuses this: the params contain what it masks',
+    'The guard "Private" refuses this: the params contain what it masks'
+  ])
+  await session.request('resources/subscribe', { uri: 'test://one', _meta: { progressToken: card } })
+  const own = await Session.open(`${hub.url}/mcp/up`)
+  await own.request('x/search', { name: leaks })
+  const all = upstream.received.map(({ body }) => body).join('\n')
+  assertClean(all, 'what the server got')
+  assert.match(all, /"resources\/subscribe"/)
+  assert.match(all, /"x\/search","params":\{"name":"\[email\] \[card\] \[secret\]"/)
+})
+
+test('what another member gets a call refused for leaves the records of its arguments masked', async (t) => {
+  const guards = [guard({ on: 'arguments', action: 'refuse', detect: ['secrets'] }), guard({ id: 'g2', on: 'arguments' })]
+  const upstream = await startUpstream(t, upstreamOptions)
+  const { url } = await database(t)
+  const hub = await startReplica(t, url, { settings: settings({ up: { url: upstream.url } }, { guards }) })
+  await connected(hub, 1)
+  const session = await Session.open(`${hub.url}/mcp`)
+  const { result } = await session.request('tools/call', { name: 'up-echo', arguments: nested, _meta: { note: token } })
+  assert.match(text(result), /refuses this: the arguments contain a secret/)
+  let rows: Json[] = []
+  await until(async () => {
+    rows = await managed(hub, 'GET', '/activities?limit=10') as unknown as Json[]
+    return rows.length > 0
+  }, 'no record')
+  assertClean(JSON.stringify(rows), 'the records')
+  assert.ok(upstream.received.every(({ message }) => message.method !== 'tools/call'))
+})
