@@ -96,9 +96,10 @@ export const extensionsLimits = {
    * `told`: max counters of quotas of which admins have been told that they are used up; beyond: they may be told
    * again. `tokenTime`: max time to count the tokens of a result, in ms, `tokenHeap`: max heap of the thread that
    * counts, in MB; beyond either: they are estimated. `tokenIdle`: max time that the thread may be idle, in ms; beyond:
-   * it ends.
+   * it ends. `rounds`: max requests that ask the client for input, for each call of a quota; beyond: each counts as a
+   * call.
    */
-  quotas: { told: 10_000, tokenTime: 20_000, tokenHeap: 256, tokenIdle: 60_000 },
+  quotas: { rounds: 16, told: 10_000, tokenTime: 20_000, tokenHeap: 256, tokenIdle: 60_000 },
   /**
    * Counters of usage. `waiting`: max counters that wait to be written; beyond: new ones are not counted. `pause`: time
    * until they are written, in ms. `days`: max days of one answer; beyond: 400.

@@ -81,7 +81,7 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
   })
   app.gateway.addHook('onDone', (call) => {
     const { exchange, exchange: { method, view: { principal } }, provider, item, outcome, error, isToolError } = call
-    if (outcome === 'input_required') return quotas.giveBack(call)
+    if (outcome === 'input_required') return quotas.suspend(call)
     if (!isRecorded(call) || error instanceof Refusal) return
     usage.count({
       user: usernameOf(principal) ?? '',

@@ -17,7 +17,10 @@ interface QuotasDeps {
 }
 
 /** What a call has taken of its quotas. */
-interface Taken { readonly calls: readonly string[], readonly tokens: ReadonlyArray<readonly [string, number]> }
+interface Taken {
+  readonly calls: ReadonlyArray<{ readonly key: string, readonly window: number, readonly limit: number }>
+  readonly tokens: ReadonlyArray<readonly [string, number]>
+}
 
 const active = new WeakMap<Snapshot['quotas'], readonly Quota[]>()
 
@@ -55,17 +58,24 @@ export class Quotas {
     }
   }
 
-  /** Gives a call back that is not over: its next request takes it again. */
-  async giveBack ({ exchange }: Pick<GatewayCall, 'exchange'>): Promise<void> {
+  /**
+   * Gives a call back that is not over: its next request takes it again. Not for ever, since a client may send the
+   * first request of a call again and again.
+   */
+  async suspend ({ exchange }: Pick<GatewayCall, 'exchange'>): Promise<void> {
+    const { counters } = this.#deps
     const { calls = [] } = this.#taken.get(exchange) ?? {}
     this.#taken.delete(exchange)
-    for (const key of calls) await this.#deps.counters.giveBack(key, 1)
+    for (const { key, window, limit } of calls) {
+      const { isTaken } = await counters.take(`${key} rounds`, 1, window, limit * extensionsLimits.quotas.rounds)
+      if (isTaken) await counters.giveBack(key, 1)
+    }
   }
 
   async #takeFrom (call: GatewayCall, quotas: readonly Quota[], snapshot: QuotasSnapshot): Promise<void> {
     const { counters } = this.#deps
     const subjects = subjectsOf(call, snapshot)
-    const calls: string[] = []
+    const calls: Array<Taken['calls'][number]> = []
     const tokens: Array<readonly [string, number]> = []
     this.#taken.set(call.exchange, { calls, tokens })
     for (const quota of quotas) {
@@ -79,13 +89,15 @@ export class Quotas {
         if (quota.calls === undefined) continue
         const { isTaken, left } = await counters.take(key, 1, window, quota.calls)
         if (!isTaken) await this.#refuse(call, quota, key, left || window)
-        calls.push(key)
+        calls.push({ key, window, limit: quota.calls })
       }
     }
   }
 
   async #refuse (call: GatewayCall, quota: Quota, key: string, left: number): Promise<never> {
-    await this.giveBack(call)
+    const { calls = [] } = this.#taken.get(call.exchange) ?? {}
+    this.#taken.delete(call.exchange)
+    for (const { key: taken } of calls) await this.#deps.counters.giveBack(taken, 1)
     const now = this.#deps.now()
     const freeAt = new Date(now + left)
     if ((this.#told.get(key) ?? 0) <= now) {

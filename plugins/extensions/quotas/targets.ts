@@ -1,7 +1,7 @@
 import type { Quota } from '../../../schemas/quotas.ts'
 import { quotaKeyBeginning, type Snapshot } from '../../../db/store.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
-import { authorKeyOf, teamsOf } from '../../settings/index.ts'
+import { authorKeyOf, teamReference, teamsOf } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
 
 const minuteInMs = 60_000
@@ -15,7 +15,8 @@ export function subjectsOf (
   { exchange, provider, item }: GatewayCall, snapshot: Pick<Snapshot, 'teams' | 'users'>
 ): Subjects {
   const { method, view: { principal } } = exchange
-  const user = usernameOf(principal)
+  // A key of a team has no user: it counts as one of its own, the team.
+  const user = usernameOf(principal) ?? (principal.team && teamReference(principal.team))
   const { keyId } = authorKeyOf(principal)
   return {
     user: user === undefined ? [] : [user],

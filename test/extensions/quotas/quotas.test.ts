@@ -1,11 +1,13 @@
 // Quotas let calls through as often as they say, on all replicas and over restarts; what is used is counted by day.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
+import { startBareModern } from '../../fakes/bare-modern.ts'
 import { startUpstream, tool, type Upstream } from '../../fakes/fault-http.ts'
 import { loggedIn, manage, managed, startReplica } from '../../fakes/replica.ts'
 import { at, connected, KEY, OTHER, otherKey, Session, settings, text, type Json } from '../../helpers/client.ts'
 import { database } from '../../helpers/database.ts'
 import { startHub, until, type Cleanup, type Hub } from '../../helpers/hub.ts'
+import { modernRequest } from '../../helpers/modern-request.ts'
 
 const quota = (more: Json = {}): Json => ({ id: 'q1', name: 'Daily', target: {}, per: 'day', ...more })
 const ada = { id: '33333333-3333-4333-8333-333333333333', name: 'laptop', token: `thk_${'c'.repeat(64)}`, kind: 'user', owner: 'ada', enabled: true }
@@ -95,6 +97,55 @@ test('targets: a user, each user, a team, a key, each key, a server, a tool', as
     assert.deepEqual([await hers(), await hers(), await theirs(), await theirs()], expected, JSON.stringify(target))
     await managed(hub, 'DELETE', `/quotas/${String(id)}`)
   }
+})
+
+test('a team\'s quota counts its keys and those whom their logins make members; a key of a team counts as a user', async (t) => {
+  const eve = { ...ada, id: '44444444-4444-4444-8444-444444444444', token: `thk_${'e'.repeat(64)}`, owner: 'eve' }
+  const ofTeam = { ...ada, id: '55555555-5555-4555-8555-555555555555', token: `thk_${'d'.repeat(64)}`, owner: '@red' }
+  const upstream = await upstreamFor(t)
+  const given = settings({ up: { url: upstream.url, visibility: 'public' } }, {
+    users: [...users, { ...users[0], username: 'eve', loginGroups: ['/red'] }],
+    teams: [{ name: 'red', members: ['ada'], claims: ['/red'] }]
+  })
+  const hub = await startHub(t, { settings: { ...given, bearerKeys: [...given.bearerKeys as Json[], ada, eve, ofTeam] } })
+  await connected(hub, 1)
+  const calls = [await caller(hub, ada.token), await caller(hub, eve.token), await caller(hub, ofTeam.token)]
+  for (const [target, limit, expected] of [
+    [{ team: 'red' }, 1, [true, false, false]], [{ team: '*' }, 2, [true, true, false]],
+    [{ user: '*' }, 1, [true, true, true, false, false, false]], [{ user: '@red' }, 1, [true, true, true, true, true, false]]
+  ] as const) {
+    const { id } = await managed(hub, 'POST', '/quotas', { name: 'Tested', target, per: 'minute', calls: limit })
+    const passed: boolean[] = []
+    for (let n = 0; n < expected.length; n++) passed.push(await calls[n % 3]?.() === true)
+    assert.deepEqual(passed, expected, JSON.stringify(target))
+    await managed(hub, 'DELETE', `/quotas/${String(id)}`)
+  }
+})
+
+test('a call that asks its client counts once, but its first request is not free for ever', async (t) => {
+  const inputRequests = { a: { method: 'elicitation/create', params: { mode: 'form', message: 'Pay?', requestedSchema: { type: 'object', properties: {} } } } }
+  let reached = 0
+  const server = await startBareModern(t, [{ name: 'pay', inputSchema: { type: 'object' } }], ({ method, params }) => {
+    if (method !== 'tools/call') return undefined
+    reached++
+    if (params.requestState === 'own') return { result: { resultType: 'complete', content: [] } }
+    return { result: { resultType: 'input_required', inputRequests, requestState: 'own' } }
+  })
+  const hub = await startHub(t, { settings: settings({ bank: { url: server.url } }, { quotas: [quota({ calls: 2 })] }) })
+  await connected(hub, 1)
+  const call = async (more: Json = {}): Promise<Json> => {
+    const request = modernRequest('tools/call', { params: { name: 'pay', arguments: {}, ...more }, capabilities: { elicitation: {} } })
+    const message = await (await fetch(`${hub.url}/mcp/bank`, { method: 'POST', ...request })).json() as Json
+    return message.result as Json
+  }
+  const first = await call()
+  assert.equal(first.resultType, 'input_required')
+  const last = await call({ requestState: first.requestState, inputResponses: { a: { action: 'accept', content: {} } } })
+  assert.deepEqual([last.resultType, last.isError], ['complete', undefined])
+  for (let n = 0; n < 100; n++) await call()
+  assert.match(text(await call()), /is used up/)
+  // 16 rounds for each call, the call that ended, and the one that was left.
+  assert.equal(reached, 2 * 16 + 2)
 })
 
 test('tokens of results count when the result is there, so the last call may go over', async (t) => {
