@@ -218,8 +218,8 @@ export const extensionsLimits = {
 
   /**
    * Conditions of policies. `argumentsSize`: max size of the arguments of a call in characters, `argumentsDepth`: max
-   * levels, `listLength`: max entries of a list or object in them; beyond: a rule whose condition names `args` fails, so
-   * that the call is denied. `work`: max work of one evaluation, about 100 ns each: a step takes 1, texts and lists
+   * levels, `listLength`: max entries of a list or object in them; beyond: a rule whose condition names `args` fails,
+   * so that the call is denied. `work`: max work of one evaluation, about 100 ns each: a step takes 1, texts and lists
    * by their length, a pattern that is compiled while evaluating `patternWork`; beyond: the rule fails.
    * `patternLength`: max length of a pattern in characters. `patterns`: max compiled patterns, and `filters`: max
    * results of rules that hide, that are kept; beyond: the oldest is made again. `syntax`: bounds of one condition,
@@ -246,5 +246,13 @@ export const extensionsLimits = {
    * arguments in a question to a client, in characters; beyond: it tells how many more there are. `suspended`: max
    * allowed calls that their servers continue by questions; beyond: the oldest is asked about again.
    */
-  approvals: { time: 10 * 60_000, kept: 24 * 60 * 60_000, size: 256 * 1024, text: 1_000, stored: 16 * 1024, shown: 4_000, suspended: 1_000 }
+  approvals: {
+    time: 10 * 60_000,
+    kept: 24 * 60 * 60_000,
+    size: 256 * 1024,
+    text: 1_000,
+    stored: 16 * 1024,
+    shown: 4_000,
+    suspended: 1_000
+  }
 } as const

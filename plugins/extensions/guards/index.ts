@@ -56,13 +56,14 @@ export default fp(async (app) => {
   let loading: Promise<Guards> | undefined
   const load = async (): Promise<Guards> => {
     const [{ Guards: OfContent }, { Screen }] = await Promise.all([import('./guards.ts'), import('./screen.ts')])
-    return guards = new OfContent({
+    guards = new OfContent({
       active,
       snapshot: () => app.settings.current,
       screen: new Screen({ report, warn }),
       outbound: app.outbound,
       warn
     })
+    return guards
   }
   /** Applies the guards, which are loaded when the first one is on. @param unguarded the result while none is on */
   const guarded = <Result>(

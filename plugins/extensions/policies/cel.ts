@@ -125,7 +125,9 @@ function language (): Environment {
     })
     .registerType('Tool', {
       ctor: ToolFacts,
-      fields: { server: 'string', name: 'string', kind: 'string', annotations: 'map<string, dyn>', tags: 'list<string>' }
+      fields: {
+        server: 'string', name: 'string', kind: 'string', annotations: 'map<string, dyn>', tags: 'list<string>'
+      }
     })
     .registerVariable('principal', 'Principal')
     .registerVariable('tool', 'Tool')
