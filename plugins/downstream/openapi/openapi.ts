@@ -81,15 +81,7 @@ export class OpenApi {
     const route = this.#deps.access.viewOfOpenRoute(principal, { name }, 'group or server')
     const view = this.#deps.gateway.filteredView(route, address)
     const { scope } = view
-    const { documentHead, joinPieces, notations, translateLarge, writeBody, writeHead, writeServers } =
-      await import('./text.ts')
     const serverUrl = query.serverUrl === undefined ? this.#base() : checkUrl(query.serverUrl)
-    const head = documentHead({
-      title: query.title ?? (scope.kind === 'global' ? 'Tool-Hub' : scope.name),
-      description: query.description ?? `Tools of ${describeScope(scope)}, to be called over plain HTTP.`,
-      version: query.version ?? '1.0.0',
-      serverUrl
-    })
     const wanted = name === undefined &&
       query.servers
       ? new Set(query.servers.split(',').map((each) => each.trim()))
@@ -112,6 +104,9 @@ export class OpenApi {
       servers.map((each) => [each.name, each.catalogue]),
       listed.contested
     ])
+    // What the document is about has been read by now: the document is of the time of the call.
+    const { documentHead, joinPieces, notations, translateLarge, writeBody, writeHead, writeServers } =
+      await import('./text.ts')
     const { chunks, hash, isTooLarge } = await this.#bodies.get(
       key,
       async () => {
@@ -126,6 +121,12 @@ export class OpenApi {
       owner
     )
     if (isTooLarge === true) throw tooLargeError()
+    const head = documentHead({
+      title: query.title ?? (scope.kind === 'global' ? 'Tool-Hub' : scope.name),
+      description: query.description ?? `Tools of ${describeScope(scope)}, to be called over plain HTTP.`,
+      version: query.version ?? '1.0.0',
+      serverUrl
+    })
     const start = writeHead(head, notations[format])
     const groupServers =
       scope.kind === 'group'
