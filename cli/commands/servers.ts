@@ -12,7 +12,7 @@ export interface ServerRow {
   name: string
   status: string
   error: string | null
-  warnings?: string[]
+  warnings?: ServerWarning[]
   tools: Item[]
   prompts: Item[]
   resources: Item[]
@@ -24,6 +24,11 @@ export interface ServerRow {
 interface ServerTestResult extends Omit<ServerRow, 'name' | 'config'> {
   connected: boolean, duration: number, warnings: string[]
 }
+/** A sentence, or a remark of the first look at an item. */
+type ServerWarning = string | { readonly kind: string, readonly item: string, readonly message: string }
+const toSentence = (warning: ServerWarning): string =>
+  typeof warning === 'string' ? warning : `${warning.kind} ${JSON.stringify(warning.item)}: ${warning.message}`
+
 interface Answer<Data> { data: Data, message?: string, warnings?: string[] }
 
 /** Max time to wait for a server to connect, in ms. */
@@ -146,7 +151,9 @@ async function listServers ({ api, out }: CommandContext): Promise<void> {
     return out.formatTable(['NAME', 'STATUS', 'TARGET', 'MCP', 'TOOLS'], rows, (cell, column) =>
       column === 1 ? out.styleStatus(cell) : cell)
   })
-  for (const { name, warnings = [] } of servers) for (const warning of warnings) out.writeWarning(`${name}: ${warning}`)
+  for (const { name, warnings = [] } of servers) {
+    for (const warning of warnings) out.writeWarning(`${name}: ${toSentence(warning)}`)
+  }
 }
 
 const targetOf = ({ command, args = [], url }: ServerRow['config']): string => {
@@ -162,7 +169,7 @@ async function listItems ({ api, out }: CommandContext, name: string): Promise<v
   if (out.isJson) return
   if (error !== null) out.writeWarning(`${name} is ${status}: ${error}`)
   if (oauth) tellLoginAddress(out, name, oauth.authorizationUrl)
-  for (const warning of warnings) out.writeWarning(warning)
+  for (const warning of warnings) out.writeWarning(toSentence(warning))
 }
 
 function itemTable (
