@@ -75,11 +75,14 @@ const record: Show = async (hub, name = 's') => at((await manage(hub, 'GET', `/s
 
 /** A server's record once it is settled. */
 async function settled (hub: Hub, show: Show = record, name = 's'): Promise<Shown> {
+  // The state in which it was seen: a moment later it may be connecting again.
+  let shown = await show(hub, name)
   await until(async () => {
-    const { status, oauth } = await show(hub, name)
+    shown = await show(hub, name)
+    const { status, oauth } = shown
     return status === 'disconnected' || status === 'connected' || oauth !== undefined
   }, hub.output)
-  return await show(hub, name)
+  return shown
 }
 
 const hubFor = async (t: Cleanup, config: Json, env: Record<string, string> = {}): Promise<Hub> =>
