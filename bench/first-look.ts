@@ -1,4 +1,4 @@
-// What the first look at definitions finds, and what it says of ordinary ones.
+// Measures the scanner of definitions: its recall on corpora of attacks, and its false alarms on ordinary tools.
 //   node --import tsx bench/first-look.ts <folder with the corpora>
 // The folder has, as their repositories have them: detect_corpus_v1.json (smart-mcp-proxy/mcpproxy-go),
 // mcp-scanner/ with evals and examples (cisco-ai-defense/mcp-scanner), damn-vulnerable-MCP-server/ with challenges

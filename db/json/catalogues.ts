@@ -116,7 +116,7 @@ export class CatalogueFiles implements CatalogueCache {
   }
 }
 
-/** The text of a file; empty if there is none. */
+/** Reads a file as text. @returns an empty text if the file does not exist */
 async function readIfAny (path: string): Promise<string> {
   return await readFile(path, 'utf8').catch((error: unknown) => {
     if (missingFolderCodes.has(errorCode(error))) return ''

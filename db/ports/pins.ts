@@ -1,4 +1,4 @@
-/** What is known of a server's definitions, as plain JSON, and the version of the entry, which each write changes. */
+/** The pinned definitions of a server, as plain JSON, with the version of the entry. Each write changes the version. */
 export interface StoredPins { readonly value: unknown, readonly version: string }
 
 /** The pinned definitions of servers: one entry for each. Every method throws StorageError when it cannot be used. */
@@ -8,7 +8,7 @@ export interface PinStore {
   find: (server: string) => Promise<StoredPins | undefined>
   /**
    * Stores an entry if the stored one still has this version.
-   * @param version undefined: there is none
+   * @param version of the entry to replace; undefined: no entry is stored yet
    * @returns its new version; undefined: somebody else has changed it
    */
   swap: (server: string, version: string | undefined, value: object) => Promise<string | undefined>

@@ -1,4 +1,4 @@
-/** What one caller has used of one item on one day. */
+/** The calls, errors and result tokens of one caller and one item on one day. */
 export interface UsageCount {
   /** In UTC, as 2026-11-30. */
   readonly day: string

@@ -32,7 +32,7 @@ export interface UserValueRecords {
   forget: (key: UserValueKey) => Promise<void>
   /** Removes the values for a target of a server, or those of an account. */
   removeAll: (which: Pick<UserValueKey, 'server' | 'target'> | Pick<UserValueKey, 'account'>) => Promise<void>
-  /** What was stored or forgotten within the last `time`, in ms, on any replica. */
+  /** Lists the values that any replica stored or removed within the last `time` ms. */
   listChangedWithin: (time: number) => Promise<Array<Pick<StoredUserValues, 'server' | 'user' | 'version'>>>
   /** Removes what belongs to no target and no account any more. @param isCurrent whether it does */
   sweep: (isCurrent: (key: UserValueKey) => boolean) => Promise<void>
