@@ -75,12 +75,10 @@ const record: Show = async (hub, name = 's') => at((await manage(hub, 'GET', `/s
 
 /** A server's record once it is settled. */
 async function settled (hub: Hub, show: Show = record, name = 's'): Promise<Shown> {
-  // The state in which it was seen: a moment later it may be connecting again.
   let shown = await show(hub, name)
   await until(async () => {
     shown = await show(hub, name)
-    const { status, oauth } = shown
-    return status === 'disconnected' || status === 'connected' || oauth !== undefined
+    return shown.status !== 'connecting'
   }, hub.output)
   return shown
 }
