@@ -18,7 +18,8 @@ export interface OpenedFile extends Opened {
 /** A folder that goes after the test. */
 export async function temporaryFolder (t: Cleanup): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-store-'))
-  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  // A gateway whose port is closed may still be writing its last file.
+  t.after(async () => { await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }) })
   return folder
 }
 

@@ -165,10 +165,12 @@ test('the files of any manifests, on any servers: what is shown is read at the s
       }
     }
     for (const { server: { name: at, config }, catalogue } of made) {
-      const shown = [...surface.parts.skills.targets].filter(([, { provider }]) => provider === at).map(([uri]) => String(skillFolder(uri)))
-      for (const { key } of catalogue?.lists.skills ?? []) {
-        if (config.skills?.[key]?.enabled !== false) continue
-        const isInside = shown.some((folder) => foldersAbove(key).includes(folder))
+      const listed = (catalogue?.lists.skills ?? []).map(({ key }) => key)
+      const isOff = (key: string): boolean => config.skills?.[key]?.enabled === false
+      // Also where a clash keeps the skill around it out of the list.
+      const enabled = listed.filter((key) => !isOff(key)).map((key) => String(skillFolder(key)))
+      for (const key of listed.filter(isOff)) {
+        const isInside = enabled.some((folder) => foldersAbove(key).includes(folder))
         assert.ok(isInside || readerOf(surface, key)?.provider !== at, `${key} is off at ${at}`)
       }
     }
