@@ -16,12 +16,15 @@ const shownDays = 30
 const { waiting: maxWaiting, days: maxDays } = extensionsLimits.usage
 
 const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
+type Counted = { -readonly [Name in keyof UsageCount]: UsageCount[Name] }
 
 /** Counts what callers use, and writes it in batches. */
 export class Usage {
   readonly #store: UsageCounts
   readonly #now: () => number
-  #waiting = new Map<string, UsageCount>()
+  #waiting = new Map<string, Counted>()
+  /** The day of the last count. Naming it again for each call is slow. */
+  #today = { number: -1, day: '' }
   #writing: Promise<void> = Promise.resolve()
 
   constructor (store: UsageCounts, now: () => number) {
@@ -33,18 +36,20 @@ export class Usage {
   get hasWaiting (): boolean { return this.#waiting.size > 0 }
 
   count (what: Omit<UsageCount, 'day' | 'calls'>): void {
-    const day = dayOf(this.#now())
-    const { user, key, server, tool, errors: failed, resultTokens } = what
-    const id = JSON.stringify([day, user, key, server, tool])
+    const number = Math.floor(this.#now() / dayInMs)
+    if (this.#today.number !== number) this.#today = { number, day: dayOf(number * dayInMs) }
+    this.#add(what, this.#today.day, 1, maxWaiting)
+  }
+
+  /** Adds to what waits; a new row only while there are fewer than `max`. */
+  #add (what: Omit<UsageCount, 'day' | 'calls'>, day: string, calls: number, max: number): void {
+    const id = `${day}\n${what.user}\n${what.key}\n${what.server}\n${what.tool}`
     const former = this.#waiting.get(id)
-    if (former === undefined && this.#waiting.size >= maxWaiting) return
-    this.#waiting.set(id, {
-      ...what,
-      day,
-      calls: (former?.calls ?? 0) + 1,
-      errors: (former?.errors ?? 0) + failed,
-      resultTokens: (former?.resultTokens ?? 0) + resultTokens
-    })
+    if (former !== undefined) {
+      former.calls += calls
+      former.errors += what.errors
+      former.resultTokens += what.resultTokens
+    } else if (this.#waiting.size < max) this.#waiting.set(id, { ...what, day, calls })
   }
 
   /** Writes what has been counted. What cannot be written waits for the next time. */
@@ -86,21 +91,9 @@ export class Usage {
       }
       await this.#store.save?.()
     } catch (error) {
-      for (const count of counts.values()) this.#restore(count)
+      for (const count of counts.values()) this.#add(count, count.day, count.calls, Infinity)
       throw error
     }
-  }
-
-  #restore (count: UsageCount): void {
-    const { day, user, key, server, tool, calls, errors: failed, resultTokens } = count
-    const id = JSON.stringify([day, user, key, server, tool])
-    const later = this.#waiting.get(id)
-    this.#waiting.set(id, {
-      ...count,
-      calls: calls + (later?.calls ?? 0),
-      errors: failed + (later?.errors ?? 0),
-      resultTokens: resultTokens + (later?.resultTokens ?? 0)
-    })
   }
 }
 
