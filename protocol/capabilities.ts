@@ -77,7 +77,7 @@ export function withTasksExtension (capabilities: Capabilities): Capabilities {
   return { ...capabilities, extensions: { ...(isObject(extensions) && extensions), [tasksExtension]: {} } }
 }
 
-/** What a route announces to a legacy client: tasks in the form of 2025-11-25 only, and no events. */
+/** A route's capabilities for a legacy client: tasks in the form of 2025-11-25 only, and no events. */
 export function legacyRouteCapabilities ({ events: _, ...announced }: ServerCapabilities): ServerCapabilities {
   const route = withoutExtension(announced, eventsExtension)
   if (!hasTasksExtension(route)) return withoutTasksExtension(route)
@@ -85,7 +85,7 @@ export function legacyRouteCapabilities ({ events: _, ...announced }: ServerCapa
   return { ...withoutTasksExtension(route), tasks }
 }
 
-/** What a route announces to a modern client: tasks as the extension only. */
+/** A route's capabilities for a modern client: tasks as the extension only. */
 export function modernRouteCapabilities ({ tasks, ...route }: ServerCapabilities): ServerCapabilities {
   const requests = isObject(tasks) ? tasks.requests : undefined
   const runsTools = isObject(requests) && isObject(requests.tools) && requests.tools.call !== undefined

@@ -12,7 +12,7 @@ import {
 export interface Section extends VisibleServer {
   readonly provider: Provider | undefined
   readonly catalogue: Catalogue | undefined
-  /** What its view hides. */
+  /** The items that its view hides. */
   readonly filter?: ItemFilter | undefined
 }
 
@@ -116,8 +116,8 @@ export function withoutHidden (catalogue: Catalogue, provider: string, { isHidde
 /** The MCP Apps extension (SEP-1865). */
 const appsExtension = 'io.modelcontextprotocol/ui'
 
-/** Whether a client supports MCP Apps. */
-export const showsApps = (client: ClientCapabilities): boolean =>
+/** Whether a client declares the MCP Apps extension. */
+export const supportsMcpApps = (client: ClientCapabilities): boolean =>
   isObject(client.extensions) && client.extensions[appsExtension] !== undefined
 
 /**

@@ -23,17 +23,17 @@ export interface ManagedEntity<Item extends object, New extends TSchema, Change 
   readonly changeSchema: Change
   /** The member of an item that is its path parameter. */
   readonly key: keyof Item & string
-  /** The member that cursors are based on; by default `key`. */
+  /** The member by which a page's cursor finds the next page. Default: `key`. */
   readonly pageKey?: keyof Item & string
   readonly descriptions?: {
     readonly get?: string, readonly create?: string, readonly update?: string, readonly remove?: string
   }
-  /** The message after creation; by default "The <noun> was added". */
+  /** The `message` of the answer to a POST. Default: "The <noun> was added". */
   readonly addedMessage?: string
   readonly list: (principal: Principal) => readonly Item[]
   /** @throws NoSuch, Forbidden */
   readonly get: (principal: Principal, key: string) => Item
-  /** Checks that the caller may change an item; by default `get` does. @throws NoSuch, Forbidden */
+  /** Called before a change, to refuse those who may not change the item. Default: `get`. @throws NoSuch, Forbidden */
   readonly mustManage?: (principal: Principal, key: string) => unknown
   readonly create: (principal: Principal, input: Static<New>) => Promise<WriteResult>
   readonly update: (principal: Principal, key: string, change: Static<Change>) => Promise<WriteResult>

@@ -5,8 +5,8 @@ import { createAccountRestorer, type BackupAccount } from '../../restored-users.
 import type { DatabaseDriver, Transaction } from '../connection/driver.ts'
 import { safeMessageOf } from '../connection/failures.ts'
 import { isDatabaseEmpty } from '../settings/read.ts'
-import { writeCommit } from '../settings/write.ts'
-import { auditEntries, revision } from '../tables.ts'
+import { lockHead, writeCommit } from '../settings/write.ts'
+import { auditEntries } from '../tables.ts'
 import { selectRows } from './dump.ts'
 import { backupTables } from './tables.ts'
 
@@ -41,9 +41,7 @@ export async function restoreTables (
     await driver.db.transaction(async (tx) => {
       await tx.execute(sql.raw('set local statement_timeout = 0'))
       await tx.execute(sql.raw('set local idle_in_transaction_session_timeout = 0'))
-      await tx.insert(revision).values({ version: 0, head: id }).onConflictDoNothing()
-      const [base] = await tx.select({ version: revision.version, head: revision.head }).from(revision).for('update')
-      if (base === undefined) throw new Error('The table "revision" cannot be written.')
+      const base = await lockHead(tx, id)
       const wasEmpty = await isDatabaseEmpty(tx)
       if (!replace && !wasEmpty) {
         throw new Error('The database holds settings already, and was left as it is. Use --replace to replace them ' +

@@ -8,9 +8,9 @@ declare module 'fastify' {
   interface FastifyInstance { openapi: OpenApi }
 }
 
-/** Max wait for the first connections before the number of open tools is logged, in ms. */
+/** Max time after the start before the number of open tools is logged, in ms. Connected servers bring that forward. */
 const maxConnectWait = 60_000
-/** Interval at which the connections are checked meanwhile, in ms. */
+/** Interval of the check whether any server is still connecting, in ms. */
 const checkInterval = 250
 
 /** Decorates `app.openapi`: the tools that may be called over plain HTTP, as OpenAPI documents. */

@@ -4,7 +4,7 @@ import { downstreamLimits } from '../limits.ts'
 import type { DocumentText } from './cache.ts'
 import { DocumentTooLarge, type TextPiece } from './write.ts'
 
-// What the text of a document needs. It is loaded with the first document.
+// Writes documents. Loaded with the first one.
 export { documentHead } from './document.ts'
 export { notations } from './notation.ts'
 export { translateLarge, writeBody, writeHead, writeServers } from './write.ts'

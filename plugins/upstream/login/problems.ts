@@ -27,7 +27,7 @@ export abstract class UserActionRequired extends UpstreamError {
   readonly who: LoginParty
   /** Undefined if there is no URL; the message then says why. */
   readonly flow: UserPage | undefined
-  /** What the user is asked for, as the end of the sentence "Server … wants you to". */
+  /** The end of the sentence "Server … wants you to". */
   protected abstract readonly action: string
 
   constructor (who: LoginParty, flow: UserPage | undefined, message: string) {

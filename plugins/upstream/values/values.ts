@@ -136,7 +136,7 @@ export class UserValues {
     return true
   }
 
-  /** Who has given values for a server, and which. @throws StorageError */
+  /** The users who have given values for a server, with the names of these values. @throws StorageError */
   async list (server: Server): Promise<Array<{ username: string, names: string[], updatedAt: string }>> {
     const stored = await this.#deps.records.list(server.name)
     return stored.flatMap(({ user, account, target, values, updatedAt }) => {
