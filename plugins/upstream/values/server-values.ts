@@ -77,7 +77,8 @@ export class ServerValues {
     const { server, owner, config } = this.#deps
     const names = missingVariables(config, new Map()).join(', ')
     throw new UserActionRequired('values', 'manager', undefined,
-      `it needs values of its owner ${owner} first: ${names} (PUT /api/servers/${encodeURIComponent(server)}/my-variables)`)
+      `it needs values of its owner ${owner} first: ${names} (PUT /api/servers/${encodeURIComponent(server)}/` +
+      'my-variables)')
   }
 
   /** Whether a link of this user is of that one. @param user undefined for links of the gateway */
