@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 import type { SettingsDocument } from '../apply.ts'
 import {
@@ -9,7 +10,6 @@ import {
 } from '../records.ts'
 import type { Resealing, SealedCounts, Vault } from '../store.ts'
 import { EntryList, type SectionFile, type ReadSection, type SectionsUpdate } from './section.ts'
-import { yieldToEventLoop } from './steps.ts'
 
 /** An entry in the file, with its value in plain JSON or encrypted. */
 interface FileEntry extends MemoryEntry {
@@ -128,7 +128,7 @@ export class FileRecords implements Records, Resealing {
       if (next) anew.set(entry, next)
       else broken++
       changed.add(collection)
-      await yieldToEventLoop()
+      await turn()
       signal.throwIfAborted()
     }
     for (const collection of anew.size > 0 ? changed : []) {
