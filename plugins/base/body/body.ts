@@ -13,6 +13,8 @@ import { baseLimits } from '../limits/index.ts'
 /** Depth to which objects keep the member order of the text: that of server names in `mcp.servers` (VS Code). */
 const orderedDepth = 3
 
+const { chunks: maxChunks, chunk: minChunk } = baseLimits.arriving
+
 const units: Readonly<Record<string, number>> = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
 const sizes = new Map<string, number>()
 
@@ -37,7 +39,7 @@ function hasOtherCharset (contentType = ''): boolean {
 /**
  * Reads the whole body as text, without a byte-order mark.
  * @param limit in bytes
- * @param done called once; its error is TooLarge, InvalidUtf8, UnsupportedMediaType (a content encoding, or a charset
+ * @param done called once; its error is TooLarge, TinyChunks, InvalidUtf8, UnsupportedMediaType (a content encoding, or a charset
  * other than UTF-8), an error of the connection, or what `onLargeBody` throws
  * @param onLargeBody called once when the body exceeds `baseLimits.smallBody`; the body is refused with what it throws
  */
@@ -51,8 +53,7 @@ export function collectBodyText (
   if (encoding !== undefined || hasOtherCharset(contentType)) { done(new errors.UnsupportedMediaType()); return }
   if (length !== undefined && Number(length) > limit) { done(new errors.TooLarge(limit)); return }
   const chunks = new Chunks()
-  let size = 0
-  let isOver = false
+  let [size, count, isOver] = [0, 0, false]
   const finish = (error: Error | null, text?: string): void => {
     if (!isOver) done(error, text)
     isOver = true
@@ -68,6 +69,7 @@ export function collectBodyText (
     const before = size
     size += chunk.length
     if (size > limit) { refuse(new errors.TooLarge(limit)); return }
+    if (++count > maxChunks && size < count * minChunk) { refuse(new errors.TinyChunks(maxChunks, minChunk)); return }
     if (onLargeBody && before <= baseLimits.smallBody && size > baseLimits.smallBody) {
       try {
         onLargeBody()

@@ -1,5 +1,4 @@
 export { BoundedMap, OwnedMap, evictOldest } from './bounded-map.ts'
-export { ClientMessage } from './client-message.ts'
 export { chunkedReply, totalLength, writeLarge } from './large-body.ts'
 export { baseLimits } from './limits.ts'
 export { memory } from './memory.ts'

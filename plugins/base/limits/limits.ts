@@ -43,8 +43,8 @@ export const baseLimits = {
 
   /**
    * HTTP/1.1 requests on one connection, that of a trusted proxy included. `requests`: max pipelined requests without
-   * an answer, and max requests received in one turn of the event loop; beyond: the connection is closed. `chunks`: max
-   * chunks of a chunked body whose average size is below `chunk`, in bytes; beyond: 400, and the connection is closed.
+   * an answer; beyond: the connection is closed. `chunks`: max chunks of a body whose average size is below `chunk`, in
+   * bytes; beyond: 400.
    * After the answer, of a body that is still being sent, `unread` bytes and `unreadChunks` chunks are read and
    * dropped, for `linger` ms; beyond: the connection is closed.
    */
