@@ -3,8 +3,6 @@ import { Readable } from 'node:stream'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { UnreadReply, type UnreadReplyOptions } from './unread.ts'
 
-export { totalLength } from '../../../protocol/yield.ts'
-
 /** Max characters encoded at once, and max bytes handed to the socket at once. */
 const pieceSize = 64 * 1024
 /** Size from which bytes are handed over without a copy, in bytes. */
