@@ -12,41 +12,6 @@ const minUncopied = 16 * 1024
 type BodyPart = string | Buffer
 
 /**
- * Writes a large body to a response after its head. Like `chunkedReply`, but with fewer system calls: small pieces are
- * written together with a large one.
- * @param length of all parts, in bytes of UTF-8
- */
-export function writeLarge (raw: ServerResponse, parts: readonly BodyPart[], length: number): void {
-  const pieces = piecesOf(parts)
-  let rest = length
-  new UnreadReply(raw, undefined, () => rest).recordWrite()
-  const budget = new LoopBudget()
-  const writeNext = async (): Promise<void> => {
-    await budget.pause()
-    if (raw.destroyed) return
-    const together: Buffer[] = []
-    let size = 0
-    while (size < pieceSize || rest < minUncopied) {
-      const { value } = pieces.next()
-      if (value === undefined) break
-      together.push(value)
-      size += value.length
-      rest -= value.length
-    }
-    const last = together.pop()
-    if (last === undefined) {
-      raw.end()
-      return
-    }
-    raw.cork()
-    for (const bytes of together) raw.write(bytes)
-    raw.write(last, (error) => { if (!error) void writeNext() })
-    raw.uncork()
-  }
-  void writeNext()
-}
-
-/**
  * A large body as a stream: each piece is encoded when the client has read the previous one. Pieces count as unread
  * from the beginning. Even a client that reads at once does not block the event loop.
  * @param length of all parts, in bytes of UTF-8
