@@ -1,8 +1,4 @@
-const sizes = new WeakMap<object, number>()
+import { memoized } from '../protocol/memoized.ts'
 
-/** The length of a value's JSON text, in characters. Cached, since parts of the settings are immutable. */
-export function jsonSize (value: object): number {
-  let size = sizes.get(value)
-  if (size === undefined) sizes.set(value, size = JSON.stringify(value).length)
-  return size
-}
+/** The length of a value's JSON text, in characters. Parts of the settings are immutable. */
+export const jsonSize = memoized((value: object) => JSON.stringify(value).length)
