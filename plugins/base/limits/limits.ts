@@ -78,13 +78,9 @@ export const baseLimits = {
   /** Memory that a body takes, per byte: the worst case, a text of empty arrays, takes that much once parsed. */
   bodyCost: 16,
 
-  /** The same for one whose values are counted before they are made: its bytes and its text. */
-  bodyTextCost: 4,
-
   /**
-   * Memory that the values of a large body take while they are made, in bytes, what is thrown away meanwhile included:
-   * each `value`, in addition each `container` (array or object) and each `member` of an object. Beyond the memory
-   * budget: 429 or 503.
+   * Memory that values take beside their JSON text, in bytes: each `value`, in addition each `container` (array or
+   * object) and each `member` of an object.
    */
   valueCosts: { value: 48, container: 64, member: 192 },
 

@@ -233,7 +233,7 @@ function takeForms (scope: FastifyInstance): void {
   const senderOf = ({ principal, ip }: { principal: Principal | null, ip: string }): string =>
     principal ? chargedOwnerOf(principal, ip) : ownerOfAddress(ip)
   scope.removeAllContentTypeParsers()
-  scope.addHook('preParsing', reserveBodyMemory({ limit: () => max, ownerOf: senderOf, isCounted: false }))
+  scope.addHook('preParsing', reserveBodyMemory({ limit: () => max, ownerOf: senderOf }))
   scope.addContentTypeParser('application/x-www-form-urlencoded', async (
     request: FastifyRequest, payload: FastifyRequest['raw']
   ) => fieldsOf(limitFormFields(await readBodyText(payload, max, unmeasuredReservationOf(request)))))
