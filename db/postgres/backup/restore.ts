@@ -2,12 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { isPlainObject } from '../../../schemas/unknown-members.ts'
 import { createAccountRestorer, type BackupAccount } from '../../restored-users.ts'
-import type { DatabaseDriver, Transaction } from '../connection/driver.ts'
+import { selectRows, type DatabaseDriver, type Transaction } from '../connection/driver.ts'
 import { safeMessageOf } from '../connection/failures.ts'
 import { isDatabaseEmpty } from '../settings/read.ts'
 import { lockHead, writeCommit } from '../settings/write.ts'
 import { auditEntries } from '../tables.ts'
-import { selectRows } from './dump.ts'
 import { backupTables } from './tables.ts'
 
 /** Number of rows that are written at once. */
