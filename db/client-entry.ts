@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { memoized } from '../protocol/memoized.ts'
 import { isPlainObject } from '../schemas/unknown-members.ts'
 import type { OAuthClient } from './ports/clients.ts'
 
@@ -49,17 +48,22 @@ const knownMembers: ReadonlySet<string> = new Set([
 const defaultGrants = ['authorization_code', 'refresh_token']
 const defaultScope = 'mcp profile'
 
-/** Reads an entry. @returns undefined if it is not a valid client; the entry is kept unchanged */
-export const readClient = (entry: unknown): OAuthClient | undefined =>
-  isPlainObject(entry) ? toClient(entry) : undefined
+const cachedClients = new WeakMap<object, OAuthClient>()
 
-const toClient = memoized((entry: Record<string, unknown>): OAuthClient | undefined => {
+/**
+ * Reads an entry. The result is cached by entry, since entries are immutable.
+ * @returns undefined if it is not a valid client; the entry is kept unchanged
+ */
+export function readClient (entry: unknown): OAuthClient | undefined {
+  if (!isPlainObject(entry)) return undefined
+  const known = cachedClients.get(entry)
+  if (known !== undefined) return known
   const { clientId, registrationTokenHash, name, redirectUris = [], grants = defaultGrants, scopes } = entry
   if (!isText(clientId) || clientId === '' || !isTextList(redirectUris) || !isTextList(grants)) return undefined
   if (scopes !== undefined && !isTextList(scopes)) return undefined
   const own = entry.origin === undefined ? translateMcpHubEntry(entry) : entry
   const secretHash = secretHashOf(entry)
-  return {
+  const client: OAuthClient = {
     clientId,
     ...(secretHash === undefined ? {} : { secretHash }),
     ...(isText(registrationTokenHash) ? { registrationTokenHash } : {}),
@@ -73,7 +77,9 @@ const toClient = memoized((entry: Record<string, unknown>): OAuthClient | undefi
     createdAt: isTime(entry.createdAt) ? entry.createdAt : 0,
     ...(isTime(entry.lastUsedAt) ? { lastUsedAt: entry.lastUsedAt } : {})
   }
-})
+  cachedClients.set(entry, client)
+  return client
+}
 
 /** Converts a client to an entry. @param former the client's former entry, whose unknown members are kept */
 export function toClientEntry (client: OAuthClient, former: ClientEntry = {}): ClientEntry {

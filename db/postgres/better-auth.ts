@@ -1,6 +1,5 @@
 import { AsyncResource } from 'node:async_hooks'
 import { drizzleAdapter } from 'better-auth/adapters/drizzle'
-import { memoized } from '../../protocol/memoized.ts'
 import type { QueryRunner } from './connection/query-runner.ts'
 import type { Db, Transaction } from './connection/driver.ts'
 import { socialAccounts, socialSessions, socialUsers } from './social-tables.ts'
@@ -16,10 +15,16 @@ const schema = { user: socialUsers, account: socialAccounts, session: socialSess
  * concurrency limit and a timeout, on the current connections, and failing with StorageError.
  */
 export function betterAuthDatabase (queries: QueryRunner): MakeAdapter {
+  const made = new WeakMap<object, Adapter>()
   return (options) => {
-    /** The library's adapter on a connection. */
-    const on = memoized((db: Db | Transaction): Adapter =>
-      drizzleAdapter(db as never, { provider: 'pg', schema, transaction: false })(options))
+    /** The library's adapter on a connection, created once per connection. */
+    const on = (db: Db | Transaction): Adapter => {
+      let adapter = made.get(db)
+      if (!adapter) {
+        made.set(db, adapter = drizzleAdapter(db as never, { provider: 'pg', schema, transaction: false })(options))
+      }
+      return adapter
+    }
     const methods: Partial<Record<keyof Adapter, unknown>> = {
       transaction: async <Result>(work: (adapter: Adapter) => Promise<Result>): Promise<Result> => {
         // The library keeps the request in an AsyncLocalStorage context, which a driver's queue would lose.

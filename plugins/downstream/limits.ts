@@ -131,11 +131,12 @@ export const downstreamLimits = {
   documentSize: 32 * 1024 * 1024,
 
   /**
-   * OpenAPI documents, which worker threads write. `threads`: max number; beyond: documents wait, and owners take turns.
-   * `tasks`: max documents that are written or wait, with a share for each owner; beyond: 429 or 503. `time`: max time
-   * for one, in ms, `heap`: max heap, in MB; beyond: tools whose definition has more than `large` characters are
-   * described as taking any object. `idle`: time without a task after which a thread ends, in ms. `kept`: max documents
-   * that are kept for the next who ask, each of at most `keptSize` bytes; beyond: the oldest are written again.
+   * OpenAPI documents, which worker threads write. `threads`: max number; beyond: documents wait, and owners take
+   * turns. `tasks`: max documents that are written or wait, with a share for each owner; beyond: 429 or 503. `time`:
+   * max time for one, in ms, `heap`: max heap, in MB; beyond: tools whose definition has more than `large` characters
+   * are described as taking any object. `idle`: time without a task after which a thread ends, in ms. `kept`: max
+   * documents that are kept for the next who ask, each of at most `keptSize` bytes; beyond: the oldest are written
+   * again.
    */
   documents: {
     threads: 1, tasks: 64, time: 20_000, heap: 512, large: 8_000, idle: 60_000, kept: 16, keptSize: 2 * 1024 * 1024

@@ -46,19 +46,21 @@ export interface ManagedEntity<Item extends object, New extends TSchema, Change 
 }
 
 /** The items of an entity that looks the same to everybody who may see it. */
-export const withoutViews = <Item, New, Change>(entries: {
+export function withoutViews<Item extends object, New, Change> (entries: {
   list: () => readonly Item[]
   get: (key: string) => Item
   create: (principal: Principal, input: New) => Promise<Item>
   update: (principal: Principal, key: string, change: Change) => Promise<Item>
   remove: (principal: Principal, key: string) => Promise<void>
-}): EntityItems<Item, New, Change> => ({
-  list: () => entries.list(),
-  get: (_principal, key) => entries.get(key),
-  create: async (principal, input) => ({ data: await entries.create(principal, input) }),
-  update: async (principal, key, change) => ({ data: await entries.update(principal, key, change) }),
-  remove: async (principal, key) => { await entries.remove(principal, key) }
-})
+}): EntityItems<Item, New, Change> {
+  return {
+    list: () => entries.list(),
+    get: (_principal, key) => entries.get(key),
+    create: async (principal, input) => ({ data: await entries.create(principal, input) }),
+    update: async (principal, key, change) => ({ data: await entries.update(principal, key, change) }),
+    remove: async (principal, key) => { await entries.remove(principal, key) }
+  }
+}
 
 /** The key of an item: the value of the only parameter of its path. */
 const keyIn = (params: unknown): string => Object.values(params as Record<string, string>)[0] ?? ''

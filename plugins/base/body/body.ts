@@ -37,8 +37,8 @@ function hasOtherCharset (contentType = ''): boolean {
 /**
  * Reads the whole body as text, without a byte-order mark.
  * @param limit in bytes
- * @param done called once; its error is TooLarge, TinyChunks, InvalidUtf8, UnsupportedMediaType (a content encoding, or a charset
- * other than UTF-8), an error of the connection, or what `onLargeBody` throws
+ * @param done called once; its error is TooLarge, TinyChunks, InvalidUtf8, UnsupportedMediaType (a content encoding, or
+ * a charset other than UTF-8), an error of the connection, or what `onLargeBody` throws
  * @param onLargeBody called once when the body exceeds `baseLimits.smallBody`; the body is refused with what it throws
  */
 export function collectBodyText (

@@ -25,7 +25,7 @@ export const readableList = memoized(async (list: ListResult): Promise<ListResul
     if (budget.isSpent) await budget.yieldToEventLoop()
   }
   return isSame ? list : list.withEntries(entries)
-}
+})
 
 /** Undefined for an item that must be left out. */
 function readableEntry (kind: ListKind, entry: ListEntry): ListEntry | undefined {

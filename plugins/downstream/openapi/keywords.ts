@@ -1,5 +1,4 @@
 // Translates single keywords of JSON Schema to OpenAPI 3.0.3. A keyword with an invalid value is dropped.
-import { isObject } from '../../../protocol/json.ts'
 
 export type JsonObject = Record<string, unknown>
 

@@ -74,28 +74,24 @@ function isJson (text: string): boolean {
   }
 }
 
-/** The parts of the arrays and objects of one text. Those of large ones are cached, since a text is rendered often. */
+/** The parts of the arrays and objects of one text. Those of large ones are kept, since a text is rendered often. */
 class Containers {
-  readonly #cache = new Map<string, { elements?: string[], members?: Member[], schema?: Schema }>()
+  readonly #elements = new Map<string, string[]>()
+  readonly #members = new Map<string, Member[]>()
+  readonly #schemas = new Map<string, Schema>()
 
-  elements (array: string): string[] {
-    return this.#cacheOf(array).elements ??= elementsOf(array)
-  }
+  elements (array: string): string[] { return kept(this.#elements, array, elementsOf) }
 
-  members (object: string): Member[] {
-    return this.#cacheOf(object).members ??= membersOf(object)
-  }
+  members (object: string): Member[] { return kept(this.#members, object, membersOf) }
 
   /** The schema of an array's items. */
-  schema (array: string): Schema {
-    return this.#cacheOf(array).schema ??= schemaOf(array, this)
-  }
+  schema (array: string): Schema { return kept(this.#schemas, array, (text) => schemaOf(text, this)) }
+}
 
-  #cacheOf (text: string): { elements?: string[], members?: Member[], schema?: Schema } {
-    const cache = this.#cache.get(text) ?? {}
-    if (text.length >= minLargeLength) this.#cache.set(text, cache)
-    return cache
-  }
+function kept<Part> (known: Map<string, Part>, text: string, read: (text: string) => Part): Part {
+  const part = known.get(text) ?? read(text)
+  if (text.length >= minLargeLength) known.set(text, part)
+  return part
 }
 
 /** Thrown when a rendering exceeds the useful length. */
