@@ -1,6 +1,5 @@
 import { isPlainObject } from '../schemas/unknown-members.ts'
 import { entities, type EntityName, type ListEntityName } from './entities.ts'
-import { jsonSize, cacheJsonSize } from './json-size.ts'
 import { orderedEntries, orderedObject } from './order.ts'
 import { InvalidChangeError, type Change } from './store.ts'
 
@@ -11,12 +10,7 @@ type ChangeOf<Name extends EntityName> = Extract<Change, { entity: Name }>
 /** Returns the value after a JSON round trip, or the former object itself if its JSON is the same. */
 function toPlainJson (former: unknown, value: unknown): unknown {
   const text = JSON.stringify(value)
-  // Sizes are compared first, so that a former object of another size is not serialized: entries may have a megabyte.
-  const mayBeSame = former !== undefined && (!isPlainObject(former) || jsonSize(former) === text.length)
-  if (mayBeSame && JSON.stringify(former) === text) return former
-  const plain: unknown = JSON.parse(text)
-  cacheJsonSize(plain, text.length)
-  return plain
+  return former !== undefined && JSON.stringify(former) === text ? former : JSON.parse(text) as unknown
 }
 
 /**

@@ -6,8 +6,3 @@ export function jsonSize (value: object): number {
   if (size === undefined) sizes.set(value, size = JSON.stringify(value).length)
   return size
 }
-
-/** Caches the size of a value whose JSON text is available anyway. */
-export function cacheJsonSize (value: unknown, size: number): void {
-  if (typeof value === 'object' && value !== null) sizes.set(value, size)
-}

@@ -81,6 +81,7 @@ export interface Records {
 /** How long it is remembered that a one-time value was taken, a token family revoked, or a login removed, in ms. */
 export const tombstoneRetention = 60 * 60_000
 
+/** The collections: data that logins, calls and clients create beside the settings, such as tokens and consents. */
 export const recordCollections = {
   /** One-time values, keyed by hash. The owner is `waiting` or `taken`, so that neither kind can evict the other. */
   grants: { name: 'grants', isSealed: true, maxEntries: 200_000, maxPerOwner: 100_000 },

@@ -172,12 +172,6 @@ export const quotaKeyBeginning = 'quota '
 
 /** Counters shared by all replicas, for rate limits. */
 export interface Counters {
-  /**
-   * Increments the counter of a key.
-   * @param window lifetime of the counter from its first hit, in ms
-   * @returns the new count, and `left`: the time until the counter is reset, in ms
-   */
-  hit: (key: string, window: number) => Promise<{ count: number, left: number }>
   /** Removes a counter. */
   reset: (key: string) => Promise<void>
   /**
@@ -185,9 +179,10 @@ export interface Counters {
    * than there is room for.
    * @param window lifetime of the counter from its first use, in ms
    * @param max default: none
-   * @returns whether it was added, and `left`: the time until the counter is reset, in ms
+   * @returns whether it was added; the count; `left`: the time until the counter is reset, in ms
    */
-  take: (key: string, amount: number, window: number, max?: number) => Promise<{ isTaken: boolean, left: number }>
+  take: (key: string, amount: number, window: number, max?: number) =>
+  Promise<{ isTaken: boolean, count: number, left: number }>
   /** Subtracts from a counter. */
   giveBack: (key: string, amount: number) => Promise<void>
   /** The counter of a key, and the time until it is reset, in ms; zeros: there is none. */

@@ -1,13 +1,6 @@
 import { isPlainObject } from '../schemas/unknown-members.ts'
 import { isIntegerName, recordOrder } from './order.ts'
 
-/**
- * Number of characters that one step reads; `stepObjects`: of objects that it visits. A step takes less than a
- * millisecond.
- */
-const stepSize = 64 * 1024
-const stepObjects = 2_000
-
 /** An array or object whose end has not been read yet. `object`: undefined if its members are not examined. */
 interface Level {
   readonly object: Record<string, unknown> | undefined
@@ -22,16 +15,9 @@ interface Level {
  * @returns the value itself
  */
 export function recordTextOrder<Value> (text: string, value: Value, levels: number): Value {
-  const steps = recordTextOrderInSteps(text, value, levels)
-  while (steps.next().done !== true);
-  return value
-}
-
-/** Records the order as `recordTextOrder` does, in steps, for a large text. */
-export function * recordTextOrderInSteps (text: string, value: unknown, levels: number): Generator<undefined, void> {
-  if (!(yield * hasReorderedMembers(value, levels))) return
+  if (!hasReorderedMembers(value, levels)) return value
   const open: Level[] = []
-  let [depth, start, end, read] = [0, 0, 0, 0]
+  let [depth, start, end] = [0, 0, 0]
   for (let at = 0; at < text.length; at++) {
     switch (text[at]) {
       case '"':
@@ -52,26 +38,22 @@ export function * recordTextOrderInSteps (text: string, value: unknown, levels: 
           open.at(-1)?.names.push(JSON.parse(text.slice(start, end)) as string)
         }
     }
-    if (at - read > stepSize) {
-      read = at
-      yield
-    }
   }
+  return value
 }
 
 /**
  * Whether an object, or one within it, has an integer-like member name. JavaScript sorts such names first, so only the
  * first name is checked.
  */
-function * hasReorderedMembers (value: unknown, levels: number): Generator<undefined, boolean> {
+function hasReorderedMembers (value: unknown, levels: number): boolean {
   let objects = [value].filter(isPlainObject)
   for (let level = 1; level <= levels && objects.length > 0; level++) {
     const within: typeof objects = []
-    for (const [at, object] of objects.entries()) {
+    for (const object of objects) {
       const names = Object.keys(object)
       if (names[0] !== undefined && isIntegerName(names[0])) return true
       if (level < levels) for (const name of names) if (isPlainObject(object[name])) within.push(object[name])
-      if (at % stepObjects === stepObjects - 1) yield
     }
     objects = within
   }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { code, RpcError } from './errors.ts'
 import { isObject } from './json.ts'
 import { truncate } from './text.ts'
+import { memoized } from './memoized.ts'
 
 type Capabilities = Record<string, unknown>
 export type ClientCapabilities = Capabilities
@@ -77,7 +78,7 @@ export function withTasksExtension (capabilities: Capabilities): Capabilities {
   return { ...capabilities, extensions: { ...(isObject(extensions) && extensions), [tasksExtension]: {} } }
 }
 
-/** What a route announces to a legacy client: tasks in the form of 2025-11-25 only, and no events. */
+/** A route's capabilities for a legacy client: tasks in the form of 2025-11-25 only, and no events. */
 export function legacyRouteCapabilities ({ events: _, ...announced }: ServerCapabilities): ServerCapabilities {
   const route = withoutExtension(announced, eventsExtension)
   if (!hasTasksExtension(route)) return withoutTasksExtension(route)
@@ -85,7 +86,7 @@ export function legacyRouteCapabilities ({ events: _, ...announced }: ServerCapa
   return { ...withoutTasksExtension(route), tasks }
 }
 
-/** What a route announces to a modern client: tasks as the extension only. */
+/** A route's capabilities for a modern client: tasks as the extension only. */
 export function modernRouteCapabilities ({ tasks, ...route }: ServerCapabilities): ServerCapabilities {
   const requests = isObject(tasks) ? tasks.requests : undefined
   const runsTools = isObject(requests) && isObject(requests.tools) && requests.tools.call !== undefined
@@ -102,7 +103,6 @@ export function ownLinkCapabilities (client: ClientCapabilities): ClientCapabili
 }
 
 const maxClassLength = 512
-const classCache = new WeakMap<ClientCapabilities, string>()
 
 const knownCapabilities: ReadonlyArray<readonly [string, readonly string[]]> = [
   ['sampling', ['context', 'tools']],
@@ -137,18 +137,14 @@ export function sharedLinkCapabilities (client: ClientCapabilities): ClientCapab
  * The capability class of a client: a text that is equal for clients with equal `sharedLinkCapabilities`. The object
  * must not be changed afterwards, since the result is cached.
  */
-export function capabilityClassOf (client: ClientCapabilities): string {
-  const known = classCache.get(client)
-  if (known !== undefined) return known
+export const capabilityClassOf = memoized((client: ClientCapabilities): string => {
   const sorted = (value: unknown): unknown => isObject(value)
     ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]))
     : Array.isArray(value) ? value.map(sorted) : value
   const whole = JSON.stringify(sorted(sharedLinkCapabilities(client)))
   // The text is a key in many maps, and a client may declare as much as fits into a request.
-  const text = whole.length > maxClassLength ? `{"sha256":"${hash('sha256', whole, 'hex')}"}` : whole
-  classCache.set(client, text)
-  return text
-}
+  return whole.length > maxClassLength ? `{"sha256":"${hash('sha256', whole, 'hex')}"}` : whole
+})
 
 /** The class of clients without capabilities. The gateway's own links have this class. */
 export const emptyCapabilityClass = '{}'

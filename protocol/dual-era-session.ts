@@ -15,7 +15,7 @@ import type { ClientIdentity, ServerIdentity, SessionHandlers, UpstreamSession }
 
 /** Max wait for the answer to `server/discover`, in ms: a process may not answer unknown requests. */
 const probeTime = 1_000
-/** The same for an HTTP server, which does answer unknown requests. */
+/** Max wait for an HTTP server, which does answer unknown requests, in ms. */
 const httpProbeTime = 5_000
 /** Max wait for the outcome of an `initialize` that turned out to be unnecessary, in ms. */
 const initializeGrace = 2_000

@@ -14,10 +14,8 @@ interface Scan {
   readonly size: number
   /** Whether there is a `null` or an empty array. */
   readonly hasGaps: boolean
-  /** The number of all values, of all arrays and objects, and of all members of objects. */
+  /** The number of all values. */
   readonly values: number
-  readonly containers: number
-  readonly memberCount: number
   /** The number of members of the object that has most of them. */
   readonly largestObject: number
 }
@@ -58,8 +56,6 @@ export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }:
   let outermostSize = 0
   let mostMembers = 0
   let values = 0
-  let containers = 0
-  let memberCount = 0
   let hasGaps = false
   let at = skipSpace(text, 0)
   const kind = kindOf(text.charCodeAt(at))
@@ -82,7 +78,6 @@ export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }:
       if (code !== COLON) fail(at)
       code = text.charCodeAt(++at)
       if (code <= SPACE) code = text.charCodeAt(at = skipSpace(text, at))
-      memberCount++
     }
     if (depth === 1) start = at
     values++
@@ -91,7 +86,6 @@ export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }:
       const end = code + 2
       if (++depth > maxDepth) throw new JsonTooDeep()
       isObject[depth] = code === OPEN_BRACE ? 1 : 0
-      containers++
       code = text.charCodeAt(++at)
       if (code <= SPACE) code = text.charCodeAt(at = skipSpace(text, at))
       if (code !== end) {
@@ -120,9 +114,7 @@ export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }:
       if (code <= SPACE) code = text.charCodeAt(at = skipSpace(text, at))
       if (depth === 0) {
         if (at < text.length) fail(at)
-        return {
-          kind, members, size: outermostSize, hasGaps, values, containers, memberCount, largestObject: mostMembers
-        }
+        return { kind, members, size: outermostSize, hasGaps, values, largestObject: mostMembers }
       }
       at++
       if (code === COMMA) {

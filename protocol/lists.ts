@@ -66,7 +66,7 @@ export interface Catalogue {
   /** `serverInfo`, as JSON text. It may lack required members. */
   readonly serverInfo: string
   readonly instructions: string | undefined
-  /** The other members of the result that states the identity, as the text of an object. Default: none. */
+  /** `identityExtra` of the connection (`ServerIdentity`). Default: none. */
   readonly identityExtra?: string
   readonly capabilities: ServerCapabilities
   readonly lists: Readonly<Record<ListKind, readonly Item[]>>

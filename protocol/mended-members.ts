@@ -40,7 +40,7 @@ export const itemShapes: Readonly<Record<ListKind, Shape>> = {
 
 /** The members that any result may have. */
 const commonMembers = { ...meta, ...names('nextCursor', 'cacheScope', 'resultType') }
-/** The same for results that clients may keep. `ttlMs` of a task is another member, which may be null. */
+/** The members of results that clients may cache. `ttlMs` of a task is another member, which may be null. */
 const cachedMembers = { ...commonMembers, ...names('ttlMs') }
 /** The shape of a list result without its items, which are read one by one. */
 export const listResultShape: Shape = object(cachedMembers)

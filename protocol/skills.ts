@@ -1,5 +1,6 @@
 import { isObject, smallMemberOf, memberOf } from './json.ts'
 import type { Catalogue, Item, ListKind } from './lists.ts'
+import { memoized } from './memoized.ts'
 
 /** The URI of every skill ends with this file of its folder. */
 const mainFile = '/SKILL.md'
@@ -8,17 +9,12 @@ const mainFile = '/SKILL.md'
 export const skillFolder = (uri: string): string | undefined =>
   uri.length > mainFile.length && uri.endsWith(mainFile) ? uri.slice(0, -mainFile.length) : undefined
 
-const known = new WeakMap<Item, readonly string[]>()
-
 /**
  * The URIs of a skill's files: its `SKILL.md`, and those of its manifest that are in its folder, as the extension
  * requires. A skill with changing content has no manifest.
  */
-export function skillFiles (skill: Item): readonly string[] {
-  let files = known.get(skill)
-  if (!files) known.set(skill, files = [...new Set([skill.key, ...manifestOf(skill)])])
-  return files
-}
+export const skillFiles = memoized((skill: Item): readonly string[] =>
+  [...new Set([skill.key, ...manifestOf(skill)])])
 
 function manifestOf ({ key, text }: Item): string[] {
   const folder = skillFolder(key)

@@ -13,7 +13,10 @@ export interface ServerIdentity {
   /** As JSON text; `{}` when the server states none, which the modern era allows. */
   readonly serverInfo: string
   readonly instructions: string | undefined
-  /** The other members of its result (`_meta` and unknown ones), as the text of an object. Default: none. */
+  /**
+   * The remaining members of the server's `initialize` or `server/discover` result (`_meta` and unknown ones), as the
+   * JSON text of an object. Default: none.
+   */
   readonly identityExtra?: string
 }
 

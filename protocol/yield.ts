@@ -19,10 +19,6 @@ export class LoopBudget {
   readonly pause = async (): Promise<void> => { if (this.isSpent) await this.yieldToEventLoop() }
 }
 
-/** The total length of several chunks, in bytes. */
-export const totalLength = (chunks: readonly Uint8Array[]): number =>
-  chunks.reduce((sum, { length }) => sum + length, 0)
-
 /**
  * Encodes a long text as UTF-8 without blocking the event loop. In chunks, since one character beyond Latin-1 slows
  * down the encoding of a whole string.

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { chargedOwnerOf } from '../plugins/settings/index.ts'
 import {
-  parseSize, collectBodyText, unmeasuredReservationOf, reserveBodyMemory, readJsonBody, valueReservationOf
+  parseSize, collectBodyText, unmeasuredReservationOf, reserveBodyMemory, readJsonBody
 } from '../plugins/base/body/index.ts'
 import { ownerOfAddress } from '../plugins/base/limits/index.ts'
 import type {} from './api/principal.ts'
@@ -24,12 +24,12 @@ function senderOf ({ principal, caller, ip }: FastifyRequest): string {
 export function parseJsonBodies (app: FastifyInstance, most?: string): void {
   const max = (): string => most === undefined || parseSize(limitOf(app)) < parseSize(most) ? limitOf(app) : most
   app.removeAllContentTypeParsers()
-  app.addHook('preParsing', reserveBodyMemory({ limit: () => parseSize(max()), ownerOf: senderOf, isCounted: true }))
+  app.addHook('preParsing', reserveBodyMemory({ limit: () => parseSize(max()), ownerOf: senderOf }))
   app.addContentTypeParser(
     'application/json',
     async (request: FastifyRequest, payload: FastifyRequest['raw']) => {
       const count = (size: number): void => { countChange(request, size) }
-      return await readJsonBody(payload, max(), valueReservationOf(request), count, unmeasuredReservationOf(request))
+      return await readJsonBody(payload, max(), count, unmeasuredReservationOf(request))
     }
   )
 }
@@ -44,17 +44,16 @@ function countChange ({ server, principal, routeOptions }: FastifyRequest, size:
  * @param max max size of one form, in bytes
  */
 export function reserveFormMemory (app: FastifyInstance, max: number): void {
-  app.addHook('preParsing', reserveBodyMemory({ limit: () => max, ownerOf: senderOf, isCounted: false }))
+  app.addHook('preParsing', reserveBodyMemory({ limit: () => max, ownerOf: senderOf }))
 }
 
 /**
  * Makes the calling scope and its children read bodies as unparsed JSON text of limited size. The parser uses a
  * callback instead of a promise, since every call passes through it.
- * @param isCounted whether memory for the parsed values of large bodies is reserved in advance
  */
-export function readTextBodies (app: FastifyInstance, isCounted = false): void {
+export function readTextBodies (app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
-  app.addHook('preParsing', reserveBodyMemory({ limit: () => parseSize(limitOf(app)), ownerOf: senderOf, isCounted }))
+  app.addHook('preParsing', reserveBodyMemory({ limit: () => parseSize(limitOf(app)), ownerOf: senderOf }))
   app.addContentTypeParser('application/json', (request: FastifyRequest, payload: FastifyRequest['raw'], done) => {
     collectBodyText(payload, parseSize(limitOf(app)), done, unmeasuredReservationOf(request))
   })

@@ -1,18 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { reserveUntilClosed } from '../plugins/base/body/index.ts'
 import { type HttpCaller, DisconnectSignal } from '../plugins/downstream/index.ts'
-import { chargedOwnerOf, type Principal } from '../plugins/settings/index.ts'
+import type { Principal } from '../plugins/settings/index.ts'
 
 /**
  * The caller of a request that runs something. Its `disconnect` fires if the connection closes before the response is
  * sent.
  */
-export function callerOf (request: FastifyRequest, reply: FastifyReply, principal: Principal): HttpCaller {
-  const hold = reserveUntilClosed(reply.raw, chargedOwnerOf(principal, request.ip))
-  return {
-    principal, headers: request.headers, address: request.ip, disconnect: disconnectOf(reply), reserveMemory: hold
-  }
-}
+export const callerOf = ({ headers, ip }: FastifyRequest, reply: FastifyReply, principal: Principal): HttpCaller =>
+  ({ principal, headers, address: ip, disconnect: disconnectOf(reply) })
 
 /** Wraps the result of a run in the API's envelope. The data stays unparsed text. @param data JSON text */
 export function wrapData (reply: FastifyReply, data: string): string {

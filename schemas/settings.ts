@@ -101,7 +101,7 @@ export const NameSeparator = Type.Optional(
 )
 
 const notifiedEvents = ['approval', 'change', 'quota'] as const
-/** What the operator's webhook is told of: a pending approval, a changed definition, a quota that is used up. */
+/** The events that the operator's webhook gets: a pending approval, a changed definition, a quota that is used up. */
 export type NotifiedEvent = typeof notifiedEvents[number]
 
 export const Notifications = Type.Object({

@@ -17,8 +17,8 @@ export type StoredByUser = Static<typeof StoredByUser> | undefined
 export const jsonPointerOf = (...path: ReadonlyArray<string | number>): string =>
   path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
-/** Returns a test whether a user without admin rights wrote the value at a path. */
-export function createWrittenByUserTest (
+/** Makes a function that tells whether a user without admin rights wrote the value at a path of a config. */
+export function createUserAuthorshipCheck (
   storedByUser: StoredByUser
 ): (...path: ReadonlyArray<string | number>) => boolean {
   if (storedByUser === true) return () => true

@@ -30,7 +30,7 @@ export const UserUpdate = ClosedObject(Type.Object({
   newPassword: Type.Optional(Type.String({ description: 'As for a new user' }))
 }, { description: '`isAdmin`, `newPassword`, or both', examples: [{ newPassword: 'Difference-2' }] }))
 
-/** What a user sees. */
+/** The view of a user. */
 export const UserView = Type.Object({
   servers: Type.Array(ServerRecord),
   groups: Type.Array(GroupRecord),

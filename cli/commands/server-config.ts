@@ -91,13 +91,16 @@ export function parseJsonArgument (text: string, place: string): unknown {
   }
 }
 
-/** Whether a text is the address of a remote server. */
+/** Whether a text begins with `http://` or `https://`: it is then the URL of a remote server, and no command. */
 const isHttpAddress = (text: string): boolean => /^https?:\/\//i.test(text)
 
 /** Whether a text begins with a URL scheme: `ftp://…`, `https:/…`. A single letter is the drive of a Windows path. */
 const hasScheme = (text: string): boolean => /^[a-z][a-z0-9+.-]+:\//i.test(text)
 
-/** Whether a text is a host with a port, or `localhost`, an IP address or a dotted name before a path. */
+/**
+ * Whether a text looks like a URL without its scheme: a host and a port (`hub:8080`), or a path after `localhost`, an
+ * IP address or a dotted name (`example.com/mcp`).
+ */
 const hasHost = (text: string): boolean => {
   const [, host = '', port, path] =
     /^(\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(:\d{1,5})?([/?#].*)?$/is.exec(text) ?? []

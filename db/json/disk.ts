@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs'
-import { chmod, open, readFile, readlink, realpath, rm, stat, type FileHandle } from 'node:fs/promises'
+import { chmod, open, readFile, readlink, realpath, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { BigIntStats } from 'node:fs'
 import { backupPath, restoreInterruptedWrite, removeLeftovers, writeInPlace } from './recovery.ts'
@@ -11,9 +11,6 @@ import { isRenameRefused, FileEditedError, replaceFileAtomically, toStorageError
  * Age in ms from which a file's timestamps identify its content: some file systems have timestamps as coarse as 2 s.
  */
 const timestampResolution = 2_500
-
-/** Number of bytes of the file that are read and compared in one step. */
-const comparisonChunkSize = 256 * 1024
 
 /**
  * Metadata that identifies a state of a file without reading it. `isSettled`: the last change is so long ago that
@@ -38,8 +35,6 @@ export class SettingsFile {
   #bytes: Buffer | undefined
   #stamp: FileStamp | undefined
   #isBackedUp = false
-  /** The buffer for parts of the file during the comparison with the known bytes. */
-  readonly #part = Buffer.allocUnsafeSlow(comparisonChunkSize)
 
   constructor (path: string) {
     this.#path = path
@@ -52,12 +47,10 @@ export class SettingsFile {
 
   /**
    * Reads the file.
-   * @param known the expected content: if the file has exactly these bytes, this buffer is returned, and no second one
-   *   is allocated
    * @returns undefined when the file does not exist
    * @throws the system's error, or one with the code `ENOTFILE`
    */
-  async read (known?: Buffer): Promise<{ bytes: Buffer, stamp: FileStamp } | undefined> {
+  async read (): Promise<{ bytes: Buffer, stamp: FileStamp } | undefined> {
     const before = await stat(this.#path).catch(undefinedIfMissing)
     if (before === undefined) return undefined
     // Checked before opening, since opening a named pipe would wait for a writer.
@@ -67,8 +60,7 @@ export class SettingsFile {
     const handle = await open(this.#path, 'r')
     try {
       const stamp = stampOf(await handle.stat({ bigint: true }))
-      const isKnown = known !== undefined && await this.#hasBytes(handle, known)
-      return { bytes: isKnown ? known : await handle.readFile(), stamp }
+      return { bytes: await handle.readFile(), stamp }
     } finally {
       await handle.close()
     }
@@ -85,21 +77,11 @@ export class SettingsFile {
     if (this.#bytes !== undefined && this.#stamp?.isSettled === true && stampOf(now).text === this.#stamp.text) {
       return 'same'
     }
-    const found = await this.read(this.#bytes)
+    const found = await this.read()
     if (found === undefined) return this.#checkMissing()
-    if (found.bytes !== this.#bytes) return found
+    if (this.#bytes?.equals(found.bytes) !== true) return found
     this.#stamp = found.stamp
     return 'same'
-  }
-
-  /** Whether a file has exactly these bytes. */
-  async #hasBytes (handle: FileHandle, bytes: Buffer): Promise<boolean> {
-    for (let at = 0; ;) {
-      const { bytesRead } = await handle.read(this.#part, 0, comparisonChunkSize, at)
-      if (bytesRead === 0) return at === bytes.length
-      if (!bytes.subarray(at, at + bytesRead).equals(this.#part.subarray(0, bytesRead))) return false
-      at += bytesRead
-    }
   }
 
   #checkMissing (): 'none' | 'gone' {

@@ -3,7 +3,7 @@ import pLimit from 'p-limit'
 import { messageOf } from '../errors.ts'
 import { applyChanges, type SettingsDocument } from '../apply.ts'
 import { checkSectionTypes, hasPlainTokens, readDocument, type DocumentReading } from '../document.ts'
-import { documentPieces } from '../document-text.ts'
+import { documentText } from '../document-text.ts'
 import { FolderError, makeFolder } from '../folder.ts'
 import { FileLock, LockHeldError } from '../file-lock.ts'
 import { checkInvariants, checkChangedValues } from '../invariants.ts'
@@ -14,7 +14,6 @@ import { SettingsFileState } from './file-state.ts'
 import { loadDocument, convertReadErrors } from './load.ts'
 import { parseSettings } from './parse.ts'
 import { shareUnchangedParts } from './share.ts'
-import { encodeInSteps, yieldToEventLoop, leavesLargeEntry } from './steps.ts'
 import type { SectionFile, ReadSection, SectionsUpdate } from './section.ts'
 import { FileWatcher } from './watcher.ts'
 import { FileEditedError, toStorageError } from './write.ts'
@@ -34,8 +33,6 @@ export class JsonFileStore implements Store, SectionFile {
   readonly #warn: (message: string) => void
   readonly #disk: SettingsFile
   readonly #queue = pLimit(1)
-  /** The serialized bytes of large entries; a cache for `encodeInSteps`. */
-  readonly #bytesOfEntries = new WeakMap<object, Buffer>()
   readonly #listeners: SnapshotListeners
   #lock: FileLock | undefined
   #watcher: FileWatcher | undefined
@@ -98,12 +95,9 @@ export class JsonFileStore implements Store, SectionFile {
         const former = this.#requireReading()
         checkChangedValues(changes)
         const document = applyChanges(former.document, changes)
-        const isLong = changes.some((change) => leavesLargeEntry(document, change))
-        if (isLong) await yieldToEventLoop()
         if (document === former.document && found === 'same') return former.snapshot
         const next = readDocument(document, former.snapshot.version + 1, former)
         checkInvariants(former.snapshot, next.snapshot)
-        if (isLong) await yieldToEventLoop()
         if (!await this.#write(document)) continue
         this.#reading = next
         // The write replaced plain-text tokens by hashes: the backup must not keep them.
@@ -170,7 +164,7 @@ export class JsonFileStore implements Store, SectionFile {
   async #write (document: SettingsDocument): Promise<boolean> {
     try {
       await this.#acquireLock()
-      await this.#disk.write(await encodeInSteps(documentPieces(document), this.#bytesOfEntries))
+      await this.#disk.write(Buffer.from(documentText(document)))
       this.#state.markWritable()
       return true
     } catch (error) {

@@ -1,15 +1,15 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 import type { SettingsDocument } from '../apply.ts'
 import {
-  isExpired, MemoryRecords, selectEntries, toMemoryEntry, toStoredEntry, trimEntries, type MemoryEntries,
-  type MemoryEntry
+  findEntry, MemoryRecords, removeEntries, selectEntries, toMemoryEntry, toStoredEntry, trimEntries,
+  type MemoryEntries, type MemoryEntry
 } from '../memory/records.ts'
 import {
   recordCollections, type RecordCollection, type RecordEntry, type Records, type EntryFilter, type StoredRecord
 } from '../records.ts'
 import type { Resealing, SealedCounts, Vault } from '../store.ts'
 import { EntryList, type SectionFile, type ReadSection, type SectionsUpdate } from './section.ts'
-import { yieldToEventLoop } from './steps.ts'
 
 /** An entry in the file, with its value in plain JSON or encrypted. */
 interface FileEntry extends MemoryEntry {
@@ -51,8 +51,8 @@ export class FileRecords implements Records, Resealing {
 
   async find (collection: RecordCollection, key: string): Promise<StoredRecord | undefined> {
     if (!collection.isInFile) return await this.#memory.find(collection, key)
-    const found = this.#list(collection).entries.get(key)
-    return found === undefined || isExpired(found, this.#now()) ? undefined : this.#decrypt(collection, found)
+    const found = findEntry(this.#list(collection).entries, key, this.#now())
+    return found && this.#decrypt(collection, found)
   }
 
   async swap (
@@ -60,9 +60,7 @@ export class FileRecords implements Records, Resealing {
   ): Promise<boolean> {
     if (!collection.isInFile) return await this.#memory.swap(collection, version, entry, added)
     return await this.#list(collection).change((kept) => {
-      const former = kept.get(entry.key)
-      const current = former === undefined || isExpired(former, this.#now()) ? undefined : former.version
-      if (current !== version) return false
+      if (findEntry(kept, entry.key, this.#now())?.version !== version) return false
       this.#add(collection, kept, [entry, ...added])
       return true
     })
@@ -76,7 +74,8 @@ export class FileRecords implements Records, Resealing {
 
   async remove (collection: RecordCollection, which: string | EntryFilter): Promise<number> {
     if (!collection.isInFile) return await this.#memory.remove(collection, which)
-    return await this.#list(collection).change((kept) => this.#removeFrom(kept, which))
+    return await this.#list(collection).change((kept) =>
+      removeEntries(kept as MemoryEntries, which, this.#now()))
   }
 
   /**
@@ -129,7 +128,7 @@ export class FileRecords implements Records, Resealing {
       if (next) anew.set(entry, next)
       else broken++
       changed.add(collection)
-      await yieldToEventLoop()
+      await turn()
       signal.throwIfAborted()
     }
     for (const collection of anew.size > 0 ? changed : []) {
@@ -158,11 +157,6 @@ export class FileRecords implements Records, Resealing {
     for (const entry of added) kept.set(entry.key, this.#toFileEntry(collection, toMemoryEntry(entry, this.#now())))
     const owners = new Set(added.flatMap(({ owner }) => owner ?? []))
     trimEntries(kept as MemoryEntries, collection, collection.maxInFile ?? collection.maxEntries, owners, this.#now())
-  }
-
-  #removeFrom (kept: Map<string, FileEntry>, which: string | EntryFilter): number {
-    const keys = typeof which === 'string' ? [which] : selectEntries(kept, which, this.#now()).map(({ key }) => key)
-    return keys.filter((key) => kept.delete(key)).length
   }
 
   #toFileEntry (collection: RecordCollection, entry: MemoryEntry): FileEntry {

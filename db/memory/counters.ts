@@ -13,26 +13,20 @@ export class MemoryCounters implements Counters {
     this.#maxCounters = maxCounters
   }
 
-  async hit (key: string, window: number): Promise<{ count: number, left: number }> {
-    const known = this.#find(key)
-    if (known !== undefined) return { count: ++known.count, left: leftOf(known) }
-    this.#begin(key, 1, window)
-    return { count: 1, left: window }
-  }
-
   async reset (key: string): Promise<void> {
     this.#counts.delete(key)
   }
 
   async take (
     key: string, amount: number, window: number, max = Infinity
-  ): Promise<{ isTaken: boolean, left: number }> {
+  ): Promise<{ isTaken: boolean, count: number, left: number }> {
     const known = this.#find(key)
     const left = known === undefined ? window : leftOf(known)
-    if ((known?.count ?? 0) >= max) return { isTaken: false, left }
+    const before = known?.count ?? 0
+    if (before >= max) return { isTaken: false, count: before, left }
     if (known === undefined) this.#begin(key, amount, window)
     else known.count += amount
-    return { isTaken: true, left }
+    return { isTaken: true, count: before + amount, left }
   }
 
   async giveBack (key: string, amount: number): Promise<void> {

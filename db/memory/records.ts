@@ -49,6 +49,22 @@ export function selectEntries (
     .sort((one, other) => other.at - one.at)
 }
 
+/** The record of a key, unless it has expired. */
+export function findEntry<Entry extends MemoryEntry> (
+  entries: ReadonlyMap<string, Entry>, key: string, now: number
+): Entry | undefined {
+  const found = entries.get(key)
+  return found === undefined || isExpired(found, now) ? undefined : found
+}
+
+/** Removes one record by its key, or those that match a filter. @returns how many were removed */
+export function removeEntries (
+  entries: Map<string, MemoryEntry>, which: string | EntryFilter, now: number
+): number {
+  const keys = typeof which === 'string' ? [which] : selectEntries(entries, which, now).map(({ key }) => key)
+  return keys.filter((key) => entries.delete(key)).length
+}
+
 /**
  * Removes expired records, and those beyond the limits of their collection.
  * @param written the owners of records that were just added, whose limits are checked
@@ -104,14 +120,14 @@ export class MemoryRecords implements Records {
   }
 
   async find (collection: RecordCollection, key: string): Promise<StoredRecord | undefined> {
-    const found = this.#find(collection, key)
+    const found = findEntry(this.#entries(collection), key, this.#now())
     return found && toStoredEntry(found, this.#now())
   }
 
   async swap (
     collection: RecordCollection, version: string | undefined, entry: RecordEntry, added: readonly RecordEntry[] = []
   ): Promise<boolean> {
-    if (this.#find(collection, entry.key)?.version !== version) return false
+    if (findEntry(this.#entries(collection), entry.key, this.#now())?.version !== version) return false
     this.#write(collection, [entry, ...added])
     return true
   }
@@ -122,14 +138,7 @@ export class MemoryRecords implements Records {
   }
 
   async remove (collection: RecordCollection, which: string | EntryFilter): Promise<number> {
-    const entries = this.#entries(collection)
-    const keys = typeof which === 'string' ? [which] : selectEntries(entries, which, this.#now()).map(({ key }) => key)
-    return keys.filter((key) => entries.delete(key)).length
-  }
-
-  #find (collection: RecordCollection, key: string): MemoryEntry | undefined {
-    const found = this.#entries(collection).get(key)
-    return found === undefined || isExpired(found, this.#now()) ? undefined : found
+    return removeEntries(this.#entries(collection), which, this.#now())
   }
 
   #entries ({ name }: RecordCollection): MemoryEntries {

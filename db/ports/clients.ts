@@ -8,7 +8,7 @@ export const maxRegisteredClients = 10_000
 export const maxRegisteredClientsInFile = 1_000
 
 /** How long a self-registered client may be unused, in ms; after that it is removed, with its tokens and consents. */
-export const maxClientIdle = 90 * 24 * 60 * 60_000
+export const maxClientIdleTime = 90 * 24 * 60 * 60_000
 /** Min time between two updates of a client's last-use time, in ms. */
 export const touchInterval = 60 * 60_000
 
@@ -48,7 +48,7 @@ export interface OAuthClient {
 
 /** Whether a self-registered client was unused for too long. Never true for a client of unknown age. */
 export const isIdleClient = ({ origin, createdAt, lastUsedAt = createdAt }: OAuthClient): boolean =>
-  origin === 'registered' && lastUsedAt !== 0 && lastUsedAt <= Date.now() - maxClientIdle
+  origin === 'registered' && lastUsedAt !== 0 && lastUsedAt <= Date.now() - maxClientIdleTime
 
 /** A range of a list: at most `limit` items, after the first `offset` ones. */
 export interface ListRange { readonly offset: number, readonly limit: number }

@@ -22,3 +22,12 @@ export function resealText (vault: Vault, { data, sealed }: SealedText, place: s
  */
 export const unsealText = (vault: Vault, { data, sealed }: SealedText, place: string): string =>
   vault.restoreSecrets(data, sealed, place).secret
+
+/** The same; undefined where it cannot be decrypted. */
+export function unsealTextIfPossible (vault: Vault, stored: SealedText, place: string): string | undefined {
+  try {
+    return unsealText(vault, stored, place)
+  } catch {
+    return undefined
+  }
+}

@@ -50,8 +50,8 @@ export type StoredSettingsRow = typeof widestTable.$inferSelect
 /** A table by name, typed as if it had all columns; Drizzle reads and writes those that exist. */
 export const tableOf = (name: TableName): typeof widestTable => settingsTables[name] as unknown as typeof widestTable
 
-/** One row: the number of commits to the settings, and the id of the last one. */
-export const revision = pgTable('revision', {
+/** The state of the settings, in one row: `version` is the number of commits, `head` the id of the last one. */
+export const settingsRevision = pgTable('revision', {
   id: integer().primaryKey().default(1),
   version: bigint({ mode: 'number' }).notNull(),
   head: uuid().notNull()

@@ -8,7 +8,6 @@ import { basePathOf, type SharedEnv } from './config/config.ts'
 import { trustedProxies } from './config/trust-proxy.ts'
 import { answerClientError, maxHeaderSize } from './errors/client-error.ts'
 import { errorHandlerByPath } from './errors/handlers.ts'
-import { ClientMessage } from './limits/client-message.ts'
 import connections from './limits/connections.ts'
 import { baseLimits } from './limits/index.ts'
 
@@ -47,8 +46,7 @@ export function createServer (options: ServerOptions): FastifyInstance {
     http: {
       headersTimeout: slowSenders.headers,
       connectionsCheckingInterval: slowSenders.interval,
-      maxHeaderSize,
-      IncomingMessage: ClientMessage
+      maxHeaderSize
     }
   })
   const annexes = new Annexes((server, genReqId) => Fastify({

@@ -127,28 +127,18 @@ export const downstreamLimits = {
   /** Max time that a session of a REST caller may go without a call, in ms; beyond: it ends. */
   restSessionIdle: 30 * 60_000,
 
-  /**
-   * Large tools described in OpenAPI documents. `large`: min size of one that is translated in a worker thread, in
-   * characters; `time`: max time of that, in ms; beyond: it is described as taking any object. `stopped`: max tools of
-   * one server that may take too long; beyond: its other large ones are described so as well, without an attempt.
-   */
-  translations: { large: 8_000, time: 1_000, stopped: 3 },
-
-  /** Max OpenAPI documents cached; beyond: the least recently used one is dropped, and built again on demand. */
-  documents: 64,
-
-  /** Max size of those documents together, in bytes; beyond: the least recently used ones are dropped. */
-  documentsSize: 32 * 1024 * 1024,
-
   /** Max size of one OpenAPI document, in bytes; beyond: 503, with the advice to ask for fewer servers. */
   documentSize: 32 * 1024 * 1024,
 
   /**
-   * Max size of the tools that are kept as they stand in documents, in bytes of memory; beyond: all are dropped, and
-   * written again.
+   * OpenAPI documents, which worker threads write. `threads`: max number; beyond: documents wait, and owners take
+   * turns. `tasks`: max documents that are written or wait, with a share for each owner; beyond: 429 or 503. `time`:
+   * max time for one, in ms, `heap`: max heap, in MB; beyond: tools whose definition has more than `large` characters
+   * are described as taking any object. `idle`: time without a task after which a thread ends, in ms. `kept`: max
+   * documents that are kept for the next who ask, each of at most `keptSize` bytes; beyond: the oldest are written
+   * again.
    */
-  operationsSize: 16 * 1024 * 1024,
-
-  /** Max OpenAPI documents queued to be built, with a share for each owner; beyond: 429 or 503. Owners take turns. */
-  documentsWaiting: 64
+  documents: {
+    threads: 1, tasks: 64, time: 20_000, heap: 512, large: 8_000, idle: 60_000, kept: 16, keptSize: 2 * 1024 * 1024
+  }
 } as const

@@ -2,6 +2,7 @@ import type { Server } from '../../db/store.ts'
 import {
   allListKinds, byListKind, type Catalogue, type ListingHistory, type ListKind
 } from '../../protocol/lists.ts'
+import { memoized } from '../../protocol/memoized.ts'
 import { providedKeys } from '../../protocol/skills.ts'
 import { memoryOf } from '../../protocol/text.ts'
 import { gatewayLimits } from './limits.ts'
@@ -144,11 +145,5 @@ function forget (first: Map<string, number>, listed: ReadonlySet<string>, max: n
 
 /** The claims of providers that do not keep their own. They last until the configuration of the server changes. */
 export class ClaimsByServer {
-  readonly #claims = new WeakMap<Server, Claims>()
-
-  of (server: Server): Claims {
-    let claims = this.#claims.get(server)
-    if (!claims) this.#claims.set(server, claims = new Claims())
-    return claims
-  }
+  readonly of = memoized((_server: Server) => new Claims())
 }

@@ -8,7 +8,7 @@ export interface RouteIdentity {
   /** The `serverInfo` as JSON text. The `serverInfo` of a single server may lack required members. */
   readonly serverInfo: string
   readonly instructions: string | undefined
-  /** The other members that a single server states, as the text of an object. */
+  /** `identityExtra` of the server, where the route shows a single one; else `{}`. */
   readonly identityExtra: string
 }
 

@@ -34,7 +34,7 @@ export function createParts (
   return { providers, surfaces, resolver, forwarder, notifier, hooks, tasks, cursors, streams, links }
 }
 
-/** What providers tell and ask the gateway. */
+/** The gateway, as providers see it. */
 export function createProviderHost ({ providers, notifier, hooks, tasks }: GatewayParts): ProviderHost {
   return {
     changed: () => {

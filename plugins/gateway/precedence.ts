@@ -200,7 +200,7 @@ function hasPrecedence (
   return first.reading <= (later.claims.firstListing(kind, laterKey)?.reading ?? Infinity)
 }
 
-/** A group may contain a server twice. */
+/** Whether two claimants are the same member of a group, which may contain a server twice. */
 const isSameMember = ({ section: one }: Claimant, { section: other }: Claimant): boolean =>
   one.server.name === other.server.name && one.label === other.label
 

@@ -1,5 +1,6 @@
 import type { Exchange } from '../../protocol/exchange.ts'
 import { byListKind, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
+import { memoized } from '../../protocol/memoized.ts'
 import { skillFolder } from '../../protocol/skills.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import { isObject, memberOf, withMembers } from '../../protocol/json.ts'
@@ -12,7 +13,7 @@ import {
 export interface Section extends VisibleServer {
   readonly provider: Provider | undefined
   readonly catalogue: Catalogue | undefined
-  /** What its view hides. */
+  /** The items that its view hides. */
   readonly filter?: ItemFilter | undefined
 }
 
@@ -70,28 +71,17 @@ export const isShownKey = ({ server, member }: VisibleServer, kind: ItemKind, ke
  */
 export function isShownUri (section: Section, uri: string): boolean {
   const { server, catalogue } = section
-  const folders = catalogue === undefined ? undefined : skillFoldersOf(catalogue)
-  if (folders === undefined) return isShownKey(section, 'resources', uri)
+  if (catalogue === undefined || catalogue.lists.skills.length === 0) return isShownKey(section, 'resources', uri)
   if (!isItemEnabled(overrideOf(server, 'resources', uri))) return false
-  const skills = foldersAbove(uri).flatMap((folder) => folders.get(folder) ?? [])
+  const skills = foldersAbove(uri).flatMap((folder) => skillFoldersOf(catalogue).get(folder) ?? [])
   return skills.length === 0
     ? isShownKey(section, 'resources', uri)
     : skills.some((skill) => isShownKey(section, 'skills', skill))
 }
 
 /** The skills of catalogues that have any, by their folders. */
-const skillFolders = new WeakMap<Catalogue, ReadonlyMap<string, string>>()
-
-function skillFoldersOf (catalogue: Catalogue): ReadonlyMap<string, string> | undefined {
-  const { lists: { skills } } = catalogue
-  if (skills.length === 0) return undefined
-  let folders = skillFolders.get(catalogue)
-  if (!folders) {
-    folders = new Map(skills.map(({ key }) => [skillFolder(key) ?? key, key]))
-    skillFolders.set(catalogue, folders)
-  }
-  return folders
-}
+const skillFoldersOf = memoized(({ lists: { skills } }: Catalogue): ReadonlyMap<string, string> =>
+  new Map(skills.map(({ key }) => [skillFolder(key) ?? key, key])))
 
 /** Max folders of a URI that are looked at. */
 const maxFolders = 100
@@ -116,8 +106,8 @@ export function withoutHidden (catalogue: Catalogue, provider: string, { isHidde
 /** The MCP Apps extension (SEP-1865). */
 const appsExtension = 'io.modelcontextprotocol/ui'
 
-/** Whether a client supports MCP Apps. */
-export const showsApps = (client: ClientCapabilities): boolean =>
+/** Whether a client declares the MCP Apps extension. */
+export const supportsMcpApps = (client: ClientCapabilities): boolean =>
   isObject(client.extensions) && client.extensions[appsExtension] !== undefined
 
 /**

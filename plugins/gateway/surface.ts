@@ -53,7 +53,7 @@ export interface Surface {
   /** Whether that `serverInfo` has the members that MCP requires. */
   readonly hasValidServerInfo: boolean
   readonly instructions: string | undefined
-  /** The other members that a single server states with its identity, as the text of an object. */
+  /** `identityExtra` of the server, where the view has a single one; else `{}`. */
   readonly identityExtra: string
 }
 

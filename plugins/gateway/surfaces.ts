@@ -7,7 +7,7 @@ import {
 } from '../settings/index.ts'
 import { BoundedMap, evictOldest } from '../base/limits/index.ts'
 import { type Surface, foldSurface } from './surface.ts'
-import { showsApps, type Section } from './section.ts'
+import { supportsMcpApps, type Section } from './section.ts'
 import { ClaimsByServer } from './claims.ts'
 import type { ProviderTable } from './providers.ts'
 import { Precedence } from './precedence.ts'
@@ -134,7 +134,7 @@ export class Surfaces {
     }
     const { surfaces } = this.#folded
     const sections = this.sections(view, client)
-    const supportsApps = showsApps(client.capabilities)
+    const supportsApps = supportsMcpApps(client.capabilities)
     const key = `${view.key}\n${supportsApps} ${sections.map(({ catalogue }) => catalogue?.id ?? '').join()}`
     const same = surfaces.get(key)?.deref()
     if (same) return same

@@ -1,6 +1,7 @@
 import { foldUsername } from '../../db/invariants.ts'
 import { jsonSize } from '../../db/json-size.ts'
 import type { Server, Snapshot } from '../../db/store.ts'
+import { memoized } from '../../protocol/memoized.ts'
 import { looksLikeId, newNameProblem } from '../../schemas/names.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { errors, noSuchError } from '../base/errors/index.ts'
@@ -29,7 +30,8 @@ export function checkServerName (
   checkName(name, place, 'server', snapshot.servers.has(name))
   if (principal.isAdmin) return
   const folded = foldUsername(name)
-  const others = countFolded(snapshot, folded) - (former !== undefined && foldUsername(former) === folded ? 1 : 0)
+  const others = (countByFoldedName(snapshot.servers).get(folded) ?? 0) -
+    (former !== undefined && foldUsername(former) === folded ? 1 : 0)
   if (others > 0) {
     const sentence = `There is a server whose name differs from ${JSON.stringify(name)} only by case`
     throw new errors.InvalidInput(`${sentence}; only an admin may add such a name`)
@@ -63,18 +65,12 @@ export function checkGroupName (
   }
 }
 
-/** The number of servers by case-folded name. Cached for each `servers` map, since an import checks many names. */
-const foldedNames = new WeakMap<Snapshot['servers'], Map<string, number>>()
-
-function countFolded ({ servers }: Snapshot, folded: string): number {
-  let counts = foldedNames.get(servers)
-  if (!counts) {
-    counts = new Map()
-    for (const name of servers.keys()) counts.set(foldUsername(name), (counts.get(foldUsername(name)) ?? 0) + 1)
-    foldedNames.set(servers, counts)
-  }
-  return counts.get(folded) ?? 0
-}
+/** The number of servers by case-folded name. */
+const countByFoldedName = memoized((servers: Snapshot['servers']): ReadonlyMap<string, number> => {
+  const counts = new Map<string, number>()
+  for (const name of servers.keys()) counts.set(foldUsername(name), (counts.get(foldUsername(name)) ?? 0) + 1)
+  return counts
+})
 
 /** Warnings if a server and a group have the same name. @param about which of the two was stored */
 export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'server' | 'group'): string[] {

@@ -10,7 +10,7 @@ import type { Groups, ShownGroup } from './groups/groups.ts'
 import type { PresentedServer } from './servers/present.ts'
 import type { Servers } from './servers/servers.ts'
 
-/** What a user sees: the servers and groups as the API answers them to this user, and the tools by their own names. */
+/** The servers and groups as the API answers them to one user, and the tools by the servers' names for them. */
 interface UserView {
   readonly servers: PresentedServer[]
   readonly groups: ShownGroup[]
@@ -29,7 +29,7 @@ interface PeopleDeps {
   readonly lastUses: (server: string) => Promise<ReadonlyMap<string, number>>
 }
 
-/** Who uses which server, and what a user sees. */
+/** The users of each server, and the view of each user. */
 export class People {
   readonly #deps: PeopleDeps
 

@@ -37,6 +37,7 @@ export {
 export { withHashedToken } from './hashed-key.ts'
 export { missingNameWarnings } from './names-of-nothing.ts'
 export { OrderedEntries, type SentEntry } from './ordered-entries.ts'
+export { withDefaults } from './sections.ts'
 export type { Settings } from './settings.ts'
 export type { SettingsOptions } from './parts.ts'
 

@@ -63,7 +63,7 @@ export class OrderedEntries<Name extends OrderedEntity> {
   }
 
   /** Replaces an entry, which keeps its place. @throws NoSuch, InvalidInput */
-  async replace (principal: Principal, id: string, sent: SentEntry<Name>): Promise<EntryOf<Name>> {
+  async update (principal: Principal, id: string, sent: SentEntry<Name>): Promise<EntryOf<Name>> {
     await this.#settings.change((snapshot) => {
       const former = this.#mustHave(snapshot, id)
       return [this.#change(id, this.#check({ ...sent, id } as unknown as EntryOf<Name>, former))]

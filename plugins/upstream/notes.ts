@@ -80,7 +80,7 @@ export function limitedPrinter (print: (line: string) => void): TransportDeps['o
 const maxSentences = 20
 const maxNameLength = 100
 
-/** What was mended in a server's messages other than lists: one sentence per kind of message, logged once. */
+/** Logs what was mended in a server's messages other than lists: one sentence per kind of message, once. */
 export class MendedNotes {
   readonly #byMessage = new Map<string, string>()
   readonly #warn: (sentence: string) => void

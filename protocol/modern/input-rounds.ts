@@ -56,7 +56,7 @@ export class InputRounds {
     if (++state.rounds > most.rounds) throw refusedError(`it has asked for input ${most.rounds} times and wants more`)
     const asked = memberOf(resultText, 'inputRequests')
     const requestState = memberOf(resultText, 'requestState')
-    if (!hasInputOrState(resultText)) throw refusedError(noInputMessage)
+    if (!hasInputRequestsOrState(resultText)) throw refusedError(noInputMessage)
     if (asked?.startsWith('{') === false) throw refusedError(invalidInputMessage)
     const requests = asked === undefined ? [] : requestsIn(asked)
     if (requests.length > most.questions) {
@@ -189,7 +189,7 @@ export const invalidInputMessage = 'it asks what is no request'
  * work.
  * @param resultText an `input_required` result
  */
-export function hasInputOrState (resultText: string): boolean {
+export function hasInputRequestsOrState (resultText: string): boolean {
   if (memberOf(resultText, 'requestState')?.startsWith('"') === true) return true
   const requests = memberOf(resultText, 'inputRequests')
   return requests !== undefined && !(requests.startsWith('{') && membersOf(requests).length === 0)

@@ -57,8 +57,8 @@ interface Endpoint<Params extends TSchema, Query extends TSchema, Body extends T
   readonly before?: (call: Pick<ApiCall<Params, Query, Body>, 'principal' | 'params' | 'request'>) => unknown
   readonly preSerialization?: preSerializationAsyncHookHandler
   /**
-   * The revision of the record as the caller sees it. A GET answers with it in the ETag; a PUT with another one in
-   * If-Match is refused.
+   * Identifies the stored content of the record as the caller sees it (no revision of MCP). A GET answers with it in
+   * the ETag; a PUT whose If-Match has another one is refused with 412.
    */
   readonly revision?: (call: Pick<ApiCall<Params, Query, Body>, 'principal' | 'params'>) => string
 }

@@ -8,7 +8,7 @@ import {
 import { NewSkill, SkillRecord, SkillUpdate } from '../../schemas/skills.ts'
 import { NewTeam, TeamName, TeamRecord, TeamUpdate } from '../../schemas/team-api.ts'
 import { NewUser, UserName, UserRecord, UserUpdate } from '../../schemas/users.ts'
-import type { ManagedEntity } from './entity.ts'
+import { type ManagedEntity, withoutViews } from './entity.ts'
 
 /** The entity of groups. Every path takes the id of a group or its name. */
 export const groupEntity = ({ groups }: FastifyInstance): ManagedEntity<
@@ -25,12 +25,7 @@ export const groupEntity = ({ groups }: FastifyInstance): ManagedEntity<
   key: 'id',
   pageKey: 'name',
   descriptions: { get: ', by id or name' },
-  list: (principal) => groups.list(principal),
-  get: (principal, id) => groups.get(principal, id),
-  mustManage: (principal, id) => { groups.mustManage(principal, id) },
-  create: async (principal, input) => await groups.create(principal, input),
-  update: async (principal, id, change) => await groups.update(principal, id, change),
-  remove: async (principal, id) => { await groups.remove(principal, id) }
+  items: groups
 })
 
 export const keyEntity = ({ keys }: FastifyInstance): ManagedEntity<
@@ -50,11 +45,7 @@ export const keyEntity = ({ keys }: FastifyInstance): ManagedEntity<
     update: 'The name and `enabled`; as an admin also its scope. The token stays, and is not shown.'
   },
   addedMessage: 'Keep the token: it is not shown again',
-  list: (principal) => keys.list(principal),
-  get: (principal, id) => keys.get(principal, id),
-  create: async (principal, input) => await keys.create(principal, input),
-  update: async (principal, id, change) => await keys.update(principal, id, change),
-  remove: async (principal, id) => { await keys.remove(principal, id) }
+  items: keys
 })
 
 export const userEntity = ({ users }: FastifyInstance): ManagedEntity<
@@ -74,11 +65,13 @@ export const userEntity = ({ users }: FastifyInstance): ManagedEntity<
     remove: 'Its servers and groups pass to `admin`, servers become private, bearer keys are removed, logins and ' +
       'sessions end.'
   },
-  list: () => users.list(),
-  get: (_principal, username) => users.getExisting(username),
-  create: async (principal, input) => ({ data: await users.create(principal, input) }),
-  update: async (principal, username, change) => ({ data: await users.update(principal, username, change) }),
-  remove: async (principal, username) => { await users.remove(principal, username) }
+  items: {
+    list: () => users.list(),
+    get: (_principal, username) => users.getExisting(username),
+    create: async (principal, input) => ({ data: await users.create(principal, input) }),
+    update: async (principal, username, change) => ({ data: await users.update(principal, username, change) }),
+    remove: async (principal, username) => { await users.remove(principal, username) }
+  }
 })
 
 /** The entity of teams. Members read theirs, admins change them. */
@@ -99,11 +92,7 @@ export const teamEntity = ({ teams }: FastifyInstance): ManagedEntity<
     update: 'What is not given stays. It takes effect at once, in open sessions too.',
     remove: 'Its members lose what was shared with it at once, and its bearer keys are removed.'
   },
-  list: (principal) => teams.list(principal),
-  get: (principal, name) => teams.get(principal, name),
-  create: async (principal, input) => await teams.create(principal, input),
-  update: async (principal, name, change) => await teams.update(principal, name, change),
-  remove: async (principal, name) => { await teams.remove(principal, name) }
+  items: teams
 })
 
 export const promptEntity = (
@@ -122,11 +111,7 @@ export const promptEntity = (
   descriptions: {
     create: 'It is listed on the global MCP route. `{{name}}` in its template is replaced by the argument of that name.'
   },
-  list: () => prompts.list(),
-  get: (_principal, id) => prompts.get(id),
-  create: async (principal, input) => ({ data: await prompts.create(principal, input) }),
-  update: async (principal, id, change) => ({ data: await prompts.update(principal, id, change) }),
-  remove: async (principal, id) => { await prompts.remove(principal, id) }
+  items: withoutViews(prompts)
 })
 
 export const resourceEntity = (
@@ -143,11 +128,7 @@ export const resourceEntity = (
   key: 'id',
   pageKey: 'uri',
   descriptions: { create: 'It is listed on the global MCP route.' },
-  list: () => resources.list(),
-  get: (_principal, id) => resources.get(id),
-  create: async (principal, input) => ({ data: await resources.create(principal, input) }),
-  update: async (principal, id, change) => ({ data: await resources.update(principal, id, change) }),
-  remove: async (principal, id) => { await resources.remove(principal, id) }
+  items: withoutViews(resources)
 })
 
 export const skillEntity = (
@@ -167,9 +148,5 @@ export const skillEntity = (
     create: 'It is listed on the global MCP route and on those of its `groups`, to clients that know the extension ' +
       '`io.modelcontextprotocol/skills`.'
   },
-  list: () => skills.list(),
-  get: (_principal, id) => skills.get(id),
-  create: async (principal, input) => ({ data: await skills.create(principal, input) }),
-  update: async (principal, id, change) => ({ data: await skills.update(principal, id, change) }),
-  remove: async (principal, id) => { await skills.remove(principal, id) }
+  items: withoutViews(skills)
 })

@@ -7,6 +7,18 @@ import { endpointsOf } from './endpoint.ts'
 /** A record after a change, with warnings about probable mistakes in it. */
 interface WriteResult { readonly data: object, readonly warnings?: readonly string[] }
 
+/** The items of an entity: the managers of groups, keys and teams are of this form. */
+export interface EntityItems<Item, New, Change> {
+  list: (principal: Principal) => readonly Item[]
+  /** @throws NoSuch, Forbidden */
+  get: (principal: Principal, key: string) => Item
+  /** Called before a change, to refuse those who may not change the item. Default: `get`. @throws NoSuch, Forbidden */
+  mustManage?: (principal: Principal, key: string) => unknown
+  create: (principal: Principal, input: New) => Promise<WriteResult>
+  update: (principal: Principal, key: string, change: Change) => Promise<WriteResult>
+  remove: (principal: Principal, key: string) => Promise<void>
+}
+
 /** A kind of entry in the settings, with all that is needed to add the routes that list, read and change its items. */
 export interface ManagedEntity<Item extends object, New extends TSchema, Change extends TSchema> {
   readonly tag: string
@@ -23,21 +35,31 @@ export interface ManagedEntity<Item extends object, New extends TSchema, Change 
   readonly changeSchema: Change
   /** The member of an item that is its path parameter. */
   readonly key: keyof Item & string
-  /** The member that cursors are based on; by default `key`. */
+  /** The member by which a page's cursor finds the next page. Default: `key`. */
   readonly pageKey?: keyof Item & string
   readonly descriptions?: {
     readonly get?: string, readonly create?: string, readonly update?: string, readonly remove?: string
   }
-  /** The message after creation; by default "The <noun> was added". */
+  /** The `message` of the answer to a POST. Default: "The <noun> was added". */
   readonly addedMessage?: string
-  readonly list: (principal: Principal) => readonly Item[]
-  /** @throws NoSuch, Forbidden */
-  readonly get: (principal: Principal, key: string) => Item
-  /** Checks that the caller may change an item; by default `get` does. @throws NoSuch, Forbidden */
-  readonly mustManage?: (principal: Principal, key: string) => unknown
-  readonly create: (principal: Principal, input: Static<New>) => Promise<WriteResult>
-  readonly update: (principal: Principal, key: string, change: Static<Change>) => Promise<WriteResult>
-  readonly remove: (principal: Principal, key: string) => Promise<void>
+  readonly items: EntityItems<Item, Static<New>, Static<Change>>
+}
+
+/** The items of an entity that looks the same to everybody who may see it. */
+export function withoutViews<Item extends object, New, Change> (entries: {
+  list: () => readonly Item[]
+  get: (key: string) => Item
+  create: (principal: Principal, input: New) => Promise<Item>
+  update: (principal: Principal, key: string, change: Change) => Promise<Item>
+  remove: (principal: Principal, key: string) => Promise<void>
+}): EntityItems<Item, New, Change> {
+  return {
+    list: () => entries.list(),
+    get: (_principal, key) => entries.get(key),
+    create: async (principal, input) => ({ data: await entries.create(principal, input) }),
+    update: async (principal, key, change) => ({ data: await entries.update(principal, key, change) }),
+    remove: async (principal, key) => { await entries.remove(principal, key) }
+  }
 }
 
 /** The key of an item: the value of the only parameter of its path. */
@@ -47,9 +69,9 @@ const pathOf = ({ path, params }: { path: string, params: TObject }): string =>
   `${path}/:${Object.keys(params.properties)[0] ?? ''}`
 
 /** The revision of an item, without what its use changes. */
-const revisionIn = <Item extends object>(entity: { readonly get: (principal: Principal, key: string) => Item }) =>
+const revisionIn = <Item extends object>(entity: { readonly items: Pick<EntityItems<Item, never, never>, 'get'> }) =>
   ({ principal, params }: { principal: Principal, params: unknown }): string => {
-    const { lastUsedAt: _, ...stored } = entity.get(principal, keyIn(params)) as Item & { lastUsedAt?: unknown }
+    const { lastUsedAt: _, ...stored } = entity.items.get(principal, keyIn(params)) as Item & { lastUsedAt?: unknown }
     return revisionOf(stored)
   }
 
@@ -62,10 +84,10 @@ export function addReadRoutes<Item extends object, New extends TSchema, Change e
     tag, path, params, noun, listedItems: listed, itemSchema: item, key, pageKey = key, descriptions: about = {}
   } = entity
   const api = endpointsOf(app, tag)
-  api.list(path, { summary: `List the ${listed}`, item, key: pageKey }, ({ principal }) => entity.list(principal))
+  api.list(path, { summary: `List the ${listed}`, item, key: pageKey }, ({ principal }) => entity.items.list(principal))
   const revision = revisionIn(entity)
   api.get(pathOf(entity), { summary: `One ${noun}${about.get ?? ''}`, params, data: item, revision }, (call) =>
-    ({ data: entity.get(call.principal, keyIn(call.params)) }))
+    ({ data: entity.items.get(call.principal, keyIn(call.params)) }))
 }
 
 /** Adds the routes that create, change and remove an item of an entity. */
@@ -73,15 +95,15 @@ export function addWriteRoutes<Item extends object, New extends TSchema, Change 
   app: FastifyInstance,
   entity: ManagedEntity<Item, New, Change>
 ): void {
-  const { tag, path, params, noun, itemSchema: item, key, descriptions: about = {}, mustManage = entity.get } = entity
+  const { tag, path, params, noun, itemSchema: item, key, descriptions: about = {}, items } = entity
   const api = endpointsOf(app, tag)
   const before = ({ principal, params }: { principal: Principal, params: unknown }): unknown =>
-    mustManage(principal, keyIn(params))
+    (items.mustManage ?? items.get).call(items, principal, keyIn(params))
   const added = {
     summary: `Add a ${noun}`, description: about.create, body: entity.newItemSchema, data: item, collection: path
   }
   api.post(path, added, async ({ principal, body }) => {
-    const { data, warnings } = await entity.create(principal, body)
+    const { data, warnings } = await items.create(principal, body)
     const message = entity.addedMessage ?? `The ${noun} was added`
     return { data, message, warnings, created: String((data as Item)[key]) }
   })
@@ -95,13 +117,13 @@ export function addWriteRoutes<Item extends object, New extends TSchema, Change 
     revision: revisionIn(entity)
   }
   api.put(pathOf(entity), changed, async (call) => {
-    const { data, warnings } = await entity.update(call.principal, keyIn(call.params), call.body)
+    const { data, warnings } = await items.update(call.principal, keyIn(call.params), call.body)
     return { data, message: `The ${noun} was changed`, warnings }
   })
   api.delete(pathOf(entity), {
     summary: `Remove a ${noun}`, description: about.remove, params, before
   }, async (call) => {
-    await entity.remove(call.principal, keyIn(call.params))
+    await items.remove(call.principal, keyIn(call.params))
     return { message: `The ${noun} was removed` }
   })
 }

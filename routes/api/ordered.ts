@@ -2,14 +2,14 @@ import { type Static, type TObject, Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { endpointsOf } from './endpoint.ts'
-import { addReadRoutes, addWriteRoutes } from './entity.ts'
+import { addReadRoutes, addWriteRoutes, withoutViews } from './entity.ts'
 
 /** The entries of an ordered entity, as `OrderedEntries` has them. */
 interface Entries<Item extends object, New> {
   readonly list: () => Item[]
   readonly get: (id: string) => Item
   readonly create: (principal: Principal, sent: New) => Promise<Item>
-  readonly replace: (principal: Principal, id: string, sent: New) => Promise<Item>
+  readonly update: (principal: Principal, id: string, sent: New) => Promise<Item>
   readonly remove: (principal: Principal, id: string) => Promise<void>
   readonly reorder: (principal: Principal, ids: readonly string[]) => Promise<Item[]>
 }
@@ -44,12 +44,7 @@ export function addOrderedRoutes<Item extends { id: string }, New extends TObjec
     changeSchema: newItemSchema,
     key: 'id' as const,
     descriptions: { create: 'It comes after the others.', update: 'Replaces the whole entry, which keeps its place.' },
-    list: () => entries.list(),
-    get: (_principal: Principal, id: string) => entries.get(id),
-    create: async (principal: Principal, sent: Static<New>) => ({ data: await entries.create(principal, sent) }),
-    update: async (principal: Principal, id: string, sent: Static<New>) =>
-      ({ data: await entries.replace(principal, id, sent) }),
-    remove: async (principal: Principal, id: string) => { await entries.remove(principal, id) }
+    items: withoutViews(entries)
   }
   endpointsOf(app, tag).put(`${path}/order`, {
     summary: `Put the ${nouns} in another order`,

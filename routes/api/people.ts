@@ -5,7 +5,7 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 import { serializeRecords } from './records.ts'
 
-/** Who uses what. */
+/** Adds the routes about the users of servers. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { people, servers } = app
 

@@ -1,6 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import { chargedOwnerOf } from '../../plugins/settings/index.ts'
-import { reserveUntilClosed } from '../../plugins/base/body/index.ts'
 import { parseExactJson } from '../../plugins/downstream/index.ts'
 import { Success } from '../../schemas/answers.ts'
 import { ToolCallResult } from '../../schemas/openapi-routes.ts'
@@ -10,7 +8,7 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './principal.ts'
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  readTextBodies(app, true)
+  readTextBodies(app)
   app.post(
     '/tools/call/:server',
     {
@@ -34,11 +32,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       // 404 comes before the body is validated.
       onRequest: async (request) => { app.access.viewOfServer(principalOf(request), request.params.server) },
       // The body is still text here, so that numbers in the arguments keep all digits.
-      preValidation: async (request, reply) => {
-        const owner = chargedOwnerOf(principalOf(request), request.ip)
-        Object.assign(
-          request, { body: parseExactJson(String(request.body ?? ''), reserveUntilClosed(reply.raw, owner)) }
-        )
+      preValidation: async (request) => {
+        Object.assign(request, { body: parseExactJson(String(request.body ?? '')) })
       }
     },
     async (request, reply) => {

@@ -52,7 +52,7 @@ const routes: FastifyPluginAsync = async (app) => {
     }
     const { data } = await api.ask(request, 'POST', '/auth/keys', askedKey(principal, form))
     // The page that shows the key has an address of its own, so that a reload of it makes no second key.
-    kit.keepMadeKey(reply, made, data as { id: string, token: string })
+    kit.keepCreatedKey(reply, made, data as { id: string, token: string })
     return { to: made }
   })
 
@@ -60,7 +60,7 @@ const routes: FastifyPluginAsync = async (app) => {
     kind: 'warning', text: 'A key is shown once, when it is made. If yours is lost, remove it and make another one.'
   }
   page('key-made', { title: 'The key is made', path: made }, async ({ principal, request, reply }) => {
-    const key = kit.takeMadeKey(reply, made)
+    const key = kit.takeCreatedKey(reply, made)
     const stored = key && keys.list(principal).find(({ id }) => id === key.id)
     if (!key || !stored) {
       kit.notify(reply, shownOnce)

@@ -3,7 +3,7 @@ import type { Static } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { refuseUnknownQuery } from '../../plugins/base/body/index.ts'
 import { chargedOwnerOf } from '../../plugins/settings/index.ts'
-import { chunkedReply, totalLength, memory, type Release, baseLimits } from '../../plugins/base/limits/index.ts'
+import { chunkedReply, memory, type Release, baseLimits } from '../../plugins/base/limits/index.ts'
 import {
   DocumentQuery, OpenApiDocument, OpenFailure, GroupOrServerParams, PartDocumentQuery, OpenApiServerNames, ToolStats
 } from '../../schemas/openapi-routes.ts'
@@ -45,16 +45,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const hold = (bytes: number): void => { if (bytes > baseLimits.smallText) releases.push(memory.take(owner, bytes)) }
     let body: string | Buffer | Readable = ''
     try {
-      const { chunks, etag } = await app.openapi.document(principal, name, query, format, request.ip, hold)
+      const { bytes, etag } = await app.openapi.document(principal, name, query, format, request.ip, hold)
       reply.type(types[format]).header('etag', etag)
-      // Do not build a document that the client already has.
       if (!matchesEntityTag(request, etag)) {
-        const parts = chunks()
-        const length = totalLength(parts)
-        if (length <= baseLimits.smallText) body = Buffer.concat(parts)
+        if (bytes.length <= baseLimits.smallText) body = bytes
         else {
-          reply.headers({ 'content-length': length, 'cache-control': cacheControl })
-          body = chunkedReply(reply.raw, parts, length, { owner, cost: 1 })
+          reply.headers({ 'content-length': bytes.length, 'cache-control': cacheControl })
+          body = chunkedReply(reply.raw, [bytes], bytes.length, { owner, cost: 1 })
         }
       }
     } finally {

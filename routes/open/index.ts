@@ -9,7 +9,7 @@ import tools from './tools.ts'
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'open')
   app.setErrorHandler(sendToolError)
-  readTextBodies(app, true)
+  readTextBodies(app)
   await app.register(documents)
   await app.register(tools)
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test, type Test } from 'tap'
 import type { AuditEntry } from '../../db/audit-trail.ts'
-import { maxClientIdle, touchInterval, type OAuthClient } from '../../db/ports/clients.ts'
+import { maxClientIdleTime, touchInterval, type OAuthClient } from '../../db/ports/clients.ts'
 import type { Activities, Activity } from '../../db/ports/activities.ts'
 import type { LoginState } from '../../db/ports/login-states.ts'
 import { recordCollections } from '../../db/records.ts'
@@ -60,7 +60,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     assert.ok(left > 0 && left <= minute)
     await counters.giveBack(key, 1)
     assert.deepEqual([await take(), await take()], [true, false])
-    assert.deepEqual(await counters.take(fresh(), 1, minute, 0), { isTaken: false, left: minute })
+    assert.deepEqual(await counters.take(fresh(), 1, minute, 0), { isTaken: false, count: 0, left: minute })
     assert.equal((await counters.take(key, 5_000_000_000, minute)).isTaken, true)
     assert.equal(await take(), false)
     assert.deepEqual(await counters.read(fresh()), { count: 0, left: 0 })
@@ -357,10 +357,10 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
   })
 
   it('a client that registered itself goes when it was unused for too long; an admin\'s stays', async ({ clients, tokens }) => {
-    const longAgo = Date.now() - maxClientIdle - 1_000
+    const longAgo = Date.now() - maxClientIdleTime - 1_000
     const [idle, used, admins] = [
       fullClient({ createdAt: longAgo, lastUsedAt: undefined }),
-      fullClient({ createdAt: longAgo, lastUsedAt: Date.now() - maxClientIdle + 60_000 }),
+      fullClient({ createdAt: longAgo, lastUsedAt: Date.now() - maxClientIdleTime + 60_000 }),
       client({ createdAt: longAgo, lastUsedAt: longAgo })
     ]
     const [own, token] = [authorization({ clientId: idle.clientId }), issued('access')]

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import fc from 'fast-check'
 import { allListKinds } from '../../protocol/lists.ts'
-import { showsApps, withoutApps } from '../../plugins/gateway/section.ts'
+import { supportsMcpApps, withoutApps } from '../../plugins/gateway/section.ts'
 import { ClaimsByServer } from '../../plugins/gateway/claims.ts'
 import { exposedName, alternativeItemName, alternativeName } from '../../plugins/settings/access/item-names.ts'
 import type { Section } from '../../plugins/gateway/section.ts'
@@ -313,7 +313,7 @@ test('a part that came out equal keeps its identity, others do not', async () =>
 })
 
 test('MCP Apps', async (t) => {
-  await t.test('showsApps', async () => {
+  await t.test('supportsMcpApps', async () => {
     const table: Array<[Record<string, unknown>, boolean]> = [
       [{}, false],
       [{ extensions: {} }, false],
@@ -322,7 +322,7 @@ test('MCP Apps', async (t) => {
       [{ extensions: null }, false],
       [{ 'io.modelcontextprotocol/ui': {} }, false]
     ]
-    for (const [client, expected] of table) assert.equal(showsApps(client), expected, JSON.stringify(client))
+    for (const [client, expected] of table) assert.equal(supportsMcpApps(client), expected, JSON.stringify(client))
   })
   const table: Array<[string, string | undefined, string]> = [
     ['{"name":"a"}', '{"name":"a"}', 'no metadata'],

@@ -3,13 +3,12 @@ import assert from 'node:assert/strict'
 import { makeView } from '../../plugins/settings/access/view.ts'
 import { Claims } from '../../plugins/gateway/claims.ts'
 import { Precedence } from '../../plugins/gateway/precedence.ts'
-import type { BodyInput } from '../../plugins/downstream/openapi/document.ts'
 import { OpenApi } from '../../plugins/downstream/openapi/openapi.ts'
 import { makeCatalogue, type Catalogue } from '../../protocol/lists.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import { tool } from '../fakes/fault-http.ts'
+import type { Cleanup } from './hub.ts'
 import { several } from './open-tools.ts'
-import { emptySnapshot } from './snapshot.ts'
 
 export const manyProperties = {
   q: { type: 'string', description: 'What to look for' },
@@ -33,33 +32,16 @@ export const manyTools = (count: number, name = 'tool'): Array<{ key: string; te
       })
     )
   }))
-export const listing = (items: Array<{ key: string; text: string }>, name = 'big'): BodyInput['servers'][number] => ({
-  name,
-  description: undefined,
-  status: 'connected',
-  catalogue: 1,
-  items,
-  toTool: (item) => ({ item, description: undefined, enabled: true })
-})
 /** Documents of one server whose catalogue and settings a test may change. */
-export function documentsOf (items: Array<{ key: string, text: string }>) {
-  const world = { version: 1, catalogue: 1, items, builds: 0 }
+export function documentsOf (t: Cleanup, items: Array<{ key: string, text: string }>) {
+  const world = { items }
   const catalogue = (): Catalogue => {
-    const { catalogue: id, items } = world
-    const tools = Object.assign([...items], {
-      [Symbol.iterator]: () => {
-        world.builds++
-        return items.values()
-      }
-    })
     const { lists, ...rest } = makeCatalogue({ name: 'big', version: '1' })
-    return { ...rest, id, lists: { ...lists, tools } }
+    return { ...rest, lists: { ...lists, tools: world.items } }
   }
-  const snapshot = { ...emptySnapshot, servers: new Map([['big', { name: 'big', config: {} }]]) }
   const view = makeView({ key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }, { kind: 'global', open: true })
   const provider: Provider = { name: 'big', status: 'connected', catalogue, call: async () => assert.fail() }
   const openapi = new OpenApi({
-    snapshot: () => ({ ...snapshot, version: world.version }),
     access: { viewOfOpenRoute: () => view },
     gateway: {
       precedence: (sections, separator) => new Precedence(sections, separator, () => new Claims()),
@@ -68,6 +50,7 @@ export function documentsOf (items: Array<{ key: string, text: string }>) {
     },
     base: () => ''
   })
+  t.after(() => { openapi.close() })
   return {
     world,
     ask: async (title: string, format: 'json' | 'yaml' = 'json', hold?: (bytes: number) => void) =>

@@ -5,8 +5,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { parse } from 'yaml'
-import { notations } from '../../plugins/downstream/openapi/notation.ts'
 import { SchemaTranslator } from '../../plugins/downstream/openapi/translate.ts'
+import { toYaml } from '../../plugins/downstream/openapi/yaml.ts'
 import { as30, samples, schemas } from '../fakes/schemas.ts'
 import { at, type Json } from '../helpers/client.ts'
 
@@ -143,7 +143,7 @@ test('YAML of numbers that readers of YAML 1.1 take for numbers, too', async () 
   // Their numbers with an exponent have a dot.
   const number = /^of: [-+]?\d+(\.\d+([eE][-+]\d+)?)?$/
   for (const value of [1e21, -1e21, 1e-7, -1.5e-7, 1.25e300, 5e-324, 0, 12, -0.5]) {
-    const text = notations.yaml.members({ of: value }, 0)
+    const text = toYaml({ of: value })
     assert.equal(at(parse(text), 'of'), value)
     assert.match(text.trim(), number)
   }
@@ -155,7 +155,7 @@ test('YAML of what is deep is not much longer than JSON', async () => {
     (inner, _, n) => (n % 2 === 0 ? { type: 'object', properties: { [`p${n}`]: inner } } : { type: 'array', items: inner }),
     odd
   )
-  const yaml = notations.yaml.members(deep, 0)
+  const yaml = toYaml(deep)
   assert.ok(yaml.length < 3 * JSON.stringify(deep).length, `${yaml.length} characters`)
   assert.deepEqual(parse(yaml), JSON.parse(JSON.stringify(deep).replace('\\ud800', '\ufffd')))
 })

@@ -1,5 +1,5 @@
-import { sql, type SQL } from 'drizzle-orm'
-import type { DatabaseDriver, Transaction } from '../connection/driver.ts'
+import { sql } from 'drizzle-orm'
+import { selectRows, type DatabaseDriver } from '../connection/driver.ts'
 import { safeMessageOf } from '../connection/failures.ts'
 import { isDatabaseEmpty, settingsLostError, readHead } from '../settings/read.ts'
 import { backupTables } from './tables.ts'
@@ -40,10 +40,4 @@ export async function dumpTables (
   } catch (error) {
     throw new Error(safeMessageOf(error))
   }
-}
-
-/** The rows of a query, independent of the driver's result type. */
-export async function selectRows<Row> (tx: Transaction, query: SQL): Promise<Row[]> {
-  const result: unknown = await tx.execute(query)
-  return (Array.isArray(result) ? result : (result as { rows: unknown[] }).rows) as Row[]
 }

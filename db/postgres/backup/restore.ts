@@ -2,12 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { isPlainObject } from '../../../schemas/unknown-members.ts'
 import { createAccountRestorer, type BackupAccount } from '../../restored-users.ts'
-import type { DatabaseDriver, Transaction } from '../connection/driver.ts'
+import { selectRows, type DatabaseDriver, type Transaction } from '../connection/driver.ts'
 import { safeMessageOf } from '../connection/failures.ts'
 import { isDatabaseEmpty } from '../settings/read.ts'
-import { writeCommit } from '../settings/write.ts'
-import { auditEntries, revision } from '../tables.ts'
-import { selectRows } from './dump.ts'
+import { lockHead, writeCommit } from '../settings/write.ts'
+import { auditEntries } from '../tables.ts'
 import { backupTables } from './tables.ts'
 
 /** Number of rows that are written at once. */
@@ -41,9 +40,7 @@ export async function restoreTables (
     await driver.db.transaction(async (tx) => {
       await tx.execute(sql.raw('set local statement_timeout = 0'))
       await tx.execute(sql.raw('set local idle_in_transaction_session_timeout = 0'))
-      await tx.insert(revision).values({ version: 0, head: id }).onConflictDoNothing()
-      const [base] = await tx.select({ version: revision.version, head: revision.head }).from(revision).for('update')
-      if (base === undefined) throw new Error('The table "revision" cannot be written.')
+      const base = await lockHead(tx, id)
       const wasEmpty = await isDatabaseEmpty(tx)
       if (!replace && !wasEmpty) {
         throw new Error('The database holds settings already, and was left as it is. Use --replace to replace them ' +

@@ -5,7 +5,7 @@ import * as tables from '../tables.ts'
 
 /** Tables that a backup omits: temporary data, data that can be computed again, and the log of calls. */
 const omittedTables: ReadonlySet<unknown> = new Set([
-  tables.revision, tables.commits, tables.counters, tables.records, tables.activities, tables.activityHours,
+  tables.settingsRevision, tables.commits, tables.counters, tables.records, tables.activities, tables.activityHours,
   tables.vectors
 ])
 

@@ -1,4 +1,4 @@
-import type { ExtractTablesWithRelations } from 'drizzle-orm'
+import type { ExtractTablesWithRelations, SQL } from 'drizzle-orm'
 import type { PgDatabase, PgQueryResultHKT, PgTransaction } from 'drizzle-orm/pg-core'
 
 type NoSchema = Record<string, never>
@@ -39,3 +39,9 @@ export const notificationChannel = 'tool_hub'
 
 /** Timeout for opening a connection, in s. */
 export const connectTimeout = 5
+
+/** The rows of a statement, whose result differs between postgres.js and PGlite. */
+export async function selectRows<Row> (db: Db, statement: SQL): Promise<Row[]> {
+  const result: unknown = await db.execute(statement)
+  return (Array.isArray(result) ? result : (result as { rows: unknown[] }).rows) as Row[]
+}

@@ -4,12 +4,12 @@ import type {
   Activities, Activity, ActivityFilter, ActivityFilterValues, ActivityPage
 } from '../../ports/activities.ts'
 import type { Vault } from '../../store.ts'
-import type { Db } from '../connection/driver.ts'
+import { selectRows, type Db } from '../connection/driver.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
-import { unsealText, sealText } from '../sealed-text.ts'
+import { sealText, unsealTextIfPossible } from '../sealed-text.ts'
 import { activities, activityHours as hours } from '../tables.ts'
 import { toIndexedText, toIndexedTextOrNone, toStorableTextOrNone } from './activity-texts.ts'
-import { appendCalls, hourLength, removeCalls, rowsOf, type CallRow } from './activity-hours.ts'
+import { appendCalls, hourLength, removeCalls, type CallRow } from './activity-hours.ts'
 
 /** Limits of one INSERT: number of rows, and their size in characters. */
 const insertLimits = { rows: 500, size: 4 * 1024 * 1024 }
@@ -69,7 +69,7 @@ export class PostgresActivities implements Activities {
       const [ofHours, ofCalls] = [hours[name], activities[name]]
       const rest = parts.map((part) => sql`
           union all select ${ofCalls} from ${activities} where ${and(conditionOf(part), isNotNull(ofCalls))}`)
-      return await this.#queries.runSlow(async (db) => rowsOf<{ value: string }>(await db.execute(sql`
+      return await this.#queries.runSlow(async (db) => (await selectRows<{ value: string }>(db, sql`
         select distinct value from (
           select ${ofHours} as value from ${hours} where ${and(whole, isNotNull(ofHours))}${sql.join(rest)}
         ) as found order by value limit ${maxValues}`)).map(({ value }) => value))
@@ -139,19 +139,15 @@ export class PostgresActivities implements Activities {
   #toActivity ({ data, sealed, sealedBy: _, ...row }: typeof activities.$inferSelect): Activity {
     const members = Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as unknown as Activity
     if (data === null) return members
-    try {
-      const text = unsealText(this.#vault, { data, sealed }, activityPlace(row.id))
-      return { ...members, ...JSON.parse(text) as SealedMembers }
-    } catch {
-      return { ...members, locked: true }
-    }
+    const text = unsealTextIfPossible(this.#vault, { data, sealed }, activityPlace(row.id))
+    return text === undefined ? { ...members, locked: true } : { ...members, ...JSON.parse(text) as SealedMembers }
   }
 
   /** The planner's estimate of the number of matching calls: counting them takes time proportional to their number. */
   async #estimate (filter: ActivityFilter): Promise<number> {
     const [found] = await this.#queries.runSlow(async (db) => {
       const select = db.select({ one: sql`1` }).from(activities).where(conditionOf(filter))
-      return rowsOf<Record<string, unknown>>(await db.execute(sql`explain (format json) ${select}`))
+      return await selectRows<Record<string, unknown>>(db, sql`explain (format json) ${select}`)
     })
     const text = found?.['QUERY PLAN']
     const plan =

@@ -1,7 +1,7 @@
 // Statements that update recorded calls together with the sums of their hours.
 import { sql, type SQL } from 'drizzle-orm'
 import type { Activity } from '../../ports/activities.ts'
-import type { Transaction } from '../connection/driver.ts'
+import { selectRows, type Transaction } from '../connection/driver.ts'
 import type { SealedText } from '../sealed-text.ts'
 import { activities, activityHours as hours, oauthClients } from '../tables.ts'
 
@@ -67,10 +67,10 @@ export async function removeCalls (tx: Transaction, before: number, otherwise: '
   if (otherwise === 'wait') await tx.execute(sql`select pg_advisory_xact_lock(${removalLock})`)
   else {
     const [lock] =
-      rowsOf<{ held: boolean }>(await tx.execute(sql`select pg_try_advisory_xact_lock(${removalLock}) as held`))
+      await selectRows<{ held: boolean }>(tx, sql`select pg_try_advisory_xact_lock(${removalLock}) as held`)
     if (lock?.held !== true) return 0
   }
-  const removed = rowsOf<{ count: string }>(await tx.execute(sql`
+  const removed = await selectRows<{ count: string }>(tx, sql`
     with gone as (
       delete from ${activities} where id in (
         select id from ${activities} where "timestamp" < ${before} order by "timestamp", id
@@ -80,14 +80,10 @@ export async function removeCalls (tx: Transaction, before: number, otherwise: '
       update ${hours} set calls = ${hours.calls} - sums.calls, duration = ${hours.duration} - sums.duration
         from sums where ${hours.hour} = sums.hour and ${hours.hash} = sums.hash
     )
-    select count(*) as count from gone`))
+    select count(*) as count from gone`)
   const count = Number(removed[0]?.count ?? 0)
   if (count > 0) {
     await tx.execute(sql`delete from ${hours} where hour <= ${Math.floor(before / hourLength)} and calls <= 0`)
   }
   return count
 }
-
-/** The rows of a statement, from the result type of postgres.js or of PGlite. */
-export const rowsOf = <Row>(result: unknown): Row[] =>
-  (Array.isArray(result) ? result : (result as { rows: unknown[] }).rows) as Row[]

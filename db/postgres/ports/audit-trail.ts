@@ -2,7 +2,7 @@ import { and, desc, eq, gte, inArray, lt, lte, sql, type SQL } from 'drizzle-orm
 import type { AuditEntry, AuditFilter, AuditTrail } from '../../audit-trail.ts'
 import type { Vault } from '../../store.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
-import { unsealText, sealText } from '../sealed-text.ts'
+import { sealText, unsealTextIfPossible } from '../sealed-text.ts'
 import { auditEntries as entries } from '../tables.ts'
 import { escapeText, toIndexableText, unescapeText } from '../text.ts'
 
@@ -13,7 +13,7 @@ const maxRemoved = 1_000
 export const auditPlace = (id: string): string => `audit/${id}`
 
 /** The members that are encrypted. */
-type SealedMembers = Pick<AuditEntry, 'before' | 'after' | 'keyId' | 'keyName' | 'locked'>
+type SealedMembers = Pick<AuditEntry, 'before' | 'after' | 'keyId' | 'keyName'>
 
 /** The audit log, in one table that all replicas share. */
 export class PostgresAuditTrail implements AuditTrail {
@@ -67,26 +67,9 @@ export class PostgresAuditTrail implements AuditTrail {
   }
 
   #toEntry ({ number: _number, username, name, data, sealed, ...entry }: typeof entries.$inferSelect): AuditEntry {
-    return {
-      ...entry,
-      username: unescapeText(
-        username
-      ),
-      name: unescapeText(name),
-      ...this.#decrypt(entry.id, data, sealed)
-    }
-  }
-
-  /**
-   * The decrypted `before`, `after` and bearer key of a row; `{ locked: true }` where the encryption key is not
-   * available.
-   */
-  #decrypt (id: string, data: { secret: string }, sealed: string | null): SealedMembers {
-    try {
-      return JSON.parse(unsealText(this.#vault, { data, sealed }, auditPlace(id))) as SealedMembers
-    } catch {
-      return { locked: true }
-    }
+    const text = unsealTextIfPossible(this.#vault, { data, sealed }, auditPlace(entry.id))
+    const members = text === undefined ? { locked: true } as const : JSON.parse(text) as SealedMembers
+    return { ...entry, username: unescapeText(username), name: unescapeText(name), ...members }
   }
 
   async #numberOf (id: string): Promise<number | undefined> {

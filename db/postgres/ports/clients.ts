@@ -1,6 +1,6 @@
 import { and, desc, eq, gt, inArray, isNull, lte, ne, or, sql, type SQL } from 'drizzle-orm'
 import {
-  maxClientIdle, maxRegisteredClients, touchInterval, type OAuthClient, type OAuthClients, type ListRange
+  maxClientIdleTime, maxRegisteredClients, touchInterval, type OAuthClient, type OAuthClients, type ListRange
 } from '../../ports/clients.ts'
 import { clientOfRow, toClientColumns, removeClientAuthorizations } from '../client-rows.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
@@ -11,7 +11,7 @@ import { PeriodicCleanup } from './periodic-cleanup.ts'
 
 const hasId = (clientId: string): SQL => eq(clients.key, toIndexableText(clientId))
 const isRegistered = eq(clients.origin, 'registered')
-const idleLimit = (): Date => new Date(Date.now() - maxClientIdle)
+const idleLimit = (): Date => new Date(Date.now() - maxClientIdleTime)
 const isPresent = (): SQL | undefined => or(ne(clients.origin, 'registered'), gt(clients.idleSince, idleLimit()))
 /**
  * Extracted with a regular expression; quotes within values are escaped, so it cannot match there. JSON functions would

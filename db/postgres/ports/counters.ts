@@ -32,31 +32,6 @@ export class PostgresCounters implements Counters {
     this.#isUnavailable = isUnavailable
   }
 
-  async hit (key: string, window: number): Promise<{ count: number, left: number }> {
-    if (this.#isUnavailable()) return await this.#fallback.hit(key, window)
-    const expires = sql`now() + ${window} * interval '1 millisecond'`
-    const isExpired = sql`${counters.expires} <= now()`
-    try {
-      const [found] = await this.#driver.db
-        .insert(counters)
-        .values({ key: hash(key), count: 1, expires })
-        .onConflictDoUpdate({
-          target: counters.key,
-          set: {
-            count: sql`case when ${isExpired} then 1 else ${counters.count} + 1 end`,
-            expires: sql`case when ${isExpired} then excluded.expires else ${counters.expires} end`
-          }
-        })
-        .returning(
-          { count: counters.count, left: timeLeft }
-        )
-      if (Date.now() - this.#lastCleanup > cleanupInterval) this.#cleanUp()
-      return { count: found?.count ?? 1, left: Number(found?.left ?? window) }
-    } catch {
-      return await this.#fallback.hit(key, window)
-    }
-  }
-
   async reset (key: string): Promise<void> {
     await this.#fallback.reset(key)
     if (!this.#isUnavailable()) {
@@ -66,8 +41,8 @@ export class PostgresCounters implements Counters {
 
   async take (
     key: string, amount: number, window: number, max = Infinity
-  ): Promise<{ isTaken: boolean, left: number }> {
-    if (max <= 0) return { isTaken: false, left: window }
+  ): Promise<{ isTaken: boolean, count: number, left: number }> {
+    if (max <= 0) return { isTaken: false, count: 0, left: window }
     if (this.#isUnavailable()) return await this.#fallback.take(key, amount, window, max)
     const expires = sql`now() + ${window} * interval '1 millisecond'`
     const isExpired = sql`${counters.expires} <= now()`
@@ -84,10 +59,10 @@ export class PostgresCounters implements Counters {
           },
           setWhere: Number.isFinite(max) ? sql`${isExpired} or ${counters.count} < ${max}` : undefined
         })
-        .returning({ left: timeLeft })
+        .returning({ count: counters.count, left: timeLeft })
       if (Date.now() - this.#lastCleanup > cleanupInterval) this.#cleanUp()
-      if (taken) return { isTaken: true, left: Number(taken.left) }
-      return { isTaken: false, left: (await this.read(key)).left }
+      if (taken) return { isTaken: true, count: taken.count, left: Number(taken.left) }
+      return { isTaken: false, ...await this.read(key) }
     } catch {
       return await this.#fallback.take(key, amount, window, max)
     }

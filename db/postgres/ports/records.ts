@@ -8,7 +8,7 @@ import type { PgInsertValue } from 'drizzle-orm/pg-core'
 import type { Vault } from '../../store.ts'
 import type { Db, Transaction } from '../connection/driver.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
-import { unsealText, sealText } from '../sealed-text.ts'
+import { sealText, unsealTextIfPossible } from '../sealed-text.ts'
 import { records } from '../tables.ts'
 import { toIndexableText, unescapeText } from '../text.ts'
 import { PeriodicCleanup } from './periodic-cleanup.ts'
@@ -155,11 +155,10 @@ export class PostgresRecords implements Records {
     }
     if (typeof value === 'string') return { ...stored, value: JSON.parse(value) as unknown }
     if (!data) return { ...stored, value: undefined }
-    try {
-      return { ...stored, value: JSON.parse(unsealText(this.#vault, { data, sealed: sealed ?? null }, id)) as unknown }
-    } catch {
-      return { ...stored, value: undefined, isLocked: true }
-    }
+    const text = unsealTextIfPossible(this.#vault, { data, sealed: sealed ?? null }, id)
+    return text === undefined
+      ? { ...stored, value: undefined, isLocked: true }
+      : { ...stored, value: JSON.parse(text) as unknown }
   }
 
   /** Removes expired entries and those beyond the limits, in the background of a write, at intervals. */

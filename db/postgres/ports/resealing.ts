@@ -3,13 +3,12 @@ import { and, asc, eq, gt, inArray, isNotNull, sql, type SQL } from 'drizzle-orm
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import { recordCollections, type RecordCollection } from '../../records.ts'
 import { StorageError, type Resealing, type SealedCounts, type Vault } from '../../store.ts'
-import type { Transaction } from '../connection/driver.ts'
+import { selectRows, type Transaction } from '../connection/driver.ts'
 import { safeMessageOf } from '../connection/failures.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { resealText, type SealedText } from '../sealed-text.ts'
 import { activities, auditEntries, oauthClients, records, socialSecret, tableNames, tableOf } from '../tables.ts'
 import { activityPlace as placeOfCall } from './activities.ts'
-import { rowsOf } from './activity-hours.ts'
 import { auditPlace as placeOfEntry } from './audit-trail.ts'
 import { signingKeyPlace as placeOfSecret } from './social-logins.ts'
 
@@ -161,7 +160,7 @@ export class PostgresResealing implements Resealing {
   ): Promise<Array<{ id: string, count: number }>> {
     if (sealedBy) {
       return await this.#queries.runSlow(async (db) =>
-        rowsOf(await db.execute(countByIndex(table, sealedBy))))
+        await selectRows(db, countByIndex(table, sealedBy)))
     }
     const id = keyIdOf(table.sealed)
     return await this.#queries.runSlow(async (db) =>

@@ -3,7 +3,7 @@ import { and, desc, eq, inArray, lt, sql } from 'drizzle-orm'
 import type { SocialIdentity, SocialLogins } from '../../ports/social-logins.ts'
 import type { Vault } from '../../store.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
-import { unsealText, sealText, type SealedText } from '../sealed-text.ts'
+import { sealText, unsealText, unsealTextIfPossible } from '../sealed-text.ts'
 import {
   socialIdentities as identities, socialSecret as secrets, socialSessions as sessions, socialUsers as users
 } from '../social-tables.ts'
@@ -33,7 +33,7 @@ export class PostgresSocialLogins implements SocialLogins {
 
   async loadSigningKey (): Promise<string> {
     const [stored] = await this.#queries.runQuick(async (db) => await db.select().from(secrets))
-    const known = stored && this.#open(stored)
+    const known = stored && unsealTextIfPossible(this.#vault, stored, signingKeyPlace)
     if (known !== undefined) return known
     const row = sealText(this.#vault, randomBytes(32).toString('hex'), signingKeyPlace)
     return await this.#queries.runTransaction(async (tx) => {
@@ -49,14 +49,6 @@ export class PostgresSocialLogins implements SocialLogins {
       const [now] = await tx.select().from(secrets)
       return unsealText(this.#vault, now ?? row, signingKeyPlace)
     })
-  }
-
-  #open (stored: SealedText): string | undefined {
-    try {
-      return unsealText(this.#vault, stored, signingKeyPlace)
-    } catch {
-      return undefined
-    }
   }
 
   async find (hash: string): Promise<SocialIdentity | undefined> {

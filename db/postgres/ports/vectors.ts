@@ -3,7 +3,7 @@ import { and, eq, sql, type SQL } from 'drizzle-orm'
 import { MemoryVectors } from '../../memory/vectors.ts'
 import type { Vector, VectorStore } from '../../ports/vectors.ts'
 import { unitVector } from '../../unit-vector.ts'
-import type { Db } from '../connection/driver.ts'
+import { selectRows, type Db } from '../connection/driver.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { vectors } from '../tables.ts'
 
@@ -195,7 +195,7 @@ function numbersOf (bytes: Buffer): number[] {
 /** Finds the schema of pgvector, after installing it if it is available and this user may. */
 async function findPgvector (db: Db): Promise<string | undefined> {
   const findSchema = async (): Promise<string | undefined> => {
-    const found = await rowsOf(db, sql`
+    const found = await selectRows<{ name: string }>(db, sql`
       select nspname as name from pg_extension join pg_namespace on pg_namespace.oid = extnamespace
       where extname = 'vector'
     `)
@@ -203,18 +203,10 @@ async function findPgvector (db: Db): Promise<string | undefined> {
   }
   const schema = await findSchema()
   if (schema !== undefined) return schema
-  if ((await rowsOf(db, sql`select name from pg_available_extensions where name = 'vector'`)).length === 0) {
-    return undefined
-  }
+  const available = await selectRows(db, sql`select name from pg_available_extensions where name = 'vector'`)
+  if (available.length === 0) return undefined
   // A failure is ignored, since another replica may install it at the same time, or the user may lack the right: the
   // next query shows whether it is installed.
   await db.execute(sql`create extension if not exists vector`).then(() => {}, () => {})
   return await findSchema()
-}
-
-/** The rows of a statement, from the result type of either driver. */
-async function rowsOf (db: Db, statement: SQL): Promise<Array<{ name: string }>> {
-  const result: unknown = await db.execute(statement)
-  const rows: unknown = Array.isArray(result) ? result : (result as { rows?: unknown }).rows
-  return Array.isArray(rows) ? rows as Array<{ name: string }> : []
 }

@@ -1,5 +1,5 @@
 import type { Db, Transaction } from '../connection/driver.ts'
-import { revision } from '../tables.ts'
+import { settingsRevision } from '../tables.ts'
 
 /**
  * A transaction that holds the row lock of `revision`, so that no other replica can commit. After losing a race, a
@@ -17,7 +17,7 @@ export class CommitLock {
       let end = (_commit: boolean): void => {}
       const decision = new Promise<boolean>((resolve) => { end = resolve })
       const ended: Promise<void> = db.transaction(async (tx) => {
-        await tx.select().from(revision).for('update')
+        await tx.select().from(settingsRevision).for('update')
         resolve(new CommitLock(tx, end, async () => { await ended }))
         if (!await decision) throw new Error('The commit lock was released without a commit.')
       })

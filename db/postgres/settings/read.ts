@@ -5,7 +5,7 @@ import type { Db, Transaction } from '../connection/driver.ts'
 import { noRows, mergeRows, type SettingsRow, type SettingsRows } from './rows.ts'
 import { decodeRow } from './stored.ts'
 import {
-  commits, oauthClients, revision, tableNames, tableOf, type StoredSettingsRow, type TableName
+  commits, oauthClients, settingsRevision, tableNames, tableOf, type StoredSettingsRow, type TableName
 } from '../tables.ts'
 
 /** The version of the settings: the number of commits, and the id of the last one. Equal heads mean equal settings. */
@@ -23,7 +23,8 @@ const sameHead = (one: CommitHead, other: CommitHead): boolean =>
 
 /** Reads the head; undefined if nothing was ever stored. */
 export async function readHead (db: Db): Promise<CommitHead | undefined> {
-  const [found] = await db.select({ version: revision.version, head: revision.head }).from(revision)
+  const [found] =
+    await db.select({ version: settingsRevision.version, head: settingsRevision.head }).from(settingsRevision)
   return found
 }
 

@@ -7,9 +7,9 @@ import { exportClients, replaceClients, splitClients, addClients } from './clien
 import { isDatabaseEmpty, settingsLostError, readHead, readRows } from './read.ts'
 import { noRows, toDocument, toRows } from './rows.ts'
 import { checkNoMasks, rowPlace } from './stored.ts'
-import { revision, tableNames } from '../tables.ts'
+import { tableNames } from '../tables.ts'
 import { safeMessageOf } from '../connection/failures.ts'
-import { planWrites, writeCommit } from './write.ts'
+import { lockHead, planWrites, writeCommit } from './write.ts'
 
 /**
  * The content of a database as a settings document. `locked` has a message for each entry whose secrets cannot be
@@ -58,9 +58,7 @@ export async function importDocument (
   const writes = planWrites(noRows, rows, vault)
   await withReadableErrors(async () => {
     await driver.db.transaction(async (tx) => {
-      await tx.insert(revision).values({ version: 0, head: id }).onConflictDoNothing()
-      const [base] = await tx.select({ version: revision.version, head: revision.head }).from(revision).for('update')
-      if (base === undefined) throw new Error('The table "revision" cannot be written.')
+      const base = await lockHead(tx, id)
       if (!replace && !(await isDatabaseEmpty(tx))) {
         throw new Error(
           'The database holds settings already, and was left as it is. ' +

@@ -6,7 +6,7 @@ import { maxParameters, isDatabaseEmpty, settingsLostError, type DatabaseState, 
 import { diffRows, type SettingsRows } from './rows.ts'
 import { encodeRows } from './stored.ts'
 import { timeouts } from '../connection/timeouts.ts'
-import { commits, revision, tableNames, tableOf, type StoredSettingsRow, type TableName } from '../tables.ts'
+import { commits, settingsRevision, tableNames, tableOf, type StoredSettingsRow, type TableName } from '../tables.ts'
 
 /** Number of commits kept in the table; a replica that missed more reads all rows. */
 const keptCommits = 1_000
@@ -50,10 +50,10 @@ export async function writeCommit (
   const version = base.version + 1
   // A second replica waits here for the row lock of the first one, and then finds another head.
   const moved = await tx
-    .update(revision)
+    .update(settingsRevision)
     .set({ version, head: id })
-    .where(and(eq(revision.version, base.version), eq(revision.head, base.head)))
-    .returning({ version: revision.version })
+    .where(and(eq(settingsRevision.version, base.version), eq(settingsRevision.head, base.head)))
+    .returning({ version: settingsRevision.version })
   if (moved.length === 0) return false
   if (replaceAll) for (const name of tableNames) await tx.delete(tableOf(name))
   const touched: Partial<Record<TableName, number[]>> = {}
@@ -79,12 +79,24 @@ export async function writeCommit (
 }
 
 /**
+ * Locks the head until the transaction ends, so that no other replica can commit. Where nothing was ever stored, it is
+ * made first. @param id of the head to make
+ */
+export async function lockHead (tx: Transaction, id: string): Promise<CommitHead> {
+  const columns = { version: settingsRevision.version, head: settingsRevision.head }
+  await tx.insert(settingsRevision).values({ version: 0, head: id }).onConflictDoNothing()
+  const [head] = await tx.select(columns).from(settingsRevision).for('update')
+  if (head === undefined) throw new Error('The table "revision" cannot be written.')
+  return head
+}
+
+/**
  * Whether a commit was made. Reading with a row lock waits for a transaction that is still in progress on a broken
  * connection.
  */
 export async function wasCommitted (db: Db, base: CommitHead, id: string): Promise<boolean> {
   return await db.transaction(async (tx) => {
-    await tx.select().from(revision).for('update')
+    await tx.select().from(settingsRevision).for('update')
     const [found] = await tx.select().from(commits).where(eq(commits.version, base.version + 1))
     return found?.id === id
   })
@@ -102,10 +114,10 @@ export async function writeFirstCommit (
     // write.
     await tx.execute(sql.raw(`set local statement_timeout = ${timeouts.seed}`))
     const inserted = await tx
-      .insert(revision)
+      .insert(settingsRevision)
       .values({ version: 0, head: id })
       .onConflictDoNothing()
-      .returning({ version: revision.version })
+      .returning({ version: settingsRevision.version })
     if (inserted.length === 0) return
     if (!await isDatabaseEmpty(tx)) throw settingsLostError()
     await writeCommit(tx, { version: 0, head: id }, id, writes)

@@ -6,12 +6,12 @@ import { scanJson, JsonTooDeep } from '../../../protocol/json-scanner.ts'
 import { Chunks } from '../../../protocol/pieces.ts'
 import { withoutBom } from '../../../protocol/text.ts'
 import { errors } from '../errors/index.ts'
-import type { ReserveMemory } from './memory.ts'
-import { memoryOfValues } from './values.ts'
 import { baseLimits } from '../limits/index.ts'
 
 /** Depth to which objects keep the member order of the text: that of server names in `mcp.servers` (VS Code). */
 const orderedDepth = 3
+
+const { chunks: maxChunks, chunk: minChunk } = baseLimits.arriving
 
 const units: Readonly<Record<string, number>> = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
 const sizes = new Map<string, number>()
@@ -37,8 +37,8 @@ function hasOtherCharset (contentType = ''): boolean {
 /**
  * Reads the whole body as text, without a byte-order mark.
  * @param limit in bytes
- * @param done called once; its error is TooLarge, InvalidUtf8, UnsupportedMediaType (a content encoding, or a charset
- * other than UTF-8), an error of the connection, or what `onLargeBody` throws
+ * @param done called once; its error is TooLarge, TinyChunks, InvalidUtf8, UnsupportedMediaType (a content encoding, or
+ * a charset other than UTF-8), an error of the connection, or what `onLargeBody` throws
  * @param onLargeBody called once when the body exceeds `baseLimits.smallBody`; the body is refused with what it throws
  */
 export function collectBodyText (
@@ -51,8 +51,7 @@ export function collectBodyText (
   if (encoding !== undefined || hasOtherCharset(contentType)) { done(new errors.UnsupportedMediaType()); return }
   if (length !== undefined && Number(length) > limit) { done(new errors.TooLarge(limit)); return }
   const chunks = new Chunks()
-  let size = 0
-  let isOver = false
+  let [size, count, isOver] = [0, 0, false]
   const finish = (error: Error | null, text?: string): void => {
     if (!isOver) done(error, text)
     isOver = true
@@ -68,6 +67,7 @@ export function collectBodyText (
     const before = size
     size += chunk.length
     if (size > limit) { refuse(new errors.TooLarge(limit)); return }
+    if (++count > maxChunks && size < count * minChunk) { refuse(new errors.TinyChunks(maxChunks, minChunk)); return }
     if (onLargeBody && before <= baseLimits.smallBody && size > baseLimits.smallBody) {
       try {
         onLargeBody()
@@ -102,16 +102,15 @@ export async function readBodyText (payload: IncomingMessage, limit: number, gro
  * Reads the whole body as a JSON value; undefined for an empty body. `orderedEntries` returns the members of its
  * objects in the order of the text, down to `orderedDepth`.
  * @param limit a size as `parseSize` takes it
- * @param reserve reserves memory for the values of a body longer than `baseLimits.steppedBody`
- * @param admit gets the length of such a body before it is parsed, in characters, and throws to refuse it
+ * @param admit gets the length of a body longer than `baseLimits.steppedBody` before it is parsed, in characters, and
+ * throws to refuse it
  * @param onLargeBody as for `collectBodyText`
  * @throws InvalidJson, also for nesting deeper than `baseLimits.requestDepth`; InvalidInput for an object of such a
- * body with more than `baseLimits.requestMembers`; ShareError; the errors of `readBodyText`
+ * body with more than `baseLimits.requestMembers`; the errors of `readBodyText`
  */
 export async function readJsonBody (
   payload: IncomingMessage,
   limit: string,
-  hold: ReserveMemory | undefined,
   admit: (size: number) => void = () => {},
   grows?: () => void
 ): Promise<unknown> {
@@ -119,7 +118,7 @@ export async function readJsonBody (
   if (text === '') return undefined
   if (text.length <= baseLimits.steppedBody) return recordTextOrder(text, parseJson(text), orderedDepth)
   admit(text.length)
-  return recordTextOrder(text, parseLargeJson(text, hold, baseLimits.requestMembers), orderedDepth)
+  return recordTextOrder(text, parseLargeJson(text, baseLimits.requestMembers), orderedDepth)
 }
 
 /** Parses a JSON text. @throws InvalidJson */
@@ -134,11 +133,10 @@ export function parseJson (text: string): unknown {
 
 /**
  * Parses a large JSON text; its values are counted before they are made.
- * @param reserve reserves memory for the values
  * @param maxMembers max members of one object
- * @throws InvalidJson, InvalidInput, ShareError
+ * @throws InvalidJson, InvalidInput
  */
-export function parseLargeJson (text: string, hold?: ReserveMemory, maxMembers = Infinity): unknown {
+export function parseLargeJson (text: string, maxMembers = Infinity): unknown {
   const scan = scanned(text)
   if (scan.values > baseLimits.requestValues) {
     throw new errors.InvalidInput(`The body has more than ${baseLimits.requestValues} values`)
@@ -146,7 +144,6 @@ export function parseLargeJson (text: string, hold?: ReserveMemory, maxMembers =
   if (scan.largestObject > maxMembers) {
     throw new errors.InvalidInput(`An object in the body has more than ${maxMembers} members`)
   }
-  hold?.(memoryOfValues(scan))
   return JSON.parse(text)
 }
 

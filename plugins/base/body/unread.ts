@@ -1,26 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { errors, refuseConnection } from '../errors/index.ts'
-import { ClientMessage, baseLimits } from '../limits/index.ts'
+import { baseLimits } from '../limits/index.ts'
 
-const { chunks, chunk } = baseLimits.arriving
-
-/**
- * Limits what is read of a request's body: small chunks, and the rest of the body after the answer. To be called when
- * the request arrives.
- */
+/** Limits what is read of a request's body after the answer. To be called when the request arrives. */
 export function limitBodyIntake (request: IncomingMessage, response: ServerResponse): void {
   const { 'transfer-encoding': encoding, 'content-length': length = '0' } = request.headers
   // Node drops the rest of a small body itself. A listener for each request would cost a fifth of a call's CPU time.
   if (encoding === undefined && Number(length) <= baseLimits.smallBody) return
-  if (request instanceof ClientMessage) {
-    const { socket } = request
-    request.onTinyChunks = () => {
-      // Refuse only while this answer has not begun and no earlier answer on the connection is pending.
-      if (response.socket === socket && !response.headersSent) {
-        refuseConnection(new errors.TinyChunks(chunks, chunk), socket)
-      }
-    }
-  }
   // Attach a reader now: after the answer, Node would discard a body that nobody reads, without limit.
   request.read(0)
   response.once('close', () => { drainUnreadBody(request) })

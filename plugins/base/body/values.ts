@@ -1,27 +1,19 @@
 import { largeText, memoryOf } from '../../../protocol/text.ts'
 import { baseLimits } from '../limits/index.ts'
 
-/** Counts of a JSON text: all values, the arrays and objects among them, and the members of objects. */
-interface ValueCounts { readonly values: number, readonly containers: number, readonly memberCount: number }
-
-/** The memory that values take while they are parsed from text, in bytes. */
-export function memoryOfValues ({ values, containers, memberCount }: ValueCounts): number {
-  const { value, container, member } = baseLimits.valueCosts
-  return value * values + container * containers + member * memberCount
-}
-
-/** Upper bounds of the counts of a JSON text: commas and brackets within strings count as well. */
-function estimateCounts (text: string): ValueCounts {
-  let [values, containers, memberCount] = [0, 0, 0]
+/** The memory of the values of a JSON text, in bytes: at most this, since commas and brackets in strings count too. */
+function memoryOfValues (text: string): number {
+  let [values, containers, members] = [0, 0, 0]
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
       case 0x2c: values++; break
       case 0x5b: case 0x7b: values++; containers++; break
-      case 0x3a: memberCount++; break
+      case 0x3a: members++; break
       default:
     }
   }
-  return { values, containers, memberCount }
+  const cost = baseLimits.valueCosts
+  return cost.value * values + cost.container * containers + cost.member * members
 }
 
 /** Separators of words in a text, and of query parameters in a URL. */
@@ -48,7 +40,7 @@ export function countWords (value: unknown, max: number): number {
  * `largeText` characters the values do not count, since most are never made.
  */
 export const memoryOfJson = (text: string): number =>
-  memoryOf(text) + (text.length > largeText ? 0 : memoryOfValues(estimateCounts(text)))
+  memoryOf(text) + (text.length > largeText ? 0 : memoryOfValues(text))
 
 /** Counts the values in a JSON value, itself included; stops above `max`. */
 export function countValues (value: unknown, max: number): number {

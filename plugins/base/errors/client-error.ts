@@ -86,7 +86,7 @@ function linger (socket: Socket): void {
  * Answers the request that is arriving on a connection with an error, and closes the connection. Must not be called
  * after an answer has begun.
  */
-export function refuseConnection (error: FastifyError, socket: Socket): void {
+function refuseConnection (error: FastifyError, socket: Socket): void {
   respond(error, socket)
   // Data that still arrives is not read.
   socket.destroySoon()

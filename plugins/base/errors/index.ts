@@ -1,4 +1,3 @@
-export { refuseConnection } from './client-error.ts'
 export {
   sendEnvelopeError, sendRpcError, sendOAuthError, oauthPageErrorHandler, pageErrorHandler, toldError, sendToolError,
   oauthErrorTitle

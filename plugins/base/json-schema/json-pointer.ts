@@ -11,9 +11,6 @@ export const parsePointer = (pointer: string): string[] => {
   return tokens.map((token) => unescapeToken(isFragment ? percentDecode(token) : token))
 }
 
-/** A name as a reference token of a JSON Pointer (RFC 6901, 3). */
-export const escapeToken = (token: string): string => token.replaceAll('~', '~0').replaceAll('/', '~1')
-
 const unescapeToken = (token: string): string => token.replaceAll('~1', '/').replaceAll('~0', '~')
 
 /**

@@ -4,7 +4,6 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Server as NetServer, Socket } from 'node:net'
 import fp from 'fastify-plugin'
 import { peerTrust } from '../config/index.ts'
-import { closeFloodingConnection, wasClosedForFlooding } from './client-message.ts'
 import { ownerOfAddress, Shares } from './shares.ts'
 import { TokenBucket } from './token-bucket.ts'
 import { baseLimits } from './limits.ts'
@@ -87,12 +86,7 @@ class Connections {
     this.#count(peer, 1)
     this.#connections.set(socket, connection)
     peer.idle.add(connection)
-    socket.once('close', () => {
-      this.#forget(connection)
-      if (!wasClosedForFlooding(socket)) return
-      this.#warn('crowded', { address: owner }, `a connection of ${owner} was closed, and further ones are: it sent ` +
-        `more than ${baseLimits.arriving.requests} requests without waiting for answers`)
-    })
+    socket.once('close', () => { this.#forget(connection) })
   }
 
   #begin (request: IncomingMessage, response: ServerResponse): void {
@@ -102,10 +96,16 @@ class Connections {
     if (!connection) return
     // A client may pipeline several requests.
     if (connection.inFlight++ === 0) connection.peer.idle.delete(connection)
-    if (connection.inFlight > baseLimits.arriving.requests) closeFloodingConnection(socket)
+    if (connection.inFlight > baseLimits.arriving.requests) this.#closeCrowded(connection)
     response.once('close', () => {
       if (--connection.inFlight === 0 && this.#connections.has(socket)) connection.peer.idle.add(connection)
     })
+  }
+
+  #closeCrowded ({ socket, peer: { owner } }: Connection): void {
+    this.#warn('crowded', { address: owner }, `a connection of ${owner} was closed, and further ones are: it sent ` +
+      `more than ${baseLimits.arriving.requests} requests without waiting for answers`)
+    socket.destroy()
   }
 
   /** @returns false: a limit is reached, and no idle connection can be closed */

@@ -1,6 +1,5 @@
 export { BoundedMap, OwnedMap, evictOldest } from './bounded-map.ts'
-export { ClientMessage } from './client-message.ts'
-export { chunkedReply, totalLength, writeLarge } from './large-body.ts'
+export { chunkedReply } from './large-body.ts'
 export { baseLimits } from './limits.ts'
 export { memory } from './memory.ts'
 export { paceForUser } from './message-pace.ts'

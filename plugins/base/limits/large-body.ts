@@ -3,8 +3,6 @@ import { Readable } from 'node:stream'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { UnreadReply, type UnreadReplyOptions } from './unread.ts'
 
-export { totalLength } from '../../../protocol/yield.ts'
-
 /** Max characters encoded at once, and max bytes handed to the socket at once. */
 const pieceSize = 64 * 1024
 /** Size from which bytes are handed over without a copy, in bytes. */
@@ -12,41 +10,6 @@ const minUncopied = 16 * 1024
 
 /** One part of an answer: text, or bytes of UTF-8. */
 type BodyPart = string | Buffer
-
-/**
- * Writes a large body to a response after its head. Like `chunkedReply`, but with fewer system calls: small pieces are
- * written together with a large one.
- * @param length of all parts, in bytes of UTF-8
- */
-export function writeLarge (raw: ServerResponse, parts: readonly BodyPart[], length: number): void {
-  const pieces = piecesOf(parts)
-  let rest = length
-  new UnreadReply(raw, undefined, () => rest).recordWrite()
-  const budget = new LoopBudget()
-  const writeNext = async (): Promise<void> => {
-    await budget.pause()
-    if (raw.destroyed) return
-    const together: Buffer[] = []
-    let size = 0
-    while (size < pieceSize || rest < minUncopied) {
-      const { value } = pieces.next()
-      if (value === undefined) break
-      together.push(value)
-      size += value.length
-      rest -= value.length
-    }
-    const last = together.pop()
-    if (last === undefined) {
-      raw.end()
-      return
-    }
-    raw.cork()
-    for (const bytes of together) raw.write(bytes)
-    raw.write(last, (error) => { if (!error) void writeNext() })
-    raw.uncork()
-  }
-  void writeNext()
-}
 
 /**
  * A large body as a stream: each piece is encoded when the client has read the previous one. Pieces count as unread

@@ -43,8 +43,8 @@ export const baseLimits = {
 
   /**
    * HTTP/1.1 requests on one connection, that of a trusted proxy included. `requests`: max pipelined requests without
-   * an answer, and max requests received in one turn of the event loop; beyond: the connection is closed. `chunks`: max
-   * chunks of a chunked body whose average size is below `chunk`, in bytes; beyond: 400, and the connection is closed.
+   * an answer; beyond: the connection is closed. `chunks`: max chunks of a body whose average size is below `chunk`, in
+   * bytes; beyond: 400.
    * After the answer, of a body that is still being sent, `unread` bytes and `unreadChunks` chunks are read and
    * dropped, for `linger` ms; beyond: the connection is closed.
    */
@@ -78,13 +78,9 @@ export const baseLimits = {
   /** Memory that a body takes, per byte: the worst case, a text of empty arrays, takes that much once parsed. */
   bodyCost: 16,
 
-  /** The same for one whose values are counted before they are made: its bytes and its text. */
-  bodyTextCost: 4,
-
   /**
-   * Memory that the values of a large body take while they are made, in bytes, what is thrown away meanwhile included:
-   * each `value`, in addition each `container` (array or object) and each `member` of an object. Beyond the memory
-   * budget: 429 or 503.
+   * Memory that values take beside their JSON text, in bytes: each `value`, in addition each `container` (array or
+   * object) and each `member` of an object.
    */
   valueCosts: { value: 48, container: 64, member: 192 },
 

@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { addressPlaces, createWrittenByUserTest } from '../../../schemas/stored-by-user.ts'
+import { addressPlaces, createUserAuthorshipCheck } from '../../../schemas/stored-by-user.ts'
 import { BoundedMap, baseLimits } from '../limits/index.ts'
 import {
   bypassesProxy, guardedConnector, userResolver, systemResolver, createTunnel, type HostResolver
@@ -24,7 +24,7 @@ export interface OutboundAccess {
 
 /** The access of a server, which depends on who wrote its addresses, not on who owns it. */
 export function outboundAccessOf ({ storedByUser, proxy, owner }: ServerConfig): OutboundAccess {
-  const isWrittenByUser = createWrittenByUserTest(storedByUser)
+  const isWrittenByUser = createUserAuthorshipCheck(storedByUser)
   return { trusted: !addressPlaces.some((place) => isWrittenByUser(...place)), proxy, owner }
 }
 

@@ -15,7 +15,7 @@ import { HttpReply, writeJson } from '../http-reply.ts'
 import type { ReceivedMessage } from '../read-message.ts'
 import { initialize } from './initialize.ts'
 import { malformedAnswer, type LegacyRequests } from './requests.ts'
-import type { SessionPlace, Session } from './session.ts'
+import type { SessionReservation, Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 import { downstreamLimits } from '../limits.ts'
 
@@ -98,7 +98,7 @@ export class LegacyEndpoint implements Endpoint {
   }
 
   async #initialize (
-    { view, raw }: InboundRequest, request: Request, accepted: AcceptedTypes, place: SessionPlace
+    { view, raw }: InboundRequest, request: Request, accepted: AcceptedTypes, place: SessionReservation
   ): Promise<void> {
     try {
       const { session, result } = await initialize(this.#gateway, this.#sessions, view, request, place)

@@ -8,7 +8,7 @@ import type { Request } from '../../../protocol/message.ts'
 import type { View } from '../../settings/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { checkCapabilitiesSize } from '../read-message.ts'
-import type { SessionPlace, Session } from './session.ts'
+import type { SessionReservation, Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
 /**
@@ -22,7 +22,7 @@ export async function initialize (
   sessions: Sessions,
   view: View,
   { params }: Request,
-  place: SessionPlace
+  place: SessionReservation
 ): Promise<{ session: Session, result: string }> {
   const session = begin(sessions, view, params, place)
   try {
@@ -52,7 +52,7 @@ function completeServerInfo (serverInfo: string, { scope }: View): string {
 }
 
 function begin (
-  sessions: Sessions, view: View, { protocolVersion, capabilities, _meta }: Request['params'], place: SessionPlace
+  sessions: Sessions, view: View, { protocolVersion, capabilities, _meta }: Request['params'], place: SessionReservation
 ): Session {
   try {
     if (typeof protocolVersion !== 'string') {

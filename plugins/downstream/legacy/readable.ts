@@ -1,4 +1,5 @@
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
+import { memoized } from '../../../protocol/memoized.ts'
 import { toLegacyTool } from '../../../protocol/modern/for-legacy-clients.ts'
 import type { Item, ListKind } from '../../../protocol/lists.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
@@ -6,8 +7,6 @@ import type { ListResult, ListEntry } from '../../gateway/index.ts'
 import { resolvePointer } from '../../base/json-schema/index.ts'
 
 /** The readable form of each list of the gateway. */
-const readableLists = new WeakMap<ListResult, Promise<ListResult>>()
-
 /**
  * The readable form of each item, and the text that it was made of. It outlives its list, which is replaced when a
  * server changes.
@@ -15,13 +14,7 @@ const readableLists = new WeakMap<ListResult, Promise<ListResult>>()
 const readableItems = new WeakMap<Item, { readonly text: string, readonly readable: string | undefined }>()
 
 /** A list without what legacy clients cannot read: many of them refuse a whole list for one unreadable item. */
-export async function readableList (list: ListResult): Promise<ListResult> {
-  let made = readableLists.get(list)
-  if (!made) readableLists.set(list, made = makeReadable(list))
-  return await made
-}
-
-async function makeReadable (list: ListResult): Promise<ListResult> {
+export const readableList = memoized(async (list: ListResult): Promise<ListResult> => {
   const budget = new LoopBudget()
   const entries: ListEntry[] = []
   let isSame = true
@@ -32,7 +25,7 @@ async function makeReadable (list: ListResult): Promise<ListResult> {
     if (budget.isSpent) await budget.yieldToEventLoop()
   }
   return isSame ? list : list.withEntries(entries)
-}
+})
 
 /** Undefined for an item that must be left out. */
 function readableEntry (kind: ListKind, entry: ListEntry): ListEntry | undefined {

@@ -22,8 +22,8 @@ export interface MessageChannel {
   end: () => void
 }
 
-/** A reserved place for a session that is about to begin. */
-export interface SessionPlace { readonly owner: string, readonly release: Release }
+/** A place among the sessions that the gateway can hold, taken for an owner before the session begins. */
+export interface SessionReservation { readonly owner: string, readonly release: Release }
 
 let lastSession = 0
 
@@ -37,7 +37,7 @@ export class Session implements AskableClient, Listener<View> {
   readonly version: LegacyVersion
   readonly capabilities: ClientCapabilities
   /** Released when the session ends. */
-  readonly place: SessionPlace
+  readonly place: SessionReservation
   readonly streams: ResumableStreams
   /** Requests in flight, by the client's id. */
   readonly exchanges = new Table<RequestId, ClientExchange>()
@@ -53,7 +53,7 @@ export class Session implements AskableClient, Listener<View> {
   #ended = false
 
   constructor (
-    sessionId: string, view: View, version: LegacyVersion, capabilities: ClientCapabilities, place: SessionPlace
+    sessionId: string, view: View, version: LegacyVersion, capabilities: ClientCapabilities, place: SessionReservation
   ) {
     this.sessionId = sessionId
     this.view = view

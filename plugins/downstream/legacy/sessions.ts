@@ -4,7 +4,7 @@ import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import type { LegacyVersion } from '../../../protocol/legacy/versions.ts'
 import { chargedOwnerOf, type View } from '../../settings/index.ts'
 import { Shares } from '../../base/limits/index.ts'
-import { Session, type SessionPlace } from './session.ts'
+import { Session, type SessionReservation } from './session.ts'
 import { downstreamLimits } from '../limits.ts'
 import { identityLimits } from '../../identity/index.ts'
 
@@ -37,13 +37,13 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
   }
 
   /** Takes a place for a session of this caller. Release it if no session begins. @throws ShareError */
-  reserve ({ principal }: View, address: string): SessionPlace {
+  reserve ({ principal }: View, address: string): SessionReservation {
     const owner = chargedOwnerOf(principal, address)
     return { owner, release: this.#shares.take(owner) }
   }
 
   /** Begins a session, for `initialize`. It holds the place until it ends. */
-  begin (view: View, version: LegacyVersion, capabilities: ClientCapabilities, place: SessionPlace): Session {
+  begin (view: View, version: LegacyVersion, capabilities: ClientCapabilities, place: SessionReservation): Session {
     return this.#add(new Session(randomBytes(32).toString('base64url'), view, version, capabilities, place))
   }
 

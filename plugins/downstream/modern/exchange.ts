@@ -169,7 +169,7 @@ export class ModernExchange implements Exchange<View> {
   /** Answers the waiting requests with an outcome that arrived earlier. */
   deliver (outcome: RequestOutcome): void { this.#answer(outcome) }
 
-  /** Ends with an answer. */
+  /** Sends the answer, which ends the exchange. */
   finish (outcome: RequestOutcome): void {
     if (this.#over) return
     this.#over = true

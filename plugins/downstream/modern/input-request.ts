@@ -6,7 +6,7 @@ import type { Question } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { mayRequireInput } from '../../../protocol/modern/envelope.ts'
 import {
-  invalidInputMessage, inputRequestMethods, requiredCapabilitiesFor, noInputMessage, hasInputOrState
+  invalidInputMessage, inputRequestMethods, requiredCapabilitiesFor, noInputMessage, hasInputRequestsOrState
 } from '../../../protocol/modern/input-rounds.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
 import { missingCapabilities } from './errors.ts'
@@ -29,7 +29,7 @@ export function isInputRequest (capabilities: ClientCapabilities, method: string
  * @throws RpcError for no question or an invalid one; -32021 if the client did not declare the capability for it
  */
 export function checkInputRequests (capabilities: ClientCapabilities, text: string): void {
-  if (!hasInputOrState(text)) throw refusedError(noInputMessage)
+  if (!hasInputRequestsOrState(text)) throw refusedError(noInputMessage)
   const asked: unknown = JSON.parse(memberOf(text, 'inputRequests') ?? '{}')
   for (const each of isObject(asked) ? Object.values(asked) : [undefined]) {
     if (!isObject(each) || typeof each.method !== 'string') throw refusedError(invalidInputMessage)

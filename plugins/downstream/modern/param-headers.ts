@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { RpcError } from '../../../protocol/errors.ts'
 import type { RequestHeaders } from '../../../protocol/exchange.ts'
 import type { Item } from '../../../protocol/lists.ts'
+import { memoized } from '../../../protocol/memoized.ts'
 import { decodeHeader, headerNames, modernCode } from '../../../protocol/modern/envelope.ts'
 import {
   paramHeadersOf, argumentAt, type ParamHeader, type ParamHeaderValue
@@ -13,14 +14,8 @@ import { firstValue } from '../endpoint.ts'
 import type { ModernRequest } from './request.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-const headersByItem = new WeakMap<Item, readonly ParamHeader[]>()
-
-/** The headers of a tool, read once; none for invalid annotations, since clients ignore such tools. */
-function headersOf (item: Item): readonly ParamHeader[] {
-  let headers = headersByItem.get(item)
-  if (headers === undefined) headersByItem.set(item, headers = paramHeadersOf(item.text) ?? [])
-  return headers
-}
+/** The headers of a tool; none for invalid annotations, since clients ignore such tools. */
+const headersOf = memoized(({ text }: Item): readonly ParamHeader[] => paramHeadersOf(text) ?? [])
 
 /** The characters allowed in a header value ("Value Encoding"). */
 const headerValuePattern = /^[\t\x20-\x7e]*$/

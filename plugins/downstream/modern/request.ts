@@ -12,7 +12,10 @@ import {
 import { checkCapabilitiesSize, type ReceivedMessage } from '../read-message.ts'
 import { firstValue } from '../endpoint.ts'
 
-/** A validated modern request, without its envelope. */
+/**
+ * A validated request of MCP 2026-07-28. Its params lack the envelope: the members of `_meta` that each request of that
+ * revision repeats (protocol version, the client's capabilities, `clientInfo`).
+ */
 export interface ModernRequest extends Request {
   readonly capabilities: ClientCapabilities
   /** The JSON text of the capabilities, as the client sent it. */
@@ -24,9 +27,9 @@ export interface ModernRequest extends Request {
 }
 
 /**
- * Whether a POST is of the modern era: it has the envelope or the header of a modern revision. A request without a
- * session is modern as well if its envelope names any revision, or its header an unknown one: the modern era defines
- * the error for these.
+ * Whether a POST is to be handled as MCP 2026-07-28: `_meta` or `MCP-Protocol-Version` names that revision. So is a
+ * request without a session whose `_meta` names any revision, or whose header names an unknown one, since only
+ * 2026-07-28 defines the error for these.
  */
 export function isModernPost (headers: IncomingHttpHeaders, message: ReceivedMessage): boolean {
   const header = headers[headerNames.version]
@@ -136,8 +139,8 @@ function checkNames (method: string, params: Readonly<Record<string, unknown>>, 
 }
 
 /**
- * Members of `_meta` for this hop only. The log level is forwarded, so that a modern server sends what the client
- * wants.
+ * The envelope: members of `_meta` that are for the gateway, which sends servers its own. The log level is not one of
+ * them: it is forwarded, so that a server of 2026-07-28 sends what the client wants.
  */
 const envelopeMembers: ReadonlySet<string> =
   new Set([metaKeys.protocolVersion, metaKeys.clientCapabilities, metaKeys.clientInfo])

@@ -1,6 +1,5 @@
 import { smallMemberOf } from '../../../protocol/json.ts'
 import type { Catalogue, Item } from '../../../protocol/lists.ts'
-import { isItemEnabled, overrideOf, selectsItem } from '../../settings/index.ts'
 import { type Section, showItem } from '../../gateway/index.ts'
 
 /** One tool as a view shows it. `description`: the admin's override, if there is one. */
@@ -11,13 +10,9 @@ export interface ListedServer {
   readonly name: string
   readonly description: string | undefined
   readonly status: string
-  /** The id of its catalogue. */
-  readonly catalogue: number
   readonly items: readonly Item[]
   /** The tool as the view shows it; undefined if it does not. */
   readonly toTool: (item: Item) => ListedTool | undefined
-  /** Whether the view may show a tool, judged by selection and overrides without reading its text. */
-  readonly canShow?: (item: Item, disabled: boolean) => boolean
   /**
    * Whether a tool has the plain operationId `<server>_<tool>`, which another server may claim; undefined: all have it.
    */
@@ -56,14 +51,8 @@ export function collectServers (
       name,
       description: config.description ?? ownDescription(catalogue),
       status: provider.status ?? 'connected',
-      catalogue: catalogue.id,
       items: catalogue.lists.tools,
       hasPlainId: hasPlainId(name, at),
-      canShow: (item, disabled) => {
-        if (!selectsItem(section.member, 'tools', item.key)) return false
-        if (section.filter?.isHidden(name, 'tools', item) === true) return false
-        return disabled || isItemEnabled(overrideOf(section.server, 'tools', item.key))
-      },
       toTool: (item) => {
         const shown = showItem(section, 'tools', item, false)
         return shown && { item, description: shown.description, enabled: shown.enabled }

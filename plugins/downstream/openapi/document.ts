@@ -1,27 +1,37 @@
-import type { Item } from '../../../protocol/lists.ts'
-import { exposedName, alternativeName } from '../../settings/index.ts'
-import type { ListedServer } from './collect.ts'
+import { withMembers } from '../../../protocol/json.ts'
+import { downstreamLimits } from '../limits.ts'
 import type { JsonObject } from './keywords.ts'
-import type { Operation } from './operation.ts'
+import { toOperation } from './operation.ts'
 
-/** The parts of a document that a caller may choose. */
-interface Head {
-  readonly title: string, readonly description: string, readonly version: string, readonly serverUrl: string
+/** A tool to describe. `text`: as its server lists it; `description`: an admin's, in place of that in the text. */
+interface DocumentTool {
+  readonly key: string
+  readonly text: string
+  readonly description: string | undefined
+  readonly operationId: string
 }
 
-export interface BodyInput {
-  readonly servers: readonly ListedServer[]
-  /** Whether disabled tools are included. */
-  readonly includesDisabled: boolean
-  /** Whether the document is that of a group: then each operation states the URL of the group's server. */
-  readonly isForGroup: boolean
+export type Format = 'json' | 'yaml'
+
+/** The content of a document. Plain data, since a worker thread gets it. */
+export interface DocumentInput {
+  readonly format: Format
+  readonly title: string
+  readonly about: string
+  readonly version: string
+  readonly serverUrl: string
+  readonly servers: ReadonlyArray<{
+    readonly name: string, readonly description: string | undefined, readonly tools: readonly DocumentTool[]
+  }>
+  /** The `servers` of each operation, for the document of a group. */
+  readonly operationUrl?: string
   /**
    * Whether the caller authenticated, and so may need the credentials for the calls as well. Otherwise they are
    * optional: they add tools.
    */
   readonly isAuthenticated: boolean
-  /** The operations of large tools; a missing one is described as taking any object. */
-  readonly large?: ReadonlyMap<Item, Operation>
+  /** Whether large tools are described as taking any object. */
+  readonly isBrief: boolean
 }
 
 const json = (schema: JsonObject): JsonObject => ({ 'application/json': { schema } })
@@ -29,7 +39,7 @@ const failure = (description: string): JsonObject => ({
   description, content: json({ $ref: '#/components/schemas/ErrorResponse' })
 })
 /** The Responses Object of every operation. */
-export const operationResponses: JsonObject = {
+const operationResponses: JsonObject = {
   200: {
     description: 'The result as the tool gave it. `isError` is true where the tool failed',
     content: json({ $ref: '#/components/schemas/ToolResponse' })
@@ -71,17 +81,38 @@ const sharedSchemas: JsonObject = {
   }
 }
 
-/** The members of a document other than its head and its operations. Pure. */
-export function documentFrame ({ servers, isAuthenticated }: BodyInput): {
-  security: JsonObject[]
-  tags: JsonObject[]
-  components: { schemas: JsonObject; responses: JsonObject; securitySchemes: JsonObject }
-} {
+const anyObject = '{"type":"object","additionalProperties":{"description":"The arguments of the tool"}}'
+
+/** The OpenAPI 3.0.3 document of tools. Takes as long as the schemas of the tools make it. Pure. */
+export function makeDocument (
+  { title, about, version, serverUrl, servers, operationUrl, isAuthenticated, isBrief }: DocumentInput
+): JsonObject {
+  const paths: JsonObject = {}
+  const schemas: JsonObject = { ...sharedSchemas }
+  for (const { name, tools } of servers) {
+    for (const { key, text, description, operationId } of tools) {
+      const isCut = isBrief && text.length >= downstreamLimits.documents.large
+      const shown = isCut ? withMembers(text, { inputSchema: anyObject }) : text
+      const operation = toOperation(name, { key, text: shown })
+      if (!operation) continue
+      const { path, method, summary, input, components } = operation
+      const own = { operationId, summary, description: description ?? operation.description, tags: [name], ...input }
+      paths[path] = {
+        ...(operationUrl !== undefined && { servers: [{ url: operationUrl }] }),
+        [method]: { ...own, responses: operationResponses }
+      }
+      for (const [component, schema] of components) schemas[component] = schema
+    }
+  }
   return {
+    openapi: '3.0.3',
+    info: { title, description: about, version },
+    servers: [{ url: serverUrl }],
     security: isAuthenticated ? [{ bearerAuth: [] }, { login: [] }] : [{}, { bearerAuth: [] }],
-    tags: servers.map(({ name, description }) => ({ name, ...(description === undefined ? {} : { description }) })),
+    tags: servers.map(({ name, description }) => ({ name, description })),
+    paths,
     components: {
-      schemas: sharedSchemas,
+      schemas,
       responses: {
         InvalidArguments: failure('The arguments do not fit; the message names them'),
         NoSuchTool: failure('There is no such tool, or the caller may not see it'),
@@ -90,31 +121,10 @@ export function documentFrame ({ servers, isAuthenticated }: BodyInput): {
       },
       securitySchemes: {
         bearerAuth: { type: 'http', scheme: 'bearer', description: 'A bearer key, or an access token' },
-        ...(isAuthenticated
-          ? { login: { type: 'apiKey', in: 'header', name: 'x-auth-token', description: 'The token of a login' } }
-          : {})
+        ...(isAuthenticated && {
+          login: { type: 'apiKey', in: 'header', name: 'x-auth-token', description: 'The token of a login' }
+        })
       }
     }
   }
-}
-
-/** The first members of a document. */
-export const documentHead = ({ title, description, version, serverUrl }: Head): JsonObject => ({
-  openapi: '3.0.3',
-  info: { title, description, version },
-  servers: [{ url: serverUrl }]
-})
-
-/**
- * The operationId of a tool: `<server>_<tool>` in the characters that model APIs accept, with a hash if another tool
- * has that id.
- * @param isPlain false if a tool outside the document has the plain id
- * @param taken the ids so far; the new one is added
- */
-export function uniqueOperationId (server: string, tool: string, isPlain: boolean, taken: Set<string>): string {
-  const base = exposedName(server, '_', tool)
-  let id = isPlain ? base : alternativeName(base, `${server}\n${tool}`)
-  for (let salt = ''; taken.has(id); salt += '.') id = alternativeName(base, `${salt}${server}\n${tool}`)
-  taken.add(id)
-  return id
 }

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import type { Snapshot } from '../../../db/store.ts'
 import { configuredBaseUrl, countServers, makeView, type Principal } from '../../settings/index.ts'
 import { OpenApi } from './openapi.ts'
 
@@ -8,16 +7,16 @@ declare module 'fastify' {
   interface FastifyInstance { openapi: OpenApi }
 }
 
-/** Max wait for the first connections before the number of open tools is logged, in ms. */
+/** Max time after the start before the number of open tools is logged, in ms. Connected servers bring that forward. */
 const maxConnectWait = 60_000
-/** Interval at which the connections are checked meanwhile, in ms. */
+/** Interval of the check whether any server is still connecting, in ms. */
 const checkInterval = 250
 
 /** Decorates `app.openapi`: the tools that may be called over plain HTTP, as OpenAPI documents. */
 export default fp(async (app) => {
-  const snapshot = (): Snapshot => app.settings.current
-  const base = (): string => configuredBaseUrl(snapshot().system, app.config) ?? app.config.basePath
-  app.decorate('openapi', new OpenApi({ snapshot, access: app.access, gateway: app.gateway, base }))
+  const base = (): string => configuredBaseUrl(app.settings.current.system, app.config) ?? app.config.basePath
+  const openapi = new OpenApi({ base, access: app.access, gateway: app.gateway })
+  app.decorate('openapi', openapi)
 
   let timer: NodeJS.Timeout | undefined
   app.addHook('onListen', async () => {
@@ -28,7 +27,10 @@ export default fp(async (app) => {
       logOpenTools(app)
     }, checkInterval).unref()
   })
-  app.addHook('onClose', async () => { clearInterval(timer) })
+  app.addHook('onClose', async () => {
+    clearInterval(timer)
+    openapi.close()
+  })
 }, { name: 'openapi', dependencies: ['config', 'settings', 'access', 'gateway', 'upstream'] })
 
 /** Logs one line for the operator: how many tools callers without credentials may run. */

@@ -1,5 +1,4 @@
 // Translates single keywords of JSON Schema to OpenAPI 3.0.3. A keyword with an invalid value is dropped.
-import { isObject } from '../../../protocol/json.ts'
 
 export type JsonObject = Record<string, unknown>
 
@@ -21,41 +20,6 @@ const sharedKeywords: ReadonlyMap<string, (value: unknown) => boolean> = new Map
   ['minItems', isCount], ['maxItems', isCount], ['uniqueItems', isBoolean], ['minProperties', isCount],
   ['maxProperties', isCount]
 ])
-
-/**
- * Whether a schema, including subschemas, needs no translation: each keyword has the same meaning in OpenAPI 3.0.3.
- * @param levels max levels examined; the test is repeated for each subschema, so this limits the cost of a deep schema
- */
-export function isPortable (schema: unknown, levels = 5): boolean {
-  if (!isObject(schema) || levels === 0) return false
-  for (const key of Object.keys(schema)) if (!isCommonKeyword(key, schema[key], schema, levels - 1)) return false
-  // In OpenAPI 3.0.3 an array must have `items`.
-  return schema.type !== 'array' || schema.items !== undefined
-}
-
-function isCommonKeyword (key: string, value: unknown, { type }: JsonObject, levels: number): boolean {
-  switch (key) {
-    case 'type':
-      return singleTypes.has(value)
-    case 'properties':
-      return isObject(value) && !Object.hasOwn(value, '$ref') &&
-        Object.values(value).every((each) => isPortable(each, levels))
-    case 'items':
-      return type === 'array' && isPortable(value, levels)
-    case 'additionalProperties':
-      return typeof value === 'boolean' || isPortable(value, levels)
-    case 'required':
-      return isStringSet(value)
-    case 'enum':
-      return type !== undefined && isStringSet(value)
-    default:
-      return sharedKeywords.get(key)?.(value) === true
-  }
-}
-
-const isStringSet = (value: unknown): boolean =>
-  isStringArray(value) && new Set(value as string[]).size === (value as string[]).length &&
-    (value as string[]).length > 0
 
 /** The translation of a schema's keywords except its type, its subschemas, `enum` and `const`. */
 export function translateKeywords (schema: JsonObject): JsonObject {

@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto'
-import type { Snapshot } from '../../../db/store.ts'
 import { gatewayClient } from '../../../protocol/exchange.ts'
-import type { Item } from '../../../protocol/lists.ts'
-import { type Access, chargedOwnerOf, prefixOf, type Principal, type View } from '../../settings/index.ts'
+import {
+  type Access, alternativeName, chargedOwnerOf, exposedName, prefixOf, type Principal, type View
+} from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
-import { ShareError } from '../../base/limits/index.ts'
+import { BoundedMap, ShareError } from '../../base/limits/index.ts'
+import { TaskAborted, WorkerPool } from '../../base/threads/index.ts'
 import type { Gateway, Precedence, Section } from '../../gateway/index.ts'
-import { DocumentCache } from './cache.ts'
 import { collectServers, type ListedServer } from './collect.ts'
-import type { Format } from './notation.ts'
+import type { DocumentInput, Format } from './document.ts'
+import type { WrittenDocument } from './worker.ts'
 import { downstreamLimits } from '../limits.ts'
 
 /** The query of a document. */
@@ -22,8 +23,8 @@ interface DocumentQuery {
   servers?: string
 }
 
-/** A document as UTF-8, in chunks that other documents share, and its entity tag. */
-interface Document { readonly chunks: () => Buffer[], readonly etag: string }
+/** A document as UTF-8, and its entity tag. */
+interface Document { readonly bytes: Buffer, readonly etag: string }
 
 /** How many tools each connected server has. */
 interface Stats {
@@ -33,7 +34,6 @@ interface Stats {
 }
 
 interface OpenApiDeps {
-  snapshot: () => Snapshot
   access: Pick<Access, 'viewOfOpenRoute'>
   gateway: Pick<Gateway, 'sections' | 'precedence' | 'filteredView'>
   /** The public base where it is configured, else the base path. */
@@ -46,19 +46,12 @@ const maxUrlLength = 2_048
 /** The estimated size of an operation beyond the text of its tool, in characters. */
 const operationSize = 700
 
-const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
-
 /** OpenAPI documents of the tools that callers of the open routes may run. */
 export class OpenApi {
   readonly #deps: OpenApiDeps
-  readonly #bodies =
-    new DocumentCache(
-      {
-        maxTexts: downstreamLimits.documents,
-        maxSize: downstreamLimits.documentsSize,
-        maxPending: downstreamLimits.documentsWaiting
-      }
-    )
+  readonly #pool = new WorkerPool(downstreamLimits.documents)
+  /** Documents that are being written, and the small ones among the last. */
+  readonly #documents = new BoundedMap<string, Promise<Document>>(downstreamLimits.documents.kept)
 
   constructor (deps: OpenApiDeps) {
     this.#deps = deps
@@ -82,71 +75,68 @@ export class OpenApi {
     const view = this.#deps.gateway.filteredView(route, address)
     const { scope } = view
     const serverUrl = query.serverUrl === undefined ? this.#base() : checkUrl(query.serverUrl)
-    const wanted = name === undefined &&
-      query.servers
+    const wanted = name === undefined && query.servers
       ? new Set(query.servers.split(',').map((each) => each.trim()))
       : undefined
-    const listed = this.#listed(view)
-    const servers = listed.servers.filter((each) => wanted?.has(each.name) ?? true)
-    const disabled = query.includeDisabled === true
-    const expected = expectedSize(servers, disabled)
+    const input: DocumentInput = {
+      format,
+      title: query.title ?? (scope.kind === 'global' ? 'Tool-Hub' : scope.name),
+      about: query.description ?? `Tools of ${describeScope(scope)}, to be called over plain HTTP.`,
+      version: query.version ?? '1.0.0',
+      serverUrl,
+      ...(scope.kind === 'group' && {
+        operationUrl: `${serverUrl.replace(/\/$/, '')}/${encodeURIComponent(scope.id)}`
+      }),
+      isAuthenticated: principal.kind !== 'anonymous',
+      isBrief: false,
+      servers: describeServers(
+        this.#listed(view).filter((each) => wanted?.has(each.name) ?? true), query.includeDisabled === true
+      )
+    }
+    const expected = expectedSize(input)
     if (expected > downstreamLimits.documentSize) throw tooLargeError()
     hold(expected)
-    const isAuthenticated = principal.kind !== 'anonymous'
-    const owner = chargedOwnerOf(principal, address)
-    // Names and catalogues identify what is connected; overrides and selections are part of the settings' version.
-    const key = JSON.stringify([
-      view.key,
-      this.#deps.snapshot().version,
-      format,
-      disabled,
-      isAuthenticated,
-      servers.map((each) => [each.name, each.catalogue]),
-      listed.contested
-    ])
-    // What the document is about has been read by now: the document is of the time of the call.
-    const { documentHead, joinPieces, notations, translateLarge, writeBody, writeHead, writeServers } =
-      await import('./text.ts')
-    const { chunks, hash, isTooLarge } = await this.#bodies.get(
-      key,
-      async () => {
-        const large = await translateLarge(servers, disabled, format, owner)
-        return await joinPieces(
-          writeBody(
-            { servers, includesDisabled: disabled, isForGroup: scope.kind === 'group', isAuthenticated, large },
-            format
-          )
-        )
-      },
-      owner
-    )
-    if (isTooLarge === true) throw tooLargeError()
-    const head = documentHead({
-      title: query.title ?? (scope.kind === 'global' ? 'Tool-Hub' : scope.name),
-      description: query.description ?? `Tools of ${describeScope(scope)}, to be called over plain HTTP.`,
-      version: query.version ?? '1.0.0',
-      serverUrl
-    })
-    const start = writeHead(head, notations[format])
-    const groupServers =
-      scope.kind === 'group'
-        ? Buffer.from(
-          writeServers(`${serverUrl.replace(/\/$/, '')}/${encodeURIComponent(scope.id)}`, notations[format])
-        )
-        : Buffer.alloc(0)
-    const allChunks = (): Buffer[] =>
-      [Buffer.from(start), ...chunks.map((chunk) => chunk ?? groupServers)].filter(({ length }) => length > 0)
-    return { chunks: allChunks, etag: `"${hashOf(start + hash)}"` }
+    return await this.#written(input, chargedOwnerOf(principal, address))
+  }
+
+  /** Ends the thread that writes documents. */
+  close (): void { this.#pool.close() }
+
+  /** Writes a document, unless the same one is being written or kept. @throws ShareError */
+  async #written (input: DocumentInput, owner: string): Promise<Document> {
+    const task = JSON.stringify(input)
+    const key = createHash('sha256').update(task).digest('base64url')
+    const known = this.#documents.get(key)
+    if (known) return await known
+    const writing = this.#run(task, owner)
+      .catch(async (error: unknown) => {
+        if (!(error instanceof TaskAborted)) throw error
+        return await this.#run(JSON.stringify({ ...input, isBrief: true }), owner)
+      })
+      .catch((error: unknown) => { throw error instanceof TaskAborted ? tooLargeError() : error })
+    this.#documents.set(key, writing)
+    const forget = (): void => { if (this.#documents.get(key) === writing) this.#documents.delete(key) }
+    writing.then(({ bytes }) => { if (bytes.length > downstreamLimits.documents.keptSize) forget() }, forget)
+    return await writing
+  }
+
+  /** @throws TaskAborted; ShareError, also for a document that becomes too large */
+  async #run (task: string, owner: string): Promise<Document> {
+    const { time } = downstreamLimits.documents
+    const { bytes, hash } =
+      await this.#pool.run<WrittenDocument>('plugins/downstream/openapi/worker', task, { owner, time })
+    if (bytes.length > downstreamLimits.documentSize) throw tooLargeError()
+    return { bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), etag: `"${hash}"` }
   }
 
   /** The names of the connected servers that a caller reaches, in the order of configuration. @throws NotFound */
   servers (principal: Principal): string[] {
-    return this.#listed(this.#all(principal)).servers.map(({ name }) => name)
+    return this.#listed(this.#all(principal)).map(({ name }) => name)
   }
 
   /** How many tools a caller may run. @throws NotFound */
   stats (principal: Principal): Stats {
-    const serverBreakdown = this.#listed(this.#all(principal)).servers.map(({ name, status, items, toTool }) => ({
+    const serverBreakdown = this.#listed(this.#all(principal)).map(({ name, status, items, toTool }) => ({
       name,
       toolCount: items.filter((item) => toTool(item)?.enabled).length,
       status
@@ -160,18 +150,12 @@ export class OpenApi {
 
   #all (principal: Principal): View { return this.#deps.access.viewOfOpenRoute(principal, {}, 'server') }
 
-  /** The servers of a view. `contested`: the catalogues of servers whose tools could have the same operationIds. */
-  #listed (view: View): {
-    servers: ListedServer[], contested: ReadonlyArray<readonly [name: string, catalogue: number | undefined]>
-  } {
+  /** The servers of a view. */
+  #listed (view: View): ListedServer[] {
     const sections = this.#deps.gateway.sections(view, gatewayClient)
     const contested = findContested(sections.map(({ server }) => server.name))
     const hasPlainId = this.#plainIds(sections)
-    return {
-      contested: sections.flatMap(({ server: { name }, catalogue }) =>
-        contested.has(name) ? [[name, catalogue?.id] as const] : []),
-      servers: collectServers(sections, (name, at) => contested.has(name) ? (key) => hasPlainId(at, key) : undefined)
-    }
+    return collectServers(sections, (name, at) => contested.has(name) ? (key) => hasPlainId(at, key) : undefined)
   }
 
   /**
@@ -212,15 +196,39 @@ function findContested (names: readonly string[]): Set<string> {
 const describeScope = (scope: View['scope']): string =>
   scope.kind === 'global' ? 'the MCP servers behind this gateway' : `the ${scope.kind} ${scope.name}`
 
-/** The estimated size of a document, in characters. */
-function expectedSize (servers: readonly ListedServer[], disabled: boolean): number {
-  const sizeOf = ({ text }: Item): number => text.length + operationSize
-  const all = servers.reduce((sum, { items }) => items.reduce((sum, item) => sum + sizeOf(item), sum), 0)
-  if (all <= downstreamLimits.documentSize) return all
-  // Excludes the tools that are not shown, as far as that is known without reading their texts.
-  return servers.reduce((sum, { items, canShow }) =>
-    items.reduce((sum, item) => canShow?.(item, disabled) === false ? sum : sum + sizeOf(item), sum), 0)
+/** The shown tools of servers, with their operationIds. */
+function describeServers (servers: readonly ListedServer[], includesDisabled: boolean): DocumentInput['servers'] {
+  const ids = new Set<string>()
+  return servers.map(({ name, description, items, toTool, hasPlainId }) => ({
+    name,
+    description,
+    tools: items.flatMap((item) => {
+      const tool = toTool(item)
+      if (!tool || !(tool.enabled || includesDisabled)) return []
+      const { key, text } = tool.item
+      const operationId = uniqueId(name, key, hasPlainId?.(key) ?? true, ids)
+      return [{ key, text, description: tool.description, operationId }]
+    })
+  }))
 }
+
+/**
+ * The operationId of a tool: `<server>_<tool>` in the characters that model APIs accept, with a hash if another tool
+ * has that id.
+ * @param isPlain false if a tool outside the document has the plain id
+ * @param taken the ids so far; the new one is added
+ */
+function uniqueId (server: string, tool: string, isPlain: boolean, taken: Set<string>): string {
+  const base = exposedName(server, '_', tool)
+  let id = isPlain ? base : alternativeName(base, `${server}\n${tool}`)
+  for (let salt = ''; taken.has(id); salt += '.') id = alternativeName(base, `${salt}${server}\n${tool}`)
+  taken.add(id)
+  return id
+}
+
+/** The estimated size of a document, in characters. */
+const expectedSize = ({ servers }: DocumentInput): number => servers.reduce((sum, { tools }) =>
+  tools.reduce((sum, { text }) => sum + text.length + operationSize, sum), 0)
 
 const tooLargeError = (): ShareError => new ShareError(
   `The document would have more than ${downstreamLimits.documentSize / 1024 / 1024} MiB; name some of the servers ` +

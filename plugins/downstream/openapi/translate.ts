@@ -1,7 +1,7 @@
 import { isObject } from '../../../protocol/json.ts'
 import { isScalarSchema, resolveRef } from '../../base/json-schema/index.ts'
 import {
-  joinSchemas, annotationKeywords, isRefFree, isNullOnly, isPortable, keepsAllConstraints, translateEnum,
+  joinSchemas, annotationKeywords, isRefFree, isNullOnly, keepsAllConstraints, translateEnum,
   translateKeywords, translateType, type JsonObject
 } from './keywords.ts'
 
@@ -76,7 +76,6 @@ export class SchemaTranslator {
     if (schema === true) return acceptsAnything
     if (schema === false) return { schema: { not: {} }, isExact: true }
     if (!isObject(schema)) return inexactAnything
-    if (isPortable(schema)) return { schema, isExact: true }
     if (typeof schema.$ref === 'string') return this.#reference(schema.$ref, schema)
     const { own, alternatives } = translateType(schema)
     const object = this.#object(schema)

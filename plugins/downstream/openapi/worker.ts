@@ -1,6 +1,15 @@
-// The worker pool runs this module for `translateLarge`.
-import type { Item } from '../../../protocol/lists.ts'
-import { toOperation, type Operation } from './operation.ts'
+// The worker pool runs this module for `OpenApi`.
+import { createHash } from 'node:crypto'
+import { type DocumentInput, makeDocument } from './document.ts'
+import { toYaml } from './yaml.ts'
 
-export const run = ({ server, item }: { server: string, item: Item }): Operation | undefined =>
-  toOperation(server, item)
+/** A document as UTF-8, and its hash. */
+export interface WrittenDocument { readonly bytes: Uint8Array<ArrayBuffer>, readonly hash: string }
+
+/** Writes a document. @param task a `DocumentInput` as JSON */
+export function run (task: string): WrittenDocument {
+  const input = JSON.parse(task) as DocumentInput
+  const document = makeDocument(input)
+  const bytes = new TextEncoder().encode(input.format === 'json' ? JSON.stringify(document) : toYaml(document))
+  return { bytes, hash: createHash('sha256').update(bytes).digest('base64url') }
+}

@@ -1,6 +1,6 @@
 import { isObject } from '../../../protocol/json.ts'
 import { largeText } from '../../../protocol/text.ts'
-import { type ReserveMemory, parseJson, parseLargeJson } from '../../base/body/index.ts'
+import { parseJson, parseLargeJson } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { findInexactNumber } from '../../base/json-schema/index.ts'
 
@@ -34,23 +34,21 @@ function decodeFormText (text: string): string {
 
 /**
  * Parses the arguments in a body; none if the body is empty.
- * @param reserve reserves memory for the values of a large body
- * @throws InvalidJson; InvalidInput if it is no object, or has an inexact number; ShareError
+ * @throws InvalidJson; InvalidInput if it is no object, or has an inexact number
  */
-export function parseBodyArguments (text: string, reserve: ReserveMemory): Record<string, unknown> {
-  const value = parseExactJson(text, reserve)
+export function parseBodyArguments (text: string): Record<string, unknown> {
+  const value = parseExactJson(text)
   if (!isObject(value)) throw new errors.InvalidInput('The body must be a JSON object with the arguments of the tool')
   return value
 }
 
 /**
  * Parses JSON whose numbers JavaScript can represent exactly. An empty text is an empty object.
- * @param reserve reserves memory for the values of a large text
- * @throws InvalidJson; InvalidInput for an inexact number; ShareError
+ * @throws InvalidJson; InvalidInput for an inexact number
  */
-export function parseExactJson (text: string, hold: ReserveMemory): unknown {
+export function parseExactJson (text: string): unknown {
   if (text.trim() === '') return {}
-  const value = text.length > largeText ? parseLargeJson(text, hold) : parseJson(text)
+  const value = text.length > largeText ? parseLargeJson(text) : parseJson(text)
   requireExactNumbers(text)
   return value
 }

@@ -1,5 +1,6 @@
 import { isObject, memberOf } from '../../../protocol/json.ts'
 import type { Catalogue, Item } from '../../../protocol/lists.ts'
+import { memoized } from '../../../protocol/memoized.ts'
 import { errors } from '../../base/errors/index.ts'
 import { fitArguments, quickCheck, type QuickCheck, inputShapeOf } from '../../base/json-schema/index.ts'
 import { baseLimits } from '../../base/limits/index.ts'
@@ -7,19 +8,14 @@ import { baseLimits } from '../../base/limits/index.ts'
 /** Converted arguments of a tool, and their JSON text. */
 interface ConvertedArguments { readonly args: Record<string, unknown>, readonly text: string }
 
-const itemsByCatalogue = new WeakMap<Catalogue, ReadonlyMap<string, Item>>()
-const inputsByItem = new WeakMap<Item, ToolInput>()
+const toolsByName = memoized(({ lists }: Catalogue): ReadonlyMap<string, Item> =>
+  new Map(lists.tools.map((item) => [item.key, item])))
+const inputOf = memoized((item: Item) => new ToolInput(item))
 
 /** The input of a tool in a catalogue, by its own name; undefined: the catalogue has no such tool. */
 export function toolInputOf (catalogue: Catalogue | undefined, tool: string): ToolInput | undefined {
-  if (!catalogue) return undefined
-  let items = itemsByCatalogue.get(catalogue)
-  if (!items) itemsByCatalogue.set(catalogue, items = new Map(catalogue.lists.tools.map((item) => [item.key, item])))
-  const item = items.get(tool)
-  if (!item) return undefined
-  let input = inputsByItem.get(item)
-  if (!input) inputsByItem.set(item, input = new ToolInput(item))
-  return input
+  const item = catalogue && toolsByName(catalogue).get(tool)
+  return item && inputOf(item)
 }
 
 /** The input of one tool. Neither the upstream's schema nor the caller's arguments may take long. */

@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { memberOf, withMembers } from '../../../protocol/json.ts'
 import { type Access, makeView, chargedOwnerOf, type Principal, type View } from '../../settings/index.ts'
 import type { CurrentPrincipalOf } from '../../identity/index.ts'
-import type { ReserveMemory } from '../../base/body/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { type DisconnectSignal, sessionlessClient, HttpCallExchange } from './exchange.ts'
@@ -21,8 +20,6 @@ export interface HttpCaller {
   readonly address: string
   /** Triggered when the caller disconnects. */
   readonly disconnect: DisconnectSignal
-  /** Reserves memory for the arguments in the body. */
-  readonly reserveMemory: ReserveMemory
 }
 
 /** A tool as a route names it. `name`: the group or server through which the route reaches it, if given. */
@@ -131,7 +128,7 @@ export class Tools {
     if (isWord) delete query.group
     let args: Record<string, unknown> | undefined
     const read = (): Record<string, unknown> => {
-      args ??= body === undefined ? query : parseBodyArguments(body, caller.reserveMemory)
+      args ??= body === undefined ? query : parseBodyArguments(body)
       return args
     }
     const exposed = this.#exposed(view, server, tool)

@@ -1,32 +1,23 @@
 import { randomUUID } from 'node:crypto'
-import { Value } from '@sinclair/typebox/value'
 import fp from 'fastify-plugin'
+import { memoized } from '../../../protocol/memoized.ts'
 import type { SystemConfig } from '../../../schemas/settings.ts'
 import { SystemSections } from '../../../schemas/system.ts'
 import { Compressor } from './compressor.ts'
 import { Originals, originalsProvider, originalsUriPrefix } from './originals.ts'
 import type { ResultCompressionOptions } from './result.ts'
+import { withDefaults } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
-const Options = SystemSections.properties.toolResultCompression
 interface Settings { enabled: boolean, options: Omit<ResultCompressionOptions, 'uriPrefix'> }
 
-const settingsCache = new WeakMap<SystemConfig, Settings>()
-
 /** `systemConfig.toolResultCompression`, with defaults for absent and invalid members. */
-function settingsOf (system: SystemConfig): Settings {
-  let settings = settingsCache.get(system)
-  if (!settings) {
-    const stored = Object.entries(system.toolResultCompression ?? {}).filter(([name, value]) => {
-      const schema = Options.properties[name as keyof typeof Options.properties]
-      return schema !== undefined && Value.Check(schema, value)
-    })
-    const { enabled, ...options } =
-      Value.Default(Options, Object.fromEntries(stored)) as Settings['options'] & { enabled: boolean }
-    settingsCache.set(system, settings = { enabled, options })
-  }
-  return settings
-}
+const settingsOf = memoized(({ toolResultCompression }: SystemConfig): Settings => {
+  const { enabled, ...options } =
+    withDefaults(SystemSections.properties.toolResultCompression, toolResultCompression) as
+      Settings['options'] & { enabled: boolean }
+  return { enabled, options }
+})
 
 /** The methods that return results of tools. */
 const toolResultMethods: ReadonlySet<string> = new Set(['tools/call', 'tasks/result'])

@@ -2,6 +2,7 @@ import type { OriginalBytes } from './worker.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import type { Provider } from '../../../protocol/provider.ts'
+import { OwnedMap } from '../../base/limits/index.ts'
 import type { View } from '../../settings/index.ts'
 
 interface KeptOriginal extends OriginalBytes { principal: string, keptAt: number }
@@ -23,37 +24,38 @@ interface OriginalPart { text: string, mimeType: string, offset: number, end: nu
  * result. Beyond the max size, the principal that holds most loses its oldest.
  */
 export class Originals {
+  /** Oldest first. */
   readonly #originals = new Map<string, KeptOriginal>()
-  readonly #sizeByPrincipal = new Map<string, number>()
+  readonly #sizes: OwnedMap<number>
   readonly #limits: OriginalsLimits
   readonly #now: () => number
-  #totalSize = 0
 
   constructor (limits: OriginalsLimits, now: () => number = Date.now) {
     this.#limits = limits
     this.#now = now
+    this.#sizes = new OwnedMap(limits.originalsSize, {
+      sizeOf: (_uri, size) => size,
+      onEvict: (uri) => { this.#originals.delete(uri) }
+    })
   }
-
-  /** The size of all originals together, in bytes. */
-  get totalSize (): number { return this.#totalSize }
 
   /** Keeps an original. @returns false if it alone exceeds the max size of all originals */
   keep (uri: string, principal: string, original: OriginalBytes): boolean {
     const size = original.bytes.length
     if (size > this.#limits.originalsSize) return false
-    this.#originals.set(uri, { ...original, principal, keptAt: this.#now() })
-    this.#addSize(principal, size)
     this.removeExpired()
-    while (this.#totalSize > this.#limits.originalsSize) this.#removeOldestOf(this.#largestHolder())
+    this.#originals.set(uri, { ...original, principal, keptAt: this.#now() })
+    this.#sizes.set(principal, uri, size)
     return true
   }
 
   /** Removes expired originals. */
   removeExpired (): void {
     const before = this.#now() - this.#limits.originalsLifetime
-    for (const [uri, { keptAt: at }] of this.#originals) {
-      if (at > before) return
-      this.#remove(uri)
+    for (const [uri, { principal, keptAt }] of this.#originals) {
+      if (keptAt > before) return
+      this.#originals.delete(uri)
+      this.#sizes.delete(principal, uri)
     }
   }
 
@@ -74,32 +76,6 @@ export class Originals {
     const end = characterAt(bytes, wanted) > start ? characterAt(bytes, wanted) : characterAfter(bytes, start)
     const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(start, end))
     return { text, mimeType, offset: start, end, size: bytes.length }
-  }
-
-  #addSize (principal: string, size: number): void {
-    this.#totalSize += size
-    const held = (this.#sizeByPrincipal.get(principal) ?? 0) + size
-    if (held > 0) this.#sizeByPrincipal.set(principal, held)
-    else this.#sizeByPrincipal.delete(principal)
-  }
-
-  #remove (uri: string): void {
-    const kept = this.#originals.get(uri)
-    if (!kept) return
-    this.#originals.delete(uri)
-    this.#addSize(kept.principal, -kept.bytes.length)
-  }
-
-  #largestHolder (): string | undefined {
-    let most: [string, number] | undefined
-    for (const entry of this.#sizeByPrincipal) if (most === undefined || entry[1] > most[1]) most = entry
-    return most?.[0]
-  }
-
-  #removeOldestOf (principal: string | undefined): void {
-    for (const [uri, kept] of this.#originals) {
-      if (kept.principal === principal) return this.#remove(uri)
-    }
   }
 }
 

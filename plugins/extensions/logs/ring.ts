@@ -1,4 +1,5 @@
 import type { Snapshot } from '../../../db/store.ts'
+import { memoized } from '../../../protocol/memoized.ts'
 import { maskPatterns, createScrubber, secretsOf } from '../../base/secrets/index.ts'
 
 /** One line of the log. */
@@ -116,15 +117,8 @@ export class LogRing {
  * @param own further secrets
  */
 export function createMasker (snapshot: () => Snapshot, own: readonly string[]): (text: string) => string {
-  const known = new WeakMap<object, readonly string[]>()
-  const secretsOfConfig = (config: object): readonly string[] => {
-    let secrets = known.get(config)
-    if (!secrets) {
-      secrets = secretsOf(config as Record<string, unknown>).filter((secret) => !/^(bearer|basic)$/i.test(secret))
-      known.set(config, secrets)
-    }
-    return secrets
-  }
+  const secretsOfConfig = memoized((config: object): readonly string[] =>
+    secretsOf(config as Record<string, unknown>).filter((secret) => !/^(bearer|basic)$/i.test(secret)))
   let version = -1
   let sets: ReadonlyArray<readonly string[]> = []
   let scrub = (text: string): string => text

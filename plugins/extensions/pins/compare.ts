@@ -13,7 +13,7 @@ export interface Pending {
   readonly source: string
 }
 
-/** What is known of one definition. Texts are absent beyond the bounds. */
+/** The record of one definition. Texts are absent beyond the bounds. */
 export interface Pin {
   readonly kind: DefinitionKind
   readonly item: string
@@ -22,7 +22,7 @@ export interface Pin {
   readonly text?: string
   /** Digests that were accepted for other catalogues than the first. */
   readonly variants?: readonly string[]
-  /** Who saw it first: the user whose connection listed it; null: a connection of the gateway's own. */
+  /** The user whose connection listed it first; null: a connection of the gateway's own. */
   readonly by: string | null
   /** When it was seen first, ISO 8601. */
   readonly at: string
@@ -162,7 +162,7 @@ export function acceptPending (
   return { ...server, pins: server.pins.map((each) => each === pin ? accepted : each) }
 }
 
-/** What stays in memory: the texts only of definitions that have changed, which `block` goes on to list. */
+/** The records as they stay in memory: with the texts only of changed definitions, which `block` goes on to list. */
 export const withoutTexts = ({ source, pins }: PinnedServer): PinnedServer => ({
   source,
   pins: pins.map((pin) => {

@@ -12,7 +12,7 @@ export const kindOf = (list: PinnedList): DefinitionKind => list.slice(0, -1) as
 /** The name of the only definition of the kind `instructions`. */
 export const instructionsItem = 'instructions'
 
-/** What a server says of one item, or its instructions. */
+/** The definition of one item by its server, or the server's instructions. */
 export interface Definition {
   readonly kind: DefinitionKind
   readonly item: string

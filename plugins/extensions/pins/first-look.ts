@@ -8,7 +8,7 @@ import { keyOf, type Definition, type DefinitionKind } from './definitions.ts'
 import { lookalikeKey, plainKey } from './lookalike-names.ts'
 import type { Finding, Scan } from './scan/scan.ts'
 
-/** What was found in one catalogue. */
+/** The remarks about one catalogue. */
 interface Look { readonly digest: string, readonly scan: Scan, readonly tools: readonly string[] }
 
 const noScan: Scan = { findings: [], names: [] }

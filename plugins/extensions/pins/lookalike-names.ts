@@ -7,7 +7,7 @@ const drawnLike: ReadonlyMap<string, string> = new Map([
 /** A name without differences of case and of separators, which many servers write in their own way. */
 export const plainKey = (name: string): string => name.normalize('NFC').toLowerCase().replace(/[-_.\s]+/g, '')
 
-/** What a name looks like: equal for names that people and models confuse. */
+/** The shape of a name: equal for names that people and models confuse. */
 export const lookalikeKey = (name: string): string =>
   plainKey(name).normalize('NFKD').replace(/[\p{M}\p{Cf}]+/gu, '')
     .replace(/[^a-z]/gu, (letter) => drawnLike.get(letter) ?? letter)

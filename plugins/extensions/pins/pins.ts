@@ -12,7 +12,7 @@ interface PinsDeps {
   readonly store: PinStore
   /** Undefined: there is no such server any more. */
   readonly modeOf: (server: string) => PinMode | undefined
-  /** What is listed of some server has changed. */
+  /** Called when the definitions that are listed of some server have changed. */
   readonly changed: () => void
   /** Tells admins of changes that are new. */
   readonly told: (server: string, mode: PinMode, changes: ReadonlyArray<Pick<Pin, 'kind' | 'item'>>) => void
@@ -29,7 +29,7 @@ interface ServerState { readonly version: string | undefined, readonly pinned: P
 /** A catalogue as it was read. */
 interface Examined {
   readonly source: string
-  /** What was listed of it last, and what that depends on. */
+  /** The catalogue that was listed last, and what it depends on. */
   listed?: Listed & { readonly state: ServerState | undefined, readonly mode: PinMode }
 }
 
@@ -157,7 +157,7 @@ export class Pins implements CatalogueReview {
       })))
   }
 
-  /** What waits for an admin, as far as this replica knows, without the definitions. */
+  /** The changes that wait for an admin, as far as this replica knows, without the definitions. */
   waiting (server: string): ReadonlyArray<Pick<DefinitionChange, 'kind' | 'item' | 'since'> & { isNew: boolean }> {
     if (this.#deps.modeOf(server) === 'off') return []
     return (this.#states.get(server)?.pinned?.pins ?? []).flatMap(({ kind, item, digest, pending = [] }) =>

@@ -88,7 +88,7 @@ function sentPrincipal (snapshot: Snapshot, { username = '', keyId }: NonNullabl
   return { key: name, kind, user: name, username: name, isAdmin: user?.isAdmin === true, ...credential }
 }
 
-/** A recorded call. Its item is decided about with the current users, teams and catalogues. */
+/** A recorded call as the policies would judge it now: with the current users, teams and catalogues. */
 function recordedCall (snapshot: Snapshot, activity: Awaited<ReturnType<PolicyTestDeps['findActivity']>>): TestedCall {
   const { server, tool, username = '', keyId, keyName, clientId = '', sourceIp, group, timestamp } = activity
   const user = snapshot.users.get(username)

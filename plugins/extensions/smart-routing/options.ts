@@ -1,24 +1,12 @@
-import { Value } from '@sinclair/typebox/value'
+import { memoized } from '../../../protocol/memoized.ts'
 import type { SystemConfig } from '../../../schemas/settings.ts'
 import { withCurrentNames } from '../../../schemas/smart-routing.ts'
 import { SystemSections } from '../../../schemas/system.ts'
-
-const Options = SystemSections.properties.smartRouting
+import { withDefaults } from '../../settings/index.ts'
 
 /** `systemConfig.smartRouting` with its defaults. */
 export type SmartRoutingSettings = NonNullable<SystemSections['smartRouting']>
 
-const settingsCache = new WeakMap<SystemConfig, SmartRoutingSettings>()
-
 /** The settings of `$smart`. Absent members, and stored members of a wrong type, get their defaults. */
-export function smartRoutingSettingsOf (system: SystemConfig): SmartRoutingSettings {
-  let options = settingsCache.get(system)
-  if (!options) {
-    const stored = Object.entries(withCurrentNames(system.smartRouting ?? {})).filter(([name, value]) => {
-      const schema = Options.properties[name as keyof typeof Options.properties]
-      return schema !== undefined && Value.Check(schema, value)
-    })
-    settingsCache.set(system, options = Value.Default(Options, Object.fromEntries(stored)) as SmartRoutingSettings)
-  }
-  return options
-}
+export const smartRoutingSettingsOf = memoized(({ smartRouting = {} }: SystemConfig): SmartRoutingSettings =>
+  withDefaults(SystemSections.properties.smartRouting, withCurrentNames(smartRouting)))

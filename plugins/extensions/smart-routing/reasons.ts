@@ -1,6 +1,6 @@
 import type { ScoreExplanation } from './words/index.ts'
 
-/** What the score of a tool consists of. */
+/** The parts of a tool's score. */
 export interface Reasons extends Partial<ScoreExplanation> {
   /** The similarity of its meaning to the query, divided by the highest one. */
   readonly meaning?: number

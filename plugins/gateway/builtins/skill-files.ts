@@ -12,7 +12,7 @@ export const mainFile = 'SKILL.md'
 export const skillUri = (name: string, path = mainFile): string =>
   `skill://${name}/${path.split('/').map(encodeURIComponent).join('/')}`
 
-/** What clients verify a file by. @param base64 its content */
+/** The size and hash by which clients verify a file. @param base64 its content */
 export function fileFacts (base64: string): { digest: string, size: number } {
   const bytes = Buffer.from(base64, 'base64')
   return { digest: `sha256:${hash('sha256', bytes, 'hex')}`, size: bytes.length }

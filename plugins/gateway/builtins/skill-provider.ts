@@ -2,6 +2,7 @@ import type { Snapshot } from '../../../db/store.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { isSameCatalogue, makeCatalogue, type Catalogue } from '../../../protocol/lists.ts'
+import { memoized } from '../../../protocol/memoized.ts'
 import type { Response } from '../../../protocol/message.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
@@ -16,18 +17,11 @@ export const skillProviderName = '$skills'
 /** The entry of a skill as clients get it. */
 interface SkillEntry { readonly uri: string, readonly [member: string]: unknown }
 
-const entries = new WeakMap<BuiltInSkill, SkillEntry>()
-
-function entryOf (skill: BuiltInSkill): SkillEntry {
-  const { name, frontmatter, files } = skill
-  const entry = entries.get(skill) ?? {
-    uri: skillUri(name),
-    frontmatter,
-    resources: Object.entries(files).map(([path, base64]) => ({ uri: skillUri(name, path), ...fileFacts(base64) }))
-  }
-  entries.set(skill, entry)
-  return entry
-}
+const entryOf = memoized(({ name, frontmatter, files }: BuiltInSkill): SkillEntry => ({
+  uri: skillUri(name),
+  frontmatter,
+  resources: Object.entries(files).map(([path, base64]) => ({ uri: skillUri(name, path), ...fileFacts(base64) }))
+}))
 
 /** The enabled skills by their URIs; of duplicates (possible in a file), the first. */
 function enabledSkills ({ skills }: Pick<Snapshot, 'skills'>): Map<string, BuiltInSkill> {

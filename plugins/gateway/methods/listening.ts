@@ -16,8 +16,6 @@ export const subscribe: Method = async ({ resolver, providers, notifier, hooks }
   for (const hook of hooks.onSubscribe) await hook(exchange, name, key)
   const wanted = notifier.wantedResourcesOf(client)
   const isNew = wanted?.add(client, key) === true
-  // It becomes a request of the gateway's own, without the client's progress token, which may equal that of another
-  // request.
   try {
     return await provider.subscribe(client, key, ownParamsText(exchange))
   } catch (error) {
@@ -26,7 +24,10 @@ export const subscribe: Method = async ({ resolver, providers, notifier, hooks }
   }
 }
 
-/** The params of a client's request that becomes one of the gateway's own, which belongs to no task. */
+/**
+ * The params of a client's subscription as the gateway sends them: clients share one subscription at the server, so it
+ * reports no progress to the first of them, and belongs to no task of its.
+ */
 const ownParamsText = ({ paramsText }: Exchange): string => withoutRelatedTask(withoutProgressToken(paramsText))
 
 /** `resources/unsubscribe`. A client may unsubscribe even if the resource is no longer shown. */

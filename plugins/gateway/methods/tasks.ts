@@ -2,6 +2,7 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
 import { elementsOf, isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import type { Item } from '../../../protocol/lists.ts'
+import { memoized } from '../../../protocol/memoized.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 import { replaceTaskId, translateTaskMarks } from '../../../protocol/task-ids.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
@@ -80,17 +81,9 @@ const runOf = (provider: Provider | undefined, exchange: Exchange, id: string): 
   provider?.taskRun === undefined ? '' : provider.taskRun(exchange, id)
 
 /** Whether each tool runs as a task only. */
-const taskTools = new WeakMap<Item, boolean>()
-
 /** Whether a tool runs as a task only (`execution.taskSupport`, MCP 2025-11-25). */
-export function needsTask (item: Item): boolean {
-  const known = taskTools.get(item)
-  if (known !== undefined) return known
-  const needs = item.text.includes('"taskSupport"') &&
-    smallMemberOf(memberOf(item.text, 'execution') ?? '{}', 'taskSupport') === 'required'
-  taskTools.set(item, needs)
-  return needs
-}
+export const needsTask = memoized(({ text }: Item) =>
+  text.includes('"taskSupport"') && smallMemberOf(memberOf(text, 'execution') ?? '{}', 'taskSupport') === 'required')
 
 /** The result of a call, in which a task that it began has its handle. @param tool by its own name */
 export function withTaskHandle (

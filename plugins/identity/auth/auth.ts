@@ -42,7 +42,7 @@ export interface Auth {
    * key is valid. The caller of this method must have authorized its use.
    */
   issueInternalCredential: (whom: { readonly username: string } | { readonly keyId: string }) => InternalCredential
-  /** What identifies a principal after its request, without its secret; undefined if there is nothing of the kind. */
+  /** Identifies a principal after its request, without its secret; undefined if its credential has no id. */
   lastingCredentialOf: (principal: Principal) => LastingCredential | undefined
   /**
    * The principal of such a credential now; undefined if it was revoked, or is not valid any more.

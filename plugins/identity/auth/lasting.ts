@@ -5,8 +5,8 @@ import { rightsMarkOf } from '../users/account.ts'
 import { principalOfKey } from './steps/bearer-key.ts'
 
 /**
- * What identifies a principal after its request, without its secret; undefined for credentials that nobody revokes one
- * by one, such as a login token, and for callers without any.
+ * Identifies a principal after its request, without its secret; undefined for credentials that nobody revokes one by
+ * one, such as a login token, and for callers without any.
  */
 export function lastingCredentialOf (principal: Principal, { users }: Snapshot): LastingCredential | undefined {
   const { kind, credential, username, scopes, audience } = principal

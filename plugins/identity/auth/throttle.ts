@@ -22,7 +22,7 @@ function createCounterStore (counters: Counters): FastifyRateLimitStoreCtor {
     incr (
       key: string, done: (error: Error | null, result?: { current: number, ttl: number }) => void, window: number
     ): void {
-      counters.hit(key, window).then(
+      counters.take(key, 1, window).then(
         ({ count, left }) => { done(null, { current: count, ttl: left }) },
         (error: Error) => { done(error) }
       )

@@ -9,7 +9,7 @@ import { checkUnchanged } from '../../base/body/index.ts'
 import { maskToken, sha256 } from '../../base/secrets/index.ts'
 import { legacyKeyIgnoredWarning, convertLegacyKey, legacyKeyConvertedWarning } from './legacy-key.ts'
 import {
-  ownerAndCreatorOf, applyKeyChange, type KeyChange, keyCreatorOf, requestedScope, fullUserScope
+  ownerAndCreatorOf, applyKeyChange, type KeyChange, keyCreatorOf, requestedKeyScope, fullUserScope
 } from './new-key.ts'
 import { isActiveKey, widensRights, inactivityOf, requiredAdminsOf } from './rights.ts'
 import { expiryOf, toExpiry, KeyUsage } from './state.ts'
@@ -147,7 +147,7 @@ export class BearerKeys {
       ...(typeof asked.expiresAt === 'string' && { expiresAt: toExpiry(asked.expiresAt) })
     }
     const { enabled = true } = asked
-    const scope = principal.isAdmin ? requestedScope(asked) : fullUserScope
+    const scope = principal.isAdmin ? requestedKeyScope(asked) : fullUserScope
     const key: BearerKey = { ...base, ...scope, enabled }
     const snapshot = await this.#settings.change((base) => {
       Object.assign(key, ownerAndCreatorOf(base, principal, key.kind, principal.isAdmin ? asked : {}))

@@ -24,7 +24,7 @@ function accessTypeOf (
  * that nobody creates one with full access by accident.
  * @throws InvalidInput
  */
-export function requestedScope (asked: RequestedMembers): KeyScopeMembers {
+export function requestedKeyScope (asked: RequestedMembers): KeyScopeMembers {
   const { kind, accessType, allowedGroups, allowedServers } = asked
   const hasLists = allowedGroups !== undefined || allowedServers !== undefined
   if (kind === 'system' && accessType === undefined && !hasLists) {

@@ -73,23 +73,23 @@ export function resourceSuffix (issuer: string, uri: string): string | undefined
 }
 
 /**
- * A user with the mark of the account at the time of a login. It becomes invalid when the account is removed, or its
- * password or admin rights change, and so does everything issued for it.
+ * An account in one state of its password and admin rights, of which `mark` is a hash. Tokens and consents are issued
+ * for it: they end when the account is removed, or its password or rights change.
  */
-export interface MarkedAccount { readonly username: string, readonly mark: string }
+export interface AccountVersion { readonly username: string, readonly mark: string }
 
-export const toMarkedAccount = (user: User): MarkedAccount => ({ username: user.username, mark: rightsMarkOf(user) })
+export const accountVersionOf = (user: User): AccountVersion => ({ username: user.username, mark: rightsMarkOf(user) })
 
-/** Finds the user of a marked account; undefined if the account has changed or was removed. */
-export function findMarkedUser ({ users }: Snapshot, { username, mark }: MarkedAccount): User | undefined {
+/** The user of an account, if it still is in that state. */
+export function userOfVersion ({ users }: Snapshot, { username, mark }: AccountVersion): User | undefined {
   const user = users.get(username)
   return user && rightsMarkOf(user) === mark ? user : undefined
 }
 
-/** A marked account as one string, for the library's `accountId`. */
-export const toAccountId = ({ username, mark }: MarkedAccount): string => `${mark} ${username}`
+/** An account and its state as one string, which is the `accountId` of oidc-provider. */
+export const toAccountId = ({ username, mark }: AccountVersion): string => `${mark} ${username}`
 
-export function parseAccountId (text: string): MarkedAccount {
+export function parseAccountId (text: string): AccountVersion {
   const end = text.indexOf(' ')
   return { mark: text.slice(0, end), username: text.slice(end + 1) }
 }

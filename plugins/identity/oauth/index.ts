@@ -14,7 +14,7 @@ import { peerTrust } from '../../base/config/index.ts'
 import { errors, noSuchError, oauthErrorTitle } from '../../base/errors/index.ts'
 import { rightsMarkOf, accountSubjectOf } from '../users/account.ts'
 import {
-  toMarkedAccount, findMarkedUser, issuerOf, issuerPath, type MarkedAccount, parseAccountId, resourceSuffix
+  accountVersionOf, userOfVersion, issuerOf, issuerPath, type AccountVersion, parseAccountId, resourceSuffix
 } from './identifiers.ts'
 import { splitScopes } from './client-statement.ts'
 import { ClientRegistry } from './clients.ts'
@@ -101,7 +101,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
       },
       revokeFamily: async (family) => { await accessTokens.revoke({ family }) },
       endRevokedFamilies: async () => { await accessTokens.endRevokedFamilies() },
-      isAccountValid: (id) => findMarkedUser(app.settings.current, parseAccountId(id)) !== undefined
+      isAccountValid: (id) => userOfVersion(app.settings.current, parseAccountId(id)) !== undefined
     },
     settings,
     outbound: app.outbound,
@@ -129,7 +129,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
     provider: async (issuer) => await providers.get(issuer),
     listConsents: async (username) => {
       const user = app.settings.current.users.get(username)
-      const now = user && toMarkedAccount(user).mark
+      const now = user && accountVersionOf(user).mark
       const held = (await ports.consents.list(username)).filter(({ mark = now }) => mark === now)
       return await Promise.all(held.map(async ({ clientId, scope, resource, grantedAt }) => ({
         clientId,
@@ -249,7 +249,7 @@ function challengeOf (
  */
 async function findValidConsent (
   { clients, consents }: OAuthPorts,
-  { username, mark }: MarkedAccount,
+  { username, mark }: AccountVersion,
   clientId: string
 ): Promise<Consent | undefined> {
   const client = await clients.find(clientId)

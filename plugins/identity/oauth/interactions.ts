@@ -5,7 +5,7 @@ import type { User } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { describeScopes, type Page, type PageClient, type Pages } from '../../base/pages/index.ts'
-import { toAccountId, toMarkedAccount, parseAccountId } from './identifiers.ts'
+import { toAccountId, accountVersionOf, parseAccountId } from './identifiers.ts'
 import type { ClientRegistry } from './clients.ts'
 import type { GivenConsent } from './provider/grants.ts'
 import { defaultScope, grantableScopes, type OAuthSettings } from './settings.ts'
@@ -102,7 +102,7 @@ export class Interactions {
   }
 
   async #logIn (request: BrowserRequest, details: Interaction, user: User): Promise<BrowserResponse> {
-    const account = toAccountId(toMarkedAccount(user))
+    const account = toAccountId(accountVersionOf(user))
     await this.#changeAccount(request, details, account)
     return await this.#finish(request, details, { login: { accountId: account, remember: true } })
   }

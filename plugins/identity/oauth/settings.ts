@@ -1,33 +1,19 @@
 import { Value } from '@sinclair/typebox/value'
 import type { OAuthClient } from '../../../db/ports/clients.ts'
+import { memoized } from '../../../protocol/memoized.ts'
 import { OAuthServer } from '../../../schemas/oauth.ts'
 import type { SystemConfig } from '../../../schemas/settings.ts'
 import { isLoopback, trustedProxies } from '../../base/config/index.ts'
-import { configuredAddress } from '../../settings/index.ts'
+import { configuredAddress, withDefaults } from '../../settings/index.ts'
 
 /** `systemConfig.oauthServer` with all defaults filled in. Lifetimes are in seconds. */
 export type OAuthSettings = Required<Omit<OAuthServer, 'dynamicRegistration'>> & {
   dynamicRegistration: Required<NonNullable<OAuthServer['dynamicRegistration']>>
 }
 
-const cachedSettings = new WeakMap<SystemConfig, OAuthSettings>()
-
-/**
- * Reads the settings of the authorization server. A stored member of the wrong type, as other programs may have written
- * it, is replaced by its default.
- */
-export function oauthSettingsOf (system: SystemConfig): OAuthSettings {
-  let settings = cachedSettings.get(system)
-  if (!settings) {
-    const stored = { ...system.oauthServer }
-    for (const [name, schema] of Object.entries(OAuthServer.properties)) {
-      if (!Value.Check(schema, stored[name])) stored[name] = undefined
-    }
-    cachedSettings.set(system, settings =
-      Value.Default(OAuthServer, { dynamicRegistration: {}, ...withoutUndefined(stored) }) as OAuthSettings)
-  }
-  return settings
-}
+/** The settings of the authorization server. */
+export const oauthSettingsOf = memoized(({ oauthServer }: SystemConfig): OAuthSettings =>
+  withDefaults(OAuthServer, oauthServer, { dynamicRegistration: {} }) as OAuthSettings)
 
 /** The environment variables that determine the addresses given to clients. */
 interface AddressEnv { readonly HOST: string, readonly TRUST_PROXY?: string, readonly BASE_URL?: string }
@@ -60,9 +46,6 @@ function addressProblem (system: SystemConfig, addressing: AddressEnv): string |
     : `BASE_URL (or install.baseUrl) is not set: clients are told of http addresses at ${host}, where passwords, ` +
       'codes and tokens can be read on the way'
 }
-
-const withoutUndefined = (value: object): object =>
-  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined))
 
 /** The scope that allows changing the configuration. Only clients created by an admin can have it. */
 export const manageScope = 'manage'

@@ -234,7 +234,10 @@ export function cookieNames (base: string): CookieNames {
   return { session: `${prefix}${sessionCookie}`, state: `${prefix}${stateCookie}`, path, isSecure }
 }
 
-/** Whether a request may carry the cookie of a social login. */
+/**
+ * A quick check whether a request has the cookie of a social login. True also for another cookie whose name ends like
+ * that one.
+ */
 export const hasSessionCookie = ({ cookie }: IncomingHttpHeaders): boolean =>
   cookie !== undefined && cookie.length <= identityLimits.social.cookies && cookie.includes(`${sessionCookie}=`)
 

@@ -4,7 +4,7 @@ import { inactivityOf } from '../keys/rights.ts'
 import { changesForDemotion, changesForRemoval } from './account.ts'
 import { requireUser } from './look-up.ts'
 
-/** What is concerned when a user is removed or ceases to be an admin, by name. */
+/** The names of the keys, servers and groups that change when a user is removed or ceases to be an admin. */
 export interface AccountConsequences {
   /** Keys that are removed. */
   readonly removedKeys: readonly string[]

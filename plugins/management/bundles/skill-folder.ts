@@ -6,7 +6,7 @@ import { extractEntries } from './archive/extract.ts'
 import { managementLimits } from '../limits.ts'
 
 const mainFile = 'SKILL.md'
-/** What archivers of some systems add to a folder. */
+/** Files that archivers of some systems add to a folder. */
 const isLeftover = (path: string): boolean => /^__MACOSX(?:\/|$)|(?:^|\/)\.DS_Store$/.test(path)
 
 /**

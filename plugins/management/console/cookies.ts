@@ -48,19 +48,22 @@ export function takeNotice (reply: FastifyReply, path: string): Notice | undefin
   return noticeOf(Buffer.from(value, 'base64url').toString())
 }
 
-/** A new key between the form that made it and the page that shows it: reloaded, neither makes nor shows another. */
-export interface MadeKey { readonly id: string, readonly token: string }
+/**
+ * A bearer key that a form has just created. It is in a cookie until the next page has shown it once, so that reloading
+ * creates no second key.
+ */
+export interface CreatedKey { readonly id: string, readonly token: string }
 
-/** Keeps a new key for the page that shows it. @param path of that page @param isSecure the page is read over TLS */
-export function keepMadeKey (reply: FastifyReply, path: string, { id, token }: MadeKey, isSecure: boolean): void {
+/** Sets the cookie. @param path of the page that shows the key @param isSecure whether that page is read over TLS */
+export function keepCreatedKey (reply: FastifyReply, path: string, { id, token }: CreatedKey, isSecure: boolean): void {
   const value = Buffer.from(JSON.stringify({ id, token })).toString('base64url')
   reply.setCookie(
     cookies.made, value, { path, httpOnly: true, sameSite: 'strict', secure: isSecure, maxAge: noticeTime }
   )
 }
 
-/** Returns and deletes the new key. @param path of the page that shows it */
-export function takeMadeKey (reply: FastifyReply, path: string): MadeKey | undefined {
+/** Returns the key, and deletes the cookie. @param path of the page that shows the key */
+export function takeCreatedKey (reply: FastifyReply, path: string): CreatedKey | undefined {
   const value = reply.request.cookies[cookies.made]
   if (value === undefined) return undefined
   reply.clearCookie(cookies.made, { path })

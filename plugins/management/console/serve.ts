@@ -16,7 +16,7 @@ import { ApiClient } from './api-client.ts'
 import { findAssets } from './assets.ts'
 import { ListCosts } from './costs.ts'
 import {
-  cookies, isTheme, keepMadeKey, keepTheme, leaveNotice, type MadeKey, type Notice, takeMadeKey
+  cookies, isTheme, keepCreatedKey, keepTheme, leaveNotice, type CreatedKey, type Notice, takeCreatedKey
 } from './cookies.ts'
 import { McpClient } from './mcp-client.ts'
 import { isRefresh, LiveStreams, type Watch } from './live.ts'
@@ -61,8 +61,8 @@ interface ConsoleKit {
   readonly signIn: (reply: FastifyReply, user: User) => Promise<void>
   readonly signOut: (reply: FastifyReply) => Promise<void>
   /** Keeps a new key for the page that shows it once, at a path below the console. */
-  readonly keepMadeKey: (reply: FastifyReply, path: string, key: MadeKey) => void
-  readonly takeMadeKey: (reply: FastifyReply, path: string) => MadeKey | undefined
+  readonly keepCreatedKey: (reply: FastifyReply, path: string, key: CreatedKey) => void
+  readonly takeCreatedKey: (reply: FastifyReply, path: string) => CreatedKey | undefined
   /** Leaves a notice for the next page. */
   readonly notify: (reply: FastifyReply, notice: Notice) => void
   /** Stores the chosen theme (light or dark) in a cookie. */
@@ -154,8 +154,8 @@ export async function serveConsole (
       if (signedIn) live.end(signedIn.id)
       for (const name of [cookies.session, cookies.csrf]) reply.clearCookie(name, { path: base })
     },
-    keepMadeKey: (reply, path, key) => { keepMadeKey(reply, `${base}${path}`, key, isSecure(reply.request)) },
-    takeMadeKey: (reply, path) => takeMadeKey(reply, `${base}${path}`),
+    keepCreatedKey: (reply, path, key) => { keepCreatedKey(reply, `${base}${path}`, key, isSecure(reply.request)) },
+    takeCreatedKey: (reply, path) => takeCreatedKey(reply, `${base}${path}`),
     notify: (reply, notice) => { leaveNotice(reply, base, notice) },
     setTheme: (reply, theme) => { if (isTheme(theme)) keepTheme(reply, base, theme) },
     ownPath: (path) => ownPath(base, path)
@@ -233,7 +233,7 @@ function takeForms (scope: FastifyInstance): void {
   const senderOf = ({ principal, ip }: { principal: Principal | null, ip: string }): string =>
     principal ? chargedOwnerOf(principal, ip) : ownerOfAddress(ip)
   scope.removeAllContentTypeParsers()
-  scope.addHook('preParsing', reserveBodyMemory({ limit: () => max, ownerOf: senderOf, isCounted: false }))
+  scope.addHook('preParsing', reserveBodyMemory({ limit: () => max, ownerOf: senderOf }))
   scope.addContentTypeParser('application/x-www-form-urlencoded', async (
     request: FastifyRequest, payload: FastifyRequest['raw']
   ) => fieldsOf(limitFormFields(await readBodyText(payload, max, unmeasuredReservationOf(request)))))

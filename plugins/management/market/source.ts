@@ -2,7 +2,7 @@ import { UpstreamError } from '../../../protocol/errors.ts'
 import { isDeeperThan } from '../../../protocol/json.ts'
 import { withoutBom } from '../../../protocol/text.ts'
 import { errors } from '../../base/errors/index.ts'
-import { BoundedMap, Outage, ShareError, Shares, type ReportOutage } from '../../base/limits/index.ts'
+import { BoundedMap, evictOldest, Outage, ShareError, Shares, type ReportOutage } from '../../base/limits/index.ts'
 import type { FetchedResponse, Outbound } from '../../base/outbound/index.ts'
 import { managementLimits } from '../limits.ts'
 
@@ -151,13 +151,7 @@ export class CatalogueSource {
 
   #storeAnswer (key: string, kept: CachedAnswer): CachedAnswer {
     this.#cache.setNewest(key, kept)
-    let size = 0
-    for (const each of this.#cache.values()) size += each.size
-    for (const [each, { size: own }] of this.#cache) {
-      if (size <= managementLimits.catalogues.cachedSize || each === key) break
-      this.#cache.delete(each)
-      size -= own
-    }
+    evictOldest(this.#cache, managementLimits.catalogues.cachedSize, ({ size }) => size, key)
     return kept
   }
 }

@@ -2,7 +2,7 @@ import { isObject } from '../../../protocol/json.ts'
 import { securityOf } from '../../../schemas/openapi-upstream.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import {
-  addressPlaces, jsonPointerOf, type StoredByUser, createWrittenByUserTest
+  addressPlaces, jsonPointerOf, type StoredByUser, createUserAuthorshipCheck
 } from '../../../schemas/stored-by-user.ts'
 import { isMask } from '../../base/secrets/index.ts'
 
@@ -16,7 +16,7 @@ import { isMask } from '../../base/secrets/index.ts'
  */
 export function placesStillByUser (stored: ServerConfig | undefined, next: ServerConfig): StoredByUser {
   if (stored?.storedByUser === undefined) return undefined
-  const isUsers = createWrittenByUserTest(stored.storedByUser)
+  const isUsers = createUserAuthorshipCheck(stored.storedByUser)
   const left: string[] = []
   for (const place of [...addressPlaces, ['command'], ['cwd']] as const) {
     const value = valueAt(next, place)
@@ -36,7 +36,7 @@ function unchangedPlacesInMap (
   map: 'env' | 'headers',
   stored: Readonly<Record<string, string>>,
   next: Readonly<Record<string, string>>,
-  isUsers: ReturnType<typeof createWrittenByUserTest>
+  isUsers: ReturnType<typeof createUserAuthorshipCheck>
 ): string[] {
   const users = Object.entries(stored).filter(([name]) => isUsers(map, name))
   const renamed = new Set(users.filter(([name]) => !Object.hasOwn(next, name)).map(([, value]) => value))

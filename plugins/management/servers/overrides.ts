@@ -9,14 +9,17 @@ import {
 import { managedServer, visibleServer } from '../checks.ts'
 import { findItem, type PresentedItem, unlistedItem } from './present.ts'
 
-/** The address of an item. `name`: its server. `key`: its own name or URI, or its name on merged routes. */
+/**
+ * An item as a path of the API names it. `name`: its server; `key`: the name or URI that the server lists, or the name
+ * with the server's prefix.
+ */
 interface ItemAddress { readonly name: string, readonly kind: ItemKind, readonly key: string }
 
 /**
- * Finds a server that the principal may change, and an item to override: the item is listed or overridden, or no list
- * of the server is known.
- * @returns the server, and the item's own name or URI
- * @throws NoSuch, Forbidden
+ * Finds the server of an item, and the name or URI that the server gives the item. A name with the server's prefix is
+ * translated. Any name is accepted while the server has never listed its items.
+ * @throws NoSuch for a server that the principal does not see, and an item that is neither listed nor overridden;
+ *   Forbidden for a server that the principal may not change
  */
 export function findItemToOverride (
   snapshot: Snapshot, gateway: Gateway, principal: Principal, { name, kind, key }: ItemAddress
@@ -33,11 +36,9 @@ export function findItemToOverride (
 }
 
 /**
- * Overrides `enabled` or the description of one tool, prompt, resource or skill, even if the server does not list it
- * now.
- * @returns the item with its override; only name and override if no known list of the server has it
- * @throws NoSuch, also for an item that is in no known list of the server; Forbidden; InvalidInput for more than
- *   `maxEntries` overrides; ShareError
+ * Stores an override of one tool, prompt, resource or skill: of `enabled`, or of its description.
+ * @returns the item with its override; only the name and the override while the server does not list the item
+ * @throws the errors of `findItemToOverride`; InvalidInput for more than `maxConfigEntries` overrides; ShareError
  */
 export async function overrideItem (
   settings: Settings, gateway: Gateway, principal: Principal, item: ItemAddress, change: OverrideChange

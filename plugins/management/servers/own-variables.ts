@@ -57,7 +57,10 @@ export class OwnVariables {
     return existed
   }
 
-  /** Who has given values for a server that the principal manages, and which. @throws NoSuch, Forbidden */
+  /**
+   * The users who have given values for a server that the principal manages, with the names of these values.
+   * @throws NoSuch, Forbidden
+   */
   async list (principal: Principal, name: string): Promise<Given> {
     return await this.#values.list(managedServer(this.#settings.current, principal, name))
   }

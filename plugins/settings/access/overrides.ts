@@ -1,4 +1,5 @@
 import type { Catalogue } from '../../../protocol/lists.ts'
+import { memoized } from '../../../protocol/memoized.ts'
 import { skillFrontmatter } from '../../../protocol/skills.ts'
 import { prefixedName, acceptedPrefixesOf } from './item-names.ts'
 import { allItems, type ItemOverride, type ServerConfig } from '../../../schemas/server.ts'
@@ -110,15 +111,12 @@ export function itemDefaults (kind: ItemKind, text: string): Readonly<Record<str
 }
 
 /** Selectors as sets, cached by list: a group may select thousands of items. */
-const selectorSets = new WeakMap<readonly string[], ReadonlySet<string>>()
+const toSet = memoized((names: readonly string[]): ReadonlySet<string> => new Set(names))
 
 /** Whether a group's member selects an item. */
 export function selectsItem (member: GroupMember, kind: ItemKind, key: string): boolean {
   const selector = member[kind] ?? 'all'
-  if (selector === 'all') return true
-  let set = selectorSets.get(selector)
-  if (!set) selectorSets.set(selector, set = new Set(selector))
-  return set.has(key)
+  return selector === 'all' || toSet(selector).has(key)
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Server, Snapshot } from '../../../db/store.ts'
+import { memoized } from '../../../protocol/memoized.ts'
 import { type ServerConfig, serverTypeOf } from '../../../schemas/server.ts'
 import { isRestrictedType } from '../../../schemas/transports.ts'
 import { isAdminOwner } from './visibility.ts'
@@ -41,7 +42,7 @@ function startProblemOf (snapshot: Snapshot, { config, problem }: Server): strin
 export const notConnectedSentence = (name: string, problem: string): string =>
   `server ${JSON.stringify(name)} is not connected: ${problem}`
 
-const configsWithUserRights = new WeakMap<ServerConfig, ServerConfig>()
+const withUserRights = memoized((config: ServerConfig): ServerConfig => ({ ...config, storedByUser: true }))
 
 /**
  * Applies the current rights of the users who last stored a config: if one of them is no longer an admin, all its
@@ -49,10 +50,7 @@ const configsWithUserRights = new WeakMap<ServerConfig, ServerConfig>()
  * be public. The stored config does not change: the server regains its rights when its users do.
  */
 export function withCurrentRights (snapshot: Snapshot, config: ServerConfig): ServerConfig {
-  if (config.storedByUser === true || formerAdmin(snapshot, config) === undefined) return config
-  const known = configsWithUserRights.get(config) ?? { ...config, storedByUser: true }
-  configsWithUserRights.set(config, known)
-  return known
+  return config.storedByUser === true || formerAdmin(snapshot, config) === undefined ? config : withUserRights(config)
 }
 
 /** Whether a server may be started with the rights that it was stored with. */

@@ -1,4 +1,5 @@
 import type { Snapshot } from '../../../db/store.ts'
+import { memoized } from '../../../protocol/memoized.ts'
 import type { Team } from '../../../schemas/teams.ts'
 import type { User } from '../../../schemas/settings.ts'
 import type { Principal } from './view.ts'
@@ -58,7 +59,7 @@ export function owningTeam ({ teams, users }: Teams, owner: string | undefined):
   return owner?.startsWith('@') === true && !users.has(owner) ? teams.get(owner.slice(1)) : undefined
 }
 
-const shares = new WeakMap<readonly string[], ReadonlySet<string>>()
+const toSet = memoized((names: readonly string[]): ReadonlySet<string> => new Set(names))
 
 /**
  * The entry of a server's `sharedWithUsers` that includes a principal: its username, or `@` and one of its teams;
@@ -68,8 +69,7 @@ export function shareOf (
   snapshot: Teams, principal: Pick<Principal, 'username' | 'team'>, shared: readonly string[] | undefined
 ): string | undefined {
   if (shared === undefined || shared.length === 0) return undefined
-  let names = shares.get(shared)
-  if (!names) shares.set(shared, names = new Set(shared))
+  const names = toSet(shared)
   const { username } = principal
   if (username !== undefined && !username.startsWith('@') && names.has(username)) return username
   const team = teamsOf(snapshot, principal).find((each) => names.has(teamReference(each)))

@@ -1,5 +1,6 @@
 import type { Snapshot } from '../../../db/store.ts'
 import type { Item, ListKind } from '../../../protocol/lists.ts'
+import { memoized } from '../../../protocol/memoized.ts'
 
 /** The identity of a caller. Created once per request, immutable. */
 export interface Principal {
@@ -151,16 +152,9 @@ function principalKeyParts (
   return ['open', everything, kind === 'anonymous', grant === undefined ? null : keyScopeText(grant)]
 }
 
-const keyScopeTexts = new WeakMap<KeyScope, string>()
-
-/** A grant as text. Cached, since grants are immutable and may list thousands of names. */
-function keyScopeText (grant: KeyScope): string {
-  let text = keyScopeTexts.get(grant)
-  if (text === undefined) {
-    keyScopeTexts.set(grant, text = JSON.stringify([grant.accessType, grant.groups, grant.servers]))
-  }
-  return text
-}
+/** A grant as text, which may list thousands of names. */
+const keyScopeText = memoized(({ accessType, groups, servers }: KeyScope) =>
+  JSON.stringify([accessType, groups, servers]))
 
 /**
  * Identifies the route that shows a view, whoever asks. `$smart` is another way to call what the merged route of the

@@ -1,4 +1,5 @@
 import { isUsableServer, type Server, type Snapshot, type StoredGroup } from '../../../db/store.ts'
+import { memoized } from '../../../protocol/memoized.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 import type { Env } from '../../../schemas/env.ts'
 import type { DirectorySnapshot } from './directory.ts'
@@ -130,16 +131,12 @@ const findGroup = (snapshot: Snapshot, word: string, byName: boolean): StoredGro
 export const hasPrecedence = (snapshot: Snapshot, { owner }: StoredGroup, { config }: Server): boolean =>
   isAdminOwner(snapshot, owner) || owner === config.owner
 
-const namedGroups = new WeakMap<Snapshot, Map<string, StoredGroup>>()
+const groupsByName = memoized(({ groups }: Snapshot): ReadonlyMap<string, StoredGroup> =>
+  new Map([...groups.values()].map((group) => [group.name, group])))
 
-/** Finds a group by name. The index is built once per snapshot. */
-export function findGroupByName (snapshot: Snapshot, name: string): StoredGroup | undefined {
-  let named = namedGroups.get(snapshot)
-  if (!named) {
-    namedGroups.set(snapshot, named = new Map([...snapshot.groups.values()].map((group) => [group.name, group])))
-  }
-  return named.get(name)
-}
+/** Finds a group by name. */
+export const findGroupByName = (snapshot: Snapshot, name: string): StoredGroup | undefined =>
+  groupsByName(snapshot).get(name)
 
 /** Whether a scoped key may use a route. */
 export function canUseRoute (snapshot: Snapshot, { keyScope: grant }: Principal, scope: ViewScope): boolean {
@@ -159,16 +156,9 @@ export function canUseRoute (snapshot: Snapshot, { keyScope: grant }: Principal,
 
 interface KeyScopeSets { readonly groups: ReadonlySet<string>, readonly servers: ReadonlySet<string> }
 
-const sets = new WeakMap<KeyScope, KeyScopeSets>()
-
-/**
- * The names in a grant as sets. Cached, since grants are immutable and are consulted for each of thousands of servers.
- */
-function setsOf (grant: KeyScope): KeyScopeSets {
-  let known = sets.get(grant)
-  if (!known) sets.set(grant, known = { groups: new Set(grant.groups), servers: new Set(grant.servers) })
-  return known
-}
+/** The names in a grant as sets: it is consulted for each of thousands of servers. */
+const setsOf = memoized(({ groups, servers }: KeyScope): KeyScopeSets =>
+  ({ groups: new Set(groups), servers: new Set(servers) }))
 
 function includesGroup (grant: KeyScope, scope: ViewScope): boolean {
   if (grant.accessType === 'servers' || scope.kind !== 'group') return false

@@ -26,21 +26,25 @@ interface ListLoaderDeps {
 }
 
 /**
- * Reads a server's lists for clients for which they are unknown, and decides how long the clients' lists wait for that.
+ * Reads a server's lists when a client asks for lists that are not known for its capability class, and decides how long
+ * the answer to that client waits for the reading.
  */
 export class ListLoader {
   readonly #deps: ListLoaderDeps
-  /** When the lists of each capability class were last requested, in ms since the epoch. */
+  /** When clients of each capability class began to wait for lists that have not come since, in ms since the epoch. */
   readonly #asked = new BoundedMap<string, number>(upstreamLimits.classesPerServer)
 
   constructor (deps: ListLoaderDeps) {
     this.#deps = deps
   }
 
-  /** Forgets which requests took too long: a login was added. */
+  /** Lets clients wait anew for lists that did not come in time: somebody has logged in at the server. */
   forget (): void { this.#asked.clear() }
 
-  /** @param only whether the request is for this server alone, not for a merged list */
+  /**
+   * The readings that the answer to a list request waits for; none when the lists are known.
+   * @param only whether the route shows this server alone; false: a merged list
+   */
   loadLists (client: Client, only: boolean): ListLoading[] {
     const { placement, catalogues, remote, isUserOwned, shouldWaitFor } = this.#deps
     const key = placement.keyOf(client)
@@ -53,7 +57,8 @@ export class ListLoader {
     if (catalogues.has(capabilityClass) || own?.catalogue || this.#deps.lacksValues(client)) return changed
     const budget = this.#budget(capabilityClass, only)
     if (budget <= 0) return changed
-    // On merged routes, a new class of clients gets the lists of others, and no process is started for it.
+    // In a merged list, a new capability class gets the lists of clients without capabilities, and no process is
+    // started for it.
     const isShown = !only && catalogues.has(emptyCapabilityClass)
     if (isShown && !remote && !own?.link) return changed
     const done = this.#read(only || isShown ? placement.listingSlot(client) : placement.pool.base).catch(() => {})

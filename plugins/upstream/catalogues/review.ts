@@ -7,7 +7,7 @@ export interface CatalogueReview {
    * @param user the user whose connection read it; undefined: one that is shared
    */
   readonly examine: (server: string, catalogue: Catalogue, user: string | undefined) => Promise<void>
-  /** What is listed of a catalogue now: the catalogue itself, or a copy, which is the same until something changes. */
+  /** The catalogue to list in place of this one: itself, or a copy, which is the same until something changes. */
   readonly listed: (server: string, catalogue: Catalogue) => Catalogue
 }
 

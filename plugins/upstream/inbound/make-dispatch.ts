@@ -4,7 +4,7 @@ import type { UpstreamListener } from '../upstream-deps.ts'
 import type { DispatchDeps } from './dispatch.ts'
 
 /**
- * What the messages of one server need to reach clients.
+ * The callbacks by which the messages of one server reach clients.
  * @param wake opens the links that clients wait for
  */
 export function makeDispatch (

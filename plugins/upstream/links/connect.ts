@@ -35,7 +35,7 @@ export interface ConnectDeps {
   late: (lastWords: string) => void
   /** The login that a slot's link uses; undefined: none. */
   authorization: (slot: Slot) => AuthorizationSource | undefined
-  /** What is known about the server's era, and about the headers of its tools. */
+  /** The server's era as far as it is known, and the headers that its tools read. */
   eras: EraMemory
   tools: ToolHeaders
   /** Whether the slot is the gateway's: what its link finds out applies to the others. */

@@ -64,7 +64,7 @@ export class PreparedConfig {
   /**
    * The config for a link of one user, with the values that the user has given.
    * @param user undefined for links of the gateway
-   * @throws ValuesRequired, StorageError
+   * @throws UserActionRequired, StorageError
    */
   async forUser (user: string | undefined): Promise<ConnectableConfig> {
     const { current } = this

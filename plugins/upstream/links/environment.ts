@@ -1,6 +1,6 @@
 import { isObject } from '../../../protocol/json.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { createWrittenByUserTest } from '../../../schemas/stored-by-user.ts'
+import { createUserAuthorshipCheck } from '../../../schemas/stored-by-user.ts'
 import type { GivenValues } from '../../../schemas/user-variables.ts'
 
 /** The package indexes for package managers that a child runs (`systemConfig.install`). */
@@ -44,7 +44,7 @@ const codeInjectors = /^(LD_.*|DYLD_.*|NODE_OPTIONS|PYTHONSTARTUP|BASH_ENV|GIT_S
 
 /** The names in `env` that are withheld from a child, because a user without admin rights wrote them. */
 export function withheldNames ({ env = {}, storedByUser }: ServerConfig): string[] {
-  const isUsers = createWrittenByUserTest(storedByUser)
+  const isUsers = createUserAuthorshipCheck(storedByUser)
   return Object.keys(env).filter((name) => codeInjectors.test(name) && isUsers('env', name))
 }
 
@@ -125,7 +125,7 @@ export const variablePattern = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 export function keepsVariables (
   storedByUser: ServerConfig['storedByUser']
 ): (place: string, ...within: Array<string | number>) => boolean {
-  const isUsers = createWrittenByUserTest(storedByUser)
+  const isUsers = createUserAuthorshipCheck(storedByUser)
   const isMixed = storedByUser !== undefined && storedByUser !== false
   return (place, ...within) => isUsers(place, ...within) || (isMixed && !attributedMembers.has(place))
 }

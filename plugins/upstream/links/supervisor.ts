@@ -5,7 +5,7 @@ import { ToolHeaders } from '../../../protocol/modern/param-headers.ts'
 import type { ProviderStatus } from '../../../protocol/provider.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { TransportType } from '../../../schemas/transports.ts'
-import { LoginRequired, UserActionRequired } from '../login/problems.ts'
+import { UserActionRequired } from '../login/problems.ts'
 import type { Catalogues } from '../catalogues/catalogues.ts'
 import { backoffDelay, healthyAfter, Heartbeat } from './heartbeat.ts'
 import type { Circuits } from './circuits.ts'
@@ -246,7 +246,7 @@ export class ConnectionSupervisor {
     this.connectedAt = undefined
     this.reason = this.redact(error.messageForClients)
     const waits = error instanceof UserActionRequired
-    const isLogin = error instanceof LoginRequired
+    const isLogin = waits && error.isLogin
     this.#setStatus(isLogin ? 'oauth_required' : 'disconnected', this.redact(`${error.message}${error.detail}`))
     // Nothing changes until somebody logs in, or gives values.
     if (waits || (this.#remote && this.#config.enableKeepAlive === false)) return

@@ -65,7 +65,7 @@ export interface SavedFlow {
   readonly codeVerifier: string
   readonly redirectUri: string
   readonly frame: LoginFrame
-  /** The hash of the ticket that leads to this request, as `starts.ts` stores it. */
+  /** The hash of the ticket in the login link that begins this login (`starts.ts`). */
   readonly start: string
   /** The issuer that the response must name (RFC 9207); undefined: none is known. */
   readonly issuer?: string

@@ -10,7 +10,7 @@ import { expandVariables, type ProcessEnvironment } from '../links/environment.t
 import { type FlowDeps, hashOfState, type LoginStores, type SavedFlow } from './flows.ts'
 import { outboundFetch } from './sdk.ts'
 import type { AuthorizationDiscovery } from './discovery.ts'
-import { authorizationFailure, LoginRequired } from './problems.ts'
+import { authorizationFailure, UserActionRequired } from './problems.ts'
 import {
   manualRegistrationAdvice, clientDocument, knownClient, registrationObstacle, credentialsRequiredError,
   type GatewayClient
@@ -70,7 +70,7 @@ export class Logins {
 
   /**
    * The logins for a test of a server: stored ones for the same config are used, and none is begun. If one is needed,
-   * the connection fails with LoginRequired.
+   * the connection fails with UserActionRequired.
    */
   openForTest (name: string, config: ServerConfig, listener: LoginListener): ServerLogin | undefined {
     if (!takesLogin(config)) return undefined
@@ -84,7 +84,8 @@ export class Logins {
           throw new UpstreamError('unauthorized', `${obstacle}: ${manualRegistrationAdvice(self)}`)
         }
       }
-      throw new LoginRequired('manager', undefined, `the upstream wants a login (OAuth) at ${found.server.url}`)
+      throw new UserActionRequired('login', 'manager', undefined,
+        `the upstream wants a login (OAuth) at ${found.server.url}`)
     }
     return new ServerLogin({ ...deps, mayBegin }, listener)
   }

@@ -22,18 +22,58 @@ export const newFlowId = (): string => randomUUID()
 
 export type LoginParty = 'manager' | 'user' | 'nobody'
 
-/** Thrown when somebody must open a URL before the upstream can be used. */
-export abstract class UserActionRequired extends UpstreamError {
+interface ActionWords {
+  /** The end of the sentence "Server … wants you to". */
+  readonly action: string
+  /** What clients are told, by the party that must act. `user`: a user for whom there is a page, at this URL. */
+  readonly manager: string
+  readonly nobody: string
+  readonly user: (url: string) => string
+  /** For a user for whom there is no page. */
+  readonly userAlone: string
+}
+
+const words: Readonly<Record<'login' | 'values', ActionWords>> = {
+  login: {
+    action: 'log in',
+    manager: 'it waits for a login: its owner or an admin finds the address in its record (oauth.authorizationUrl)',
+    nobody: 'it wants a login of each user, and this request is of no user: use a key or an access token of yours',
+    user: (url) => `log in there first: open ${url}`,
+    userAlone: 'it wants you to log in, which is not possible now: its owner can see why'
+  },
+  values: {
+    action: 'give your values for it',
+    manager: 'it waits for values of its owner',
+    nobody: 'it needs a user, who gives values of his own: use a key or an access token of a user',
+    user: (url) => `give your values for it first: open ${url}`,
+    userAlone: 'give your values for it first, at PUT /api/servers/:name/my-variables'
+  }
+}
+
+/**
+ * Thrown when somebody must open a URL before the upstream can be used: to log in there, or to give the values that the
+ * server asks of each user (`userVariables`).
+ */
+export class UserActionRequired extends UpstreamError {
+  readonly isLogin: boolean
   readonly who: LoginParty
   /** Undefined if there is no URL; the message then says why. */
   readonly flow: UserPage | undefined
-  /** What the user is asked for, as the end of the sentence "Server … wants you to". */
-  protected abstract readonly action: string
+  readonly #words: ActionWords
 
-  constructor (who: LoginParty, flow: UserPage | undefined, message: string) {
+  constructor (what: 'login' | 'values', who: LoginParty, flow: UserPage | undefined, message: string) {
     super('unauthorized', message)
+    this.name = 'UserActionRequired'
+    this.isLogin = what === 'login'
     this.who = who
     this.flow = flow
+    this.#words = words[what]
+  }
+
+  override get messageForClients (): string {
+    const { user, userAlone } = this.#words
+    if (this.who !== 'user') return this.#words[this.who]
+    return this.flow ? user(this.flow.url) : userAlone
   }
 
   /**
@@ -45,36 +85,14 @@ export abstract class UserActionRequired extends UpstreamError {
     const canOpen = isObject(client?.capabilities.elicitation) && isObject(client.capabilities.elicitation.url)
     const { flow } = this
     if (this.who !== 'user' || !flow || !client || !canOpen) {
-      return new RpcError(code.unavailable, `Server ${name} is not connected: ` +
-        `${this.messageForClients}`, 'not-connected')
+      return new RpcError(code.unavailable, `Server ${name} is not connected: ${this.messageForClients}`,
+        'not-connected')
     }
     flow.tell(client)
-    const message = `Server ${name} wants you to ${this.action}`
+    const message = `Server ${name} wants you to ${this.#words.action}`
     const data = { elicitations: [{ mode: 'url', elicitationId: flow.id, url: flow.url, message }] }
     const text = JSON.stringify({ code: code.urlElicitationRequired, message, data })
     return new RpcError(code.urlElicitationRequired, message, 'not-connected', text)
-  }
-}
-
-/** Thrown when the upstream requires a login that is missing. */
-export class LoginRequired extends UserActionRequired {
-  protected readonly action = 'log in'
-
-  constructor (who: LoginParty, flow: UserPage | undefined, message: string) {
-    super(who, flow, message)
-    this.name = 'LoginRequired'
-  }
-
-  override get messageForClients (): string {
-    switch (this.who) {
-      case 'manager': return 'it waits for a login: its owner or an admin finds the address in its record ' +
-        '(oauth.authorizationUrl)'
-      case 'nobody': return 'it wants a login of each user, and this request is of no user: use a key or an access ' +
-        'token of yours'
-      case 'user':
-        if (this.flow) return `log in there first: open ${this.flow.url}`
-        return 'it wants you to log in, which is not possible now: its owner can see why'
-    }
   }
 }
 

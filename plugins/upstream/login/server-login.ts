@@ -4,7 +4,7 @@ import { BoundedMap } from '../../base/limits/index.ts'
 import { parseChallenge, type BearerChallenge } from './challenge.ts'
 import { LoginFlows, type FlowDeps, type LoginTarget, type LoginNeed } from './flows.ts'
 import { HeldLogins, type HeldLogin } from './held-logins.ts'
-import { authorizationFailure, LoginRequired, type LoginFlow, type LoginParty } from './problems.ts'
+import { authorizationFailure, UserActionRequired, type LoginFlow, type LoginParty } from './problems.ts'
 import { bearerHeader, needsRefresh, type ServerLoginRecord } from './stored.ts'
 import { revokeTokens } from './token-requests.ts'
 import { upstreamLimits } from '../limits.ts'
@@ -70,7 +70,7 @@ export class ServerLogin {
   }
 
   /** The error for a client whose holder must log in; undefined: no login is known to be missing. */
-  refusal (holder: string | undefined): LoginRequired | undefined {
+  refusal (holder: string | undefined): UserActionRequired | undefined {
     if (holder === undefined || !this.#wanted.has(holder)) return undefined
     // A new request is begun if this one has ended on another replica.
     void this.prepare(holder)
@@ -186,7 +186,7 @@ export class ServerLogin {
     return await this.#renew(holder, held, [...former, ...missing]) !== null
   }
 
-  /** @throws LoginRequired with the URL to open, UpstreamError when there is no way to log in */
+  /** @throws UserActionRequired with the URL to open, UpstreamError when there is no way to log in */
   async #require (holder: string, need: LoginNeed): Promise<never> {
     this.#wanted.set(holder, need)
     let flow: LoginFlow
@@ -201,7 +201,7 @@ export class ServerLogin {
     throw this.#toError(holder, flow)
   }
 
-  #toError (holder: string | undefined, flow: LoginFlow | undefined): LoginRequired {
+  #toError (holder: string | undefined, flow: LoginFlow | undefined): UserActionRequired {
     const who: LoginParty = holder === undefined || holder === anonymousHolder
       ? 'nobody'
       : holder === sharedHolder ? 'manager' : 'user'
@@ -209,7 +209,7 @@ export class ServerLogin {
       ? 'the upstream wants a login: open oauth.authorizationUrl'
       : 'the upstream wants a login of each user: each opens the oauth.authorizationUrl that the server\'s record ' +
         'shows to him'
-    return new LoginRequired(who, flow, message)
+    return new UserActionRequired('login', who, flow, message)
   }
 
   async #renew (holder: string, held: HeldLogin | null, scopes?: readonly string[]): Promise<HeldLogin | null> {

@@ -7,8 +7,7 @@ import { type GivenValues, missingVariables } from '../../../schemas/user-variab
 import { BoundedMap } from '../../base/limits/index.ts'
 import { createScrubber } from '../../base/secrets/index.ts'
 import { upstreamLimits } from '../limits.ts'
-import type { UserPage } from '../login/problems.ts'
-import { ValuesRequired } from './required.ts'
+import { UserActionRequired, type UserPage } from '../login/problems.ts'
 
 /** Called when the values of a user have changed; undefined: the user has taken them back. */
 export type ValuesListener = (user: string, values: GivenValues | undefined) => void
@@ -69,7 +68,7 @@ export class ServerValues {
     return this.#toError(client.user, this.#wanted.get(client.user)).toRpcError(this.#deps.server, client)
   }
 
-  /** The values for a link. @param user undefined for links of the gateway @throws ValuesRequired, StorageError */
+  /** The values for a link. @param user undefined for links of the gateway @throws UserActionRequired, StorageError */
   async valuesFor (user: string | undefined): Promise<GivenValues> {
     const held = await this.#find(user ?? this.#deps.owner)
     if (user === undefined) this.isOwnerMissing = !held
@@ -77,8 +76,9 @@ export class ServerValues {
     if (user !== undefined) throw await this.#refuse(user)
     const { server, owner, config } = this.#deps
     const names = missingVariables(config, new Map()).join(', ')
-    throw new ValuesRequired('manager', undefined, `it needs values of its owner ${owner} first: ${names} ` +
-      `(PUT /api/servers/${encodeURIComponent(server)}/my-variables)`)
+    throw new UserActionRequired('values', 'manager', undefined,
+      `it needs values of its owner ${owner} first: ${names} (PUT /api/servers/${encodeURIComponent(server)}/` +
+      'my-variables)')
   }
 
   /** Whether a link of this user is of that one. @param user undefined for links of the gateway */
@@ -116,16 +116,16 @@ export class ServerValues {
     return held
   }
 
-  async #refuse (user: string): Promise<ValuesRequired> {
+  async #refuse (user: string): Promise<UserActionRequired> {
     const opening = this.#opening.get(user) ??
       this.#openPage(user).finally(() => { this.#opening.delete(user) })
     this.#opening.set(user, opening)
     return this.#toError(user, await opening)
   }
 
-  #toError (user: string, page: UserPage | undefined): ValuesRequired {
+  #toError (user: string, page: UserPage | undefined): UserActionRequired {
     const who = this.#deps.keyOf(user) ? 'user' : 'nobody'
-    return new ValuesRequired(who, page, 'it needs values of its user first')
+    return new UserActionRequired('values', who, page, 'it needs values of its user first')
   }
 
   /** The page of a user: a recent one, or a new one. @returns undefined if there is none now */

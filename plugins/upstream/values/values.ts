@@ -2,6 +2,7 @@ import type { LoginStates } from '../../../db/ports/login-states.ts'
 import type { StoredUserValues, UserValueKey, UserValueRecords } from '../../../db/ports/user-values.ts'
 import type { Server, Snapshot } from '../../../db/store.ts'
 import { isObject } from '../../../protocol/json.ts'
+import { memoized } from '../../../protocol/memoized.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import {
   hasUserVariables, missingVariables, userVariableTarget, valueProblem
@@ -39,14 +40,8 @@ const lookBack = 30_000
 /** Max tries to store values that others change at the same time. */
 const tries = 5
 
-const targets = new WeakMap<ServerConfig, string>()
-
 /** Identifies where the values of a server's users are sent. */
-function targetOf (config: ServerConfig): string {
-  const known = targets.get(config) ?? sha256(userVariableTarget(config))
-  targets.set(config, known)
-  return known
-}
+const targetOf = memoized((config: ServerConfig) => sha256(userVariableTarget(config)))
 
 /** The values that users give for servers (`userVariables`). */
 export class UserValues {
@@ -136,7 +131,7 @@ export class UserValues {
     return true
   }
 
-  /** Who has given values for a server, and which. @throws StorageError */
+  /** The users who have given values for a server, with the names of these values. @throws StorageError */
   async list (server: Server): Promise<Array<{ username: string, names: string[], updatedAt: string }>> {
     const stored = await this.#deps.records.list(server.name)
     return stored.flatMap(({ user, account, target, values, updatedAt }) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Type } from '@sinclair/typebox'
 import { test } from 'tap'
 import { compileValidator } from '../../../plugins/base/body/validators.ts'
-import { escapeToken, parsePointer, resolvePointer } from '../../../plugins/base/json-schema/json-pointer.ts'
+import { parsePointer, resolvePointer } from '../../../plugins/base/json-schema/json-pointer.ts'
 
 /** The example of RFC 6901, 5. */
 const document = { foo: ['bar', 'baz'], '': 0, 'a/b': 1, 'c%d': 2, 'e^f': 3, 'g|h': 4, 'i\\j': 5, 'k"l': 6, ' ': 7, 'm~n': 8 }
@@ -26,7 +26,7 @@ test('JSON Pointers: only own properties and elements are followed', async () =>
 test('JSON Pointers: tokens are escaped and unescaped', async () => {
   assert.deepEqual(parsePointer('/~01/a%20b'), ['~1', 'a%20b'])
   assert.deepEqual(parsePointer('#/~01/a%20b/%zz'), ['~1', 'a b', '%zz'])
-  for (const name of ['~1', 'a/b~', '']) assert.deepEqual(parsePointer(`/${escapeToken(name)}`), [name])
+  assert.deepEqual(parsePointer('/a~1b~0/'), ['a/b~', ''])
 })
 
 test('a query keeps the parameters that its route declares, and no others', async () => {

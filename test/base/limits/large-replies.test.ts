@@ -6,7 +6,7 @@ import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { test } from 'tap'
 import { Annexes } from '../../../plugins/base/annexes/index.ts'
 import config, { type SharedEnv } from '../../../plugins/base/config/config.ts'
-import { chunkedReply, writeLarge } from '../../../plugins/base/limits/large-body.ts'
+import { chunkedReply } from '../../../plugins/base/limits/large-body.ts'
 import largeReplies from '../../../plugins/base/limits/large-replies.ts'
 import { memory } from '../../../plugins/base/limits/memory.ts'
 import { turnsOfLoop } from '../../helpers/clock.ts'
@@ -106,7 +106,6 @@ class Eager extends EventEmitter {
 const text = `"${'x€'.repeat(8 * MiB)}"`
 const length = Buffer.byteLength(text)
 for (const [what, write] of [
-  ['written', async (raw) => { writeLarge(raw as unknown as ServerResponse, [text], length); await raw.ended }],
   ['streamed', async (raw) => {
     for await (const bytes of chunkedReply(raw as unknown as ServerResponse, [text], length)) raw.write(bytes as Buffer)
     raw.end()

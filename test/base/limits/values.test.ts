@@ -3,51 +3,13 @@ import assert from 'node:assert/strict'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { test } from 'tap'
-import { parseLargeJson } from '../../../plugins/base/body/body.ts'
-import { reserveUntilClosed } from '../../../plugins/base/body/memory.ts'
-import { memoryOfValues, memoryOfJson } from '../../../plugins/base/body/values.ts'
+import { memoryOfJson } from '../../../plugins/base/body/values.ts'
 import { chunkedReply } from '../../../plugins/base/limits/large-body.ts'
 import { memory } from '../../../plugins/base/limits/memory.ts'
-import { scanJson } from '../../../protocol/json-scanner.ts'
 import { detachedCopy, largeText, memoryOf, detachedSlice } from '../../../protocol/text.ts'
 
 const reply = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()))
 const close = (raw: ServerResponse): void => { raw.emit('close') }
-
-test('the cost of values is that of what is made of a text', async () => {
-  const cost = (text: string): number => memoryOfValues(scanJson(text, { maxDepth: 9 }))
-  assert.equal(cost('"text"'), 48)
-  assert.equal(cost('[]'), 112)
-  assert.equal(cost('[1,2]'), 208)
-  assert.equal(cost('{"a":1}'), 352)
-  assert.equal(cost('[{},{}]'), 3 * 112)
-})
-
-test('memory is taken in the name of the sender before values are made, until the request is answered', async () => {
-  const before = memory.held
-  const empty = `{"a":[${Array(200_000).fill('[]').join()}]}`
-  const raw = reply()
-  const value = parseLargeJson(empty, reserveUntilClosed(raw, 'values of one')) as { a: unknown[] }
-  assert.equal(value.a.length, 200_000)
-  assert.ok(memory.held - before > 20 * 1024 * 1024, String(memory.held - before))
-  close(raw)
-  assert.equal(memory.held, before)
-})
-
-test('a body whose values do not fit is refused before they are made', async () => {
-  const { held } = memory
-  const release = memory.take('another one', Math.floor(memory.max * 3 / 4) - held - 1024 * 1024)
-  const more = memory.take('a third one', Math.floor(memory.max / 10))
-  const last = memory.take('a fourth one', Math.floor(memory.max / 10))
-  const empty = `{"a":[${Array(240_000).fill('{}').join()}]}`
-  const raw = reply()
-  assert.throws(() => parseLargeJson(empty, reserveUntilClosed(raw, 'values of one')), { name: 'ShareError' })
-  const words = JSON.stringify({ a: 'word '.repeat(100_000) })
-  assert.ok(parseLargeJson(words, reserveUntilClosed(raw, 'values of one')))
-  for (const each of [release, more, last]) each()
-  close(raw)
-  assert.equal(memory.held, held)
-})
 
 test('a reply in chunks counts in its owner\'s share from the beginning, until its connection is gone', async () => {
   const { held } = memory

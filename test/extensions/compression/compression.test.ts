@@ -140,5 +140,7 @@ void test('originals: an hour, a bound in bytes, and who holds most loses first'
   assert.equal(originals.read('a2', 'ann', 1_000)?.text, '')
   now = 1_000
   assert.equal(originals.read('b1', 'bob'), undefined)
-  assert.equal(originals.totalSize, 0)
+  keep('b3', 'bob', 60)
+  keep('a3', 'ann', 40)
+  assert.ok(originals.read('b3', 'bob') && originals.read('a3', 'ann'), 'an expired original counts no more')
 })

@@ -13,7 +13,8 @@ import { at, KEY, names, settings } from '../../helpers/client.ts'
 import { until } from '../../helpers/hub.ts'
 import { openSession } from '../../helpers/inject.ts'
 import { assetPath } from '../../../plugins/base/config/index.ts'
-import { modelBytes, product, StaticModel } from '../../../plugins/extensions/smart-routing/static-model/model.ts'
+import { modelBytes } from '../../../bench/search/train/model-bytes.ts'
+import { product, StaticModel } from '../../../plugins/extensions/smart-routing/static-model/model.ts'
 import { ToolIndex, type SearchTool } from '../../../plugins/extensions/smart-routing/words/index.ts'
 
 interface Manifest { sha256: string, sources: Array<{ name: string, version: string, licence: string, tools: number, sha256: string }> }

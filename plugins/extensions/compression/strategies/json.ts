@@ -1,7 +1,6 @@
-import { isDeeperThan } from '../../../../protocol/json.ts'
+import { elementsOf, isDeeperThan, membersOf, type Member } from '../../../../protocol/json.ts'
 import { scanJson } from '../../../../protocol/json-scanner.ts'
 import { truncate } from '../../../../protocol/text.ts'
-import { JsonContainerReader, TooCostly } from './containers.ts'
 import { visitLines } from './lines.ts'
 import { strategyBounds, formatQuantity, formatNumber, type Renderings, type Strategy } from './strategy.ts'
 
@@ -32,15 +31,14 @@ export const jsonStrategy: Strategy = (text) => {
 export const renderPlainJson = (text: string): Renderings => renderingsOf(text, true)
 
 function renderingsOf (text: string, isPlain: boolean): Renderings {
-  const containers = new JsonContainerReader(text)
-  const schemas = new Map<string, Schema>()
+  const containers = new Containers()
   return {
     highestLevel: maxLevel,
     render: (level, most) => {
       try {
-        return new Writer(containers, schemas, isPlain, most).write(text, amountOf(level))
+        return new Writer(containers, isPlain, most).write(text, amountOf(level))
       } catch (error) {
-        if (error instanceof TooLong || error instanceof TooCostly) return undefined
+        if (error instanceof TooLong) return undefined
         throw error
       }
     }
@@ -63,7 +61,7 @@ function valueOf (text: string): string | undefined {
   return isValid && lines > 1 ? `[${trimmed.replace(/\n\s*/g, ',')}]` : undefined
 }
 
-/** Min length of a text that is validated without `JSON.parse`, to save memory, and of an array with cached schema. */
+/** Min length of a text that is validated without `JSON.parse`, to save memory, and of a container that is cached. */
 const minLargeLength = 64 * 1024
 
 function isJson (text: string): boolean {
@@ -76,6 +74,26 @@ function isJson (text: string): boolean {
   }
 }
 
+/** The parts of the arrays and objects of one text. Those of large ones are kept, since a text is rendered often. */
+class Containers {
+  readonly #elements = new Map<string, string[]>()
+  readonly #members = new Map<string, Member[]>()
+  readonly #schemas = new Map<string, Schema>()
+
+  elements (array: string): string[] { return kept(this.#elements, array, elementsOf) }
+
+  members (object: string): Member[] { return kept(this.#members, object, membersOf) }
+
+  /** The schema of an array's items. */
+  schema (array: string): Schema { return kept(this.#schemas, array, (text) => schemaOf(text, this)) }
+}
+
+function kept<Part> (known: Map<string, Part>, text: string, read: (text: string) => Part): Part {
+  const part = known.get(text) ?? read(text)
+  if (text.length >= minLargeLength) known.set(text, part)
+  return part
+}
+
 /** Thrown when a rendering exceeds the useful length. */
 class TooLong extends Error {}
 
@@ -84,24 +102,19 @@ const innerBounds = (amount: Amount): Amount =>
 
 /** Writes one rendering. Numbers and short strings keep their bytes. */
 class Writer {
-  readonly #containers: JsonContainerReader
+  readonly #containers: Containers
   readonly #isPlain: boolean
-  readonly #schemas: Map<string, Schema>
   /** The number of characters that may still be written. */
   #remainingLength: number
 
-  /**
-   * @param schemas the cache of the schemas of large arrays
-   * @param most max length of the rendering, in characters
-   */
-  constructor (containers: JsonContainerReader, schemas: Map<string, Schema>, isPlain: boolean, most: number) {
+  /** @param most max length of the rendering, in characters */
+  constructor (containers: Containers, isPlain: boolean, most: number) {
     this.#containers = containers
-    this.#schemas = schemas
     this.#isPlain = isPlain
     this.#remainingLength = most
   }
 
-  /** Writes a shortened value. @throws TooLong, TooCostly */
+  /** Writes a shortened value. @throws TooLong */
   write (text: string, amount: Amount): string {
     const first = text.charAt(0)
     if (first === '[') return this.#writeArray(text, amount)
@@ -117,14 +130,15 @@ class Writer {
   }
 
   #writeArray (text: string, amount: Amount): string {
-    const { count, at } = this.#containers.readElements(text)
+    const elements = this.#containers.elements(text)
+    const count = elements.length
     if (!this.#isPlain && amount.depth === 0 && count > 0) {
       return this.#count(JSON.stringify(`[… ${formatQuantity(count, 'item')} …]`))
     }
     this.#count('')
     const parts: string[] = []
     const write = (from: number, to: number): void => {
-      for (let index = from; index < to; index++) parts.push(this.write(at(index), innerBounds(amount)))
+      for (const element of elements.slice(from, to)) parts.push(this.write(element, innerBounds(amount)))
     }
     // If only one item would be left out, it is written, since a description of it is no shorter.
     if (count <= amount.items + 1) {
@@ -135,7 +149,7 @@ class Writer {
     if (!this.#isPlain) {
       const last = tail === 0 ? '' : ` and the last ${formatNumber(tail)}`
       const shown = amount.items === 0 ? 'none shown' : `the first ${formatNumber(amount.items - tail)}${last} shown`
-      const { type, coversAllItems: isOfAll } = this.#schemaOf(text)
+      const { type, coversAllItems: isOfAll } = this.#containers.schema(text)
       parts.push(this.#count(JSON.stringify(`${formatQuantity(count, 'item')}, ${isOfAll ? 'each' : 'most'} ${type}; ` +
         `${shown}`)))
     }
@@ -144,28 +158,20 @@ class Writer {
     return `[${parts.join(',')}]`
   }
 
-  #schemaOf (array: string): Schema {
-    const known = this.#schemas.get(array)
-    if (known) return known
-    const schema = schemaOf(array, this.#containers)
-    if (array.length >= minLargeLength) this.#schemas.set(array, schema)
-    return schema
-  }
-
   #writeObject (text: string, amount: Amount): string {
-    const { first, count } = this.#containers.readMembers(text)
+    const members = this.#containers.members(text)
+    const count = members.length
     if (!this.#isPlain && amount.depth === 0 && count > 0) {
       return this.#count(JSON.stringify(`{… ${formatQuantity(count, 'key')} …}`))
     }
-    // A value for a program needs all its keys.
-    if (this.#isPlain && count > first.length) throw new TooCostly()
     this.#count('')
-    const shown = this.#isPlain ? first : first.slice(0, amount.keys)
+    // A value for a program needs all its keys.
+    const shown = this.#isPlain ? members : members.slice(0, amount.keys)
     const parts = shown.map(({ keyStart, start, end }) => {
       const key = this.#count(text.slice(keyStart, start).replace(/\s*:\s*$/, ':'))
       return `${key}${this.write(text.slice(start, end), innerBounds(amount))}`
     })
-    const hidden = first.slice(shown.length, shown.length + amount.keys)
+    const hidden = members.slice(shown.length, shown.length + amount.keys)
     if (hidden.length > 0) {
       const names = hidden.map(({ key }) => key).join(', ')
       const more = `${formatQuantity(count - shown.length, 'more key')}: ${truncate(names, 8 * amount.keys)}`
@@ -192,17 +198,12 @@ interface Schema {
   readonly coversAllItems: boolean
 }
 
-/**
- * The type of the items of an array.
- * @throws TooCostly
- */
-function schemaOf (array: string, containers: JsonContainerReader): Schema {
-  const { count, at } = containers.readElements(array)
+/** The type of the items of an array. */
+function schemaOf (array: string, containers: Containers): Schema {
+  const elements = containers.elements(array)
   // An odd step, so that alternating items are both sampled.
-  const step = count <= schemaBounds.items ? 1 : Math.ceil(count / schemaBounds.items) | 1
-  const sample: string[] = []
-  for (let index = 0; index < count; index += step) sample.push(at(index))
-  const type = typeOf(sample, schemaBounds.depth, containers)
+  const step = elements.length <= schemaBounds.items ? 1 : Math.ceil(elements.length / schemaBounds.items) | 1
+  const type = typeOf(elements.filter((_, index) => index % step === 0), schemaBounds.depth, containers)
   return {
     type: type.length <= schemaBounds.characters
       ? type
@@ -211,7 +212,7 @@ function schemaOf (array: string, containers: JsonContainerReader): Schema {
   }
 }
 
-function typeOf (texts: readonly string[], depth: number, containers: JsonContainerReader): string {
+function typeOf (texts: readonly string[], depth: number, containers: Containers): string {
   const types = new Set<string>()
   const objects: string[] = []
   const arrays: string[] = []
@@ -227,23 +228,17 @@ function typeOf (texts: readonly string[], depth: number, containers: JsonContai
   }
   if (objects.length > 0) types.add(depth === 0 ? 'object' : typeOfObjects(objects, depth, containers))
   if (arrays.length > 0) {
-    const elements = depth === 0 ? [] : arrays.flatMap((text) => firstOf(text, containers))
+    const elements = depth === 0 ? [] : arrays.flatMap((text) => elementsOf(text, schemaBounds.inner))
     const type = elements.length === 0 ? 'unknown' : typeOf(elements, depth - 1, containers)
     types.add(type.includes(' | ') ? `(${type})[]` : `${type}[]`)
   }
   return types.size === 0 ? 'unknown' : [...types].join(' | ')
 }
 
-/** The first elements of an array. */
-function firstOf (array: string, containers: JsonContainerReader): string[] {
-  const { count, at } = containers.readElements(array)
-  return Array.from({ length: Math.min(count, schemaBounds.inner) }, (_, index) => at(index))
-}
-
-function typeOfObjects (objects: readonly string[], depth: number, containers: JsonContainerReader): string {
+function typeOfObjects (objects: readonly string[], depth: number, containers: Containers): string {
   const values = new Map<string, string[]>()
   for (const text of objects) {
-    for (const { key, start, end } of containers.readMembers(text).first) {
+    for (const { key, start, end } of containers.members(text)) {
       const known = values.get(key)
       if (known) known.push(text.slice(start, end))
       else if (values.size < schemaBounds.keys) values.set(key, [text.slice(start, end)])

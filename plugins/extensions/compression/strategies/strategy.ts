@@ -16,8 +16,8 @@ export type StrategyName = typeof strategyNames[number]
 
 /**
  * Max numbers of the parts of a text that are kept in memory; further parts are only counted. `items`: hits, changed
- * lines, members of an object; `groups`: files, hunks; `itemsPerGroup`: items of one group; `logShapes`: different
- * lines of a log. `jsonLines`: lines of JSON; a text with more lines is treated as plain text.
+ * lines; `groups`: files, hunks; `itemsPerGroup`: items of one group; `logShapes`: different lines of a log.
+ * `jsonLines`: lines of JSON; a text with more lines is treated as plain text.
  */
 export const strategyBounds = {
   items: 50_000, groups: 50_000, itemsPerGroup: 1_000, logShapes: 10_000, jsonLines: 500_000

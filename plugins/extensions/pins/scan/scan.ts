@@ -42,5 +42,5 @@ export function scanDefinitions (definitions: readonly ScannedDefinition[]): Sca
   return { findings: findings.slice(0, maxFindings), names: names.slice(0, maxFindings) }
 }
 
-/** What the worker pool runs. */
+/** Called by the worker pool. */
 export const run = (definitions: readonly ScannedDefinition[]): Scan => scanDefinitions(definitions)

@@ -98,7 +98,7 @@ export class Embedder {
         const vectors = await this.#deps.vectors()
         await this.#skipStored(vectors)
         if (this.#queue.size === 0) return
-        const { count, left } = await counters.hit(`embeddings ${collection}`, bounds.leaseTime)
+        const { count, left } = await counters.take(`embeddings ${collection}`, 1, bounds.leaseTime)
         if (count > 1) { await sleep(Math.min(left, bounds.pollInterval), undefined, { signal, ref: false }); continue }
         const isStopped = await this.#embedUntil(vectors, performance.now() + left - bounds.requestTimeout)
           // Releases the lease in every case, so that no replica waits for its expiry.

@@ -5,8 +5,8 @@ import { wordsOf } from '../words/tokens.ts'
  * 32-bit little-endian integers; the words, in UTF-8, divided by line feeds; then, from the next multiple of four, the
  * scale of each word as a 32-bit float, and its vector as 8-bit integers.
  */
-const magic = 'TH01'
-const head = 16
+export const magic = 'TH01'
+export const head = 16
 
 /** Max number of words of a text that count. */
 const mostWords = 200
@@ -82,23 +82,3 @@ export function product (one: Float32Array, other: Float32Array): number {
 
 /** The words of a text, as a model knows them. @param max max number of words */
 export const modelWords = (text: string, max: number): string[] => wordsOf(text, max, false)
-
-/** The bytes of a model's file. @param vectors the vector of each word, one after another */
-export function modelBytes (words: readonly string[], vectors: Float32Array): Uint8Array {
-  const dimensions = vectors.length / words.length
-  const text = Buffer.from(words.join('\n'))
-  const scales = Math.ceil((head + text.length) / 4) * 4
-  const bytes = new Uint8Array(scales + 4 * words.length + vectors.length)
-  bytes.set(Buffer.from(magic, 'latin1'))
-  bytes.set(text, head)
-  const view = new DataView(bytes.buffer)
-  for (const [at, value] of [words.length, dimensions, text.length].entries()) view.setUint32(4 + 4 * at, value, true)
-  for (let row = 0; row < words.length; row++) {
-    const vector = vectors.subarray(row * dimensions, (row + 1) * dimensions)
-    const scale = vector.reduce((most, value) => Math.max(most, Math.abs(value)), 0) / 127
-    view.setFloat32(scales + 4 * row, scale, true)
-    const from = scales + 4 * words.length + row * dimensions
-    for (let i = 0; i < dimensions; i++) view.setInt8(from + i, scale > 0 ? Math.round((vector[i] ?? 0) / scale) : 0)
-  }
-  return bytes
-}

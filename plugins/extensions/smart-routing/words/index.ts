@@ -1,3 +1,4 @@
+import { memoized } from '../../../../protocol/memoized.ts'
 import { LoopBudget } from '../../../../protocol/yield.ts'
 import { analyse, unit, type Analysis } from './analysis.ts'
 import { loadLexicon, type Lexicon, type Variant } from './lexicon.ts'
@@ -19,8 +20,8 @@ const common = { tools: 500, part: 0.1 }
 /** Added to the score of a tool whose name equals the query. */
 const exactNameBonus = 1_000
 
-/** Analyses, shared by all indexes. */
-const analyses = new WeakMap<SearchTool, Analysis>()
+/** The analysis of a tool, shared by all indexes. */
+const analysisOf = memoized(analyse)
 
 interface IndexedTool { readonly tool: SearchTool, readonly analysis: Analysis }
 
@@ -93,8 +94,7 @@ export class ToolIndex {
   }
 
   #insert (tool: SearchTool): void {
-    let analysis = analyses.get(tool)
-    if (!analysis) analyses.set(tool, analysis = analyse(tool))
+    const analysis = analysisOf(tool)
     const slot = this.#freeSlots.pop() ?? this.#slots.length
     this.#slots[slot] = { tool, analysis }
     this.#slotOf.set(tool, slot)

@@ -3,7 +3,7 @@ import { errors } from '../../../base/errors/index.ts'
 
 export type Schema = Readonly<Record<string, unknown>>
 
-/** What the fields of a form are made from. */
+/** A schema that the fields of a form are made from. */
 export interface FormContext {
   /** The schema in which `$ref` is resolved. */
   readonly root: Schema

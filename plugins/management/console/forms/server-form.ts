@@ -161,7 +161,10 @@ const foldEmptyObjects = (field: Field, draft: Draft): Field => ({
 const namesIn = (fields: readonly Field[]): Set<string> =>
   new Set(fields.flatMap((field) => [field.name, ...namesIn([...field.fields ?? [], ...field.items ?? []])]))
 
-/** The members of a schema replaced by those of the form, at each level; other members stay. */
+/**
+ * Replaces the members of a config that the form has fields for, at each level; other members stay.
+ * @param properties of the schema that the form is made from
+ */
 function mergeTyped (base: Config, typed: Config, { properties }: { readonly properties: Config }): Config {
   const result: Record<string, unknown> = { ...base }
   for (const [name, schema] of Object.entries(properties)) {

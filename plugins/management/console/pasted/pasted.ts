@@ -23,7 +23,10 @@ interface PastedServer {
   readonly name: string
   readonly config: Config
   readonly remarks: readonly string[]
-  /** The inputs that VS Code would ask for. The config has each as a variable: its `key` in `${}`. */
+  /**
+   * The values that the config asks for by `${input:<id>}`, as VS Code writes it. In `config` each is a variable,
+   * `${<key>}`, for which the console shows a field.
+   */
   readonly inputs: ReadonlyArray<{
     readonly key: string, readonly title: string, readonly isSecret: boolean, readonly fallback?: string
   }>
@@ -58,7 +61,7 @@ export function readPasted (text: string): PastedServer[] {
   })
 }
 
-/** Max inputs of one server that become fields. */
+/** Max values that are asked for by one server. */
 const maxInputs = 50
 
 /** The beginning of JSON, and not of an IPv6 address. */
@@ -68,7 +71,7 @@ interface Found {
   readonly name: string
   readonly config: Config
   readonly remarks?: readonly string[]
-  /** The inputs that the text describes, by their ids. */
+  /** The descriptions of `${input:<id>}` in the member `inputs` of the text, by id. */
   readonly asked?: ReadonlyMap<string, EditorInput>
 }
 

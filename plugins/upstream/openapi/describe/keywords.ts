@@ -147,10 +147,8 @@ export function relaxSchema ({
  */
 export class LossDetector {
   readonly #refs: References
-  /** References whose schemas have been examined. */
-  readonly #visited = new Set<string>()
-  /** References to schemas that are lossy themselves, or refer to a lossy one, directly or not. */
-  readonly #lossy = new Set<string>()
+  /** The references in the schema of each reference, as `losslessRefs` returns them. */
+  readonly #refsIn = new Map<string, readonly string[] | undefined>()
 
   constructor (refs: References) {
     this.#refs = refs
@@ -158,36 +156,18 @@ export class LossDetector {
 
   /** Whether the conversion drops a constraint of the schema, or of a schema that it refers to, directly or not. */
   isLossy (schema: unknown): boolean {
-    const refs = losslessRefs(schema)
-    if (refs) this.#examine(refs)
-    return refs === undefined || refs.some((ref) => this.#lossy.has(ref))
-  }
-
-  /**
-   * Examines each reference once, and marks those that lead to a lossy schema, from the lossy ones back to their users.
-   * Without recursion: cycles need no special case, and long chains do not exceed the stack.
-   */
-  #examine (refs: readonly string[]): void {
-    const queue = [...refs]
-    const usersOf = new Map<string, string[]>()
-    const lossy: string[] = []
+    const queue = losslessRefs(schema)
+    if (queue === undefined) return true
+    const visited = new Set<string>()
     for (const ref of queue) {
-      if (this.#visited.has(ref)) continue
-      this.#visited.add(ref)
-      const targets = losslessRefs(this.#lookUp(ref))
-      if (targets === undefined || targets.some((target) => this.#lossy.has(target))) lossy.push(ref)
-      for (const target of targets ?? []) {
-        const users = usersOf.get(target)
-        if (users) users.push(ref)
-        else usersOf.set(target, [ref])
-        queue.push(target)
-      }
+      if (visited.has(ref)) continue
+      visited.add(ref)
+      if (!this.#refsIn.has(ref)) this.#refsIn.set(ref, losslessRefs(this.#lookUp(ref)))
+      const targets = this.#refsIn.get(ref)
+      if (targets === undefined) return true
+      queue.push(...targets)
     }
-    for (const ref of lossy) {
-      if (this.#lossy.has(ref)) continue
-      this.#lossy.add(ref)
-      lossy.push(...usersOf.get(ref) ?? [])
-    }
+    return false
   }
 
   /** undefined for a reference that leads to nothing: the conversion reports it where it is used. */

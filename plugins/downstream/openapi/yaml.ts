@@ -1,42 +1,12 @@
-import type { JsonObject } from './keywords.ts'
-
 /**
- * Writes a document piece by piece: `begin` and `end` enclose the members of a nested object. The outermost members are
- * at depth 0.
+ * Writes an object as YAML in block style, with every string in double quotes, whose escapes JSON and YAML share. YAML
+ * 1.1 and 1.2 read it alike. Members that are undefined are left out.
  */
-export interface Notation {
-  /** The text before and after the outermost members. */
-  readonly open: string
-  readonly close: string
-  /** The text between two members. */
-  readonly separator: string
-  members: (value: JsonObject, depth: number) => string
-  begin: (key: string, depth: number) => string
-  end: (isEmpty: boolean) => string
+export function toYaml (value: Readonly<Record<string, unknown>>): string {
+  const parts: string[] = []
+  write(value, '\n', '', parts)
+  return `${parts.join('')}\n`
 }
-
-export type Format = 'json' | 'yaml'
-
-export const notations: Readonly<Record<Format, Notation>> = {
-  json: {
-    open: '{',
-    close: '}',
-    separator: ',',
-    members: (value) => JSON.stringify(value).slice(1, -1),
-    begin: (key) => `${JSON.stringify(key)}:{`,
-    end: () => '}'
-  },
-  yaml: {
-    open: '',
-    close: '\n',
-    separator: '',
-    members: yamlMembers,
-    begin: (key, depth) => yamlKey(key, lineStart(depth)),
-    end: (isEmpty) => isEmpty ? ' {}' : ''
-  }
-}
-
-// Writes JSON values as YAML in block style, with every string in double quotes, whose escapes JSON and YAML share.
 
 /** Plain words that YAML 1.1 parsers read as booleans or null. */
 const reservedWord = /^(?:true|false|null|yes|no|on|off|y|n)$/i
@@ -52,42 +22,14 @@ const replaceSurrogates = (text: string): string => text.replace(/\p{Surrogate}/
 const quote = (text: string): string =>
   escapedCharacter.test(text) ? escapeSpecial(JSON.stringify(replaceSurrogates(text))) : JSON.stringify(text)
 
-/** The texts of frequent keys. */
-const keyTexts = new Map<string, string>()
-
 /** A key as it is written: plain where that is unambiguous, else quoted. */
-function keyOf (key: string): string {
-  const known = keyTexts.get(key)
-  if (known !== undefined) return known
-  const isPlain = /^[A-Za-z_][A-Za-z0-9_-]*$/.test(key) && !reservedWord.test(key)
-  const text = isPlain ? key : quote(key)
-  if (keyTexts.size < 1_000 && key.length < 64) keyTexts.set(key, text)
-  return text
-}
+const keyOf = (key: string): string =>
+  /^[A-Za-z_][A-Za-z0-9_-]*$/.test(key) && !reservedWord.test(key) ? key : quote(key)
 
 type Collection = readonly unknown[] | Readonly<Record<string, unknown>>
 
-/** The beginning of a line at a depth: a line break, and two spaces for each level. */
-const lineStart = (depth: number): string => `\n${'  '.repeat(depth)}`
-
-/**
- * The members of an object as lines, each with its line break and indent before it. Members that are undefined are left
- * out.
- */
-function yamlMembers (value: Readonly<Record<string, unknown>>, depth: number): string {
-  const parts: string[] = []
-  const indent = lineStart(depth)
-  write(value, indent, indent, parts)
-  // Joined, since a cached concatenation of many small strings takes much more memory.
-  return parts.join('')
-}
-
-/**
- * A key with its colon.
- * @param indent the beginning of a line at the key's depth
- * @param before the text before the key, where it is not the indent
- */
-function yamlKey (key: string, indent: string, before = indent): string {
+/** A key with its colon. @param indent the beginning of a line at the key's depth @param before the text before it */
+function keyText (key: string, indent: string, before: string): string {
   const name = keyOf(key)
   return name.length > maxKeyLength ? `${before}? ${name}${indent}:` : `${before}${name}:`
 }
@@ -134,7 +76,7 @@ function write (value: Collection, indent: string, start: string, parts: string[
   for (const key of Object.keys(members)) {
     const each = members[key]
     if (each === undefined) continue
-    parts.push(yamlKey(key, indent, before))
+    parts.push(keyText(key, indent, before))
     if (!isCollection(each)) parts.push(' ', scalar(each))
     else if (indent.length > maxIndent) parts.push(' ', flow(each))
     else write(each, deeper, deeper, parts)

@@ -1,0 +1,17 @@
+import type { Static, TObject } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+
+/**
+ * A section of the system settings with the defaults of its schema. A stored member of the wrong type, as other
+ * programs may have written it, is replaced by its default.
+ * @param others defaults that the schema does not state
+ */
+export function withDefaults<Schema extends TObject> (
+  schema: Schema, stored: object = {}, others: object = {}
+): Static<Schema> {
+  const valid = Object.entries(stored).filter(([name, value]) => {
+    const member = schema.properties[name]
+    return member !== undefined && Value.Check(member, value)
+  })
+  return Value.Default(schema, { ...others, ...Object.fromEntries(valid) }) as Static<Schema>
+}
