@@ -68,3 +68,40 @@ void test('an approver sees the call with its arguments, and approves it', async
   assert.equal(up.reached.length, 1)
   assert.equal(at(up.reached, 0, 'item'), 'delete')
 })
+
+void test('who is named as an approver has Approvals in the navigation, and a count on the overview; nobody decides about a call of his own', async (t) => {
+  const app = await appFor(t, {
+    users: [admin, alice, { ...alice, username: 'bob' }],
+    bearerKeys: [{ ...otherKey(), kind: 'user', owner: 'bob' }],
+    policies: [{ id: 'p', name: 'Deletions', when: 'tool.name == "delete"', then: 'ask', approvers: ['alice', 'bob'] }]
+  })
+  app.gateway.addProvider(countingProvider())
+  const pages = async (user: string): Promise<{ overview: string, approvals: string }> => {
+    const browser = new Browser(app)
+    await browser.signIn(user)
+    return { overview: (await browser.get('/overview')).text, approvals: (await browser.get('/approvals')).text }
+  }
+  const inNav = /<a href="\/console\/approvals">/
+  const counted = /<a href="\/console\/approvals">.*Calls to approve or deny<\/span> <b>1</
+  assert.match((await pages('alice')).overview, inNav)
+  assert.doesNotMatch((await pages('alice')).overview, /Waits for you/)
+  const session = await openSession(app, '/mcp', OTHER)
+  await session.request('tools/call', { name: 'up-delete', arguments: {} })
+  for (const user of ['alice', 'admin']) {
+    const { overview, approvals } = await pages(user)
+    assert.match(overview, counted, user)
+    assert.match(approvals, /\/approve"/)
+  }
+  const own = await pages('bob')
+  assert.match(own.overview, inNav)
+  assert.doesNotMatch(own.overview, counted)
+  assert.match(own.approvals, /a call of your own/)
+  assert.doesNotMatch(own.approvals, /\/approve"/)
+  const [policy] = app.policies.entries.list()
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  await browser.post(`/rules/${policy?.id ?? ''}/remove`, {})
+  const other = await pages('bob')
+  assert.doesNotMatch(other.overview, inNav)
+  assert.doesNotMatch(other.overview, counted)
+})
