@@ -41,13 +41,14 @@ export function addOrderedPages<Item extends Entry> (
   const { page, form } = pagesOf(app)
   const [title, noun] = [name.charAt(0).toUpperCase() + name.slice(1), name.replace(/s$/, '')]
   const list = `/${name}`
-  const pathOf = (id: string): string => `${list}/${encodeURIComponent(id)}`
   const entryOf = ({ params: { id = '' } }: Pick<Visit, 'params'>): Item => entries.get(id)
-  /** @param below the path below that of the collection */
+  const below = (id: string): string => `/${encodeURIComponent(id)}`
+  const pathOf = (id: string): string => `${list}${below(id)}`
+  /** @param rest the path below that of the collection */
   const ask = async (
-    { request, form: sent }: Visit, method: 'POST' | 'PUT' | 'DELETE', below: string, body?: object
+    { request, form: sent }: Visit, method: 'POST' | 'PUT' | 'DELETE', rest: string, body?: object
   ): Promise<{ to: string, notice: Notice }> =>
-    ({ to: list, notice: noticeOf(await api.ask(request, method, `${path}${below}`, body, revisionIn(sent))) })
+    ({ to: list, notice: noticeOf(await api.ask(request, method, `${path}${rest}`, body, revisionIn(sent))) })
 
   page(name, { title, isInNav: true, watch: () => entries.list() }, async (visit) => {
     const all = entries.list()
@@ -93,11 +94,11 @@ export function addOrderedPages<Item extends Entry> (
     effect: 'change', again: (visit) => ({ page: 'form', data: changed(visit) })
   }, async (visit) => {
     const entry = entryOf(visit)
-    return await ask(visit, 'PUT', `/${entry.id}`, { ...toBody(visit.form, entry), enabled: entry.enabled })
+    return await ask(visit, 'PUT', below(entry.id), { ...toBody(visit.form, entry), enabled: entry.enabled })
   })
   form(`${list}/:id/toggle`, { effect: 'change' }, async (visit) => {
     const { id, ...entry } = entryOf(visit)
-    return await ask(visit, 'PUT', `/${id}`, { ...entry, enabled: textOf(visit.form.enabled) === 'true' })
+    return await ask(visit, 'PUT', below(id), { ...entry, enabled: textOf(visit.form.enabled) === 'true' })
   })
   form(`${list}/:id/move`, { effect: 'change' }, async (visit) => {
     const ids = entries.list().map(({ id }) => id)
@@ -117,7 +118,8 @@ export function addOrderedPages<Item extends Entry> (
       cancel: `${base}${pathOf(id)}`
     }
   })
-  form(`${list}/:id/remove`, { effect: 'change' }, async (visit) => await ask(visit, 'DELETE', `/${entryOf(visit).id}`))
+  form(`${list}/:id/remove`, { effect: 'change' }, async (visit) =>
+    await ask(visit, 'DELETE', below(entryOf(visit).id)))
 }
 
 /** @param href of the entry's page @param at its place among `count` */

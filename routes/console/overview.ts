@@ -67,12 +67,12 @@ async function waitingOf (app: FastifyInstance, principal: Principal): Promise<o
 }
 
 /** The servers with definitions that wait for an admin. */
-const changedDefinitionsOf = (
+function changedDefinitionsOf (
   { settings, definitions }: FastifyInstance, { isAdmin }: Principal
-): Array<{ name: string, count: number }> => isAdmin
-  ? [...settings.current.servers.keys()].map((name) => ({ name, count: definitions.countWaiting(name) }))
-    .filter(({ count }) => count > 0)
-  : []
+): Array<{ name: string, count: number }> {
+  const servers = isAdmin ? [...settings.current.servers.keys()] : []
+  return servers.map((name) => ({ name, count: definitions.countWaiting(name) })).filter(({ count }) => count > 0)
+}
 
 /** The steps from an empty gateway to an agent that calls a tool. */
 function stepsOf ({ kit: { base }, keys }: FastifyInstance, principal: Principal): object[] {

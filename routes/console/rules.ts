@@ -62,7 +62,9 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-const fieldsOf = ({ name, when, then: decision, mode, approvers, message }: Partial<Policy>): object[] => [
+const fieldsOf = (
+  { name, when, then: decision, mode = 'enforce', approvers, message }: Partial<Policy>
+): object[] => [
   { name: 'name', label: 'Name', required: true, value: name },
   {
     name: 'when',

@@ -113,7 +113,8 @@ async function usersOf (
   const { q = '', page = '1' } = query
   const href = pageOf(base, name)
   const all = (await api.ask(request, 'GET', `/servers/${encodeURIComponent(name)}/users`)).data as ServerUser[]
-  const { items, pages } = partOf(found(all, q, ({ username, via }) => [username, via]), href, { view: 'users', q, page })
+  const chosen = found(all, q, ({ username, via }) => [username, via])
+  const { items, pages } = partOf(chosen, href, { view: 'users', q, page })
   return {
     q,
     pages,

@@ -31,7 +31,7 @@ async function pageOf (app: FastifyInstance, username: string, path: string): Pr
 
 void test('usage by user, key, server and tool; others see their own', async (t) => {
   const app = await start(t)
-  assert.match((await pageOf(app, 'admin', '/usage')).words, /4 calls .* User Calls Failed Tokens of results alice 4 0 \d+/)
+  assert.match((await pageOf(app, 'admin', '/usage')).words, /calls 4 failed 0 .* User Calls Failed Tokens of results alice 4 0 \d+/)
   assert.match((await pageOf(app, 'admin', '/usage?by=key')).words, /laptop 4 0/)
   assert.match((await pageOf(app, 'alice', '/usage')).words, /Server Calls Failed Tokens of results up 4 0/)
   assert.match((await pageOf(app, 'alice', '/usage?by=tool')).words, /read up 2 0 \d+ .*write up 1 0/)
@@ -46,9 +46,9 @@ void test('one name by day, and the days of the address', async (t) => {
   const today = new Date().toISOString().slice(0, 10)
   const { text } = await pageOf(app, 'admin', '/usage?by=tool')
   const href = /href="\/console(\/usage\?[^"]*of=read[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? ''
-  assert.match((await pageOf(app, 'admin', href)).words, new RegExp(`Usage: read .* 30 days 2 calls .* Day Calls Failed Tokens of results ${today} 2 0`))
+  assert.match((await pageOf(app, 'admin', href)).words, new RegExp(`Usage: read .* 30 days calls 2 .* Day Calls Failed Tokens of results ${today} 2 0`))
   const before = await pageOf(app, 'admin', '/usage?from=2026-01-01&to=2026-01-10')
-  assert.match(before.words, /10 days 0 calls .*2026-01-01 2026-01-10 .*No calls/)
+  assert.match(before.words, /10 days calls 0 .*2026-01-01 2026-01-10 .*No calls/)
   assert.match(before.text, /name="from" type="date" value="2026-01-01"/)
   const wrong = await pageOf(app, 'admin', '/usage?from=2026-02-30')
   assert.equal(wrong.status, 400)
