@@ -80,7 +80,7 @@ const fieldsOf = ({ name, on, servers, tools, detect = [], action, webhook }: Pa
     name: 'webhook.url',
     heading: 'Webhook',
     label: 'Address',
-    hint: 'It is asked about each call, after the search, and may change or refuse it. Left empty: none is asked.',
+    hint: 'Asked about each call after the search, it may change or refuse it. Left empty: none is asked.',
     value: webhook?.url
   },
   {

@@ -3,7 +3,7 @@ import type { Quota } from '../../schemas/quotas.ts'
 import { addOrderedPages, optionsOf } from './ordered.ts'
 import { type Form, numberOf, textOf } from './page.ts'
 
-const periods = [{ value: 'day', text: 'A day' }, { value: 'minute', text: 'A minute' }]
+const periods = [{ value: 'day', text: 'Day' }, { value: 'minute', text: 'Minute' }]
 
 /** The members of a target whose names a form offers. */
 const offeredMembers = ['user', 'team', 'key', 'server'] as const
@@ -61,7 +61,7 @@ function fieldsOf ({ name, target = {}, per, calls, resultTokens }: Partial<Quot
       value: resultTokens,
       hint: 'At most. The call that goes over still gets its result.'
     },
-    { name: 'per', label: 'In', type: 'select', options: optionsOf(periods, per) },
+    { name: 'per', label: 'Per', type: 'select', options: optionsOf(periods, per) },
     ...offeredMembers.map((member, at) => ({
       name: `target.${member}`,
       ...at === 0 && { heading: 'Whose calls' },

@@ -62,6 +62,7 @@ const routes: FastifyPluginAsync = async (app) => {
       first: of === undefined ? axis.text : 'Day',
       ...of !== undefined && { of: nameIn(app, principal, axis)(of), allHref: addressOf(path, period) },
       total: sumOf(rows),
+      isLatest: from === '' && to === '',
       ...chartOf(rows, from, to),
       ...partOf(found, path, { ...period, of: of ?? '', server: server ?? '', page })
     }

@@ -27,8 +27,9 @@ function check (sent: Guard, former: Guard | undefined): Guard {
   if (guard.webhook === undefined && (guard.detect ?? []).length === 0) {
     throw invalidAt('body.detect', 'must name something to search for, unless there is a "webhook"')
   }
-  if (guard.webhook !== undefined && !URL.canParse(guard.webhook.url)) {
-    throw new errors.InvalidInput('"webhook.url": expected an absolute http or https URL')
+  const { url } = guard.webhook ?? {}
+  if (url !== undefined && !(/^https?:\/\//.test(url) && URL.canParse(url))) {
+    throw invalidAt('body.webhook.url', 'must be an absolute http or https URL')
   }
   return guard
 }

@@ -59,7 +59,7 @@ void test('an approver sees the call with its arguments, and approves it', async
   const browser = new Browser(app)
   await browser.signIn('alice')
   const page = await browser.get('/approvals')
-  assert.match(page.text, /delete<\/span> of up[\s\S]*wants to run this tool\. The rule Deletions asks first/)
+  assert.match(page.text, /delete<\/span> of up[\s\S]*wants to run this tool\. The rule <strong>Deletions<\/strong> asks first/)
   assert.doesNotMatch(page.text, /<script>alert/)
   const path = /action="\/console(\/approvals\/[^"]+\/approve)"/.exec(page.text)?.[1] ?? assert.fail(page.text)
   assert.equal((await browser.post(path, {})).status, 303)

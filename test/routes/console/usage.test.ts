@@ -46,7 +46,7 @@ void test('one name by day, and the days of the address', async (t) => {
   const today = new Date().toISOString().slice(0, 10)
   const { text } = await pageOf(app, 'admin', '/usage?by=tool')
   const href = /href="\/console(\/usage\?[^"]*of=read[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? ''
-  assert.match((await pageOf(app, 'admin', href)).words, new RegExp(`Usage: read .* 30 days calls 2 .* Day Calls Failed Tokens of results ${today} 2 0`))
+  assert.match((await pageOf(app, 'admin', href)).words, new RegExp(`Usage: read .* The last 30 days calls 2 .* Day Calls Failed Tokens of results ${today} 2 0`))
   const before = await pageOf(app, 'admin', '/usage?from=2026-01-01&to=2026-01-10')
   assert.match(before.words, /10 days calls 0 .*2026-01-01 2026-01-10 .*No calls/)
   assert.match(before.text, /name="from" type="date" value="2026-01-01"/)
