@@ -6,11 +6,11 @@ import { build } from 'esbuild'
 
 /** The names of icons in the package lucide-static. */
 const icons = [
-  'activity', 'archive', 'boxes', 'check', 'chevron-left', 'chevron-right', 'circle-alert', 'circle-check', 'circle-off',
-  'circle-question-mark', 'clipboard-paste', 'copy', 'download', 'external-link', 'file', 'file-text', 'history', 'info', 'key-round',
+  'activity', 'archive', 'boxes', 'chart-column', 'check', 'chevron-left', 'chevron-right', 'circle-alert', 'circle-check', 'circle-off',
+  'circle-question-mark', 'clipboard-paste', 'copy', 'download', 'external-link', 'file', 'file-text', 'gauge', 'history', 'info', 'key-round',
   'layout-dashboard', 'loader-circle', 'lock-open', 'log-in', 'log-out', 'menu', 'message-square', 'monitor', 'moon', 'pencil', 'play',
-  'plus', 'power', 'puzzle', 'refresh-cw', 'scale', 'scroll-text', 'search', 'server', 'settings', 'shield-check', 'sun', 'terminal', 'trash-2',
-  'triangle-alert', 'upload', 'users', 'wrench', 'x'
+  'plus', 'power', 'puzzle', 'refresh-cw', 'scale', 'scan-search', 'scroll-text', 'search', 'server', 'settings', 'shield-check', 'sun',
+  'terminal', 'trash-2', 'triangle-alert', 'upload', 'users', 'wrench', 'x'
 ]
 
 /**

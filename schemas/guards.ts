@@ -1,6 +1,17 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
+const url = { description: 'An absolute http or https URL' }
+const webhook = {
+  url: Type.String({ pattern: '^https?://', ...url }),
+  secret: Type.String({
+    minLength: 1, description: 'Signs the requests as Standard Webhooks do: `whsec_` and base64, or any text'
+  }),
+  timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 60_000, description: 'Default: 2000' })),
+  whenAway: StringEnum(['allow', 'deny'], {
+    description: 'What happens to a call while the webhook does not answer in time'
+  })
+}
 const members = {
   name: Type.String({ minLength: 1 }),
   enabled: Type.Optional(Type.Boolean({ description: 'Default: true' })),
@@ -12,16 +23,7 @@ const members = {
     description: 'The tools that it is for, by their own names. Default: all, and prompts and resources'
   })),
   detect: Type.Optional(Type.Array(StringEnum(['secrets', 'email', 'card', 'iban', 'phone']))),
-  webhook: Type.Optional(Type.Object({
-    url: Type.String({ pattern: '^https?://', description: 'An absolute http or https URL' }),
-    secret: Type.String({
-      minLength: 1, description: 'Signs the requests as Standard Webhooks do: `whsec_` and base64, or any text'
-    }),
-    timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 60_000, description: 'Default: 2000' })),
-    whenAway: StringEnum(['allow', 'deny'], {
-      description: 'What happens to a call while the webhook does not answer in time'
-    })
-  })),
+  webhook: Type.Optional(Type.Object(webhook)),
   action: StringEnum(['flag', 'mask', 'refuse'], { description: 'What happens where `detect` finds something' })
 }
 
@@ -36,5 +38,8 @@ export const GuardRecord = Type.Object({ id: Type.String(), ...members }, {
   examples: [{ id: '0e1b62e4-3f5c-4ab5-8ff5-9d1b8a7b6c01', enabled: true, ...example }]
 })
 
-/** A guard as the API takes it. */
-export const NewGuard = Type.Object(members, { additionalProperties: false, examples: [example] })
+/** A guard as the API takes it, which checks the URL of a webhook itself and says what is wrong with it. */
+export const NewGuard = Type.Object(
+  { ...members, webhook: Type.Optional(Type.Object({ ...webhook, url: Type.String(url) })) },
+  { additionalProperties: false, examples: [example] }
+)

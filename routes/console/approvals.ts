@@ -1,20 +1,35 @@
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { ShownApproval } from '../../plugins/extensions/index.ts'
+import type { Principal } from '../../plugins/settings/index.ts'
 import { noticeOf, pagesOf } from './page.ts'
 
 const states = { pending: 'waits', approved: 'approved', denied: 'denied', expired: 'expired' } as const
+const minute = 60_000
+
+/**
+ * Changes when the approvals may have changed that somebody decides about: at once by calls and decisions on this
+ * replica, and each minute, by those on others and by expiry.
+ */
+export const watchApprovals = ({ policies: { approvals } }: FastifyInstance, principal: Principal): unknown =>
+  approvals.mayApprove(principal) && [approvals.changes, Math.floor(Date.now() / minute)]
 
 /** Page: the calls that wait for a person to allow them, for admins and those whom a rule names as approvers. */
 const routes: FastifyPluginAsync = async (app) => {
-  const { base, api, nav } = app.kit
+  const { kit: { base, api }, policies: { approvals } } = app
   const { page, form } = pagesOf(app)
-  nav.push({ page: 'approvals', title: 'Approvals', isForAdmins: true })
 
-  page('approvals', { title: 'Approvals' }, async ({ request }) => {
+  page('approvals', {
+    title: 'Approvals',
+    isInNav: (principal) => approvals.mayApprove(principal),
+    watch: (principal) => watchApprovals(app, principal)
+  }, async ({ principal, request }) => {
     const all = (await api.ask(request, 'GET', '/approvals?limit=1000')).data as readonly ShownApproval[]
+    const waiting = await approvals.waitingFor(principal)
     return {
+      live: {},
       pending: all.filter(({ state }) => state === 'pending').map((approval) => ({
         ...approval,
+        isOwn: !waiting.has(approval.id),
         lines: Object.entries(approval.arguments as object)
           .map(([name, value]) => ({ name, value: JSON.stringify(value) })),
         href: `${base}/approvals/${encodeURIComponent(approval.id)}`

@@ -12,6 +12,7 @@ import calls from './calls.ts'
 import catalogues from './catalogues.ts'
 import definitions from './definitions.ts'
 import groups from './groups.ts'
+import guards from './guards.ts'
 import keys from './keys.ts'
 import live from './live.ts'
 import { changeOAuth, oauth } from './oauth.ts'
@@ -20,6 +21,7 @@ import myCredentials from './my-credentials.ts'
 import overview from './overview.ts'
 import playground from './playground.ts'
 import prompt from './prompt.ts'
+import quotas from './quotas.ts'
 import resource from './resource.ts'
 import rules from './rules.ts'
 import skill from './skill.ts'
@@ -34,6 +36,7 @@ import { changeTeams, teams } from './teams.ts'
 import tool from './tool.ts'
 import templates from './templates.ts'
 import theme from './theme.ts'
+import usage from './usage.ts'
 import users from './users.ts'
 import welcome from './welcome.ts'
 
@@ -84,6 +87,7 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(approvals)
   await app.register(forAdmins)
   await app.register(calls)
+  await app.register(usage)
   await app.register(account)
   await app.register(live)
   await app.register(signingOut)
@@ -96,6 +100,8 @@ const forAdmins: FastifyPluginAsync = async (app) => {
   await app.register(users)
   await app.register(changeTeams)
   await app.register(rules)
+  await app.register(guards)
+  await app.register(quotas)
   await app.register(bundle)
   await app.register(logs)
   await app.register(audit)

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { canManage, type Principal } from '../../plugins/settings/index.ts'
+import { watchApprovals } from './approvals.ts'
 import { endpointOf, inSentence, pagesOf } from './page.ts'
 import { errorOf, mendingOf, pageOf, type ServerState, stateOf, states } from './states.ts'
 
@@ -11,13 +12,14 @@ const routes: FastifyPluginAsync = async (app) => {
     isInNav: true,
     watch: (principal) => [
       servers.list(principal).map((server) => [server.name, stateOf(server), server.error]),
-      settingsProblemsOf(app, principal),
+      settingsProblemsOf(app, principal), changedDefinitionsOf(app, principal), watchApprovals(app, principal),
       costOf(app, principal), opennessOf(app)
     ]
   }, async ({ principal, request }) => {
     const seen = await servers.listWithLoginUrls(principal)
     return {
       live: {},
+      waiting: await waitingOf(app, principal),
       counts: Object.fromEntries(states.map((state) => [state, seen.filter((each) => stateOf(each) === state).length])),
       // A server that has failed stays a problem while it is tried again.
       problems: [
@@ -51,6 +53,25 @@ function problemOf ({ kit: { base }, settings }: FastifyInstance, principal: Pri
     href: pageOf(base, name),
     action: mendingOf(base, server, manages)
   }
+}
+
+/** The pages on which something waits for a decision of a user. */
+async function waitingOf (app: FastifyInstance, principal: Principal): Promise<object[]> {
+  const { kit: { base }, policies: { approvals } } = app
+  const { size: calls } = await approvals.waitingFor(principal)
+  return [
+    ...calls === 0 ? [] : [{ text: 'Calls to approve or deny', count: calls, href: `${base}/approvals` }],
+    ...changedDefinitionsOf(app, principal).map(({ name, count }) =>
+      ({ text: `Changed definitions of ${name}`, count, href: `${pageOf(base, name)}/definitions` }))
+  ]
+}
+
+/** The servers with definitions that wait for an admin. */
+function changedDefinitionsOf (
+  { settings, definitions }: FastifyInstance, { isAdmin }: Principal
+): Array<{ name: string, count: number }> {
+  const servers = isAdmin ? [...settings.current.servers.keys()] : []
+  return servers.map((name) => ({ name, count: definitions.countWaiting(name) })).filter(({ count }) => count > 0)
 }
 
 /** The steps from an empty gateway to an agent that calls a tool. */

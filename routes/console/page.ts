@@ -25,8 +25,8 @@ interface PageOptions {
   readonly title: string
   /** The path below the console; by default, the name of the page. */
   readonly path?: string
-  /** The page is in the navigation. */
-  readonly isInNav?: true
+  /** The page is in the navigation; or that of those for whom this is true. */
+  readonly isInNav?: true | ((principal: Principal) => boolean)
   /** The data that makes the page refresh itself when it changes. */
   readonly watch?: Watch
 }
@@ -56,9 +56,10 @@ interface Pages {
 /** Returns functions that add pages and forms for signed-in users to an instance. */
 export function pagesOf (app: FastifyInstance): Pages {
   const { kit } = app
+  const mayOpen = ({ isAdmin }: Principal): boolean => isAdmin || app.scope !== 'console-admin'
   return {
     page: (page, { title, path = `/${page}`, isInNav, watch }, show) => {
-      if (isInNav) kit.nav.push({ page, title, isForAdmins: app.scope === 'console-admin' })
+      if (isInNav) kit.nav.push({ page, title, isShownTo: isInNav === true ? mayOpen : isInNav })
       if (watch) kit.watches.set(page, app.scope === 'console-admin' ? forAdmins(watch) : watch)
       app.get(path, { config: { effect: 'read' } }, async (request, reply) => {
         const visit = visitOf(request, reply)
@@ -79,7 +80,7 @@ export function pagesOf (app: FastifyInstance): Pages {
           if (error.retryAfter !== undefined) reply.header('retry-after', String(error.retryAfter))
           const values = typedIn(visit.form)
           const isConflict = isChangedMeanwhile(error)
-          const errors = isConflict ? { '': changedMeanwhile } : error.fields
+          const errors = isConflict ? { '': changedMeanwhile } : placedErrors(error.fields, data.fields)
           kit.renderer.send(reply, page, { ...data, values, errors, isConflict }, error.statusCode)
           return undefined
         })
@@ -89,6 +90,22 @@ export function pagesOf (app: FastifyInstance): Pages {
       })
     }
   }
+}
+
+/**
+ * Errors by the fields of a form. An error in a part of a field's value belongs to the field, one that belongs to no
+ * field to the whole form.
+ */
+function placedErrors (found: ApiError['fields'], fields: unknown): Record<string, string> {
+  if (!Array.isArray(fields)) return found
+  const names = (fields as ReadonlyArray<{ readonly name: string }>).map(({ name }) => name)
+  const placed: Record<string, string> = {}
+  for (const [path, text] of Object.entries(found)) {
+    const name = names.find((each) => path === each || path.startsWith(`${each}.`)) ?? ''
+    const sentence = name === path ? text : `${path}: ${text}`
+    placed[name] = placed[name] === undefined ? sentence : `${placed[name]}\n${sentence}`
+  }
+  return placed
 }
 
 /** Whether a change was refused because the record is not the one that the form was made from. */
@@ -152,6 +169,13 @@ export const textOf = (field: string | string[] | undefined): string => [field ?
 /** The fields of a form that was made from a schema. */
 export const argumentsIn = (sent: Form): Record<string, string> => Object.fromEntries(Object.entries(sent)
   .filter(([name]) => /^arg(?:[/~]|$)/.test(name)).map(([name, value]) => [name, textOf(value)]))
+
+/** The lines of a field that are not empty. */
+export const linesOf = (field: Form[string]): string[] =>
+  textOf(field).split('\n').map((line) => line.trim()).filter((line) => line !== '')
+
+/** A whole number; any other text stays as it is, so that the API says what is wrong with it. */
+export const numberOf = (text: string): number | string => /^\d+$/.test(text) ? Number(text) : text
 
 /**
  * Parses a JSON object; an empty text is an empty one.

@@ -60,7 +60,12 @@ export function headOf (app: FastifyInstance, principal: Principal, server: Serv
       ...serverItemKinds.map((kind) =>
         ({ view: kind, title: titles[kind], count: server[kind].length, href: addressOf(href, { view: kind }) })),
       ...principal.isAdmin ? [{ view: 'output', title: 'Output', href: addressOf(href, { view: 'output' }) }] : [],
-      ...isManaged ? [{ view: 'definitions', title: 'Definitions', href: `${href}/definitions`, ...counted }] : [],
+      ...isManaged
+        ? [
+            { view: 'definitions', title: 'Definitions', href: `${href}/definitions`, ...counted },
+            { view: 'users', title: 'Users', href: addressOf(href, { view: 'users' }) }
+          ]
+        : [],
       { view: 'configuration', title: 'Configuration', href: `${href}/configuration` },
       ...wantsValues(app, principal, name)
         ? [{ view: 'my-credentials', title: 'My credentials', href: `${href}/my-credentials` }]

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { hasUris } from '../../plugins/settings/index.ts'
-import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { found, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
 import { templatesOf } from './resource.ts'
 import { headOf, serverItemKinds, manages, summaryOf } from './server-head.ts'
 import { addressOf, mendingOf, pageOf, partOf, type ServerState, stateOf, states, targetOf } from './states.ts'
@@ -52,14 +52,17 @@ const routes: FastifyPluginAsync = async (app) => {
     }
   }, async (visit) => {
     const { principal, params: { name = '' }, query: { view: asked, page: number = '1' } } = visit
-    const view = [...serverItemKinds, 'output'].find((each) => each === asked) ?? 'tools'
+    const views = [...serverItemKinds, 'output', ...manages(app, principal, name) ? ['users'] : []]
+    const view = views.find((each) => each === asked) ?? 'tools'
     const server = await servers.getWithLoginUrl(principal, name)
     return {
       title: name,
       live: { name },
       ...headOf(app, principal, server, view),
       view,
-      ...itemsOf(kit.costs, server, { ...visit, query: { ...visit.query, view } }),
+      ...view === 'users'
+        ? await usersOf(app, visit, name)
+        : itemsOf(kit.costs, server, { ...visit, query: { ...visit.query, view } }),
       // Another page of the list does not repeat them.
       templates: view === 'resources' && number === '1' && server.status === 'connected'
         ? (await templatesOf(app, visit, name)).map(({ uriTemplate, title, description }) => ({
@@ -95,6 +98,38 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
+/** A user of a server, as the API answers it. */
+interface ServerUser { readonly username: string, readonly via: string, readonly lastUsedAt?: string }
+
+/** Why somebody may use a server. */
+const reasons: Readonly<Record<string, string>> = {
+  owner: 'owns it', shared: 'it is shared with this user', public: 'it is public'
+}
+
+/** One page of the users of a server. */
+async function usersOf (
+  { kit: { base, api }, activities }: FastifyInstance, { principal, request, query }: Visit, name: string
+): Promise<object> {
+  const { q = '', page = '1' } = query
+  const href = pageOf(base, name)
+  const all = (await api.ask(request, 'GET', `/servers/${encodeURIComponent(name)}/users`)).data as ServerUser[]
+  const chosen = found(all, q, ({ username, via }) => [username, via])
+  const { items, pages } = partOf(chosen, href, { view: 'users', q, page })
+  return {
+    q,
+    pages,
+    items: items.map(({ username, via, lastUsedAt }) => ({
+      username,
+      reason: reasons[via] ?? 'it is shared with the team',
+      ...via.startsWith('@') && { team: via, teamHref: addressOf(`${base}/teams`, { q: via.slice(1) }) },
+      ...principal.isAdmin && { href: `${base}/users/${encodeURIComponent(username)}/view` },
+      lastUsedAt
+    })),
+    isUseRecorded: activities.isAvailable,
+    sharingHref: `${href}/configuration#at-arg/sharedWithUsers`
+  }
+}
+
 const isLike = (server: ServerState, words: string): boolean =>
   [server.name, targetOf(server), String(server.config.description ?? '')]
     .some((text) => text.toLowerCase().includes(words.trim().toLowerCase()))
@@ -117,10 +152,9 @@ function itemsOf (
   const { view = 'tools', q = '', page = '1' } = query
   const kind = serverItemKinds.find((each) => each === view)
   const all = kind === undefined ? [] : JSON.parse([...server[kind].pieces()].join('')) as ListedItem[]
-  const found = all.filter(({ name = '', uri = '', title = '', description = '' }) =>
-    [name, uri, title, description].some((text) => String(text).toLowerCase().includes(q.trim().toLowerCase())))
+  const chosen = found(all, q, ({ name, uri, title, description }) => [name, uri, title, description])
   const path = request.url.split('?', 1)[0] ?? ''
-  const { items, pages } = partOf(found, path, { view, q, page })
+  const { items, pages } = partOf(chosen, path, { view, q, page })
   return {
     q,
     pages,

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { SystemSections } from '../../schemas/system.ts'
 import { revisionOf } from '../entity-tag.ts'
-import { type Form, noticeOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
+import { type Form, noticeOf, numberOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
 
 /** The keywords of a schema that determine a form field. */
 interface Schema {
@@ -174,5 +174,5 @@ function changesOf (sent: Form, current: ReadonlyMap<string, unknown>): Record<s
 /** Converts a text to the type of the schema. Any other text is sent unchanged, and the API reports the error. */
 function valueOf ({ type }: Schema, text: string): unknown {
   if (type === 'boolean') return text === 'true'
-  return (type === 'integer' || type === 'number') && /^\d+$/.test(text) ? Number(text) : text
+  return type === 'integer' || type === 'number' ? numberOf(text) : text
 }

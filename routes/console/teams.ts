@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { type Form, found, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { type Form, found, linesOf, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
 import { partOf } from './states.ts'
 
 type Team = ReturnType<FastifyInstance['teams']['list']>[number]
@@ -119,9 +119,6 @@ function fieldsOf (team?: Team): object[] {
     }
   ]
 }
-
-const linesOf = (field: Form[string]): string[] =>
-  textOf(field).split('\n').map((line) => line.trim()).filter((line) => line !== '')
 
 const askedTeam = (form: Form): object => ({
   description: textOf(form.description), members: linesOf(form.members), claims: linesOf(form.claims)

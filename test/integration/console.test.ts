@@ -11,6 +11,8 @@ import { startHub, until, type Hub } from '../helpers/hub.ts'
 
 const browser = await startBrowser(file)
 const hostile = '"><script>document.title="run"</script><img src=x onerror="document.title=1">'
+const id = 'f0e6c1de-7f4c-4b1e-9a55-0a4b2f1f1d10'
+const long = 'a-name-without-a-break-that-is-longer-than-a-narrow-window'
 const schema = { type: 'object', required: ['message'], properties: { message: { type: 'string' }, times: { type: 'integer' } } }
 
 /** A gateway with a server that answers and one that does not. */
@@ -20,7 +22,10 @@ async function startConsole (t: Test): Promise<{ hub: Hub, upstream: { url: stri
     settings: {
       users: [admin, alice],
       mcpServers: { fake: { url: upstream.url, description: hostile }, broken: { command: 'node', args: ['-e', 'process.exit(3)'] } },
-      groups: [{ id: 'f0e6c1de-7f4c-4b1e-9a55-0a4b2f1f1d10', name: 'some', servers: ['fake'] }]
+      groups: [{ id, name: 'some', servers: ['fake'] }],
+      policies: [{ id, name: long, when: `tool.name == "${long}"`, then: 'deny', mode: 'observe' }],
+      guards: [{ id, name: long, on: 'both', servers: [long], detect: ['card'], action: 'mask', webhook: { url: `https://${long}.example/`, secret: long, whenAway: 'deny' } }],
+      quotas: [{ id, name: hostile, target: { user: '*', server: long }, per: 'day', calls: 1_000_000, resultTokens: 1_000_000 }]
     }
   })
   await connected(hub, 1)
@@ -39,6 +44,7 @@ const pages = [
   'overview', 'servers', 'servers/fake', 'servers/broken?view=output', 'servers/fake?view=configuration', 'servers/fake/tools/echo',
   'servers/fake/remove', 'add-a-server', 'groups', 'groups/new', 'keys', 'keys/new', 'playground', 'playground?route=&eyes=self&item=fake-echo',
   'playground?route=&eyes=self&kind=prompts', 'search-lab', 'search-lab?query=echo&route=', 'calls', 'logs', 'audit',
+  'servers/fake?view=users', 'rules', 'rules/new', 'approvals', 'guards', 'guards/new', `guards/${id}`, 'quotas', 'quotas/new', 'usage', 'usage?by=tool',
   'users', 'add-a-user', 'oauth', 'built-ins', 'built-ins/prompts/new', 'templates', 'settings', 'backup', 'account', 'nothing'
 ]
 

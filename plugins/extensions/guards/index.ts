@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import type { Guard } from '../../../schemas/guards.ts'
-import { errors } from '../../base/errors/index.ts'
+import { errors, invalidAt } from '../../base/errors/index.ts'
 import { maskConfig, unmask } from '../../base/secrets/index.ts'
 import type { GatewayCall, GuardFinding } from '../../gateway/index.ts'
 import { OrderedEntries } from '../../settings/index.ts'
@@ -25,10 +25,11 @@ function check (sent: Guard, former: Guard | undefined): Guard {
   const guard = value as Guard
   if (unknown.length > 0) throw new errors.InvalidInput(`"${unknown[0] ?? ''}": write the secret itself, not its mask`)
   if (guard.webhook === undefined && (guard.detect ?? []).length === 0) {
-    throw new errors.InvalidInput('A guard needs "detect", "webhook", or both')
+    throw invalidAt('body.detect', 'must name something to search for, unless there is a "webhook"')
   }
-  if (guard.webhook !== undefined && !URL.canParse(guard.webhook.url)) {
-    throw new errors.InvalidInput('"webhook.url": expected an absolute http or https URL')
+  const { url } = guard.webhook ?? {}
+  if (url !== undefined && !(/^https?:\/\//.test(url) && URL.canParse(url))) {
+    throw invalidAt('body.webhook.url', 'must be an absolute http or https URL')
   }
   return guard
 }

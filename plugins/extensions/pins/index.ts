@@ -24,6 +24,8 @@ interface Definitions {
    * @returns whether there was such a change
    */
   accept: (by: Author, server: string, kind: DefinitionKind, item: string, digest?: string) => Promise<boolean>
+  /** How many of a server's definitions wait for an admin, as far as this replica knows. */
+  countWaiting: (server: string) => number
   /** Remarks about a server's definitions, for those who manage it. */
   warningsAbout: (server: string) => DefinitionWarning[]
   /** Gives a server's pins to the name that it is about to get. */
@@ -125,6 +127,7 @@ export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => 
       app.audit.addChange(by, { entity: 'definition', name: server, before: { kind, item }, after: { kind, item } })
       return true
     },
+    countWaiting: (server) => pins.waiting(server).length,
     warningsAbout: (server) => [
       ...pins.waiting(server).map(({ kind, item, since, isNew }): DefinitionWarning => {
         const what = isNew ? 'it is new' : 'its definition has changed'

@@ -60,8 +60,12 @@ export const digestOf = ({ principal, subject: { server, kind, name }, args, pol
 /** Calls that wait for approvers. A call ends, and uses the approval when its caller calls again. */
 export class Approvals {
   readonly #deps: ApprovalDeps
+  #changes = 0
 
   constructor (deps: ApprovalDeps) { this.#deps = deps }
+
+  /** How many approvals were asked for, decided and used on this replica since its start. */
+  get changes (): number { return this.#changes }
 
   /**
    * Uses the approval of a call, or asks for one.
@@ -76,7 +80,7 @@ export class Approvals {
       if (approval.state !== 'approved') return approval
       const used: Approval = { ...approval, isUsed: true }
       // Of several calls at once, on any replica, one uses it.
-      if (await this.#deps.store.replace(stored, used, extensionsLimits.approvals.kept)) return 'approved'
+      if (await this.#replace(stored, used)) return 'approved'
     }
     return await this.#request(call, digest)
   }
@@ -108,6 +112,7 @@ export class Approvals {
       expiresAt: createdAt + extensionsLimits.approvals.time
     }
     await this.#deps.store.add(approval, extensionsLimits.approvals.kept)
+    this.#changes++
     this.#deps.notify(this.#show(approval))
     return approval
   }
@@ -127,6 +132,16 @@ export class Approvals {
       .map(({ approval }) => this.#show(approval))
   }
 
+  /** The ids of the calls that wait for a principal's decision; none for a principal who decides about none. */
+  async waitingFor (principal: Principal): Promise<ReadonlySet<string>> {
+    if (!this.mayApprove(principal)) return new Set()
+    const all = await this.#deps.store.list()
+    return new Set(all.flatMap(({ approval }) => mayDecide(principal, approval) && !this.#isOwn(principal, approval) &&
+      this.#stateOf(approval) === 'pending'
+      ? approval.id
+      : []))
+  }
+
   /**
    * Approves or denies a call.
    * @throws Forbidden for a call of the principal's own; NoSuch; Duplicate if it was decided or has expired
@@ -137,28 +152,39 @@ export class Approvals {
     if (stored === undefined || !mayDecide(principal, stored.approval)) throw noSuchError('approval', id)
     const decidedBy = usernameOf(principal) ?? ''
     const { approval } = stored
-    const people = peopleBehind(this.#deps.snapshot(), principal)
-    if (approval.principal === principal.key || approval.callers.some((name) => people.has(name))) {
-      throw new errors.Forbidden('Nobody decides about a call of his own')
-    }
-    if (this.#stateOf(approval) !== 'pending' || !(await this.#decide(stored, state, decidedBy))) {
+    if (this.#isOwn(principal, approval)) throw new errors.Forbidden('Nobody decides about a call of his own')
+    const decided: Approval = { ...approval, state, decidedBy }
+    if (this.#stateOf(approval) !== 'pending' || !(await this.#replace(stored, decided))) {
       throw new errors.Duplicate('This approval was decided already, or has expired')
     }
-    return this.#show({ ...approval, state, decidedBy })
+    return this.#show(decided)
   }
 
-  async #decide (stored: StoredApproval, state: 'approved' | 'denied', decidedBy: string): Promise<boolean> {
-    const decided: Approval = { ...stored.approval, state, decidedBy }
-    return await this.#deps.store.replace(stored, decided, extensionsLimits.approvals.kept)
+  async #replace (stored: StoredApproval, next: Approval): Promise<boolean> {
+    const isReplaced = await this.#deps.store.replace(stored, next, extensionsLimits.approvals.kept)
+    this.#changes++
+    return isReplaced
   }
 
-  /** @throws Forbidden for a principal that is neither an admin nor named by a policy */
-  #requireApprover ({ isAdmin, username }: Principal): void {
-    if (isAdmin) return
+  /** Whether somebody may decide about calls: an admin, and a user whom a policy names. */
+  mayApprove ({ isAdmin, username }: Principal): boolean {
+    if (isAdmin) return true
     for (const { approvers = [] } of this.#deps.snapshot().policies.values()) {
-      if (username !== undefined && approvers.includes(username)) return
+      if (username !== undefined && approvers.includes(username)) return true
     }
+    return false
+  }
+
+  /** @throws Forbidden */
+  #requireApprover (principal: Principal): void {
+    if (this.mayApprove(principal)) return
     throw new errors.Forbidden('Only admins, and those whom a policy names as approvers, see approvals')
+  }
+
+  /** Whether the people behind a principal include the caller. */
+  #isOwn (principal: Principal, { principal: caller, callers }: Approval): boolean {
+    const people = peopleBehind(this.#deps.snapshot(), principal)
+    return caller === principal.key || callers.some((name) => people.has(name))
   }
 
   #stateOf ({ state, expiresAt, isUsed }: Approval): ApprovalState {

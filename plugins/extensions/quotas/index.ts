@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import type { UsageCounts } from '../../../db/ports/usage.ts'
 import { Refusal } from '../../../protocol/errors.ts'
 import type { Quota } from '../../../schemas/quotas.ts'
-import { errors } from '../../base/errors/index.ts'
+import { invalidAt } from '../../base/errors/index.ts'
 import { WorkerPool } from '../../base/threads/index.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
 import { authorKeyOf, OrderedEntries, type Principal } from '../../settings/index.ts'
@@ -27,10 +27,10 @@ const countedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'
 function check (quota: Quota): Quota {
   const { calls, resultTokens, target } = quota
   if (calls === undefined && resultTokens === undefined) {
-    throw new errors.InvalidInput('A quota needs "calls", "resultTokens", or both')
+    throw invalidAt('body.calls', 'must be given, unless there is "resultTokens"')
   }
   if (target.tool !== undefined && target.server === undefined) {
-    throw new errors.InvalidInput('"target.tool" stands with "target.server"')
+    throw invalidAt('body.target.server', 'must be given with "target.tool"')
   }
   return quota
 }

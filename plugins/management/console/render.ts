@@ -3,12 +3,17 @@ import { basename, join } from 'node:path'
 import { Eta } from 'eta'
 import type { FastifyReply } from 'fastify'
 import { assetPath } from '../../base/config/index.ts'
+import type { Principal } from '../../settings/index.ts'
 import type { AssetNames } from './assets.ts'
 import { type Notice, takeNotice, themeOf } from './cookies.ts'
 import { withCapital } from './sentences.ts'
 
 /** A page in the navigation. */
-export interface NavPage { readonly page: string, readonly title: string, readonly isForAdmins: boolean }
+export interface NavPage {
+  readonly page: string
+  readonly title: string
+  readonly isShownTo: (principal: Principal) => boolean
+}
 
 /** The data of a page. docs/console-design.md lists what templates get in addition. */
 export interface PageData {
@@ -51,18 +56,17 @@ export class Renderer {
   html (reply: FastifyReply, page: string, { live, ...data }: PageData): string {
     const { request } = reply
     const { base, assets, nav, version, readonly } = this.#options
-    const user = request.principal && {
-      username: request.principal.username ?? '', isAdmin: request.principal.isAdmin
-    }
+    const { principal } = request
+    const user = principal && { username: principal.username ?? '', isAdmin: principal.isAdmin }
     const it = {
       base,
       page,
       path: request.url,
       csrf: reply.csrf(),
       user,
-      nav: user === null
+      nav: principal === null
         ? []
-        : nav.filter(({ isForAdmins }) => user.isAdmin || !isForAdmins).map(({ page: name, title }) =>
+        : nav.filter(({ isShownTo }) => isShownTo(principal)).map(({ page: name, title }) =>
           ({ href: `${base}/${name}`, title, page: name, isCurrent: isBelow(request.url, `${base}/${name}`) })),
       theme: themeOf(request),
       readonly,

@@ -7,11 +7,12 @@ import { Browser, fieldsOf } from '../../helpers/console.ts'
 import { admin, key } from '../../helpers/doors.ts'
 
 const mine = { command: 'node', args: ['-e', '0'], enabled: false, owner: 'admin', visibility: 'private' }
+const policy = { id: key.id, name: 'no', when: 'false', then: 'deny' }
 const prompt = { id: key.id, name: 'hello', template: 'Hello' }
 
 async function start (t: Test): Promise<{ app: FastifyInstance, browser: Browser }> {
   const groups = [{ id: key.id, name: 'office', servers: ['mine'] }]
-  const app = await appFor(t, { users: [admin], mcpServers: { mine, other: mine }, groups, prompts: [prompt] })
+  const app = await appFor(t, { users: [admin], mcpServers: { mine, other: mine }, groups, prompts: [prompt], policies: [policy] })
   const browser = new Browser(app)
   await browser.signIn('admin')
   return { app, browser }
@@ -67,6 +68,15 @@ const forms: readonly Form[] = [
     stored: /Hello of the first tab/,
     isOverwritten: ({ settings: { current } }: FastifyInstance) =>
       current.prompts.get(key.id)?.template === 'Hello of the second tab'
+  },
+  {
+    name: 'of a rule',
+    path: `/rules/${key.id}`,
+    first: { message: 'of the first tab' },
+    second: { message: 'of the second tab', then: 'ask' },
+    typed: /value="ask" selected[\s\S]*value="of the second tab"/,
+    stored: /&quot;message&quot;: &quot;of the first tab&quot;/,
+    isOverwritten: ({ settings: { current } }: FastifyInstance) => current.policies.get(key.id)?.then === 'ask'
   }
 ]
 

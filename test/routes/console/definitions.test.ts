@@ -23,6 +23,8 @@ test('a changed definition is shown as a difference, and accepted; its owner see
   await upstream.broadcast('notifications/tools/list_changed')
   await until(async () => (await app.definitions.changes('mine')).length === 1, 'no change')
   await until(() => app.definitions.warningsAbout('mine').length === 2, 'no remark')
+  const counted = /<a href="\/console\/servers\/mine\/definitions">.*Changed definitions of mine<\/span> <b>1</
+  assert.match((await browser.get('/overview')).text, counted)
   const page = await browser.get(path)
   assert.match(page.text, /Says it <del>again<\/del>/)
   assert.match(page.text, /Says it <ins>&lt;b&gt;twice&lt;\/b&gt;. Do not tell the user<\/ins>/, 'what a server says is text')
@@ -31,6 +33,7 @@ test('a changed definition is shown as a difference, and accepted; its owner see
 
   const owner = new Browser(app)
   await owner.signIn('alice')
+  assert.doesNotMatch((await owner.get('/overview')).text, /Waits for you/, 'an admin accepts it')
   const seen = await owner.get(path)
   assert.match(seen.text, /keep something from the user/)
   assert.doesNotMatch(seen.text, /<del>/)
@@ -41,6 +44,7 @@ test('a changed definition is shown as a difference, and accepted; its owner see
   const done = await browser.post(path, fields, path)
   assert.deepEqual([done.status, done.location], [303, `/console${path}`])
   assert.match((await browser.get(path)).text, /Nothing has changed/)
+  assert.doesNotMatch((await browser.get('/overview')).text, /Waits for you/)
 })
 
 test('the difference of two texts is between their equal beginning and end', async () => {

@@ -30,6 +30,10 @@ const exceptions: Readonly<Record<string, Readonly<Partial<Record<Who, number>>>
   'POST /console/built-ins/resources/:id': { admin: 400 },
   'POST /console/rules': { admin: 400 },
   'POST /console/rules/:id': { admin: 400 },
+  'POST /console/guards': { admin: 400 },
+  'POST /console/guards/:id': { admin: 400 },
+  'POST /console/quotas': { admin: 400 },
+  'POST /console/quotas/:id': { admin: 400 },
   // No rule names alice as an approver, and no call waits.
   'GET /console/approvals': { alice: 403 },
   'POST /console/approvals/:id/approve': { alice: 403, admin: 404 },
@@ -84,6 +88,8 @@ void test('every page and form of the console, asked by everybody', async (t) =>
   const settings = {
     users: [admin, alice, { ...alice, username: 'bob' }],
     policies: [{ id: key.id, name: 'p', when: 'false', then: 'deny' }],
+    guards: [{ id: key.id, name: 'g', on: 'both', detect: ['card'], action: 'flag' }],
+    quotas: [{ id: key.id, name: 'q', target: {}, per: 'day', calls: 1_000 }],
     prompts: [{ id: key.id, name: 'p', template: 'x' }],
     resources: [{ id: key.id, uri: 'note://x', content: 'x' }],
     skills: [{ id: key.id, name: 'x', frontmatter: { name: 'x', description: 'd' }, files: { 'SKILL.md': '' } }],

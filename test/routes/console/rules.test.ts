@@ -39,7 +39,7 @@ void test('rules are added, ordered, switched, tested and removed', async (t) =>
   await browser.post(`/rules/${first.id}`, { name: 'Renamed', when: 'true', then: 'ask', mode: 'observe', approvers: 'alice, bob', message: 'Hm' })
   const { id: _, ...stored } = app.policies.entries.get(first.id)
   assert.deepEqual(stored, { name: 'Renamed', when: 'true', then: 'ask', mode: 'observe', approvers: ['alice', 'bob'], message: 'Hm', enabled: false })
-  assert.match((await browser.get(`/rules/${first.id}/remove`)).text, /Remove Renamed\?/)
+  assert.match((await browser.get(`/rules/${first.id}/remove`)).text, /Remove the rule Renamed\?/)
   await browser.post(`/rules/${first.id}/remove`, {})
   assert.deepEqual(app.policies.entries.list().map(({ id }) => id), [second.id])
 })
@@ -59,7 +59,7 @@ void test('an approver sees the call with its arguments, and approves it', async
   const browser = new Browser(app)
   await browser.signIn('alice')
   const page = await browser.get('/approvals')
-  assert.match(page.text, /delete<\/span> of up[\s\S]*wants to run this tool\. The rule Deletions asks first/)
+  assert.match(page.text, /delete<\/span> of up[\s\S]*wants to run this tool\. The rule <strong>Deletions<\/strong> asks first/)
   assert.doesNotMatch(page.text, /<script>alert/)
   const path = /action="\/console(\/approvals\/[^"]+\/approve)"/.exec(page.text)?.[1] ?? assert.fail(page.text)
   assert.equal((await browser.post(path, {})).status, 303)
@@ -67,4 +67,41 @@ void test('an approver sees the call with its arguments, and approves it', async
   assert.equal(await call(), 'ran delete')
   assert.equal(up.reached.length, 1)
   assert.equal(at(up.reached, 0, 'item'), 'delete')
+})
+
+void test('who is named as an approver has Approvals in the navigation, and a count on the overview; nobody decides about a call of his own', async (t) => {
+  const app = await appFor(t, {
+    users: [admin, alice, { ...alice, username: 'bob' }],
+    bearerKeys: [{ ...otherKey(), kind: 'user', owner: 'bob' }],
+    policies: [{ id: 'p', name: 'Deletions', when: 'tool.name == "delete"', then: 'ask', approvers: ['alice', 'bob'] }]
+  })
+  app.gateway.addProvider(countingProvider())
+  const pages = async (user: string): Promise<{ overview: string, approvals: string }> => {
+    const browser = new Browser(app)
+    await browser.signIn(user)
+    return { overview: (await browser.get('/overview')).text, approvals: (await browser.get('/approvals')).text }
+  }
+  const inNav = /<a href="\/console\/approvals">/
+  const counted = /<a href="\/console\/approvals">.*Calls to approve or deny<\/span> <b>1</
+  assert.match((await pages('alice')).overview, inNav)
+  assert.doesNotMatch((await pages('alice')).overview, /Waits for you/)
+  const session = await openSession(app, '/mcp', OTHER)
+  await session.request('tools/call', { name: 'up-delete', arguments: {} })
+  for (const user of ['alice', 'admin']) {
+    const { overview, approvals } = await pages(user)
+    assert.match(overview, counted, user)
+    assert.match(approvals, /\/approve"/)
+  }
+  const own = await pages('bob')
+  assert.match(own.overview, inNav)
+  assert.doesNotMatch(own.overview, counted)
+  assert.match(own.approvals, /a call of your own/)
+  assert.doesNotMatch(own.approvals, /\/approve"/)
+  const [policy] = app.policies.entries.list()
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  await browser.post(`/rules/${policy?.id ?? ''}/remove`, {})
+  const other = await pages('bob')
+  assert.doesNotMatch(other.overview, inNav)
+  assert.doesNotMatch(other.overview, counted)
 })

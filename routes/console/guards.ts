@@ -1,0 +1,131 @@
+import type { FastifyPluginAsync } from 'fastify'
+import type { Guard } from '../../schemas/guards.ts'
+import { addOrderedPages, optionsOf } from './ordered.ts'
+import { type Form, linesOf, listOf, numberOf, textOf } from './page.ts'
+
+const sides = [
+  { value: 'both', text: 'Arguments and results' },
+  { value: 'arguments', text: 'Arguments' },
+  { value: 'results', text: 'Results' }
+]
+const kinds = [
+  { value: 'secrets', text: 'Secrets', hint: 'Tokens, private keys, passwords in addresses', plural: 'secrets' },
+  { value: 'email', text: 'E-mail addresses', plural: 'e-mail addresses' },
+  { value: 'card', text: 'Numbers of payment cards', plural: 'cards' },
+  { value: 'iban', text: 'Bank accounts (IBAN)', plural: 'IBANs' },
+  { value: 'phone', text: 'Phone numbers', plural: 'phone numbers' }
+]
+const actions = [
+  { value: 'mask', text: 'Mask it', verb: 'masks' },
+  { value: 'refuse', text: 'Refuse the call', verb: 'refuses' },
+  { value: 'flag', text: 'Only note it', verb: 'notes' }
+]
+const absences = [{ value: 'deny', text: 'Refuse the call' }, { value: 'allow', text: 'Let the call go on' }]
+
+/** Pages: guards on content in their order. */
+const routes: FastifyPluginAsync = async (app) => {
+  addOrderedPages(app, {
+    page: 'guards',
+    path: '/guards',
+    entries: app.guards,
+    loss: 'looks at no call any more',
+    rowOf: (guard) => ({ about: aboutOf(guard), effect: effectOf(guard) }),
+    fieldsOf,
+    toBody: toGuard
+  })
+}
+export default routes
+
+function aboutOf ({ on, servers = [], tools = [] }: Guard): string {
+  const side = sides.find(({ value }) => value === on)?.text ?? on
+  const where = servers.length === 0 ? 'all servers' : servers.join(', ')
+  return tools.length === 0 ? `${side} of ${where}` : `${side} of ${tools.join(', ')} (${where})`
+}
+
+function effectOf ({ detect = [], action, webhook }: Guard): { text: string, under?: string } {
+  const found = kinds.filter(({ value }) => detect.some((each) => each === value)).map(({ plural }) => plural)
+  const searches = `${actions.find(({ value }) => value === action)?.verb ?? action} ${found.join(', ')}`
+  const asks = webhook && `asks ${URL.canParse(webhook.url) ? new URL(webhook.url).host : webhook.url}`
+  return found.length === 0 ? { text: asks ?? '' } : { text: searches, under: asks }
+}
+
+const fieldsOf = ({ name, on, servers, tools, detect = [], action, webhook }: Partial<Guard>): object[] => [
+  { name: 'name', label: 'Name', required: true, value: name },
+  { name: 'on', label: 'Looks at', type: 'select', options: optionsOf(sides, on) },
+  {
+    name: 'servers',
+    label: 'Servers',
+    type: 'textarea',
+    rows: 2,
+    hint: 'Names, one in a line. Left empty: all.',
+    value: servers?.join('\n')
+  },
+  {
+    name: 'tools',
+    label: 'Tools',
+    type: 'textarea',
+    rows: 2,
+    hint: 'Their own names, without the server, one in a line. Left empty: all, with prompts and resources.',
+    value: tools?.join('\n')
+  },
+  {
+    name: 'detect',
+    label: 'Searches for',
+    type: 'checkbox',
+    options: kinds.map(({ value, text, hint }) =>
+      ({ value, text, hint, isChosen: detect.some((each) => each === value) }))
+  },
+  { name: 'action', label: 'Where it finds something', type: 'select', options: optionsOf(actions, action) },
+  {
+    name: 'webhook.url',
+    heading: 'Webhook',
+    label: 'Address',
+    hint: 'Asked about each call after the search, it may change or refuse it. Left empty: none is asked.',
+    value: webhook?.url
+  },
+  {
+    name: 'webhook.secret',
+    label: 'Secret',
+    type: 'password',
+    isKept: true,
+    autocomplete: 'new-password',
+    hint: 'It signs the requests, as Standard Webhooks say.',
+    value: webhook?.secret
+  },
+  {
+    name: 'webhook.timeoutMs',
+    label: 'Time to answer, in ms',
+    type: 'number',
+    hint: 'Left empty: 2,000.',
+    value: webhook?.timeoutMs
+  },
+  {
+    name: 'webhook.whenAway',
+    label: 'While it does not answer',
+    type: 'select',
+    options: optionsOf(absences, webhook?.whenAway)
+  }
+]
+
+/** The guard that a form describes. A form with a new secret, and without an address, is sent as it is. */
+function toGuard (sent: Form, former?: Guard): object {
+  const [servers, tools, detect] = [linesOf(sent.servers), linesOf(sent.tools), listOf(sent.detect)]
+  const [url, secret] = [textOf(sent['webhook.url']).trim(), textOf(sent['webhook.secret'])]
+  const timeout = textOf(sent['webhook.timeoutMs']).trim()
+  return {
+    name: textOf(sent.name),
+    on: textOf(sent.on),
+    ...servers.length > 0 && { servers },
+    ...tools.length > 0 && { tools },
+    ...detect.length > 0 && { detect },
+    action: textOf(sent.action),
+    ...(url !== '' || (secret !== '' && secret !== former?.webhook?.secret)) && {
+      webhook: {
+        url,
+        secret,
+        whenAway: textOf(sent['webhook.whenAway']),
+        ...timeout !== '' && { timeoutMs: numberOf(timeout) }
+      }
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import type { Quota } from '../../schemas/quotas.ts'
+import { addOrderedPages, optionsOf } from './ordered.ts'
+import { type Form, numberOf, textOf } from './page.ts'
+
+const periods = [{ value: 'day', text: 'Day' }, { value: 'minute', text: 'Minute' }]
+
+/** The members of a target whose names a form offers. */
+const offeredMembers = ['user', 'team', 'key', 'server'] as const
+
+/** The names of what a quota may be about, by value. */
+type Names = Readonly<Record<typeof offeredMembers[number], ReadonlyMap<string, string>>>
+
+/** Pages: quotas in their order. */
+const routes: FastifyPluginAsync = async (app) => {
+  addOrderedPages(app, {
+    page: 'quotas',
+    path: '/quotas',
+    entries: app.quotas,
+    loss: 'bounds no calls any more',
+    rowOf: (quota) => {
+      const [text = '', under] = limitsOf(quota)
+      return { about: aboutOf(quota, namesIn(app)), effect: { text, under } }
+    },
+    fieldsOf: (quota) => fieldsOf(quota, namesIn(app)),
+    toBody: toQuota
+  })
+}
+export default routes
+
+function namesIn ({ settings: { current: { users, teams, keys, servers } } }: FastifyInstance): Names {
+  const ofThemselves = (names: Iterable<string>): Map<string, string> => new Map([...names].map((name) => [name, name]))
+  return {
+    user: ofThemselves(users.keys()),
+    team: ofThemselves(teams.keys()),
+    key: new Map([...keys.values()].map(({ id, name }) => [id, name])),
+    server: ofThemselves(servers.keys())
+  }
+}
+
+function limitsOf ({ calls, resultTokens, per }: Quota): string[] {
+  const limit = (count: number | undefined, noun: string): string[] =>
+    count === undefined ? [] : [`${count.toLocaleString('en')} ${noun} a ${per}`]
+  return [...limit(calls, 'calls'), ...limit(resultTokens, 'tokens of results')]
+}
+
+function aboutOf ({ target }: Quota, { key: keyNames }: Names): string {
+  const parts = Object.entries(target).map(([member, name]) =>
+    name === '*' ? `each ${member}` : `${member} ${member === 'key' ? keyNames.get(name) ?? name : name}`)
+  return parts.length === 0 ? 'all calls together' : parts.join(', ')
+}
+
+function fieldsOf ({ name, target = {}, per, calls, resultTokens }: Partial<Quota>, names: Names): object[] {
+  return [
+    { name: 'name', label: 'Name', required: true, value: name },
+    { name: 'calls', label: 'Calls', type: 'number', value: calls, hint: 'At most. Left empty: they are not bounded.' },
+    {
+      name: 'resultTokens',
+      label: 'Tokens of results',
+      type: 'number',
+      value: resultTokens,
+      hint: 'At most. The call that goes over still gets its result.'
+    },
+    { name: 'per', label: 'Per', type: 'select', options: optionsOf(periods, per) },
+    ...offeredMembers.map((member, at) => ({
+      name: `target.${member}`,
+      ...at === 0 && { heading: 'Whose calls' },
+      label: member.charAt(0).toUpperCase() + member.slice(1),
+      type: 'select',
+      options: optionsOf([
+        { value: '', text: 'any' },
+        { value: '*', text: `each ${member} for itself` },
+        ...withStored(names[member], target[member])
+      ], target[member] ?? '')
+    })),
+    {
+      name: 'target.tool',
+      label: 'Tool',
+      value: target.tool,
+      hint: 'By its own name, or * for each tool for itself. It goes with a server.'
+    }
+  ]
+}
+
+/** Options for names. One that a stored quota has stays a choice when it is not among them. */
+const withStored = (names: ReadonlyMap<string, string>, stored = '*'): Array<{ value: string, text: string }> =>
+  [...names, ...stored === '*' || names.has(stored) ? [] : [[stored, stored] as const]]
+    .map(([value, text]) => ({ value, text }))
+
+/** The quota that a form describes. An empty optional field is omitted. */
+function toQuota (sent: Form): object {
+  const limit = (field: string): object => {
+    const text = textOf(sent[field]).trim()
+    return text === '' ? {} : { [field]: numberOf(text) }
+  }
+  const target = [...offeredMembers, 'tool'].map((member) => [member, textOf(sent[`target.${member}`]).trim()])
+  return {
+    name: textOf(sent.name),
+    per: textOf(sent.per),
+    target: Object.fromEntries(target.filter(([, value]) => value !== '')),
+    ...limit('calls'),
+    ...limit('resultTokens')
+  }
+}

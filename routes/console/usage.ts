@@ -1,0 +1,129 @@
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { ApiError } from '../../plugins/management/index.ts'
+import type { Principal } from '../../plugins/settings/index.ts'
+import { pagesOf } from './page.ts'
+import { addressOf, partOf } from './states.ts'
+
+/** What usage is counted by. `nameless`: the usage without a name. */
+const axes = [
+  { value: 'user', text: 'User', nameless: 'without a username' },
+  { value: 'key', text: 'Key', nameless: 'without a key' },
+  { value: 'server', text: 'Server', nameless: 'without a server' },
+  { value: 'tool', text: 'Tool', nameless: 'prompts and resources' }
+] as const
+type Axis = typeof axes[number]
+
+interface Counts { readonly calls: number, readonly errors: number, readonly resultTokens: number }
+
+/** A row of the API. It has the member that the axis names; with `tool`, `server` as well. */
+type UsageRow = Counts & Readonly<Partial<Record<Axis['value'], string>>> & { readonly day: string }
+
+/** What the address of the page asks for. `of`: one name of the axis; `server`: that of a tool. */
+interface Asked {
+  readonly by: Axis['value'], readonly from: string, readonly to: string, readonly of?: string, readonly server?: string
+}
+
+const dayInMs = 86_400_000
+/** Days that are shown without `from`, as in the API. */
+const shownDays = 30
+
+/** Page: what callers have used, by day; for those who are no admins, their own. */
+const routes: FastifyPluginAsync = async (app) => {
+  const { kit: { base, api, renderer } } = app
+  const path = `${base}/usage`
+
+  pagesOf(app).page('usage', { title: 'Usage', isInNav: true }, async ({ principal, query, request, reply }) => {
+    const { from = '', to = '', of, server, page = '1' } = query
+    const axis = axes.find(({ value }) => value === query.by) ?? axes[principal.isAdmin ? 0 : 2]
+    const period = { by: axis.value, from, to }
+    const common = {
+      title: 'Usage',
+      isAdmin: principal.isAdmin,
+      filters: [
+        { name: 'by', label: 'By', value: axis.value, options: axes },
+        { name: 'from', label: 'From', type: 'date', value: from.slice(0, 10) },
+        { name: 'to', label: 'To', type: 'date', value: to.slice(0, 10) }
+      ]
+    }
+    const answer = await api.ask(request, 'GET', addressOf('/usage', period)).catch((error: unknown) => {
+      if (error instanceof ApiError && error.statusCode === 400) return error
+      throw error
+    })
+    if (answer instanceof ApiError) {
+      renderer.send(reply, 'usage', { ...common, errors: answer.fields }, answer.statusCode)
+      return {}
+    }
+    const asked: Asked = { ...period, of, server }
+    const rows = (answer.data as UsageRow[]).filter((row) => of === undefined ||
+      (row[axis.value] === of && (axis.value !== 'tool' || row.server === server)))
+    const found = of === undefined ? byName(rows, asked, nameIn(app, principal, axis), path) : byDay(rows)
+    return {
+      ...common,
+      first: of === undefined ? axis.text : 'Day',
+      ...of !== undefined && { of: nameIn(app, principal, axis)(of), allHref: addressOf(path, period) },
+      total: sumOf(rows),
+      isLatest: from === '' && to === '',
+      ...chartOf(rows, from, to),
+      ...partOf(found, path, { ...period, of: of ?? '', server: server ?? '', page })
+    }
+  })
+}
+export default routes
+
+const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
+
+const sumOf = (rows: readonly Counts[]): Counts => rows.reduce((sum, { calls, errors, resultTokens }) => ({
+  calls: sum.calls + calls, errors: sum.errors + errors, resultTokens: sum.resultTokens + resultTokens
+}), { calls: 0, errors: 0, resultTokens: 0 })
+
+function groupedBy<Row> (rows: readonly Row[], keyOf: (row: Row) => string): Map<string, Row[]> {
+  const groups = new Map<string, Row[]>()
+  for (const row of rows) {
+    const group = groups.get(keyOf(row))
+    if (group) group.push(row)
+    else groups.set(keyOf(row), [row])
+  }
+  return groups
+}
+
+/** @returns a name of the axis in words */
+function nameIn ({ keys }: FastifyInstance, principal: Principal, { value, nameless }: Axis): (name: string) => string {
+  const names = new Map(value === 'key' ? keys.list(principal).map(({ id, name }) => [id, name]) : [])
+  return (name) => name === '' ? nameless : names.get(name) ?? name
+}
+
+/** The usage of each name, of all days, those with most calls first. */
+function byName (
+  rows: readonly UsageRow[], { by, from, to }: Asked, inWords: (name: string) => string, path: string
+): object[] {
+  const groups = groupedBy(rows, (row) => JSON.stringify([row[by], by === 'tool' ? row.server : '']))
+  return [...groups.values()].map((group) => {
+    const { [by]: name = '', server = '' } = group[0] ?? {}
+    const under = by === 'tool' ? server : undefined
+    return {
+      text: inWords(name),
+      under,
+      href: name === '' ? undefined : addressOf(path, { by, from, to, of: name, server: under }),
+      ...sumOf(group)
+    }
+  }).sort((one, other) => other.calls - one.calls)
+}
+
+/** The usage of each day, the newest first. */
+const byDay = (rows: readonly UsageRow[]): object[] =>
+  [...groupedBy(rows, ({ day }) => day)].reverse().map(([day, group]) => ({ text: day, ...sumOf(group) }))
+
+/** The calls of each day, in UTC, for the chart. */
+function chartOf (rows: readonly UsageRow[], from: string, to: string): object {
+  const last = Date.parse(to === '' ? dayOf(Date.now()) : to.slice(0, 10))
+  const first = from === '' ? last - (shownDays - 1) * dayInMs : Date.parse(from.slice(0, 10))
+  const groups = groupedBy(rows, ({ day }) => day)
+  const days = Array.from({ length: Math.max(1, (last - first) / dayInMs + 1) }, (_, at) => dayOf(first + at * dayInMs))
+  return {
+    days,
+    bars: days.map((at) => {
+      const { calls, errors } = sumOf(groups.get(at) ?? [])
+      return { at, ok: calls - errors, failed: errors }
+    })
+  }
+}

@@ -1,0 +1,127 @@
+// Guards, quotas, usage and what waits for a person, in a browser: wide, and narrow without JavaScript. It needs Chromium
+// (helpers/chromium.ts).
+import assert from 'node:assert/strict'
+import type { BrowserContextOptions, Page as Tab } from 'playwright-core'
+import { t as file, test, type Test } from 'tap'
+import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { assertAccessible, openTab, startBrowser } from '../helpers/chromium.ts'
+import { connected, OTHER, otherKey, Session, text } from '../helpers/client.ts'
+import { admin, alice } from '../helpers/doors.ts'
+import { startHub, until, type Hub } from '../helpers/hub.ts'
+
+const browser = await startBrowser(file)
+const windows: ReadonlyArray<readonly [name: string, options: BrowserContextOptions]> = [
+  ['wide', { viewport: { width: 1280, height: 844 } }],
+  ['narrow, dark, without JavaScript', { viewport: { width: 390, height: 844 }, colorScheme: 'dark', javaScriptEnabled: false }]
+]
+
+async function signedIn (t: Test, hub: Hub, options: BrowserContextOptions, username = 'admin'): Promise<Tab> {
+  const { tab } = await openTab(t, browser, options)
+  await tab.goto(`${hub.url}/console`)
+  await tab.fill('#username', username)
+  await tab.fill('#password', 'Same-1234')
+  await tab.click('main button.primary')
+  await tab.waitForURL('**/overview')
+  return tab
+}
+
+/** axe finds nothing, as far as it can be asked, and nothing is wider than the window. */
+async function assertGood (tab: Tab, name: string, { javaScriptEnabled, viewport }: BrowserContextOptions): Promise<void> {
+  if (javaScriptEnabled !== false) await assertAccessible(tab, name)
+  assert.equal(await tab.evaluate('document.documentElement.scrollWidth <= innerWidth'), true, `${name} at ${viewport?.width ?? 0} is too wide`)
+}
+
+for (const [name, options] of windows) {
+  void test(`a guard and a quota are made, and bound calls; usage tells them: ${name}`, async (t) => {
+    const upstream = await startUpstream(t, { tools: [tool('echo')] })
+    const hub = await startHub(t, {
+      settings: {
+        users: [admin, alice],
+        bearerKeys: [{ ...otherKey(), kind: 'user', owner: 'alice' }],
+        mcpServers: { fake: { url: upstream.url, visibility: 'public' } }
+      }
+    })
+    await connected(hub, 1)
+    const tab = await signedIn(t, hub, options)
+    const assertPage = async (page: string): Promise<void> => { await assertGood(tab, page, options) }
+    await tab.goto(`${hub.url}/console/guards`)
+    await assertPage('guards, empty')
+    await tab.click('text=Add a guard')
+    await tab.fill('#name', 'No addresses')
+    await tab.fill('#servers', 'fake')
+    await tab.click('main button.primary')
+    await tab.waitForSelector('#detect-problem')
+    await assertPage('guards/new, refused')
+    assert.equal(await tab.inputValue('#servers'), 'fake')
+    await tab.check('[name=detect][value=email]')
+    await tab.click('main button.primary')
+    await tab.waitForSelector('#guards >> text=masks e-mail addresses')
+    await assertPage('guards')
+    await tab.goto(`${hub.url}/console/quotas/new`)
+    await tab.fill('#name', 'Two')
+    await tab.fill('#calls', '2')
+    await tab.selectOption('[name="target.user"]', '*')
+    await tab.click('main button.primary')
+    await tab.waitForSelector('#quotas >> text=2 calls a day')
+    await assertPage('quotas')
+    const session = await Session.open(`${hub.url}/mcp`, { key: OTHER })
+    const call = async (): Promise<string> => text(await session.call('fake-echo', { message: 'ada@example.com' }))
+    assert.equal(await call(), '[email]')
+    assert.equal(await call(), '[email]')
+    assert.match(await call(), /"Two" is used up/)
+    await tab.click('text=Turn off')
+    await tab.waitForSelector('#quotas >> text=Turn on')
+    assert.equal(await call(), '[email]')
+    await tab.goto(`${hub.url}/console/usage`)
+    await tab.waitForSelector('tbody tr:has-text("alice"):has-text("3")')
+    await assertPage('usage')
+    await tab.click('tbody th a')
+    await tab.waitForSelector('h1 >> text=Usage: alice')
+    await assertPage('usage of alice')
+    const hers = await signedIn(t, hub, options, 'alice')
+    await hers.goto(`${hub.url}/console/usage`)
+    await hers.waitForSelector('tbody tr:has-text("fake"):has-text("3")')
+    for (const page of ['Guards', 'Quotas', 'Rules', 'Approvals']) {
+      assert.equal(await hers.locator('nav a', { hasText: page }).count(), 0, page)
+    }
+  })
+
+  void test(`the counts of the overview lead to where it is decided: ${name}`, async (t) => {
+    const upstream = await startUpstream(t, { tools: [{ ...tool('echo'), description: 'Says it again' }] })
+    const hub = await startHub(t, {
+      settings: {
+        users: [admin, alice],
+        bearerKeys: [otherKey()],
+        policies: [{ id: 'p', name: 'Ask', when: 'tool.name == "echo"', then: 'ask', approvers: ['alice'] }],
+        mcpServers: { fake: { url: upstream.url } }
+      }
+    })
+    await connected(hub, 1)
+    const [tab, hers] = [await signedIn(t, hub, options), await signedIn(t, hub, options, 'alice')]
+    assert.equal(await tab.locator('text=Waits for you').count(), 0)
+    const session = await Session.open(`${hub.url}/mcp`, { key: OTHER })
+    const call = async (): Promise<string> => text(await session.call('fake-echo', { message: 'hi' }))
+    assert.match(await call(), /alice must allow it/)
+    if (options.javaScriptEnabled === false) await hers.reload()
+    await hers.click('#waiting a:has-text("Calls to approve or deny")')
+    await hers.waitForURL('**/approvals')
+    await assertGood(hers, 'approvals', options)
+    await hers.click('text=Approve')
+    await hers.waitForSelector('#pending >> text=Nothing waits')
+    assert.equal(await call(), 'hi')
+
+    upstream.options.tools = [{ ...tool('echo'), description: 'Says it twice' }]
+    await upstream.broadcast('notifications/tools/list_changed')
+    await until(async () => {
+      if (options.javaScriptEnabled === false) await tab.reload()
+      return await tab.locator('#waiting a:has-text("Changed definitions of fake")').count() === 1
+    })
+    await assertGood(tab, 'overview', options)
+    await tab.click('#waiting a:has-text("Changed definitions of fake")')
+    await tab.waitForURL('**/servers/fake/definitions')
+    await tab.click('text=Accept')
+    await tab.waitForSelector('text=Nothing has changed')
+    await tab.goto(`${hub.url}/console/overview`)
+    assert.equal(await tab.locator('text=Waits for you').count(), 0)
+  })
+}
