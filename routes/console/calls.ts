@@ -100,17 +100,16 @@ function fieldsOf (asked: Query, { servers, tools, usernames }: Values, { isAdmi
 async function barsOf ({ activities }: FastifyInstance, principal: Principal, filter: Query): Promise<object> {
   const until = Date.now()
   const asked = Date.parse(filter.startDate ?? '')
-  const from = Number.isNaN(asked) ? Math.floor(until / hourInMs - maxBars + 1) * hourInMs : Math.min(asked, until)
+  const begin = Number.isNaN(asked) ? until - (maxBars - 1) * hourInMs : Math.min(asked, until)
+  const from = Math.floor(begin / hourInMs) * hourInMs
   const length = Math.max(1, Math.ceil((until - from) / maxBars / hourInMs)) * hourInMs
-  const starts = Array.from({ length: Math.max(1, Math.ceil((until - from) / length)) }, (_, at) => from + at * length)
-  const found = await Promise.all(starts.map(async (start) => await activities.stats(principal, {
-    ...filter, startDate: new Date(start).toISOString(), endDate: new Date(start + length - 1).toISOString()
-  })))
-  const failed = found.reduce((sum, { errorCount }) => sum + errorCount, 0)
-  const total = found.reduce((sum, { totalCalls }) => sum + totalCalls, 0)
+  const { endDate: _, ...rest } = filter
+  const count = Math.max(1, Math.ceil((until - from) / length))
+  const found = await activities.series(principal, rest, { from, length, count })
+  const failed = found.reduce((sum, bar) => sum + bar.failed, 0)
+  const total = found.reduce((sum, bar) => sum + bar.ok, failed)
   return {
-    bars: found.map(({ successCount, errorCount }, at) =>
-      ({ at: new Date(starts[at] ?? from).toISOString(), ok: successCount, failed: errorCount })),
+    bars: found,
     barsLabel: `${total} calls, ${failed} of them failed`,
     barsFrom: new Date(from).toISOString(),
     barsTo: new Date(until).toISOString()

@@ -32,6 +32,7 @@ const recorded = {
   find: async (id) => calls.find((each) => each.id === id),
   listFilterValues: async () => ({ servers: ['s'], tools: [], groups: [], usernames: ['alice'], keyNames: [] }),
   stats: async () => ({ total: 1, errors: 0, duration: 1 }),
+  series: async () => [{ total: 1, errors: 1 }],
   durationQuantile: async () => 42,
   lastUses: async () => new Map(),
   append: async () => {},
