@@ -4,7 +4,9 @@ import { ClosedObject } from './closed.ts'
 import { StringEnum } from './string-enum.ts'
 
 const Seconds = (value: number, maximum: number, title: string) =>
-  Type.Optional(Type.Integer({ default: value, minimum: 1, maximum, title, description: `Seconds, at most ${maximum}` }))
+  Type.Optional(Type.Integer({
+    default: value, minimum: 1, maximum, title, description: `Seconds, at most ${maximum}`
+  }))
 const Switch = (value: boolean, title: string, description?: string) =>
   Type.Optional(Type.Boolean({ default: value, title, description }))
 const grantTypes: Array<'authorization_code' | 'refresh_token'> = ['authorization_code', 'refresh_token']

@@ -118,8 +118,8 @@ export const NameSeparator = Type.Optional(
     pattern: '^[!-~]{1,8}$',
     title: 'Separator in names',
     description: '1 to 8 printable ASCII characters, without spaces, that stand between a server and its item; those ' +
-      'that model APIs do not take stand as `_`. A change renames every tool: agents and prompts that name tools need ' +
-      'the new names'
+      'that model APIs do not take stand as `_`. A change renames every tool: agents and prompts that name tools ' +
+      'need the new names'
   })
 )
 

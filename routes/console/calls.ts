@@ -73,9 +73,9 @@ const maxBars = 24
 const watchedTime = 10 * 60_000
 
 /** The filters that are not empty. */
-const filterOf = ({ server, tool, status, username, startDate, endDate }: Query): Readonly<Record<string, string>> =>
+const filterOf = ({ server, tool, status, username, startDate, endDate }: Query): Query =>
   Object.fromEntries(Object.entries({ server, tool, status, username, startDate, endDate })
-    .filter(([, value]) => value !== undefined && value !== ''))
+    .filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''))
 
 interface Values { readonly servers: string[], readonly tools: string[], readonly usernames: string[] }
 

@@ -1,6 +1,7 @@
 // Open pages of the console in a browser: what comes by their stream, and what they say while it is cut off. It needs Chromium
 // (helpers/chromium.ts).
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import type { Page as Tab } from 'playwright-core'
 import { t as file, test, type Test } from 'tap'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
@@ -34,8 +35,10 @@ void test('a page says that the gateway is away, and goes on by itself when it i
   await hub.stop()
   await tab.waitForSelector('#cut-off', { state: 'visible' })
   assert.ok(await tab.isVisible('tr:has-text("server-77")'), 'what was last known stays')
-  const changed = { users: [admin, alice], mcpServers: { ...many, 'server-777': { command: 'node', args: ['-e', '0'], enabled: false } } }
-  await startHub(t, { folder: hub.folder, settings: changed, env })
+  // Sessions are beside the settings.
+  const stored = JSON.parse(await readFile(hub.settingsPath, 'utf8')) as { mcpServers: object }
+  const mcpServers = { ...stored.mcpServers, 'server-777': { command: 'node', args: ['-e', '0'], enabled: false } }
+  await startHub(t, { folder: hub.folder, settings: { ...stored, mcpServers }, env })
   await tab.waitForSelector('#cut-off', { state: 'hidden' })
   await tab.waitForSelector('tr:has-text("server-777")')
 })
@@ -123,7 +126,7 @@ void test('a row under the pointer or with the focus keeps its place, too', asyn
 })
 
 void test('lines of the log come to an open page, and the line that is read stays', async (t) => {
-  const prints = `setInterval(() => { for (let n = 0; n < 40; n++) console.error('line ' + n + ' ' + Date.now()) }, 1e3)`
+  const prints = 'setInterval(() => { for (let n = 0; n < 40; n++) console.error(n, Date.now()) }, 1e3)'
   const hub = await startHub(t, { settings: { users: [admin, alice], mcpServers: { chatty: { command: 'node', args: ['-e', prints] } } } })
   const tab = await signedIn(t, hub)
   await tab.goto(`${hub.url}/console/logs?server=chatty`)

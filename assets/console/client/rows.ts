@@ -6,9 +6,9 @@ const rowsOf = (list: Element): Map<string, HTMLElement> =>
   new Map([...list.querySelectorAll<HTMLElement>(':scope > [data-row]')].map((row) => [row.dataset.row ?? '', row]))
 
 /**
- * Brings a list up to date whose newest rows come first: new rows are added and marked, the others stay as they are. What
- * is being read keeps its place on the screen: the row under the pointer or with the focus, else the first one that is
- * visible of a list whose beginning is not.
+ * Brings a list up to date whose newest rows come first: new rows are added and marked, the others stay as they are.
+ * What is being read keeps its place on the screen: the row under the pointer or with the focus, else the first one
+ * that is visible of a list whose beginning is not.
  * @param next the list as it is now
  * @returns the new rows
  */

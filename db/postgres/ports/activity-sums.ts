@@ -77,8 +77,8 @@ export function sumActivities (db: Db, filter: ActivityFilter) {
 export type FilterColumn = 'server' | 'tool' | 'group' | 'username' | 'keyName'
 
 /**
- * The distinct values of a column, sorted. Without a filter, each value is found by the index of the column from the one
- * before, so that it takes as long as there are values, however many calls there are.
+ * The distinct values of a column, sorted. Without a filter, each value is found by the index of the column from the
+ * one before: the time depends on the number of values, and not on that of calls.
  */
 export function selectFilterValues (filter: ActivityFilter, name: FilterColumn): SQL {
   const [ofHours, ofCalls] = [hours[name], activities[name]]
@@ -102,7 +102,9 @@ export function selectFilterValues (filter: ActivityFilter, name: FilterColumn):
     ) as found order by value limit ${maxValues}`
 }
 
-/** The number of calls, and of failed ones, in each span that has any. Spans of whole hours are read from stored sums. */
+/**
+ * The number of calls, and of failed ones, in each span that has any. Spans of whole hours are read from stored sums.
+ */
 export function sumSpans (filter: ActivityFilter, { from, length, count }: ActivitySpans): SQL {
   const range = { ...filter, from: Math.max(from, filter.from ?? 0), to: from + length * count }
   const isOfHours = from % hourLength === 0 && length % hourLength === 0

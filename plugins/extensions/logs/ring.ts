@@ -33,9 +33,9 @@ const escapeSequences = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u000
 const controls = /[\p{Cc}\u2028\u2029]+/gu
 
 /**
- * The newest lines of the log, in memory. Secrets are masked before an entry is kept. A server that prints much displaces
- * its own lines: when the max number is reached, the oldest line of the server with the most lines is dropped, or that
- * of the gateway, of which half of the lines are not counted.
+ * The newest lines of the log, in memory. Secrets are masked before an entry is kept. A server that prints much
+ * displaces its own lines: when the max number is reached, the oldest line of the server with the most lines is
+ * dropped, or that of the gateway, of which as many as half of the entries are not counted.
  */
 export class LogRing {
   readonly #bounds: LogBounds

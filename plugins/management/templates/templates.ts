@@ -3,7 +3,6 @@ import fp from 'fastify-plugin'
 import { lockReasonOf } from '../../../db/document.ts'
 import { orderedEntries, orderedObject } from '../../../db/order.ts'
 import { isObject } from '../../../protocol/json.ts'
-import type { ServerConfig } from '../../../schemas/server.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 import type {
   ImportDetail, TemplateImportResult, NewTemplate, SentTemplate, Template, TemplateGroup

@@ -1,13 +1,13 @@
-// Draws the pages of the console: `node --import tsx docs/console-pictures.ts [name …]` writes docs/console/<name>.png, and the
-// same with -dark, -narrow and -narrow-dark, of all pages or of those that are named. Whole pages are left in .cache/console. It
-// needs Chromium (test/helpers/chromium.ts).
+// Draws the pages of the console: `node --import tsx bench/pictures/draw.ts [name …]` writes docs/console/<name>.png, and the same
+// with -dark, -narrow and -narrow-dark, of all pages or of those that are named. Whole pages are left in .cache/console. It needs
+// Chromium (test/helpers/chromium.ts).
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page as Tab } from 'playwright-core'
-import { startBrowser } from '../test/helpers/chromium.ts'
-import { path, spawnHub, until } from '../test/helpers/hub.ts'
-import { password, startDemo } from './console-demo.ts'
+import { startBrowser } from '../../test/helpers/chromium.ts'
+import { path, spawnHub, until } from '../../test/helpers/hub.ts'
+import { password, startDemo } from './demo.ts'
 import { writeSmall } from './small-png.ts'
 
 /** A page below the console, and what is done there before the picture is taken. */
@@ -17,15 +17,17 @@ const press = (selector: string) => async (tab: Tab): Promise<void> => {
   await tab.click(selector)
   await tab.waitForLoadState('load')
 }
+/** A variable in a text. */
+const variable = (name: string): string => '$' + `{${name}}`
 const pasted = JSON.stringify({
   inputs: [{ id: 'api-key', description: 'API key of the desk', password: true }],
-  servers: { desk: { url: 'https://desk.example.com/mcp', headers: { 'X-Key': '${input:api-key}' } } }
+  servers: { desk: { url: 'https://desk.example.com/mcp', headers: { 'X-Key': variable('input:api-key') } } }
 }, undefined, 2)
 const template = JSON.stringify({
   version: '1.0',
   name: 'Desk',
   servers: {
-    desk: { url: 'https://desk.example.com/mcp', headers: { 'X-Key': '${DESK_KEY}' } }, files: { command: 'node' }
+    desk: { url: 'https://desk.example.com/mcp', headers: { 'X-Key': variable('DESK_KEY') } }, files: { command: 'node' }
   },
   groups: [{ name: 'support', servers: ['desk'] }],
   requiredEnvVars: ['DESK_KEY']
