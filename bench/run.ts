@@ -7,6 +7,7 @@ import { activities } from './activities.ts'
 import { call, large, list, modern, plainCall, token } from './calls.ts'
 import { commandLine } from './command-line.ts'
 import { compression } from './compression.ts'
+import { consolePages } from './console.ts'
 import { idle } from './idle.ts'
 import { installation } from './installation.ts'
 import { Processes } from './processes.ts'
@@ -26,6 +27,7 @@ const all = {
   activities,
   search,
   compression,
+  console: consolePages,
   idle,
   start,
   restart,

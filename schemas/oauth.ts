@@ -3,9 +3,12 @@ import { ReadOnlyMember } from './answers.ts'
 import { ClosedObject } from './closed.ts'
 import { StringEnum } from './string-enum.ts'
 
-const Seconds = (value: number, maximum: number) =>
-  Type.Optional(Type.Integer({ default: value, minimum: 1, maximum, description: `Seconds, at most ${maximum}` }))
-const Switch = (value: boolean, description?: string) => Type.Optional(Type.Boolean({ default: value, description }))
+const Seconds = (value: number, maximum: number, title: string) =>
+  Type.Optional(Type.Integer({
+    default: value, minimum: 1, maximum, title, description: `Seconds, at most ${maximum}`
+  }))
+const Switch = (value: boolean, title: string, description?: string) =>
+  Type.Optional(Type.Boolean({ default: value, title, description }))
 const grantTypes: Array<'authorization_code' | 'refresh_token'> = ['authorization_code', 'refresh_token']
 
 /** A scope token (RFC 6749, section 3.3). */
@@ -13,19 +16,24 @@ const Scope = Type.String({ pattern: '^[!#-\\[\\]-~]+$', maxLength: 256 })
 
 /** `systemConfig.oauthServer`: the gateway as an authorization server. */
 export const OAuthServer = Type.Object({
-  enabled: Switch(false),
-  accessTokenLifetime: Seconds(3_600, 86_400),
-  refreshTokenLifetime: Seconds(1_209_600, 365 * 86_400),
-  authorizationCodeLifetime: Seconds(60, 600),
-  requireClientSecret: Switch(false, 'Refuse clients without a secret'),
-  allowedScopes: Type.Optional(Type.Array(Scope, { default: ['mcp', 'manage', 'profile', 'openid'] })),
-  requireState: Switch(false, 'Refuse authorization requests without `state`'),
+  enabled: Switch(false, 'OAuth server', 'Off: applications cannot sign people in here'),
+  accessTokenLifetime: Seconds(3_600, 86_400, 'Lifetime of access tokens'),
+  refreshTokenLifetime: Seconds(1_209_600, 365 * 86_400, 'Lifetime of refresh tokens'),
+  authorizationCodeLifetime: Seconds(60, 600, 'Lifetime of authorization codes'),
+  requireClientSecret: Switch(false, 'Secrets of clients', 'Refuse clients without a secret'),
+  allowedScopes: Type.Optional(Type.Array(Scope, {
+    default: ['mcp', 'manage', 'profile', 'openid'], title: 'Scopes', description: 'The scopes that clients may ask for'
+  })),
+  requireState: Switch(false, 'State of requests', 'Refuse authorization requests without `state`'),
   dynamicRegistration: Type.Optional(
     Type.Object(
       {
-        enabled: Switch(true),
-        allowedGrantTypes: Type.Optional(Type.Array(StringEnum(grantTypes), { default: grantTypes })),
-        requiresAuthentication: Switch(false, 'Clients need an admin\'s credential to register')
+        enabled: Switch(true, 'Registration by clients'),
+        allowedGrantTypes: Type.Optional(Type.Array(StringEnum(grantTypes), {
+          default: grantTypes, title: 'Grant types of clients'
+        })),
+        requiresAuthentication:
+          Switch(false, 'Registration by admins alone', 'Clients need an admin\'s credential to register')
       },
       { default: {} }
     )

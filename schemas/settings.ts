@@ -69,25 +69,46 @@ export const User = Type.Object({
 export type User = Static<typeof User>
 
 export const Routing = Type.Object({
-  enableGlobalRoute: Type.Optional(Type.Boolean({ default: true })),
-  enableGroupNameRoute: Type.Optional(Type.Boolean({ default: true })),
-  enableBearerAuth: Type.Optional(Type.Boolean({ default: true })),
+  enableGlobalRoute: Type.Optional(Type.Boolean({
+    default: true,
+    title: 'Address of everything',
+    description: 'Off: `/mcp` answers 404, and agents need the address of a group or a server'
+  })),
+  enableGroupNameRoute: Type.Optional(Type.Boolean({
+    default: true,
+    title: 'Addresses of groups by name',
+    description: 'Off: groups have an address by their id alone'
+  })),
+  enableBearerAuth: Type.Optional(Type.Boolean({
+    default: true,
+    title: 'Credentials for agents',
+    description: 'Off: everybody who reaches the gateway can call the tools of public servers over MCP'
+  })),
   bearerAuthHeaderName: Type.Optional(
     Type.String({
       default: 'Authorization',
       pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
-      description: 'The name of an HTTP header, without a colon or spaces, such as `X-Api-Key`'
+      title: 'Header of keys',
+      description: 'Agents send their key in it: the name of an HTTP header, without a colon or spaces, such as ' +
+        '`X-Api-Key`'
     })
   ),
-  bearerAuthKey: Type.Optional(Type.String()),
+  bearerAuthKey: Type.Optional(Type.String({
+    title: 'Key of former versions', description: 'One key for everything. Make keys of their own in place of it'
+  })),
   jsonBodyLimit: Type.Optional(
     Type.String({
       default: '1mb',
       pattern: '^[0-9]+(\\.[0-9]+)? *([kKmMgG]?[bB])?$',
+      title: 'Largest request body',
       description: 'A number of bytes, with or without a unit, such as `1048576`, `500kb` or `10mb`'
     })
   ),
-  skipAuth: Type.Optional(Type.Boolean({ default: false }))
+  skipAuth: Type.Optional(Type.Boolean({
+    default: false,
+    title: 'Everybody is an admin',
+    description: 'On: everybody who reaches the gateway is an admin of its API. It does not open the console'
+  }))
 })
 export type Routing = Static<typeof Routing>
 
@@ -95,8 +116,10 @@ export const NameSeparator = Type.Optional(
   Type.String({
     default: '-',
     pattern: '^[!-~]{1,8}$',
+    title: 'Separator in names',
     description: '1 to 8 printable ASCII characters, without spaces, that stand between a server and its item; those ' +
-      'that model APIs do not take stand as `_`'
+      'that model APIs do not take stand as `_`. A change renames every tool: agents and prompts that name tools ' +
+      'need the new names'
   })
 )
 
@@ -105,11 +128,15 @@ const notifiedEvents = ['approval', 'change', 'quota'] as const
 export type NotifiedEvent = typeof notifiedEvents[number]
 
 export const Notifications = Type.Object({
-  url: Type.Optional(Type.String({ maxLength: 4_096, description: 'Address of a webhook' })),
+  url: Type.Optional(Type.String({ maxLength: 4_096, title: 'Webhook', description: 'Its address' })),
   secret: Type.Optional(Type.String({
-    maxLength: 4_096, description: 'Signs its messages as Standard Webhooks do: `whsec_` and base64'
+    maxLength: 4_096,
+    title: 'Signing secret',
+    description: 'Signs its messages as Standard Webhooks do: `whsec_` and base64'
   })),
-  events: Type.Optional(Type.Array(StringEnum([...notifiedEvents]), { default: [...notifiedEvents] }))
+  events: Type.Optional(Type.Array(StringEnum([...notifiedEvents]), {
+    default: [...notifiedEvents], title: 'Events', description: 'What the webhook is told of'
+  }))
 })
 export type Notifications = Static<typeof Notifications>
 

@@ -1,6 +1,6 @@
 import { Kind, Type, TypeRegistry } from '@sinclair/typebox'
 
-interface Options<Value> { default?: Value, description?: string }
+interface Options<Value> { default?: Value, title?: string, description?: string }
 
 TypeRegistry.Set<{ enum: string[] }>('StringEnum', (schema, value) =>
   typeof value === 'string' && schema.enum.includes(value))

@@ -43,6 +43,9 @@ export interface ActivityFilter
   readonly to?: number
 }
 
+/** `count` spans of time, one after the other from `from`, each of `length` ms: integers. */
+export interface ActivitySpans { readonly from: number, readonly length: number, readonly count: number }
+
 /** The distinct values that can be filtered by, sorted; at most 1,000 of each kind. */
 export interface ActivityFilterValues {
   readonly servers: readonly string[]
@@ -76,6 +79,13 @@ export interface Activities {
   lastUses: (server: string) => Promise<ReadonlyMap<string, number>>
   /** Computes the number of calls and of failed calls, and the mean duration in ms; all are 0 if no call matches. */
   stats: (filter: ActivityFilter) => Promise<{ total: number, errors: number, duration: number }>
+  /**
+   * Counts the matching calls, and those of them that failed, in each of several spans of time. It takes long only for
+   * long spans that are not of whole hours.
+   */
+  series: (
+    filter: Omit<ActivityFilter, 'to'>, spans: ActivitySpans
+  ) => Promise<ReadonlyArray<{ readonly total: number, readonly errors: number }>>
   /**
    * Computes a quantile of the durations of the newest calls, at most 10,000, in ms; undefined if there are no calls.
    * @param share the share of calls that are not longer, between 0 and 1

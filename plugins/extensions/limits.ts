@@ -26,8 +26,9 @@ export const extensionsLimits = {
   activities: { entries: 10_000, size: 32 * 1024 * 1024, payload: 100 * 1024, message: 2 * 1024 },
 
   /**
-   * The log that admins read. `entries`: max entries; beyond: the oldest are dropped. `message`: max length of one, in
-   * characters; beyond: it is cut. `streams`: max open streams; beyond: 503.
+   * The log that admins read. `entries`: max entries; beyond: the oldest of the server with the most is dropped, or of
+   * the gateway, whose share is half. `message`: max length of one, in characters; beyond: it is cut. `streams`: max
+   * open streams; beyond: 503.
    */
   logs: { entries: 5_000, message: 2 * 1024, streams: 20 },
 

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
+import { isRefresh, type Watch } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { inSentence, pagesOf } from './page.ts'
 import { addressOf, pageOf } from './states.ts'
@@ -12,21 +13,31 @@ const routes: FastifyPluginAsync = async (app) => {
   const { kit: { base }, activities } = app
   const { page } = pagesOf(app)
 
-  page('calls', { title: 'Calls', isInNav: true }, async ({ principal, query }) => {
+  // Calls are recorded when they end, under the time when they began: their number shows those that took long.
+  const watch: Watch = async (principal, query) => {
+    if (!activities.isAvailable) return undefined
+    const from = new Date((Math.floor(Date.now() / watchedTime) - 1) * watchedTime).toISOString()
+    const { startDate = from, ...filter } = filterOf(query as Query)
+    const since = startDate > from ? startDate : from
+    const { data, pagination: { total } } = await activities.list(principal, { ...filter, startDate: since }, 1, 1)
+    return [total, data[0]?.id]
+  }
+  page('calls', { title: 'Calls', isInNav: true, watch }, async ({ principal, query, request }) => {
     if (!activities.isAvailable) return { unavailable: inSentence(activities.disabledReason) }
     const { page: number = '1', ...asked } = query
     const filter = filterOf(asked)
-    const until = Date.now()
-    const from = Date.parse(asked.startDate ?? '')
-    const [{ data, pagination }, values, bars] = await Promise.all([
-      activities.list(principal, filter, Math.max(1, Math.trunc(Number(number)) || 1), pageSize),
-      activities.filterValues(principal),
-      barsOf(app, principal, filter, Number.isNaN(from) ? until - dayInMs : from, until)
+    const at = Math.max(1, Math.trunc(Number(number)) || 1)
+    const [{ data, pagination: { total, totalPages } }, values, bars] = await Promise.all([
+      activities.list(principal, filter, at, pageSize),
+      // The filters of an open page stay.
+      isRefresh(request) ? undefined : activities.filterValues(principal),
+      barsOf(app, principal, filter)
     ])
-    const { page: at, total, totalPages } = pagination
     const path = `${base}/calls`
     return {
-      filters: fieldsOf(asked, values, principal),
+      // Only the first page gets new calls.
+      ...at === 1 && asked.endDate === undefined && { live: filter },
+      filters: values ? fieldsOf(asked, values, principal) : [],
       isFiltered: Object.keys(filter).length > 0,
       ...bars,
       items: data.map((call) => rowOf(base, call)),
@@ -55,14 +66,16 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-const dayInMs = 24 * 60 * 60_000
+const hourInMs = 60 * 60_000
 const pageSize = 50
-const bars = 24
+const maxBars = 24
+/** Time in which calls end that an open page is told of, in ms. */
+const watchedTime = 10 * 60_000
 
 /** The filters that are not empty. */
-const filterOf = ({ server, tool, status, username, startDate, endDate }: Query): object =>
+const filterOf = ({ server, tool, status, username, startDate, endDate }: Query): Query =>
   Object.fromEntries(Object.entries({ server, tool, status, username, startDate, endDate })
-    .filter(([, value]) => value !== undefined && value !== ''))
+    .filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''))
 
 interface Values { readonly servers: string[], readonly tools: string[], readonly usernames: string[] }
 
@@ -83,20 +96,20 @@ function fieldsOf (asked: Query, { servers, tools, usernames }: Values, { isAdmi
   ]
 }
 
-/** The number of calls over time, for the chart. */
-async function barsOf (
-  { activities }: FastifyInstance, principal: Principal, filter: object, from: number, until: number
-): Promise<object> {
-  const length = Math.max(1, Math.ceil((until - from) / bars))
-  const starts = Array.from({ length: bars }, (_, at) => from + at * length)
-  const found = await Promise.all(starts.map(async (start) => await activities.stats(principal, {
-    ...filter, startDate: new Date(start).toISOString(), endDate: new Date(start + length - 1).toISOString()
-  })))
-  const failed = found.reduce((sum, { errorCount }) => sum + errorCount, 0)
-  const total = found.reduce((sum, { totalCalls }) => sum + totalCalls, 0)
+/** The number of calls over time, for the chart: in whole hours, of which the sums are stored. */
+async function barsOf ({ activities }: FastifyInstance, principal: Principal, filter: Query): Promise<object> {
+  const until = Date.now()
+  const asked = Date.parse(filter.startDate ?? '')
+  const begin = Number.isNaN(asked) ? until - (maxBars - 1) * hourInMs : Math.min(asked, until)
+  const from = Math.floor(begin / hourInMs) * hourInMs
+  const length = Math.max(1, Math.ceil((until - from) / maxBars / hourInMs)) * hourInMs
+  const { endDate: _, ...rest } = filter
+  const count = Math.max(1, Math.ceil((until - from) / length))
+  const found = await activities.series(principal, rest, { from, length, count })
+  const failed = found.reduce((sum, bar) => sum + bar.failed, 0)
+  const total = found.reduce((sum, bar) => sum + bar.ok, failed)
   return {
-    bars: found.map(({ successCount, errorCount }, at) =>
-      ({ at: new Date(starts[at] ?? from).toISOString(), ok: successCount, failed: errorCount })),
+    bars: found,
     barsLabel: `${total} calls, ${failed} of them failed`,
     barsFrom: new Date(from).toISOString(),
     barsTo: new Date(until).toISOString()

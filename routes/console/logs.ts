@@ -12,7 +12,7 @@ const ownLines = '/'
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, logs } = app
   pagesOf(app).page('logs', {
-    title: 'Logs', isInNav: true, watch: () => logs.list().at(-1)
+    title: 'Logs', isInNav: true, watch: () => logs.newest?.id
   }, ({ query: { server = '', level = '', q = '', page = '1' } }) => {
     const all = logs.list()
     const least = Math.max(0, levels.findIndex((each) => each === level))
@@ -48,8 +48,8 @@ const routes: FastifyPluginAsync = async (app) => {
         },
         { name: 'q', label: 'Words', value: q }
       ],
-      lines: items.map(({ timestamp, level: own, processId, message }) =>
-        ({ at: new Date(timestamp).toISOString(), level: own, source: processId, text: message })),
+      lines: items.map(({ id, timestamp, level: own, processId, message }) =>
+        ({ id, at: new Date(timestamp).toISOString(), level: own, source: processId, text: message })),
       pages
     }
   })

@@ -46,9 +46,10 @@ const routes: FastifyPluginAsync = async (app) => {
   page('server', {
     title: 'Server',
     path: '/servers/:name',
-    watch: (principal, { name }) => {
+    watch: (principal, { name, view }) => {
       const { status, error, config, ...server } = servers.get(principal, String(name))
-      return [status, error, config, ...serverItemKinds.map((kind) => server[kind].length)]
+      const lastLine = view === 'output' && principal.isAdmin ? app.logs.list(String(name)).at(-1)?.id : undefined
+      return [status, error, config, ...serverItemKinds.map((kind) => server[kind].length), lastLine]
     }
   }, async (visit) => {
     const { principal, params: { name = '' }, query: { view: asked, page: number = '1' } } = visit
@@ -57,7 +58,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const server = await servers.getWithLoginUrl(principal, name)
     return {
       title: name,
-      live: { name },
+      live: { name, view },
       ...headOf(app, principal, server, view),
       view,
       ...view === 'users'
@@ -73,7 +74,7 @@ const routes: FastifyPluginAsync = async (app) => {
           }))
         : [],
       lines: view === 'output' && principal.isAdmin
-        ? app.logs.list().filter(({ processId }) => processId === name).slice(-200)
+        ? app.logs.list(name).slice(-200)
           .map(({ timestamp, message }) => ({ at: new Date(timestamp).toISOString(), text: message }))
         : []
     }

@@ -1,11 +1,12 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { SystemSections } from '../../schemas/system.ts'
 import { revisionOf } from '../entity-tag.ts'
-import { type Form, noticeOf, numberOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
+import { type Form, inSentence, noticeOf, numberOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
 
 /** The keywords of a schema that determine a form field. */
 interface Schema {
   readonly type?: string
+  readonly title?: string
   readonly description?: string
   readonly default?: unknown
   readonly properties?: Readonly<Record<string, Schema>>
@@ -97,19 +98,6 @@ const sections = [
 ]
 const allSettings: readonly Setting[] = sections.flatMap(({ settings }) => settings)
 
-/** The effects of changes that the schema does not describe. */
-const effects: Readonly<Record<string, string>> = {
-  'routing.enableGlobalRoute': 'Off: /mcp answers 404, and agents need the address of a group or a server.',
-  'routing.enableGroupNameRoute': 'Off: groups have an address by their id alone.',
-  'routing.enableBearerAuth': 'Off: everybody who reaches the gateway can call the tools of public servers over MCP.',
-  'routing.bearerAuthHeaderName': 'Agents have to send their key in this header.',
-  'routing.bearerAuthKey': 'One key for everything, of former versions. Make keys under Keys in place of it.',
-  'routing.skipAuth': 'On: everybody who reaches the gateway is an admin of its API. Not for the console.',
-  'smartRouting.enabled': 'Off: the addresses with $smart answer 404.',
-  enableSessionRebuild: 'On: a session that is not known here any more is made anew under its id.',
-  nameSeparator: 'Every tool gets another name: agents and prompts that name tools need the new ones.'
-}
-
 const isSecret = (path: string): boolean => /(?:key|secret|dbUrl)$/i.test(path)
 
 function valuesOf ({ anyOf, enum: values }: Schema): unknown[] | undefined {
@@ -120,21 +108,17 @@ function valuesOf ({ anyOf, enum: values }: Schema): unknown[] | undefined {
 const inWords = (value: unknown): string =>
   value === true ? 'on' : value === false ? 'off' : value === undefined || value === '' ? 'none' : String(value)
 
-function fieldOf ({ path, schema }: Setting, current: unknown): object {
-  const name = path.split('.').at(-1) ?? path
-  const words = name.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()
-    .replace(/\b(url|api|llm|json)\b/g, (word) => word.toUpperCase())
+function fieldOf ({ path, schema: { title = path, description, ...schema } }: Setting, current: unknown): object {
   const choices = schema.type === 'boolean' ? [true, false] : valuesOf(schema)
   const isHidden = isSecret(path) && choices === undefined
   const isStored = current !== undefined && current !== ''
+  const help = description && inSentence(description.replaceAll('`', ''))
+  const hidden = isStored ? 'A value is stored, and not shown. Left empty, it stays.' : 'No value is stored.'
   return {
     name: path,
-    label: words.charAt(0).toUpperCase() + words.slice(1),
-    hint: isHidden
-      ? isStored ? 'A value is stored, and not shown. Left empty, it stays.' : 'No value is stored.'
-      : schema.description?.replaceAll('`', ''),
+    label: title,
+    hint: [help, isHidden && hidden].filter(Boolean).join(' '),
     standard: isHidden ? undefined : inWords(schema.default),
-    effect: effects[path],
     ...choices
       ? {
           options: choices.map((value) => ({

@@ -62,12 +62,15 @@ const routes: FastifyPluginAsync = async (app) => {
     const { details } = done.data as {
       details: ReadonlyArray<{ type: string, name: string, action: string, message?: string }>
     }
-    if (details.every(({ action }) => action === 'created')) return { to: '/servers', notice: noticeOf(done) }
+    if (details.every(({ action, message }) => action === 'created' && message === undefined)) {
+      return { to: '/servers', notice: noticeOf(done) }
+    }
     return show({
-      preview: details.map(({ type, name, action, message }) =>
-        ({
-          name, kind: type, outcome: outcomes[action] ?? action, problem: action === 'failed' ? message : undefined
-        })),
+      preview: details.map(({ type, name, action, message }) => ({
+        name, kind: type, outcome: outcomes[action] ?? action, [action === 'failed' ? 'problem' : 'remark']: message
+      })),
+      isDone: true,
+      notice: noticeOf(done),
       variables: []
     })
   })

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { consequencesOf } from '../../plugins/identity/index.ts'
-import { found, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { revisionOf } from '../entity-tag.ts'
+import { found, noticeOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
 import { summaryOf } from './server-head.ts'
 import { partOf, type ServerState } from './states.ts'
 
@@ -62,10 +63,18 @@ const routes: FastifyPluginAsync = async (app) => {
 
   const changed = async ({
     request, params: { username = '' }
-  }: Visit): Promise<typeof added & { username: string }> => {
+  }: Visit): Promise<typeof added & { username: string, revision: string, stored: string }> => {
     const { data } = await api.ask(request, 'GET', pathOf(username))
     const { isAdmin } = data as { isAdmin: boolean }
-    return { title: username, username, isAdmin, action: `${base}${pathOf(username)}`, rule }
+    return {
+      title: username,
+      username,
+      isAdmin,
+      action: `${base}${pathOf(username)}`,
+      rule,
+      revision: revisionOf(users.getExisting(username)),
+      stored: `Rights: ${isAdmin ? 'Admin' : 'User'}`
+    }
   }
   page('user', { title: 'User', path: '/users/:username' }, changed)
   form('/users/:username', {
@@ -77,7 +86,9 @@ const routes: FastifyPluginAsync = async (app) => {
     const change = {
       ...!isDemoted && { isAdmin }, ...password !== '' && { newPassword: password }
     }
-    const done = Object.keys(change).length === 0 ? {} : await api.ask(request, 'PUT', pathOf(username), change)
+    const done = Object.keys(change).length === 0
+      ? {}
+      : await api.ask(request, 'PUT', pathOf(username), change, revisionIn(sent))
     // A password is not sent to a page: it is saved before the question.
     return isDemoted
       ? { to: `${pathOf(username)}/demote`, ...password !== '' && { notice: noticeOf(done) } }

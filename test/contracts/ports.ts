@@ -767,6 +767,28 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     assert.deepEqual((await activities.listFilterValues({})).servers, [], 'of what is gone nothing is left to filter by')
   })
 
+  record('calls are counted in spans of time, of whole hours and of minutes', async (activities) => {
+    const hour = 3_600_000
+    const from = 100 * hour
+    await activities.append([
+      activity({ timestamp: from - 1 }), activity({ timestamp: from, username: 'ann' }),
+      activity({ timestamp: from + hour - 1, status: 'error' }),
+      activity({ timestamp: from + hour, username: 'ann' }), activity({ timestamp: from + 3 * hour + 60_000 }), activity({ timestamp: from + 4 * hour })
+    ])
+    const none = { total: 0, errors: 0 }
+    assert.deepEqual(await activities.series({}, { from, length: hour, count: 4 }), [
+      { total: 2, errors: 1 }, { total: 1, errors: 0 }, none, { total: 1, errors: 0 }
+    ])
+    const long = await activities.series({}, { from, length: 2 * hour, count: 2 })
+    assert.deepEqual(long, [{ total: 3, errors: 1 }, { total: 1, errors: 0 }])
+    const ofAnn = await activities.series({ username: 'ann' }, { from, length: hour, count: 2 })
+    assert.deepEqual(ofAnn, [{ total: 1, errors: 0 }, { total: 1, errors: 0 }])
+    const later = await activities.series({ from: from + 1 }, { from, length: hour, count: 2 })
+    assert.deepEqual(later, [{ total: 1, errors: 1 }, { total: 1, errors: 0 }])
+    assert.deepEqual(await activities.series({}, { from: from + 3 * hour, length: 60_000, count: 2 }), [none, { total: 1, errors: 0 }])
+    assert.deepEqual(await activities.series({ status: 'error' }, { from: 0, length: hour, count: 2 }), [none, none])
+  })
+
   record('sums are those of the calls, whatever part of an hour is asked for', async (activities) => {
     const hour = 3_600_000
     const batch = Array.from({ length: 400 }, (_, n) =>

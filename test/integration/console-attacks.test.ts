@@ -9,7 +9,7 @@ import type { Activities } from '../../db/ports/activities.ts'
 import { Refusal, startUpstream, type Upstream } from '../fakes/fault-http.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { appFor } from '../helpers/app.ts'
-import { openTab, startBrowser } from '../helpers/chromium.ts'
+import { assertAccessible, openTab, startBrowser } from '../helpers/chromium.ts'
 import { admin, alice, key, secret, start } from '../helpers/doors.ts'
 import { until } from '../helpers/hub.ts'
 import { listen } from '../helpers/listen.ts'
@@ -152,6 +152,7 @@ const activities = {
   find: async () => recorded,
   listFilterValues: async () => ({ servers: [markup], tools: [markup], groups: [markup], usernames: [markup], keyNames: [markup] }),
   stats: async () => ({ total: 1, errors: 1, duration: 1 }),
+  series: async () => [{ total: 1, errors: 1 }],
   durationQuantile: async () => 1,
   lastUses: async () => new Map(),
   append: async () => {},
@@ -217,6 +218,43 @@ void test('markup and addresses of others are text on every page, with and witho
     for (const [path, isShown] of pages) {
       await tab.goto(`${url}/console/${path}`)
       await assertInert(tab, path, isShown)
+    }
+    await tab.close()
+    assert.deepEqual(happened, [])
+  }
+})
+
+/** Words without a place to break, and texts of the other direction, one of which turns what stands after it. */
+const odds = { long: 'unbroken'.repeat(30), rtl: '\u0645\u0631\u062d\u0628\u0627 \u05e9\u05dc\u05d5\u05dd', turning: '\u202eturned' }
+
+void test('what others write breaks no layout, and axe finds nothing: wide and narrow, light and dark', async (t) => {
+  const { app, url } = await startHostile(t)
+  await app.settings.change((current) => [
+    ...Object.values(odds).map((name) => ({
+      entity: 'mcpServers' as const, key: name, value: { ...current.servers.get('prints')?.config, description: name, enabled: false }
+    })),
+    { entity: 'groups', key: id, value: { id, name: odds.rtl, description: odds.turning, servers: ['hostile', odds.long, odds.rtl] } },
+    { entity: 'users', key: odds.long, value: { ...alice, username: odds.long } },
+    { entity: 'teams', key: odds.turning, value: { name: odds.turning, description: odds.long, members: [odds.long] } }
+  ])
+  for (const name of Object.values(odds)) app.logs.addGatewayLine('error', `${name} ${markup}`)
+  const more = [
+    'teams', `teams/${encodeURIComponent(odds.turning)}`, 'users', `users/${encodeURIComponent(odds.long)}/view`, 'approvals', 'rules', 'settings',
+    'backup', 'account', 'servers/hostile/definitions', 'servers/hostile/remove', `servers/${encodeURIComponent(odds.long)}`, `groups/${id}/remove`,
+    'add-a-server/market', 'logs'
+  ]
+  for (const [width, colorScheme] of [[390, 'light'], [1280, 'dark']] as const) {
+    const { tab, happened } = await openWatched(t, url, { viewport: { width, height: 844 }, colorScheme })
+    await signIn(tab, url)
+    await tab.goto(`${url}/console/groups/${id}`)
+    await tab.fill('#description', `${odds.turning} ${odds.long} ${colorScheme}`)
+    await tab.click('text=Save')
+    for (const path of [...pages.map(([path]) => path), ...more]) {
+      await tab.goto(`${url}/console/${path}`)
+      await tab.evaluate("for (const each of document.querySelectorAll('main details')) each.open = true")
+      await assertAccessible(tab, `${path} at ${width}`)
+      assert.equal(await tab.evaluate('document.documentElement.scrollWidth <= innerWidth'), true, `${path} at ${width} is too wide`)
+      assert.deepEqual(await tab.evaluate(planted), [], path)
     }
     await tab.close()
     assert.deepEqual(happened, [])

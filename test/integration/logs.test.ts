@@ -38,7 +38,7 @@ test('the ring keeps the newest lines, as plain text, in bounds', async () => {
   }
   ring.addGatewayLine('fatal', 'end')
   ring.addChildLine('files', 'hello')
-  const [main, child] = ring.list().slice(-2).map(({ timestamp, ...rest }) => rest)
+  const [main, child] = ring.list().slice(-2).map(({ id, timestamp, ...rest }) => rest)
   assert.deepEqual(main, { level: 'fatal', type: 'error', source: 'main', message: 'end' })
   assert.deepEqual(child, { level: 'info', type: 'info', source: 'child', message: 'hello', processId: 'files' })
   ring.clear()
@@ -46,6 +46,27 @@ test('the ring keeps the newest lines, as plain text, in bounds', async () => {
   stop()
   ring.addGatewayLine('info', 'again')
   assert.equal(heard.length, 20)
+})
+
+test('a server that prints much displaces its own lines alone; half of the ring is the gateway\'s', async () => {
+  const ring = new LogRing({ entries: 100, message: 20 }, (text) => text)
+  const printed = (server: string): string[] => ring.list(server).map(({ message }) => message)
+  for (let n = 0; n < 10; n++) ring.addGatewayLine('info', `own ${n}`)
+  for (let n = 0; n < 5; n++) ring.addChildLine('quiet', `quiet ${n}`)
+  for (let n = 0; n < 1_000; n++) ring.addChildLine('chatty', `chatty ${n}`)
+  assert.equal(ring.list().length, 100)
+  assert.deepEqual(printed('quiet'), ['quiet 0', 'quiet 1', 'quiet 2', 'quiet 3', 'quiet 4'])
+  assert.equal(ring.list().filter(({ source }) => source === 'main').length, 10)
+  assert.deepEqual([printed('chatty').length, printed('chatty').at(-1)], [85, 'chatty 999'])
+  assert.equal(ring.newest?.message, 'chatty 999')
+  for (let n = 0; n < 1_000; n++) ring.addGatewayLine('info', `own ${n}`)
+  assert.deepEqual([printed('quiet').length, printed('chatty').length], [5, 23], 'beside the half, as many lines of the gateway')
+  for (let n = 0; n < 500; n++) for (let server = 0; server < 200; server++) ring.addChildLine(`server-${server}`, 'x')
+  assert.equal(ring.list().length, 100)
+  assert.deepEqual(ring.list().map(({ id }) => id), ring.list().map(({ id }) => id).sort((one, other) => one - other))
+  assert.equal(ring.list().filter(({ source }) => source === 'main').length, 50)
+  ring.clear()
+  assert.deepEqual([ring.list(), ring.newest], [[], undefined])
 })
 
 test('what looks like a credential is masked', async () => {

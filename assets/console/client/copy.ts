@@ -1,17 +1,21 @@
-/** `[data-copy]` copies the text of the `pre` beside it, and says so. */
+/** `[data-copy]` copies the text of the `pre` beside it, and says so by a tick, or in words that it cannot. */
 export function copyOnClick (): void {
   document.addEventListener('click', (event) => {
     const button = event.target instanceof Element ? event.target.closest<HTMLButtonElement>('[data-copy]') : null
     const text = button?.parentElement?.querySelector('pre')?.textContent
     const label = button?.querySelector('span')
     if (!button || !label || text === undefined || text === null) return
+    const icon = button.querySelector('use')
+    const copied = icon?.getAttribute('href') ?? ''
     void copy(text, button).then((isCopied) => {
       label.textContent = isCopied ? 'Copied' : 'Select and copy it'
       label.setAttribute('role', 'status')
-      label.classList.remove('hidden-text')
+      label.classList.toggle('hidden-text', isCopied)
+      if (isCopied) icon?.setAttribute('href', copied.replace('#copy', '#check'))
       setTimeout(() => {
         label.textContent = 'Copy'
         label.classList.add('hidden-text')
+        icon?.setAttribute('href', copied.replace('#check', '#copy'))
       }, 2000)
     })
   })

@@ -1,37 +1,50 @@
+import { addRows, isInUse } from './rows.ts'
 import { localise } from './times.ts'
 
 declare global {
   interface Window { htmx?: { process: (element: Element) => void } }
 }
 
+/** Time until a stream is asked for again that was refused, in ms. */
+const retryDelay = 5_000
+
 /**
  * Follows the stream of the page: asks for the page again when its data changed, and says when the stream is cut off.
- * The browser connects again by itself; what changed meanwhile is asked for then.
+ * It connects again by itself; what changed meanwhile is asked for then.
  * @param url the address of the stream
  */
 export function followStream (url: string): void {
   for (const part of document.querySelectorAll('[data-live][id]')) sources.set(part, part.outerHTML)
-  const source = new EventSource(url)
-  const cutOff = document.querySelector<HTMLElement>('#cut-off')
+  let source: EventSource
   let isMissingNews = false
-  source.addEventListener('hello', () => {
-    if (cutOff) cutOff.hidden = true
-    if (isMissingNews) void refresh()
-    isMissingNews = false
-  })
-  source.addEventListener('changed', () => { void refresh() })
-  source.addEventListener('ended', () => { location.reload() })
-  source.addEventListener('error', () => {
-    isMissingNews = true
-    if (cutOff) cutOff.hidden = false
-    // A stream that was refused is not tried again by the browser.
-    if (source.readyState === EventSource.CLOSED) setTimeout(() => { location.reload() }, 5000)
-  })
+  const connect = (): void => {
+    source = new EventSource(url)
+    source.addEventListener('hello', () => {
+      showCutOff(false)
+      if (isMissingNews) void refresh()
+      isMissingNews = false
+    })
+    source.addEventListener('changed', () => { void refresh() })
+    source.addEventListener('ended', () => { location.reload() })
+    source.addEventListener('error', () => {
+      isMissingNews = true
+      showCutOff(true)
+      // The browser does not try a stream again that was refused, such as by a proxy while the gateway starts.
+      if (source.readyState === EventSource.CLOSED) setTimeout(retry, retryDelay)
+    })
+  }
+  const retry = (): void => { void refresh().then(connect) }
+  connect()
   // Signing out leads to the login page, not back to this one.
   document.querySelector('form.who')?.addEventListener('submit', () => { source.close() })
   // A page in the back-forward cache would hold a connection.
   addEventListener('pagehide', () => { source.close() })
   addEventListener('pageshow', ({ persisted }) => { if (persisted) location.reload() })
+}
+
+function showCutOff (isCutOff: boolean): void {
+  const banner = document.querySelector<HTMLElement>('#cut-off')
+  if (banner) banner.hidden = !isCutOff
 }
 
 /** The parts of the page as the server sent them: what is the same stays, with what the reader selected in it. */
@@ -59,7 +72,9 @@ async function refresh (): Promise<void> {
 async function replaceParts (): Promise<void> {
   const asked = location.href
   const response = await fetch(asked, { headers: { 'x-console-refresh': '1' } })
-  if (response.redirected || response.status === 401) location.reload()
+  // The session has ended, or what the page shows is gone: the server says so.
+  if (response.redirected || [401, 404].includes(response.status)) location.reload()
+  showCutOff(!response.ok)
   if (!response.ok) return
   const page = new DOMParser().parseFromString(await response.text(), 'text/html')
   // The search may have changed the address meanwhile.
@@ -67,7 +82,13 @@ async function replaceParts (): Promise<void> {
   for (const next of page.querySelectorAll('[data-live][id]')) {
     const shown = document.getElementById(next.id)
     const html = next.outerHTML
-    if (shown === null || sources.get(shown) === html || isInUse(shown)) continue
+    if (shown === null || sources.get(shown) === html) continue
+    const [rows, nextRows] = [shown.querySelector('[data-rows]'), next.querySelector('[data-rows]')]
+    if (rows && nextRows) {
+      for (const fresh of addRows(rows, nextRows)) localise(fresh)
+      continue
+    }
+    if (isInUse(shown)) continue
     const focused = shown.contains(document.activeElement) ? document.activeElement?.id : undefined
     const fresh = document.importNode(next, true)
     shown.replaceWith(fresh)
@@ -77,9 +98,3 @@ async function replaceParts (): Promise<void> {
     if (focused) document.getElementById(focused)?.focus({ preventScroll: true })
   }
 }
-
-/** Somebody types in it, has chosen something in it, or waits for what it sent. */
-const isInUse = (part: Element): boolean =>
-  part.matches('.htmx-request') ||
-  part.querySelector('input:checked, details[open], .htmx-request') !== null ||
-  (part.contains(document.activeElement) && document.activeElement?.matches('input, textarea, select') === true)

@@ -1,22 +1,21 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { and, count, desc, eq, getTableColumns, gte, isNotNull, lt, max, sql, type SQL } from 'drizzle-orm'
+import { and, count, desc, eq, getTableColumns, isNotNull, max, sql } from 'drizzle-orm'
 import type {
-  Activities, Activity, ActivityFilter, ActivityFilterValues, ActivityPage
+  Activities, Activity, ActivityFilter, ActivityFilterValues, ActivityPage, ActivitySpans
 } from '../../ports/activities.ts'
 import type { Vault } from '../../store.ts'
 import { selectRows, type Db } from '../connection/driver.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
-import { sealText, unsealTextIfPossible } from '../sealed-text.ts'
-import { activities, activityHours as hours } from '../tables.ts'
+import { unsealTextIfPossible, sealText } from '../sealed-text.ts'
+import { activities } from '../tables.ts'
 import { toIndexedText, toIndexedTextOrNone, toStorableTextOrNone } from './activity-texts.ts'
-import { appendCalls, hourLength, removeCalls, type CallRow } from './activity-hours.ts'
+import { appendCalls, removeCalls, type CallRow } from './activity-hours.ts'
+import { conditionOf, type FilterColumn, selectFilterValues, sumActivities, sumSpans } from './activity-sums.ts'
 
 /** Limits of one INSERT: number of rows, and their size in characters. */
 const insertLimits = { rows: 500, size: 4 * 1024 * 1024 }
 /** Size of the texts that are encrypted in one turn of the event loop, in characters. */
 const sealChunkSize = 256 * 1024
-/** Max distinct values to filter by, of one kind. */
-const maxValues = 1_000
 /** Max entries that are counted exactly. */
 const maxCounted = 10_000
 /** Max size of all payloads on one page, in bytes. */
@@ -64,16 +63,8 @@ export class PostgresActivities implements Activities {
   }
 
   async listFilterValues (filter: ActivityFilter): Promise<ActivityFilterValues> {
-    const { whole, parts } = splitIntoHours(filter)
-    const distinct = async (name: 'server' | 'tool' | 'group' | 'username' | 'keyName'): Promise<string[]> => {
-      const [ofHours, ofCalls] = [hours[name], activities[name]]
-      const rest = parts.map((part) => sql`
-          union all select ${ofCalls} from ${activities} where ${and(conditionOf(part), isNotNull(ofCalls))}`)
-      return await this.#queries.runSlow(async (db) => (await selectRows<{ value: string }>(db, sql`
-        select distinct value from (
-          select ${ofHours} as value from ${hours} where ${and(whole, isNotNull(ofHours))}${sql.join(rest)}
-        ) as found order by value limit ${maxValues}`)).map(({ value }) => value))
-    }
+    const distinct = async (name: FilterColumn): Promise<string[]> => await this.#queries.runSlow(async (db) =>
+      (await selectRows<{ value: string }>(db, selectFilterValues(filter, name))).map(({ value }) => value))
     return {
       servers: await distinct('server'),
       tools: await distinct('tool'),
@@ -98,6 +89,16 @@ export class PostgresActivities implements Activities {
     return {
       total, errors: Number(found?.errors ?? 0), duration: total === 0 ? 0 : Number(found?.duration ?? 0) / total
     }
+  }
+
+  async series (
+    filter: Omit<ActivityFilter, 'to'>, spans: ActivitySpans
+  ): Promise<Array<{ total: number, errors: number }>> {
+    const rows = await this.#queries.runSlow(async (db) =>
+      await selectRows<{ at: string, total: string, errors: string | null }>(db, sumSpans(filter, spans)))
+    const found = new Map(rows.map(({ at, total, errors }) =>
+      [Number(at), { total: Number(total), errors: Number(errors ?? 0) }]))
+    return Array.from({ length: spans.count }, (_, at) => found.get(at) ?? { total: 0, errors: 0 })
   }
 
   async durationQuantile (filter: ActivityFilter, share: number): Promise<number | undefined> {
@@ -193,52 +194,6 @@ export function countUpToLimit (db: Db, filter: ActivityFilter) {
   return db.select({ total: count() }).from(some)
 }
 
-/**
- * Splits a filter into whole hours, for which sums are stored, and the partial hours at both ends, whose calls are read
- * individually.
- * @returns the condition on hours, and the filters of the other calls
- */
-function splitIntoHours ({ from, to, ...equal }: ActivityFilter): { whole: SQL, parts: ActivityFilter[] } {
-  const first = from === undefined ? undefined : Math.ceil(from / hourLength)
-  const end = to === undefined ? undefined : Math.floor(to / hourLength)
-  if (first !== undefined && end !== undefined && first > end) {
-    return { whole: sql`false`, parts: [{ ...equal, from, to }] }
-  }
-  const whole = and(
-    ...equalities(hours, equal),
-    first === undefined ? undefined : gte(hours.hour, first),
-    end === undefined ? undefined : lt(hours.hour, end)
-  ) ?? sql`true`
-  return {
-    whole,
-    parts: [
-      ...(from === undefined || first === undefined ? [] : [{ ...equal, from, to: first * hourLength }]),
-      ...(to === undefined || end === undefined ? [] : [{ ...equal, from: end * hourLength, to }])
-    ]
-  }
-}
-
-/**
- * Sums up whole hours from their stored sums, and partial hours from their calls. Exported for the test of its query
- * plan.
- */
-export function sumActivities (db: Db, filter: ActivityFilter) {
-  const { whole, parts } = splitIntoHours(filter)
-  const rest = parts.map((part) => sql` union all
-    select 1, ${activities.status}, ${activities.duration} from ${activities} where ${conditionOf(part)}`)
-  const summed = sql`(
-    select ${hours.calls} as calls, ${hours.status} as status, ${hours.duration} as duration from ${hours}
-      where ${whole}${sql.join(rest)}
-  ) as summed`
-  return db
-    .select({
-      total: sql<string>`sum(calls)`,
-      errors: sql<string>`sum(calls) filter (where status = 'error')`,
-      duration: sql<string>`sum(duration)`
-    })
-    .from(summed)
-}
-
 /** Splits a batch into chunks that fit into one statement. Yields to the event loop while texts are encrypted. */
 async function * chunks (
   batch: readonly Activity[], rowOf: (activity: Activity) => CallRow
@@ -260,24 +215,6 @@ async function * chunks (
   }
   if (rows.length > 0) yield rows
 }
-
-type EqualityFilter = Omit<ActivityFilter, 'from' | 'to'>
-
-function equalities (table: typeof activities | typeof hours, equal: EqualityFilter): Array<SQL | undefined> {
-  return (Object.entries(equal) as Array<[keyof EqualityFilter, string | undefined]>).map(([name, value]) => {
-    if (value === undefined) return undefined
-    // Inlined in the SQL text: a partial index is used only for a value that is known when the statement is planned.
-    if (name === 'status') return sql`${table.status} = ${sql.raw(value === 'error' ? "'error'" : "'success'")}`
-    return eq(table[name], toIndexedText(value))
-  })
-}
-
-/** The filter as a condition on calls; undefined if it matches everything. */
-const conditionOf = ({ from, to, ...equal }: ActivityFilter): SQL | undefined => and(
-  ...equalities(activities, equal),
-  from === undefined ? undefined : gte(activities.timestamp, from),
-  to === undefined ? undefined : lt(activities.timestamp, to)
-)
 
 /** The columns of an activity that are not encrypted. */
 const toRow = (activity: Activity): CallRow => ({

@@ -1,4 +1,4 @@
-import type { Activities, Activity, ActivityFilter } from '../../../db/ports/activities.ts'
+import type { Activities, Activity, ActivityFilter, ActivitySpans } from '../../../db/ports/activities.ts'
 import type { Principal } from '../../settings/index.ts'
 import { type DateRange, parseDateRange } from '../../base/body/index.ts'
 import { awaitRecords, errors, noSuchError } from '../../base/errors/index.ts'
@@ -95,6 +95,18 @@ export class ActivityReader {
       ? { total: 0, errors: 0, duration: 0 }
       : await awaitRecords(this.#activities.stats(filter))
     return { totalCalls: total, successCount: total - failed, errorCount: failed, avgDuration: duration }
+  }
+
+  /** The numbers of calls in spans of time, one after the other. @throws InvalidInput */
+  async series (
+    principal: Principal, query: Omit<ActivityQuery, 'endDate'>, spans: ActivitySpans
+  ): Promise<ReadonlyArray<{ readonly at: number, readonly ok: number, readonly failed: number }>> {
+    const filter = this.#filterOf(principal, query)
+    const found = filter ? await awaitRecords(this.#activities.series(filter, spans)) : []
+    return Array.from({ length: spans.count }, (_, index) => {
+      const { total, errors: failed } = found[index] ?? { total: 0, errors: 0 }
+      return { at: spans.from + index * spans.length, ok: total - failed, failed }
+    })
   }
 
   /** The duration in ms that 95 % of the newest calls do not exceed; undefined without calls. @throws InvalidInput */

@@ -4,6 +4,8 @@ import { maskPatterns, createScrubber, secretsOf } from '../../base/secrets/inde
 
 /** One line of the log. */
 export interface LogEntry {
+  /** Grows with each line of this process. */
+  readonly id: number
   /** In ms since 1970. */
   readonly timestamp: number
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
@@ -19,10 +21,7 @@ export interface LogEntry {
 /** Receives each new entry; `undefined` when the log is cleared. */
 type LogListener = (entry: LogEntry | undefined) => void
 
-/**
- * `entries`: number of entries, of which the oldest are dropped. `message`: length to which a message is cut, in
- * characters.
- */
+/** `entries`: max number of entries. `message`: length to which a message is cut, in characters. */
 interface LogBounds { readonly entries: number, readonly message: number }
 
 const types = { trace: 'debug', debug: 'debug', info: 'info', warn: 'warn', error: 'error', fatal: 'error' } as const
@@ -34,14 +33,20 @@ const margin = 2_048
 const escapeSequences = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g
 const controls = /[\p{Cc}\u2028\u2029]+/gu
 
-/** The newest lines of the log, in memory. Secrets are masked before an entry is kept. */
+/**
+ * The newest lines of the log, in memory. Secrets are masked before an entry is kept. A server that prints much
+ * displaces its own lines: when the max number is reached, the oldest line of the server with the most lines is
+ * dropped, or that of the gateway, of which as many as half of the entries are not counted.
+ */
 export class LogRing {
   readonly #bounds: LogBounds
   #redact: (text: string) => string
   readonly #listeners = new Set<LogListener>()
-  /** The entries. When the max number is reached, a new entry replaces the oldest, at the index `#oldest`. */
-  #entries: LogEntry[] = []
-  #oldest = 0
+  /** The entries by their ids, the oldest first. */
+  readonly #entries = new Map<number, LogEntry>()
+  /** The ids of the entries of each server, and of the gateway (undefined), the oldest first. */
+  readonly #ids = new Map<string | undefined, number[]>()
+  #lastId = 0
 
   /** @param redact masks the secrets of a text */
   constructor (bounds: LogBounds, redact: (text: string) => string) {
@@ -49,41 +54,35 @@ export class LogRing {
     this.#redact = redact
   }
 
+  /** The newest entry. */
+  get newest (): LogEntry | undefined { return this.#entries.get(this.#lastId) }
+
   /** Replaces the function that masks secrets, and masks the present entries with it. */
   setRedaction (redact: (text: string) => string): void {
     this.#redact = redact
-    this.#entries = this.#entries.map((entry) => ({ ...entry, message: redact(entry.message) }))
+    for (const [id, entry] of this.#entries) this.#entries.set(id, { ...entry, message: redact(entry.message) })
   }
 
   /** Adds a line of the gateway. */
   addGatewayLine (level: LogEntry['level'], message: string): void {
-    this.#addEntry(
-      { timestamp: Date.now(), level, type: types[level], source: 'main', message: this.#toMessage(message) }
-    )
+    this.#addEntry({ level, source: 'main', message })
   }
 
   /** Adds a line that a stdio server has printed. */
-  addChildLine (server: string, line: string): void {
-    this.#addEntry({
-      timestamp: Date.now(),
-      level: 'info',
-      type: 'info',
-      source: 'child',
-      message: this.#toMessage(
-        line
-      ),
-      processId: server
-    })
+  addChildLine (server: string, message: string): void {
+    this.#addEntry({ level: 'info', source: 'child', message, processId: server })
   }
 
-  /** All entries, the oldest first. */
-  list (): LogEntry[] {
-    return [...this.#entries.slice(this.#oldest), ...this.#entries.slice(0, this.#oldest)]
+  /** The entries, the oldest first. @param server by default, the entries of all servers and of the gateway */
+  list (server?: string): LogEntry[] {
+    return server === undefined
+      ? [...this.#entries.values()]
+      : (this.#ids.get(server) ?? []).flatMap((id) => this.#entries.get(id) ?? [])
   }
 
   clear (): void {
-    this.#entries = []
-    this.#oldest = 0
+    this.#entries.clear()
+    this.#ids.clear()
     for (const listener of this.#listeners) listener(undefined)
   }
 
@@ -93,13 +92,30 @@ export class LogRing {
     return () => { this.#listeners.delete(listener) }
   }
 
-  #addEntry (entry: LogEntry): void {
-    if (this.#entries.length < this.#bounds.entries) this.#entries.push(entry)
-    else {
-      this.#entries[this.#oldest] = entry
-      this.#oldest = (this.#oldest + 1) % this.#bounds.entries
-    }
+  #addEntry ({ level, message, ...line }: Pick<LogEntry, 'level' | 'source' | 'message' | 'processId'>): void {
+    const id = ++this.#lastId
+    const entry =
+      { id, timestamp: Date.now(), level, type: types[level], message: this.#toMessage(message), ...line }
+    this.#entries.set(id, entry)
+    const ids = this.#ids.get(line.processId)
+    if (ids) ids.push(id)
+    else this.#ids.set(line.processId, [id])
+    if (this.#entries.size > this.#bounds.entries) this.#dropOldest()
     for (const listener of this.#listeners) listener(entry)
+  }
+
+  #dropOldest (): void {
+    let largest: string | undefined
+    let max = 0
+    for (const [server, { length }] of this.#ids) {
+      const counted = server === undefined ? length - this.#bounds.entries / 2 : length
+      if (counted <= max) continue
+      [largest, max] = [server, counted]
+    }
+    const ids = this.#ids.get(largest)
+    const oldest = ids?.shift()
+    if (oldest !== undefined) this.#entries.delete(oldest)
+    if (ids?.length === 0) this.#ids.delete(largest)
   }
 
   /** Makes one line of plain text without secrets. It is a copy, since a slice would keep the whole text in memory. */

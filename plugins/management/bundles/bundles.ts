@@ -1,4 +1,4 @@
-import { readFile, rm } from 'node:fs/promises'
+import { access, readFile, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import fp from 'fastify-plugin'
 import pLimit from 'p-limit'
@@ -12,7 +12,9 @@ import { errors } from '../../base/errors/index.ts'
 import { Shares } from '../../base/limits/index.ts'
 import { type ArchiveBounds, ArchiveError } from './archive/archive.ts'
 import { BundleFolder } from './folder.ts'
-import { createBundleCheck, bundleNamesOf, resolveLaunch, maskManifest } from './launch.ts'
+import {
+  bundleNamesOf, bundlesOfAny, createBundleCheck, currentVersionLink, maskManifest, resolveLaunch
+} from './launch.ts'
 import { findCommand, readManifest } from './manifest.ts'
 import { type MultipartPart, receiveBundle } from './receive.ts'
 import { managementLimits } from '../limits.ts'
@@ -101,6 +103,17 @@ export class Bundles {
   /** The names of the bundles that configs refer to. */
   bundleNamesIn (configs: readonly ServerConfig[]): string[] {
     return [...new Set(configs.flatMap((config) => [...bundleNamesOf(this.#deps.folder.root, config)]))].sort()
+  }
+
+  /** The names of the bundles that a config, which may be of another gateway, finds no files of on this machine. */
+  async missingIn (config: ServerConfig): Promise<string[]> {
+    const { root } = this.#deps.folder
+    const missing = await Promise.all(bundlesOfAny(root, config).map(async ({ name, isOfThisGateway }) => {
+      const isHere = isOfThisGateway &&
+        await access(join(root, name, currentVersionLink)).then(() => true, () => false)
+      return isHere ? [] : [name]
+    }))
+    return [...new Set(missing.flat())].sort()
   }
 
   /** Removes the bundles that `former` used and `next` does not, once their processes have ended. */

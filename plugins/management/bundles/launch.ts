@@ -187,6 +187,18 @@ export function bundleNamesOf (root: string, config: ServerConfig): Set<string> 
   ))
 }
 
+const anyBundleFolder = /[/\\]bundles[/\\]([A-Za-z0-9._-]{1,64})[/\\]current(?=[/\\]|$)/g
+
+/**
+ * The bundles that a config refers to, which may be of another gateway.
+ * @param root the folder of all bundles of this one
+ */
+export const bundlesOfAny = (root: string, config: ServerConfig): Array<{ name: string, isOfThisGateway: boolean }> =>
+  textsOf(config).flatMap((text) => [...text.matchAll(anyBundleFolder)].map(({ 0: found, 1: name = '', index }) => {
+    const isOfThisGateway = text.slice(0, index + found.length).endsWith(join(root, name, currentVersionLink))
+    return { name, isOfThisGateway }
+  }))
+
 /**
  * Makes a check of server configs. It returns, as a clause, why a server cannot be started: its bundle is not on this
  * machine, or an option of the bundle has no value. It returns undefined if no such problem is known.

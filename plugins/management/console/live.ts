@@ -5,7 +5,7 @@ import type { Principal, Settings } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
 import type { ConsoleSessionStore, SignedIn } from './sessions.ts'
 
-/** Returns the data of a page that can change without a request. Values are compared as JSON. */
+/** Returns the data of a page that can change without a request, or a promise of it. Values are compared as JSON. */
 export type Watch = (principal: Principal, params: Readonly<Record<string, unknown>>) => unknown
 
 interface Stream {
@@ -14,6 +14,7 @@ interface Stream {
   readonly raw: FastifyReply['raw']
   /** The digest of the last value of `watch`. */
   seen: string
+  isLooking: boolean
 }
 
 /** Time between two checks, in ms. */
@@ -35,8 +36,8 @@ export class LiveStreams {
   }
 
   /** Identifies the data that a page is about to show. */
-  digestOf (watch: Watch, principal: Principal, params: Readonly<Record<string, unknown>>): string {
-    return digestOf(watch(principal, params))
+  async digestOf (watch: Watch, principal: Principal, params: Readonly<Record<string, unknown>>): Promise<string> {
+    return digestOf(await watch(principal, params))
   }
 
   /**
@@ -44,18 +45,20 @@ export class LiveStreams {
    * @param seen the `digestOf` of the data that the page shows; undefined: that of now
    * @throws what `watch` throws for a page that does not exist
    */
-  open (reply: FastifyReply, signedIn: SignedIn, watch: Stream['watch'], seen?: string): void {
-    const now = digestOf(watch(signedIn.principal))
+  async open (reply: FastifyReply, signedIn: SignedIn, watch: Stream['watch'], seen?: string): Promise<void> {
+    const now = digestOf(await watch(signedIn.principal))
     const own = [...this.#streams].filter(({ signedIn: { principal } }) => principal.key === signedIn.principal.key)
     if (own.length >= managementLimits.console.streamsPerUser) own[0]?.raw.end()
     const { raw } = reply.hijack()
+    // The browser has left meanwhile.
+    if (raw.destroyed) return
     raw.writeHead(200, {
       'content-type': 'text/event-stream',
       'cache-control': 'no-store',
       'x-accel-buffering': 'no',
       'x-content-type-options': 'nosniff'
     })
-    const stream = { signedIn, watch, raw, seen: seen ?? now }
+    const stream = { signedIn, watch, raw, seen: seen ?? now, isLooking: false }
     this.#streams.add(stream)
     raw.once('close', () => { this.#remove(stream) })
     raw.write('event: hello\ndata: {}\n\n')
@@ -82,7 +85,7 @@ export class LiveStreams {
   #look (): void {
     const isRare = ++this.#looks % rareLook === 0
     for (const stream of this.#streams) {
-      const { signedIn: { id, principal }, watch, raw } = stream
+      const { signedIn: { id, principal }, raw } = stream
       const current = principal.inSnapshot?.(this.#settings.current)
       if (!current) {
         finish(stream)
@@ -93,12 +96,21 @@ export class LiveStreams {
         // While the storage is unavailable, only `principal.inSnapshot` decides.
         this.#sessions.stands(id).then((stands) => { if (!stands) finish(stream) }, () => {})
       }
-      const now = digestOf(watched(watch, current))
-      // A browser that does not read gets no further events until its buffer is drained.
-      if (now === stream.seen || raw.writableNeedDrain) continue
-      stream.seen = now
-      raw.write('event: changed\ndata: {}\n\n')
+      void this.#tellChange(stream, current)
     }
+  }
+
+  async #tellChange (stream: Stream, principal: Principal): Promise<void> {
+    // A database may take longer than the time between two checks.
+    if (stream.isLooking) return
+    stream.isLooking = true
+    const now = digestOf(await watched(stream.watch, principal))
+    stream.isLooking = false
+    const { raw } = stream
+    // A browser that does not read gets no further events until its buffer is drained.
+    if (now === stream.seen || raw.writableNeedDrain || raw.writableEnded) return
+    stream.seen = now
+    raw.write('event: changed\ndata: {}\n\n')
   }
 }
 
@@ -108,9 +120,9 @@ const finish = ({ raw }: Stream): void => { raw.end('event: ended\ndata: {}\n\n'
  * The data of a page; the message of an error when the page does not exist any more, for example because its server was
  * removed. The browser then asks for the page, and shows the answer.
  */
-function watched (watch: Stream['watch'], principal: Principal): unknown {
+async function watched (watch: Stream['watch'], principal: Principal): Promise<unknown> {
   try {
-    return watch(principal)
+    return await watch(principal)
   } catch (error) {
     return messageOf(error)
   }

@@ -3,7 +3,6 @@ import fp from 'fastify-plugin'
 import { lockReasonOf } from '../../../db/document.ts'
 import { orderedEntries, orderedObject } from '../../../db/order.ts'
 import { isObject } from '../../../protocol/json.ts'
-import type { ServerConfig } from '../../../schemas/server.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 import type {
   ImportDetail, TemplateImportResult, NewTemplate, SentTemplate, Template, TemplateGroup
@@ -38,24 +37,21 @@ class Templates {
   readonly #servers: Servers
   readonly #groups: Groups
   readonly #environment: ProcessEnvironment
-  readonly #bundlesIn: (configs: readonly ServerConfig[]) => string[]
+  readonly #bundles: Pick<Bundles, 'bundleNamesIn' | 'missingIn'>
 
-  /**
-   * @param environment the variables that configs can refer to
-   * @param bundlesIn returns the names of the bundles that configs use
-   */
+  /** @param environment the variables that configs can refer to */
   constructor (
     settings: Settings,
     servers: Servers,
     groups: Groups,
     environment: ProcessEnvironment,
-    bundlesIn: (configs: readonly ServerConfig[]) => string[]
+    bundles: Pick<Bundles, 'bundleNamesIn' | 'missingIn'>
   ) {
     this.#settings = settings
     this.#servers = servers
     this.#groups = groups
     this.#environment = environment
-    this.#bundlesIn = bundlesIn
+    this.#bundles = bundles
   }
 
   /**
@@ -105,7 +101,7 @@ class Templates {
       })),
       requiredEnvVars: [...new Set(covered.flatMap(([, config]) => referencedVariables(config)))].sort()
     }
-    const message = remarksOn([...leftOut], this.#bundlesIn(configs.map(([, config]) => config)))
+    const message = remarksOn([...leftOut], this.#bundles.bundleNamesIn(configs.map(([, config]) => config)))
     return { data, ...(message !== '' && { message }) }
   }
 
@@ -178,7 +174,11 @@ class Templates {
       ? []
       : await this.#servers.createMany(principal, read.map(({ name, config }) => ({ name, config })))
     for (const [at, { name, success, message, warnings = [] }] of outcomes.entries()) {
-      const detail = success ? warningsMessage([...read[at]?.warnings ?? [], ...warnings]) : { message }
+      const { warnings: remarks = [], config = {} } = read[at] ?? {}
+      const missing = success ? await this.#bundles.missingIn(config) : []
+      const detail = success
+        ? warningsMessage([...remarks, ...warnings, ...missing.map(missingBundleRemark)])
+        : { message }
       details.set(name, { type: 'server', name, action: success ? 'created' : 'failed', ...detail })
     }
     return entries.flatMap(([name]) => details.get(name) ?? [])
@@ -230,6 +230,9 @@ const remarksOn = (leftOut: readonly string[], bundles: readonly string[]): stri
       'there, and put that in'])
 ].join('. ')
 
+const missingBundleRemark = (name: string): string =>
+  `The bundle ${JSON.stringify(name)} is not here: upload it, and put its folder into this config`
+
 /** The summary of an import. @param variables environment variables that the new servers need */
 function importSummary ({ details }: TemplateImportResult, variables: readonly string[]): string {
   const has = (action: ImportDetail['action']): boolean => details.some((each) => each.action === action)
@@ -272,6 +275,5 @@ interface TemplateOptions {
 
 /** `app.templates`: export and import of servers and groups without owners and secrets. */
 export default fp<TemplateOptions>(async (app, { environment }) => {
-  const bundlesIn: Bundles['bundleNamesIn'] = (configs) => app.bundles.bundleNamesIn(configs)
-  app.decorate('templates', new Templates(app.settings, app.servers, app.groups, environment, bundlesIn))
+  app.decorate('templates', new Templates(app.settings, app.servers, app.groups, environment, app.bundles))
 }, { name: 'templates', dependencies: ['bundles', 'settings', 'servers', 'groups', 'throttle'] })

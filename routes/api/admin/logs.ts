@@ -7,6 +7,7 @@ import { principalOf } from '../principal.ts'
 
 const LogEntry = Type.Object(
   {
+    id: Type.Number({ description: 'Grows with each line of this process' }),
     timestamp: Type.Number({ description: 'In ms since 1970' }),
     level: StringEnum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']),
     type: StringEnum(['debug', 'info', 'warn', 'error']),
@@ -16,7 +17,14 @@ const LogEntry = Type.Object(
   },
   {
     examples: [
-      { timestamp: 1_795_000_000_000, level: 'info', type: 'info', source: 'main', message: 'issues: connected' }
+      {
+        id: 17,
+        timestamp: 1_795_000_000_000,
+        level: 'info',
+        type: 'info',
+        source: 'main',
+        message: 'issues: connected'
+      }
     ]
   }
 )
@@ -31,8 +39,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   api.get('/logs', {
     summary: 'The newest lines of the log',
-    description: 'The last 5,000 of this process, the oldest first, secrets masked; and what processes of servers ' +
-      'print.',
+    description: 'Up to 5,000 of this process and of what processes of servers print, the oldest first, secrets ' +
+      'masked. A server that prints much displaces its own lines.',
     data: Type.Array(LogEntry)
   }, () => ({ data: app.logs.list() }))
 

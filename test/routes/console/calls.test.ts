@@ -4,6 +4,7 @@ import { test } from 'tap'
 import { appFor } from '../../helpers/app.ts'
 import { Browser } from '../../helpers/console.ts'
 import { admin, alice } from '../../helpers/doors.ts'
+import { until } from '../../helpers/hub.ts'
 import type { Activities, Activity } from '../../../db/ports/activities.ts'
 
 const call = (at: number, more: Partial<Activity> = {}): Activity => ({
@@ -31,6 +32,7 @@ const recorded = {
   find: async (id) => calls.find((each) => each.id === id),
   listFilterValues: async () => ({ servers: ['s'], tools: [], groups: [], usernames: ['alice'], keyNames: [] }),
   stats: async () => ({ total: 1, errors: 0, duration: 1 }),
+  series: async () => [{ total: 1, errors: 1 }],
   durationQuantile: async () => 42,
   lastUses: async () => new Map(),
   append: async () => {},
@@ -55,4 +57,40 @@ void test('calls are listed, shown in full, and compared; a user sees the own on
   await user.signIn('alice')
   assert.doesNotMatch((await user.get('/calls')).text, /tool3/)
   assert.equal((await user.get(`/calls/${calls[2]?.id ?? ''}`)).status, 404)
+})
+
+void test('an open page is told of calls that its filters let through, and that the caller may see', async (t) => {
+  const app = await appFor(t, { users: [admin, alice] }, {}, { wrap: (opened) => ({ ...opened, activities: recorded }) })
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  t.after(() => { calls.splice(3) })
+  const heard = new Map<string, string>()
+  const controller = new AbortController()
+  t.after(() => { controller.abort() })
+  const follow = async (username: string, query: string): Promise<void> => {
+    const browser = new Browser(app)
+    await browser.signIn(username)
+    const { text } = await browser.get(`/calls${query}`)
+    const address = /data-live-stream="([^"]+)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const { body } = await fetch(`${url}${address}`, { headers: { cookie }, signal: controller.signal })
+    const name = `${username}${query}`
+    heard.set(name, '')
+    void (async () => {
+      for await (const part of body ?? []) heard.set(name, `${heard.get(name) ?? ''}${Buffer.from(part).toString()}`)
+    })().catch(() => {})
+  }
+  for (const [username, query] of [['admin', ''], ['admin', '?status=error'], ['alice', '']] as const) await follow(username, query)
+  const isTold = (name: string): boolean => heard.get(name)?.includes('event: changed') ?? false
+  await until(() => [...heard.values()].every((text) => text.includes('event: hello')))
+  calls.push(call(4, { username: 'admin' }))
+  await until(() => isTold('admin'))
+  assert.deepEqual(['admin?status=error', 'alice'].map(isTold), [false, false])
+  calls.push(call(5, { status: 'error' }))
+  await until(() => isTold('admin?status=error') && isTold('alice'))
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  assert.match((await browser.get('/calls')).text, /data-live-stream/)
+  for (const query of ['?page=2', '?endDate=2020-01-01']) {
+    assert.doesNotMatch((await browser.get(`/calls${query}`)).text, /data-live-stream/, `${query}: nothing new comes there`)
+  }
 })

@@ -4,15 +4,16 @@ import { test, type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import { appFor } from '../../helpers/app.ts'
 import { Browser, fieldsOf } from '../../helpers/console.ts'
-import { admin, key } from '../../helpers/doors.ts'
+import { admin, alice, key } from '../../helpers/doors.ts'
 
 const mine = { command: 'node', args: ['-e', '0'], enabled: false, owner: 'admin', visibility: 'private' }
 const policy = { id: key.id, name: 'no', when: 'false', then: 'deny' }
 const prompt = { id: key.id, name: 'hello', template: 'Hello' }
 
 async function start (t: Test): Promise<{ app: FastifyInstance, browser: Browser }> {
+  const teams = [{ name: 'crew', members: ['admin'] }]
   const groups = [{ id: key.id, name: 'office', servers: ['mine'] }]
-  const app = await appFor(t, { users: [admin], mcpServers: { mine, other: mine }, groups, prompts: [prompt], policies: [policy] })
+  const app = await appFor(t, { users: [admin, alice], mcpServers: { mine, other: mine }, groups, prompts: [prompt], policies: [policy], teams })
   const browser = new Browser(app)
   await browser.signIn('admin')
   return { app, browser }
@@ -27,6 +28,8 @@ interface Form {
   readonly typed: RegExp
   readonly stored: RegExp
   readonly isOverwritten: (app: FastifyInstance) => boolean
+  /** What the form that came back does not hold. */
+  readonly again?: Readonly<Record<string, string>>
 }
 
 const forms: readonly Form[] = [
@@ -77,10 +80,29 @@ const forms: readonly Form[] = [
     typed: /value="ask" selected[\s\S]*value="of the second tab"/,
     stored: /&quot;message&quot;: &quot;of the first tab&quot;/,
     isOverwritten: ({ settings: { current } }: FastifyInstance) => current.policies.get(key.id)?.then === 'ask'
+  },
+  {
+    name: 'of a team',
+    path: '/teams/crew',
+    first: { members: 'admin\nalice' },
+    second: { description: 'of the second tab' },
+    typed: /value="of the second tab"/,
+    stored: /&quot;members&quot;: \[\s*&quot;admin&quot;,\s*&quot;alice&quot;/,
+    isOverwritten: (app: FastifyInstance) => app.settings.current.teams.get('crew')?.description === 'of the second tab'
+  },
+  {
+    name: 'of a user',
+    path: '/users/alice',
+    first: { isAdmin: 'true' },
+    second: { isAdmin: 'true', password: 'Other-1234' },
+    typed: /value="true" checked/,
+    stored: /Rights: Admin/,
+    isOverwritten: ({ settings: { current } }: FastifyInstance) => current.users.get('alice')?.password !== alice.password,
+    again: { password: 'Other-1234' }
   }
 ]
 
-for (const { name, path, first, second, typed, stored, isOverwritten } of forms) {
+for (const { name, path, first, second, typed, stored, isOverwritten, again: added } of forms) {
   void test(`two tabs of the form ${name}: the second is told of the first`, async (t) => {
     const { app, browser } = await start(t)
     const opened = fieldsOf(await browser.get(path))
@@ -92,7 +114,7 @@ for (const { name, path, first, second, typed, stored, isOverwritten } of forms)
     assert.match(refused.text, typed)
     assert.match(refused.text, stored)
     assert.ok(!isOverwritten(app))
-    const again = await browser.post(path, { ...fieldsOf(refused), do: 'save' }, path)
+    const again = await browser.post(path, { ...fieldsOf(refused), ...added, do: 'save' }, path)
     assert.equal(again.status, 303)
     assert.ok(isOverwritten(app))
   })

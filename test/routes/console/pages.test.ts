@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test, type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
+import { SystemSections } from '../../../schemas/system.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
 import { appFor } from '../../helpers/app.ts'
 import { Browser, type Answer } from '../../helpers/console.ts'
@@ -165,6 +166,31 @@ void test('a template is seen before it is stored', async (t) => {
   const exported = await browser.post('/templates/export', { name: 'mine' }, '/templates')
   assert.equal(exported.headers['content-disposition'], 'attachment; filename="mine.json"')
   assert.deepEqual(Object.keys(JSON.parse(exported.text) as object).includes('groups'), true)
+})
+
+void test('an import shows what the API remarks about each item, such as a bundle that is not here', async (t) => {
+  const { app, browser } = await start(t)
+  const bundled = { command: 'node', args: ['/srv/other/bundles/notes/current/server.js'], enabled: false }
+  const template = JSON.stringify({ version: '1.0', servers: { notes: bundled, plain: { url: 'http://127.0.0.1:9/mcp' } }, groups: [] })
+  const done = await browser.post('/templates/import', { do: 'import', template }, '/templates')
+  assert.match(done.text, /notes[\s\S]*was added[\s\S]*The bundle &quot;notes&quot; is not here: upload it/)
+  assert.equal(done.text.match(/warn-text/g)?.length, 1)
+  assert.doesNotMatch(done.text, /value="import"/, 'it is done')
+  assert.deepEqual([...app.settings.current.servers.keys()], ['notes', 'plain'])
+})
+
+void test('each setting has a label in words, which the API describes, too', async (t) => {
+  const { browser } = await start(t)
+  const { text } = await browser.get('/settings')
+  const labels = [...text.matchAll(/<label for="([^"]+)">([^<]+)<\/label>/g)].map(([, name = '', label = '']) => [name, label])
+  assert.ok(labels.length > 30)
+  for (const [name = '', label = ''] of labels) {
+    assert.match(label, /^[A-Z$n][\w$ .-]+$/, name)
+    assert.notEqual(label.toLowerCase(), name.toLowerCase())
+    assert.match(text, new RegExp(`<span class="mono">${name}</span>`))
+  }
+  assert.equal(new Set(labels.map(([, label]) => label)).size, labels.length, 'no two are the same')
+  assert.equal(SystemSections.properties.routing.properties.skipAuth.title, 'Everybody is an admin')
 })
 
 void test('built-ins are added with their arguments, switched and removed', async (t) => {

@@ -1,0 +1,121 @@
+// Queries of recorded calls by filter: conditions, sums of calls, and the values to filter by.
+import { and, eq, gte, isNotNull, lt, sql, type SQL } from 'drizzle-orm'
+import type { ActivityFilter, ActivitySpans } from '../../ports/activities.ts'
+import type { Db } from '../connection/driver.ts'
+import { activities, activityHours as hours } from '../tables.ts'
+import { hourLength } from './activity-hours.ts'
+import { toIndexedText } from './activity-texts.ts'
+
+/** Max distinct values to filter by, of one kind. */
+const maxValues = 1_000
+
+type EqualityFilter = Omit<ActivityFilter, 'from' | 'to'>
+
+function equalities (table: typeof activities | typeof hours, equal: EqualityFilter): Array<SQL | undefined> {
+  return (Object.entries(equal) as Array<[keyof EqualityFilter, string | undefined]>).map(([name, value]) => {
+    if (value === undefined) return undefined
+    // Inlined in the SQL text: a partial index is used only for a value that is known when the statement is planned.
+    if (name === 'status') return sql`${table.status} = ${sql.raw(value === 'error' ? "'error'" : "'success'")}`
+    return eq(table[name], toIndexedText(value))
+  })
+}
+
+/** The filter as a condition on calls; undefined if it matches everything. */
+export const conditionOf = ({ from, to, ...equal }: ActivityFilter): SQL | undefined => and(
+  ...equalities(activities, equal),
+  from === undefined ? undefined : gte(activities.timestamp, from),
+  to === undefined ? undefined : lt(activities.timestamp, to)
+)
+
+/**
+ * Splits a filter into whole hours, for which sums are stored, and the partial hours at both ends, whose calls are read
+ * individually.
+ * @returns the condition on hours, and the filters of the other calls
+ */
+function splitIntoHours ({ from, to, ...equal }: ActivityFilter): { whole: SQL, parts: ActivityFilter[] } {
+  const first = from === undefined ? undefined : Math.ceil(from / hourLength)
+  const end = to === undefined ? undefined : Math.floor(to / hourLength)
+  if (first !== undefined && end !== undefined && first > end) {
+    return { whole: sql`false`, parts: [{ ...equal, from, to }] }
+  }
+  const whole = and(
+    ...equalities(hours, equal),
+    first === undefined ? undefined : gte(hours.hour, first),
+    end === undefined ? undefined : lt(hours.hour, end)
+  ) ?? sql`true`
+  return {
+    whole,
+    parts: [
+      ...(from === undefined || first === undefined ? [] : [{ ...equal, from, to: first * hourLength }]),
+      ...(to === undefined || end === undefined ? [] : [{ ...equal, from: end * hourLength, to }])
+    ]
+  }
+}
+
+/**
+ * Sums up whole hours from their stored sums, and partial hours from their calls. Exported for the test of its query
+ * plan.
+ */
+export function sumActivities (db: Db, filter: ActivityFilter) {
+  const { whole, parts } = splitIntoHours(filter)
+  const rest = parts.map((part) => sql` union all
+    select 1, ${activities.status}, ${activities.duration} from ${activities} where ${conditionOf(part)}`)
+  const summed = sql`(
+    select ${hours.calls} as calls, ${hours.status} as status, ${hours.duration} as duration from ${hours}
+      where ${whole}${sql.join(rest)}
+  ) as summed`
+  return db
+    .select({
+      total: sql<string>`sum(calls)`,
+      errors: sql<string>`sum(calls) filter (where status = 'error')`,
+      duration: sql<string>`sum(duration)`
+    })
+    .from(summed)
+}
+
+/** A member that can be filtered by. */
+export type FilterColumn = 'server' | 'tool' | 'group' | 'username' | 'keyName'
+
+/**
+ * The distinct values of a column, sorted. Without a filter, each value is found by the index of the column from the
+ * one before: the time depends on the number of values, and not on that of calls.
+ */
+export function selectFilterValues (filter: ActivityFilter, name: FilterColumn): SQL {
+  const [ofHours, ofCalls] = [hours[name], activities[name]]
+  if (Object.values(filter).every((value) => value === undefined)) {
+    const next = (after: SQL): SQL =>
+      sql`(select ${ofCalls} from ${activities} where ${ofCalls} is not null ${after} order by ${ofCalls} limit 1)`
+    return sql`
+      with recursive found (value) as (
+        ${next(sql``)}
+        union all
+        select ${next(sql`and ${ofCalls} > found.value`)} from found where found.value is not null
+      )
+      select value from found where value is not null limit ${maxValues}`
+  }
+  const { whole, parts } = splitIntoHours(filter)
+  const rest = parts.map((part) => sql`
+    union all select ${ofCalls} from ${activities} where ${and(conditionOf(part), isNotNull(ofCalls))}`)
+  return sql`
+    select distinct value from (
+      select ${ofHours} as value from ${hours} where ${and(whole, isNotNull(ofHours))}${sql.join(rest)}
+    ) as found order by value limit ${maxValues}`
+}
+
+/**
+ * The number of calls, and of failed ones, in each span that has any. Spans of whole hours are read from stored sums.
+ */
+export function sumSpans (filter: ActivityFilter, { from, length, count }: ActivitySpans): SQL {
+  const range = { ...filter, from: Math.max(from, filter.from ?? 0), to: from + length * count }
+  const isOfHours = from % hourLength === 0 && length % hourLength === 0
+  const { whole, parts } = isOfHours ? splitIntoHours(range) : { whole: sql`false`, parts: [range] }
+  const spanOf = (time: SQL): SQL => sql`(${time} - ${sql.raw(String(from))}) / ${sql.raw(String(length))}`
+  const rest = parts.map((part) => sql`
+    union all select ${spanOf(sql`${activities.timestamp}`)}, 1, ${activities.status}
+      from ${activities} where ${conditionOf(part)}`)
+  return sql`
+    select at, sum(calls) as total, sum(calls) filter (where status = 'error') as errors from (
+      select ${spanOf(sql`${hours.hour} * ${sql.raw(String(hourLength))}`)} as at, ${hours.calls} as calls,
+        ${hours.status} as status from ${hours} where ${whole}${sql.join(rest)}
+    ) as summed group by at`
+}
