@@ -9,7 +9,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const watch = kit.watches.get(String(params.page))
     if (!watch || !request.signedIn) throw new errors.NotFound()
     const seen = typeof params.seen === 'string' ? params.seen : undefined
-    kit.live.open(reply, request.signedIn, (principal) => watch(principal, params), seen)
+    await kit.live.open(reply, request.signedIn, (principal) => watch(principal, params), seen)
   })
 }
 export default routes

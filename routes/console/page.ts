@@ -63,7 +63,7 @@ export function pagesOf (app: FastifyInstance): Pages {
       app.get(path, { config: { effect: 'read' } }, async (request, reply) => {
         const visit = visitOf(request, reply)
         // Before the page reads its data: what changes from here on is told by its stream.
-        const seen = watch && kit.live.digestOf(watch, visit.principal, visit.params)
+        const seen = watch && await kit.live.digestOf(watch, visit.principal, visit.params)
         const { live, ...data } = await show(visit)
         // It was redirected.
         if (reply.sent) return reply

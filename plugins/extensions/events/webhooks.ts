@@ -12,7 +12,7 @@ import type { View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import type { Callbacks, Destination } from './callbacks.ts'
 import {
-  argumentsTextOf, callbackUrlOf, expiryOf, newSecret, OwnRequest, secretOf, subscriptionIdOf, wantedLifetime
+  argumentsTextOf, callbackUrlOf, expiryOf, newSecret, secretOf, subscriptionIdOf, unsubscribeRequest, wantedLifetime
 } from './subscription.ts'
 import { Deliveries } from './deliveries.ts'
 
@@ -130,6 +130,9 @@ export class Webhooks {
     return '{}'
   }
 
+  /** Ends a subscription by hand: server and client are told. @throws StorageError */
+  async end (subscription: EventSubscription): Promise<void> { await this.#end(subscription) }
+
   /** @throws RpcError Forbidden; Unsupported */
   #requireWebhooks ({ view }: Exchange<View>): { credential: EventSubscription['credential'], base: string } {
     const credential = this.#deps.credentialOf(view)
@@ -212,7 +215,7 @@ export class Webhooks {
     const { gateway, base, hasServer, logError } = this.#deps
     if (!hasServer(subscription)) return
     const { provider, key } = subscription.event
-    const request = new OwnRequest('events/unsubscribe', subscription, `${base()}${subscription.own.token}`)
+    const request = unsubscribeRequest(subscription, `${base()}${subscription.own.token}`)
     gateway.send(request, provider, key, {}).catch((error: unknown) => {
       // It ends by itself when it is not refreshed.
       if (!(error instanceof RpcError)) logError(error, 'a subscription at a server could not be ended')

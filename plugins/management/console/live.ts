@@ -5,7 +5,7 @@ import type { Principal, Settings } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
 import type { ConsoleSessionStore, SignedIn } from './sessions.ts'
 
-/** Returns the data of a page that can change without a request. Values are compared as JSON. */
+/** Returns the data of a page that can change without a request, or a promise of it. Values are compared as JSON. */
 export type Watch = (principal: Principal, params: Readonly<Record<string, unknown>>) => unknown
 
 interface Stream {
@@ -14,6 +14,8 @@ interface Stream {
   readonly raw: FastifyReply['raw']
   /** The digest of the last value of `watch`. */
   seen: string
+  /** Whether `watch` has not answered yet. */
+  isLooking: boolean
 }
 
 /** Time between two checks, in ms. */
@@ -28,6 +30,7 @@ export class LiveStreams {
   readonly #streams = new Set<Stream>()
   #timer: NodeJS.Timeout | undefined
   #looks = 0
+  #isClosed = false
 
   constructor (sessions: ConsoleSessionStore, settings: Settings) {
     this.#sessions = sessions
@@ -35,8 +38,8 @@ export class LiveStreams {
   }
 
   /** Identifies the data that a page is about to show. */
-  digestOf (watch: Watch, principal: Principal, params: Readonly<Record<string, unknown>>): string {
-    return digestOf(watch(principal, params))
+  async digestOf (watch: Watch, principal: Principal, params: Readonly<Record<string, unknown>>): Promise<string> {
+    return digestOf(await watch(principal, params))
   }
 
   /**
@@ -44,21 +47,23 @@ export class LiveStreams {
    * @param seen the `digestOf` of the data that the page shows; undefined: that of now
    * @throws what `watch` throws for a page that does not exist
    */
-  open (reply: FastifyReply, signedIn: SignedIn, watch: Stream['watch'], seen?: string): void {
-    const now = digestOf(watch(signedIn.principal))
+  async open (reply: FastifyReply, signedIn: SignedIn, watch: Stream['watch'], seen?: string): Promise<void> {
+    const now = digestOf(await watch(signedIn.principal))
     const own = [...this.#streams].filter(({ signedIn: { principal } }) => principal.key === signedIn.principal.key)
     if (own.length >= managementLimits.console.streamsPerUser) own[0]?.raw.end()
     const { raw } = reply.hijack()
+    if (raw.destroyed) return
     raw.writeHead(200, {
       'content-type': 'text/event-stream',
       'cache-control': 'no-store',
       'x-accel-buffering': 'no',
       'x-content-type-options': 'nosniff'
     })
-    const stream = { signedIn, watch, raw, seen: seen ?? now }
+    const stream = { signedIn, watch, raw, seen: seen ?? now, isLooking: false }
     this.#streams.add(stream)
     raw.once('close', () => { this.#remove(stream) })
     raw.write('event: hello\ndata: {}\n\n')
+    if (this.#isClosed) raw.end()
     this.#timer ??= setInterval(() => { this.#look() }, interval).unref()
   }
 
@@ -68,6 +73,7 @@ export class LiveStreams {
   }
 
   close (): void {
+    this.#isClosed = true
     clearInterval(this.#timer)
     for (const { raw } of this.#streams) raw.end()
   }
@@ -82,7 +88,7 @@ export class LiveStreams {
   #look (): void {
     const isRare = ++this.#looks % rareLook === 0
     for (const stream of this.#streams) {
-      const { signedIn: { id, principal }, watch, raw } = stream
+      const { signedIn: { id, principal }, raw } = stream
       const current = principal.inSnapshot?.(this.#settings.current)
       if (!current) {
         finish(stream)
@@ -93,12 +99,19 @@ export class LiveStreams {
         // While the storage is unavailable, only `principal.inSnapshot` decides.
         this.#sessions.stands(id).then((stands) => { if (!stands) finish(stream) }, () => {})
       }
-      const now = digestOf(watched(watch, current))
-      // A browser that does not read gets no further events until its buffer is drained.
-      if (now === stream.seen || raw.writableNeedDrain) continue
-      stream.seen = now
-      raw.write('event: changed\ndata: {}\n\n')
+      if (!stream.isLooking) void this.#compare(stream, current)
     }
+  }
+
+  /** Tells a stream if the data of its page has changed. Never rejects. */
+  async #compare (stream: Stream, principal: Principal): Promise<void> {
+    stream.isLooking = true
+    const now = digestOf(await watched(stream.watch, principal))
+    stream.isLooking = false
+    // A browser that does not read gets no further events until its buffer is drained.
+    if (now === stream.seen || stream.raw.writableNeedDrain || !this.#streams.has(stream)) return
+    stream.seen = now
+    stream.raw.write('event: changed\ndata: {}\n\n')
   }
 }
 
@@ -108,9 +121,9 @@ const finish = ({ raw }: Stream): void => { raw.end('event: ended\ndata: {}\n\n'
  * The data of a page; the message of an error when the page does not exist any more, for example because its server was
  * removed. The browser then asks for the page, and shows the answer.
  */
-function watched (watch: Stream['watch'], principal: Principal): unknown {
+async function watched (watch: Stream['watch'], principal: Principal): Promise<unknown> {
   try {
-    return watch(principal)
+    return await watch(principal)
   } catch (error) {
     return messageOf(error)
   }
