@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { EventSubscription } from '../../../db/ports/event-webhooks.ts'
+import type { DeliveryStatus, EventSubscription } from '../../../db/ports/event-webhooks.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { PlainClient, type Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf } from '../../../protocol/json.ts'
@@ -62,6 +62,14 @@ export function expiryOf (refreshBefore: unknown, { ttlMs }: Exchange['params'],
   const granted = typeof refreshBefore === 'string' ? Date.parse(refreshBefore) : NaN
   const wanted = typeof ttlMs === 'number' && ttlMs > 0 ? Math.max(ttlMs, 60_000) : lifetime
   return Math.min(Number.isNaN(granted) ? Infinity : granted, now + Math.min(wanted, lifetime))
+}
+
+/** `deliveryStatus` of a refresh, as JSON text. Retries are never suspended, so a subscription is always active. */
+export function deliveryStatusText ({ deliveredAt, lastError = null, failedSince }: DeliveryStatus): string {
+  const timeOf = (at: number | undefined): string | undefined => at === undefined ? undefined : new Date(at).toISOString()
+  return JSON.stringify({
+    active: true, lastDeliveryAt: timeOf(deliveredAt), lastError, failedSince: timeOf(failedSince)
+  })
 }
 
 /**
