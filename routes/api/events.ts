@@ -7,11 +7,11 @@ import { endpointsOf } from './endpoint.ts'
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { eventWebhooks } = app
   const api = endpointsOf(app, 'Events')
-  api.get('/events/subscriptions', {
-    summary: 'List the webhooks that clients registered for events',
-    description: 'Newest first, as long as they last. Users see those of their keys and logins, admins all.',
-    data: Type.Array(ShownEventSubscription)
-  }, async ({ principal }) => ({ data: await eventWebhooks.list(principal) }))
+  api.list('/events/subscriptions', {
+    summary: 'List the webhooks that clients registered for events, newest first: the own ones, or all for admins',
+    item: ShownEventSubscription,
+    key: 'id'
+  }, async ({ principal }) => await eventWebhooks.list(principal))
   api.delete('/events/subscriptions/:id', {
     summary: 'End the webhook of a client',
     description: 'Its client is told (`terminated`), and its server. The client may subscribe again.',
