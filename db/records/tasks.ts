@@ -24,8 +24,9 @@ export class RecordedTasks implements Tasks {
     return (await this.#records.find(tasks, id))?.value as TaskRecord | undefined
   }
 
-  async list (of: Parameters<Tasks['list']>[0] = { owner: undefined }): Promise<TaskRecord[]> {
-    const found = await this.#records.list(tasks, 'username' in of ? { labels: [userLabel(of.username)] } : of)
+  async list (of?: { readonly owner: string } | { readonly username: string }): Promise<TaskRecord[]> {
+    const which = of !== undefined && 'username' in of ? { labels: [userLabel(of.username)] } : of ?? {}
+    const found = await this.#records.list(tasks, which)
     return found.flatMap(({ value }) => value === undefined ? [] : [value as TaskRecord])
   }
 
