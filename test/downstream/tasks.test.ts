@@ -195,9 +195,8 @@ test('tasks between clients and servers of both eras', async (t) => {
 
 test('a stream is told of a task when its server says so, before it is asked', async (t) => {
   // Asked for at its interval, the task would be told of in an hour.
-  setLimits(t, downstreamLimits.taskWatch, { most: 3_600_000 })
+  setLimits(t, downstreamLimits.taskWatch, { least: 3_600_000, most: 3_600_000 })
   const { url: server, world } = await startLegacyTasks(t)
-  world.pollInterval = 3_600_000
   const hub = await hubOf(t, { legacy: server })
   const ask = async (method: string, params: Json): Promise<Stream> => {
     const { headers, body } = modernRequest(method, { params, capabilities: withTasks })

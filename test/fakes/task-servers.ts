@@ -40,9 +40,6 @@ export class TaskWorld {
   /** The id of the next tasks of the modern server; undefined: one of their own. */
   nextId: string | undefined
 
-  /** The poll interval that the legacy server states, in ms. */
-  pollInterval = 20
-
   /** How many tasks are held. */
   get held (): number { return this.#held.size }
 
@@ -103,7 +100,7 @@ export async function startLegacyTasks (t: Cleanup): Promise<TaskServer> {
         if (tools[name] === 'required') throw Object.assign(new Error('It runs as a task only'), { code: -32601 })
         return await world.run(name, args?.text, async () => ({})) as Result
       }
-      const begun = await extra.taskStore.createTask({ ttl: task.ttl, pollInterval: world.pollInterval })
+      const begun = await extra.taskStore.createTask({ ttl: task.ttl, pollInterval: 20 })
       const { taskId } = begun
       toolOf.set(taskId, name)
       const tell = async (): Promise<void> => {

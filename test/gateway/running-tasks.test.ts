@@ -22,7 +22,7 @@ function made (): { tasks: RunningTasks, puts: Array<[state: string, lifetime: n
   const storage: { away: boolean, gate: Promise<unknown> } = { away: false, gate: Promise.resolve() }
   const store: Tasks = {
     put: async (each, lifetime) => {
-      if (storage.away) throw new StorageError('away')
+      if (storage.away) throw new StorageError('away', false)
       await storage.gate
       puts.push([each.state, lifetime])
       stored.set(each.id, each)
@@ -69,7 +69,7 @@ test('running tasks', async (t) => {
     const { tasks, puts, storage } = made()
     storage.away = true
     await tasks.note(view, client, target, 'h', task('working'))
-    assert.deepEqual(puts, [])
+    assert.equal(puts.length, 0)
     storage.away = false
     await tasks.note(view, client, target, 'h', task('working'))
     assert.deepEqual(puts.map(([state]) => state), ['working'])
@@ -79,7 +79,7 @@ test('running tasks', async (t) => {
     const { tasks, puts } = made()
     for (const text of ['{}', '{"status":1}', '{"resultType":"complete"}']) await tasks.note(view, client, target, 'h', text)
     await tasks.noteEnd(view, client, target, 'completed')
-    assert.deepEqual(puts, [])
+    assert.equal(puts.length, 0)
     await tasks.note(view, client, target, 'h', task('working'))
     const [known] = await tasks.list()
     assert.deepEqual([known?.tool, known?.username, known?.createdAt], ['run', 'ann', Date.parse('2026-01-01T00:00:00Z')])

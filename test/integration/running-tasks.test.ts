@@ -8,7 +8,7 @@ import { loggedIn, manage, managed, startReplica, type Answer } from '../fakes/r
 import { startLegacyTasks, startModernTasks } from '../fakes/task-servers.ts'
 import { at, connected, KEY, OTHER, otherKey, send, Session, settings, type Json } from '../helpers/client.ts'
 import { database } from '../helpers/database.ts'
-import { bearerKey, startHub, until, type Hub } from '../helpers/hub.ts'
+import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { modernRequest } from '../helpers/modern-request.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { stdioFake } from '../helpers/stdio-fake.ts'
@@ -26,15 +26,23 @@ const publicServers = (urls: Record<string, string>): Json =>
 
 /** Begins a task as a modern client; its handle. */
 async function begin (hub: Hub, name: string, { key = OTHER, path = '/mcp' } = {}): Promise<string> {
-  const { headers, body } = modernRequest('tools/call', { params: { name, arguments: { text: 'an argument' } }, capabilities: withTasks })
-  const answer = (await send(`${hub.url}${path}`, { headers, body, key })).messages.at(-1)
+  const { headers, body } = modernRequest('tools/call', { params: { name, arguments: { text: 'an argument' } }, capabilities: withTasks, key })
+  const answer = (await send(`${hub.url}${path}`, { headers, body, key: null })).messages.at(-1)
   assert.equal(answer?.result?.resultType, 'task', JSON.stringify(answer))
   return String(answer?.result?.taskId)
 }
 
 async function stateOf (hub: Hub, taskId: string, key = OTHER): Promise<unknown> {
-  const { headers, body } = modernRequest('tasks/get', { params: { taskId }, capabilities: withTasks })
-  return (await send(`${hub.url}/mcp`, { headers, body, key })).messages.at(-1)?.result?.status
+  const { headers, body } = modernRequest('tasks/get', { params: { taskId }, capabilities: withTasks, key })
+  return (await send(`${hub.url}/mcp`, { headers, body, key: null })).messages.at(-1)?.result?.status
+}
+
+/** Two replicas with these servers. (Those of a settings file are private in a database.) */
+async function replicas (t: Cleanup, db: string, servers: Json): Promise<[Hub, Hub]> {
+  const [one, two] = [await startReplica(t, db, { settings: settings({}, people) }), await startReplica(t, db)]
+  for (const [name, config] of Object.entries(servers)) await managed(one, 'POST', '/servers', { name, config })
+  for (const hub of [one, two]) await connected(hub, Object.keys(servers).length)
+  return [one, two]
 }
 
 type Asker = (method: string, path: string) => Promise<Answer>
@@ -120,10 +128,7 @@ test('a user sees and cancels his own tasks, an admin all', async (t) => {
 test('what is known of tasks holds on every replica, and after a restart', async (t) => {
   const [legacy, modern] = [await startLegacyTasks(t), await startModernTasks(t)]
   const { url: db } = await database(t)
-  const config = settings(publicServers({ legacy: legacy.url, modern: modern.url }), people)
-  const one = await startReplica(t, db, { settings: config })
-  const two = await startReplica(t, db)
-  for (const hub of [one, two]) await connected(hub, 2)
+  const [one, two] = await replicas(t, db, publicServers({ legacy: legacy.url, modern: modern.url }))
   const session = await Session.open(`${one.url}/mcp`, { key: OTHER })
   const begun = await session.ask('tools/call', { name: 'legacy-held', arguments: {}, task: {} })
   const taskId = String(at(begun, 'task', 'taskId'))
@@ -155,9 +160,7 @@ test('what is known of tasks holds on every replica, and after a restart', async
 test('a task of a command is cancelled where the command runs', async (t) => {
   const { config } = stdioFake(t, { FAULT_LIVELY: '1' })
   const { url: db } = await database(t)
-  const one = await startReplica(t, db, { settings: settings({ a: { ...config, visibility: 'public' } }, people) })
-  const two = await startReplica(t, db)
-  for (const hub of [one, two]) await connected(hub, 1)
+  const [one, two] = await replicas(t, db, { a: { ...config, visibility: 'public' } })
   const gates = await startGates(t)
   const session = await Session.open(`${one.url}/mcp/a`, { key: OTHER })
   const news = await session.listen()

@@ -328,8 +328,8 @@ test('webhooks: how many a principal has, and how many of its messages wait', as
   for (let n = 0; n < 2; n++) assert.deepEqual(await world.raise({ n }), [202, 202])
   await until(() => answers.length === 2)
   assert.deepEqual((await world.raise({ n: 2 })).sort(), [202, 503], 'a slow webhook fills its own places only')
-  for (const answer of answers) answer()
+  for (const answer of answers.splice(0)) answer()
   await until(async () => (await world.raise({ n: 3 })).every((status) => status === 202), 'places are free again')
-  for (const answer of answers) answer()
+  for (const answer of answers.splice(0)) answer()
   receiver.answer = undefined
 })

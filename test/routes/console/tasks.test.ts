@@ -4,11 +4,14 @@ import { test } from 'tap'
 import type { EventSubscription } from '../../../db/ports/event-webhooks.ts'
 import type { TaskRecord } from '../../../db/ports/tasks.ts'
 import type { Storage } from '../../../db/store.ts'
+import { serverIdentity } from '../../../plugins/gateway/index.ts'
 import { makeView } from '../../../plugins/settings/index.ts'
 import { PlainClient } from '../../../protocol/exchange.ts'
 import { appFor } from '../../helpers/app.ts'
+import { otherKey } from '../../helpers/client.ts'
 import { Browser } from '../../helpers/console.ts'
 import { admin, alice, start } from '../../helpers/doors.ts'
+import { bearerKey } from '../../helpers/hub.ts'
 
 const day = 24 * 60 * 60_000
 const task = (id: string, more: Partial<TaskRecord> = {}): TaskRecord => ({
@@ -27,14 +30,14 @@ const task = (id: string, more: Partial<TaskRecord> = {}): TaskRecord => ({
   updatedAt: Date.now(),
   ...more
 })
-const subscription = (id: string, user: string): EventSubscription => ({
+const subscription = (id: string, user: string, keyId: string, server: string): EventSubscription => ({
   id,
-  owner: 'key k',
+  owner: `key ${keyId}`,
   user,
-  credential: { keyId: 'k' },
+  credential: { keyId },
   route: { scope: { kind: 'global' }, presentation: 'merged' },
   name: 'pager-incident.created',
-  event: { provider: 'pager', server: 'i', key: 'incident.created' },
+  event: { provider: 'pager', server, key: 'incident.created' },
   argumentsText: '{"a":"an argument"}',
   url: `https://agent.example/${user}?<b>`,
   secrets: [{ secret: 'whsec_of-the-client' }],
@@ -44,12 +47,18 @@ const subscription = (id: string, user: string): EventSubscription => ({
 
 void test('running tasks and webhooks are shown to their users, and all to admins', async (t) => {
   let storage: Storage | undefined
-  const app = await appFor(t, { users: [admin, alice, { ...alice, username: 'bob' }] }, {}, { wrap: (opened) => (storage = opened) })
+  const [hersKey, hisKey] = [bearerKey({ kind: 'user', owner: 'alice' }), otherKey({ kind: 'user', owner: 'admin' })]
+  const app = await appFor(t, {
+    users: [admin, alice, { ...alice, username: 'bob' }],
+    bearerKeys: [hersKey, hisKey],
+    mcpServers: { pager: { url: 'http://127.0.0.1:9/mcp', visibility: 'public' } }
+  }, {}, { wrap: (opened) => (storage = opened) })
+  const pager = serverIdentity('pager', app.settings.current.servers.get('pager')?.config)
   await storage?.tasks.put(task('hers', { tool: '<script>' }), day)
   await storage?.tasks.put(task('ended', { tool: 'ended_tool', state: 'completed' }), day)
   await storage?.tasks.put(task('operators', { username: undefined, keyName: 'system', tool: 'sweep', state: 'input_required', ttl: 60_000 } as never), day)
-  await storage?.eventWebhooks.add(subscription('sub_hers', 'alice'))
-  await storage?.eventWebhooks.add(subscription('sub_his', 'admin'))
+  await storage?.eventWebhooks.add(subscription('sub_hers', 'alice', String(hersKey.id), pager))
+  await storage?.eventWebhooks.add(subscription('sub_his', 'admin', String(hisKey.id), pager))
   const pageOf = async (username: string): Promise<[Browser, string]> => {
     const browser = new Browser(app)
     await browser.signIn(username)
