@@ -6,7 +6,7 @@ import { endpointsOf } from './endpoint.ts'
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = endpointsOf(app, 'Tasks')
   api.list('/tasks', {
-    summary: 'List the tasks that run, newest first, as their servers told of them last: the own ones, or all for admins',
+    summary: 'List the tasks that run, newest first, as their servers told last: the own ones, or all for admins',
     item: RunningTask,
     key: 'id'
   }, async ({ principal }) => await app.tasks.list(principal))

@@ -15,11 +15,13 @@ const target = { provider: 's', server: 'identity', tool: 'run', id: 't1', run: 
 const task = (status: string, more: object = {}): string =>
   JSON.stringify({ taskId: 't1', status, createdAt: '2026-01-01T00:00:00Z', ttl: null, ...more })
 
+interface Storage { away: boolean, gate: Promise<unknown> }
+
 /** A storage whose writes can be held, and the tasks with what it was asked to store. */
-function made (): { tasks: RunningTasks, puts: Array<[state: string, lifetime: number]>, storage: { away: boolean, gate: Promise<unknown> } } {
+function made (): { tasks: RunningTasks, puts: Array<[state: string, lifetime: number]>, storage: Storage } {
   const stored = new Map<string, TaskRecord>()
   const puts: Array<[string, number]> = []
-  const storage: { away: boolean, gate: Promise<unknown> } = { away: false, gate: Promise.resolve() }
+  const storage: Storage = { away: false, gate: Promise.resolve() }
   const store: Tasks = {
     put: async (each, lifetime) => {
       if (storage.away) throw new StorageError('away', false)
@@ -59,10 +61,9 @@ test('running tasks', async (t) => {
       return puts.at(-1)?.[1]
     }
     const day = 24 * 60 * 60_000
-    assert.deepEqual(
-      [await lifetimeOf({ ttl: 5_000 }), await lifetimeOf({ ttlMs: 6_000 }), await lifetimeOf({}), await lifetimeOf({ ttlMs: 1e15 }), await lifetimeOf({ ttl: -1 })],
-      [5_000, 6_000, day, day, day]
-    )
+    for (const [more, lifetime] of [
+      [{ ttl: 5_000 }, 5_000], [{ ttlMs: 6_000 }, 6_000], [{}, day], [{ ttlMs: 1e15 }, day], [{ ttl: -1 }, day]
+    ] as const) assert.equal(await lifetimeOf(more), lifetime)
   })
 
   await t.test('what could not be stored is stored with the next answer', async () => {

@@ -66,7 +66,7 @@ export function expiryOf (refreshBefore: unknown, { ttlMs }: Exchange['params'],
 
 /** `deliveryStatus` of a refresh, as JSON text. Retries are never suspended, so a subscription is always active. */
 export function deliveryStatusText ({ deliveredAt, lastError, failedSince }: DeliveryStatus): string {
-  const timeOf = (at: number | undefined): string | undefined => at === undefined ? undefined : new Date(at).toISOString()
+  const timeOf = (at?: number): string | undefined => at === undefined ? undefined : new Date(at).toISOString()
   return JSON.stringify({
     active: true, lastDeliveryAt: timeOf(deliveredAt), lastError: lastError ?? null, failedSince: timeOf(failedSince)
   })
