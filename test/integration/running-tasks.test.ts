@@ -158,20 +158,24 @@ test('what is known of tasks holds on every replica, and after a restart', async
 })
 
 test('a task of a command is cancelled where the command runs', async (t) => {
-  const { config } = stdioFake(t, { FAULT_LIVELY: '1' })
+  // Its process counts its tasks from 0, in every replica.
+  const { config } = stdioFake(t, { FAULT_LIVELY: '1', FAULT_COUNTS: '1' })
   const { url: db } = await database(t)
   const [one, two] = await replicas(t, db, { a: { ...config, visibility: 'public' } })
   const gates = await startGates(t)
   const session = await Session.open(`${one.url}/mcp/a`, { key: OTHER })
   const news = await session.listen()
-  const work = async (gate: string): Promise<void> => {
-    await session.ask('tools/call', { name: 'work', arguments: { gate: gates.at(gate) }, task: {} })
-  }
+  const work = async (gate: string, by = session): Promise<string> =>
+    String(at(await by.ask('tools/call', { name: 'work', arguments: { gate: gates.at(gate) }, task: {} }), 'task', 'taskId'))
   await work('first')
+  const others = await Session.open(`${two.url}/mcp/a`)
+  const theirs = await work('theirs', others)
   const [here, there] = [await as(one, 'alice'), await as(two, 'alice')]
   const [task] = await listOf(there)
+  assert.equal(task?.username, 'alice')
   const refused = await cancel(there, task ?? {})
   assert.deepEqual([refused.status, /another replica/.test(refused.text)], [409, true], refused.text)
+  assert.equal((await others.ask('tasks/get', { taskId: theirs })).status, 'working', 'a task of the same id, of somebody else')
   assert.equal((await cancel(here, task ?? {})).status, 200)
   // A server that tells of the end of a task is heard, whether or not a client asks.
   await work('second')
