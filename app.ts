@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import base, { createServer, type BaseOptions, type ServerOptions } from './plugins/base/index.ts'
 import downstream, { type DownstreamOptions } from './plugins/downstream/index.ts'
 import extensions, { prepareLog, type ExtensionOptions } from './plugins/extensions/index.ts'
-import gateway from './plugins/gateway/index.ts'
+import gateway, { type GatewayOptions } from './plugins/gateway/index.ts'
 import identity, { type IdentityOptions } from './plugins/identity/index.ts'
 import management, { type ManagementOptions } from './plugins/management/index.ts'
 import settings, { type SettingsOptions } from './plugins/settings/index.ts'
@@ -12,8 +12,8 @@ import routes, { type RoutesOptions } from './routes/index.ts'
 /** The options of all plugins. `drainTimeout`: max time for calls in flight at shutdown, in ms. */
 export type AppOptions =
   & ServerOptions
-    & Omit<BaseOptions, 'credentials'> & SettingsOptions & IdentityOptions & UpstreamWingOptions & DownstreamOptions
-  & Omit<ExtensionOptions, 'ring'> & ManagementOptions & RoutesOptions & { drainTimeout: number }
+    & Omit<BaseOptions, 'credentials'> & SettingsOptions & IdentityOptions & GatewayOptions & UpstreamWingOptions
+  & DownstreamOptions & Omit<ExtensionOptions, 'ring'> & ManagementOptions & RoutesOptions & { drainTimeout: number }
 
 /** Max time for requests whose body is still incomplete after draining, in ms. */
 const incompleteBodyTimeout = 1_000

@@ -10,6 +10,7 @@ import { RecordedEventWebhooks } from './records/event-webhooks.ts'
 import { RecordedOneTimeValues } from './records/grants.ts'
 import { RecordedConsents, RecordedConsoleSessions, RecordedLoginStates, RecordedUsedStates } from './records/logins.ts'
 import { RecordedPins } from './records/pins.ts'
+import { RecordedTasks } from './records/tasks.ts'
 import { RecordedTokens } from './records/tokens.ts'
 import { RecordedUsage } from './records/usage.ts'
 import { FileUsage } from './json/usage.ts'
@@ -109,6 +110,7 @@ function completeAdapter (
     userValues: new RecordedUserValues(records),
     approvals: new RecordedApprovals(records),
     eventWebhooks: new RecordedEventWebhooks(records),
+    tasks: new RecordedTasks(records),
     ...records.outlivesProcess ? { pins: new RecordedPins(records) } : {},
     usage: new RecordedUsage(records)
   }

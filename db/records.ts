@@ -143,6 +143,8 @@ export const recordCollections = {
   failedDeliveries: {
     name: 'failedDeliveries', isSealed: true, maxEntries: 2_000, evicts: 'largest owners', maxPerOwner: 100
   },
+  /** Tasks that clients began, by id; the owner is the principal, the label the user. */
+  tasks: { name: 'tasks', maxEntries: 20_000, evicts: 'largest owners', maxPerOwner: 1_000 },
   /** What callers have used, keyed by day, caller and item; the label is the day. */
   usage: { name: 'usage', maxEntries: 500_000 }
 } as const satisfies Record<string, RecordCollection>

@@ -12,6 +12,7 @@ import type { LoginStates, UsedRequestStates } from './ports/login-states.ts'
 import type { SocialLogins } from './ports/social-logins.ts'
 import type { OAuthTokens } from './ports/tokens.ts'
 import type { PinStore } from './ports/pins.ts'
+import type { Tasks } from './ports/tasks.ts'
 import type { UpstreamTokens } from './ports/upstream-tokens.ts'
 import type { UsageCounts } from './ports/usage.ts'
 import type { UserValueRecords } from './ports/user-values.ts'
@@ -278,6 +279,7 @@ export interface Storage extends Omit<StorageAdapter, 'records' | 'counters' | '
   usedStates: UsedRequestStates
   upstreamTokens: UpstreamTokens
   eventWebhooks: EventWebhooks
+  tasks: Tasks
   userValues: UserValueRecords
   approvals: Approvals
   /** Available with a database only. */

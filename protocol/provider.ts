@@ -110,8 +110,11 @@ export interface ProviderHost {
   onNotification: (provider: string, paramsText: string, send: (paramsText: string) => void) => void
   /** Sends a notification to every listener that sees the provider and whose client `serves` accepts. */
   broadcast: (provider: string, method: string, paramsText: string, serves: (client: Client) => boolean) => void
-  /** The id under which a client knows a provider's task; undefined: it knows none. */
-  taskHandle: (provider: string, client: Client, id: string) => string | undefined
+  /**
+   * The id under which a client knows a provider's task; undefined: it knows none.
+   * @param task its new state, as JSON text, if the provider tells of it
+   */
+  taskHandle: (provider: string, client: Client, id: string, task?: string) => string | undefined
 }
 
 /** A changing set of providers, such as all upstream servers. */

@@ -38,3 +38,26 @@ export const FailedEventDelivery = Type.Object({
     failedAt: '2026-02-19T16:15:00.000Z'
   }]
 })
+
+export const EventSubscriptionId = Type.Object({ id: Type.String({ maxLength: 100 }) })
+
+/** A webhook that a client registered for an event type. */
+export const ShownEventSubscription = Type.Object({
+  id: Type.String({ description: 'As in `X-MCP-Subscription-Id`' }),
+  user: Type.String({ description: 'The user, or the key, that subscribed' }),
+  server: Type.String(),
+  event: Type.String({ description: 'The name of the event type on the route' }),
+  route: Type.String({ description: 'The path of the MCP endpoint on which it was made' }),
+  url: Type.String({ description: 'Where its messages go' }),
+  expiresAt: Type.String({ format: 'date-time', description: 'Unless its client refreshes it' })
+}, {
+  examples: [{
+    id: 'sub_a3f1c8e2b0d49f7ea3f1c8e2b0d49f7e',
+    user: 'alice',
+    server: 'pager',
+    event: 'pager-incident.created',
+    route: '/mcp',
+    url: 'https://agent.example.com/hooks/1',
+    expiresAt: '2026-02-20T16:00:00.000Z'
+  }]
+})

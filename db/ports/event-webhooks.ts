@@ -67,6 +67,15 @@ export interface FailedDelivery {
   readonly failedAt: string
 }
 
+/** How the messages of a subscription fare; times in ms since 1970. */
+export interface DeliveryStatus {
+  /** When a message was delivered, in the last hour. */
+  readonly deliveredAt?: number
+  /** Why the newest message failed, and since when they do, if none was delivered after that. */
+  readonly lastError?: string
+  readonly failedSince?: number
+}
+
 /** The webhooks of clients and the messages for them, shared by all replicas. */
 export interface EventWebhooks {
   find: (id: string) => Promise<EventSubscription | undefined>
@@ -91,6 +100,7 @@ export interface EventWebhooks {
   ) => Promise<EventDelivery | undefined>
   /** Ends a message: it is remembered without its body. @param failed kept in the list of failed ones */
   settle: (delivery: EventDelivery, failed?: FailedDelivery) => Promise<void>
+  statusOf: (subscription: Pick<EventSubscription, 'id' | 'user'>) => Promise<DeliveryStatus>
   /** The newest failed messages. @param user undefined: of all */
   listFailed: (user?: string) => Promise<FailedDelivery[]>
 }

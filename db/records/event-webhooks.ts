@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import type { EventDelivery, EventSubscription, EventWebhooks, FailedDelivery } from '../ports/event-webhooks.ts'
+import type {
+  DeliveryStatus, EventDelivery, EventSubscription, EventWebhooks, FailedDelivery
+} from '../ports/event-webhooks.ts'
 import { recordCollections, type RecordEntry, type Records, type StoredRecord } from '../records.ts'
 
 const { eventSubscriptions: subscriptions, eventDeliveries: deliveries, failedDeliveries: failures } = recordCollections
 
 const waiting = 'waiting'
+const undelivered = 'undelivered'
 const authorized = 'authorized'
 
 /** How long a message may wait, and how long it is known that it was delivered, in ms. */
@@ -64,12 +67,26 @@ export class RecordedEventWebhooks implements EventWebhooks {
   }
 
   async settle ({ key, subscription, version, messageId }: EventDelivery, failed?: FailedDelivery): Promise<void> {
-    const entry = { key, owner: subscription, value: null, expiresIn: memoryOfDelivered }
+    const labels = failed === undefined ? [] : [undelivered]
+    const entry = { key, owner: subscription, labels, value: null, expiresIn: memoryOfDelivered }
     if (!await this.#records.swap(deliveries, version, entry) || failed === undefined) return
     const value = { ...failed } satisfies FailedDelivery
     await this.#records.put(
       failures, [{ key: `${key} ${messageId}`, owner: failed.user, value, expiresIn: memoryOfFailed }]
     )
+  }
+
+  async statusOf ({ id, user }: Pick<EventSubscription, 'id' | 'user'>): Promise<DeliveryStatus> {
+    const ages = (await this.#records.list(deliveries, { owner: id }, true))
+      .flatMap(({ labels, age }) => labels.length === 0 ? [age] : [])
+    const deliveredAt = ages.length === 0 ? undefined : Date.now() - Math.min(...ages)
+    const failed = (await this.listFailed(user))
+      .filter(({ subscription, failedAt }) => subscription === id && Date.parse(failedAt) > (deliveredAt ?? 0))
+    const [newest, oldest] = [failed.at(0), failed.at(-1)]
+    return {
+      ...deliveredAt !== undefined && { deliveredAt },
+      ...newest && oldest && { lastError: newest.reason, failedSince: Date.parse(oldest.failedAt) }
+    }
   }
 
   async listFailed (owner?: string): Promise<FailedDelivery[]> {

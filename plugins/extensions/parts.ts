@@ -12,6 +12,7 @@ import notifications from './notifications/index.ts'
 import pins from './pins/index.ts'
 import policies from './policies/index.ts'
 import quotas from './quotas/index.ts'
+import runningTasks from './tasks/index.ts'
 import smartRouting from './smart-routing/index.ts'
 import tracing from './tracing/index.ts'
 
@@ -32,6 +33,7 @@ export default fp<ExtensionOptions>(async (app, { ring, storage, catalogueCache,
   await app.register(guards)
   await app.register(policies, { store: storage.approvals })
   await app.register(events, { storage, sealer })
+  await app.register(runningTasks)
   await app.register(compression)
   await app.register(smartRouting, { vectors: storage.vectors, catalogueCache })
   await app.register(pins, { pins: storage.pins, catalogueCache })

@@ -1,3 +1,4 @@
+import type { Tasks } from '../../db/ports/tasks.ts'
 import type { EventPresentation } from '../../protocol/events.ts'
 import { DerivedExchange, gatewayClient, type Client, type Exchange } from '../../protocol/exchange.ts'
 import type { Catalogue, NamedKind } from '../../protocol/lists.ts'
@@ -16,6 +17,7 @@ import type { GatewayParts, Method, Result } from './methods/method.ts'
 import { createParts, createProviderHost } from './parts.ts'
 import type { Presentation } from './surfaces.ts'
 import type { Precedence } from './precedence.ts'
+import type { RunningTasks } from './running-tasks.ts'
 import { type Section, type Target, withoutHidden } from './section.ts'
 import type { Surface } from './surface.ts'
 
@@ -28,6 +30,8 @@ interface GatewayDeps {
   logError: (error: unknown, sentence: string) => void
   /** Seals the ids of tasks and the cursors of events for all replicas. Default: they open in this process only. */
   sealer?: Sealer | undefined
+  /** Where tasks are kept for lists. Default: they are not. */
+  tasks?: Tasks
 }
 
 /** The config of a registered provider, which decides its visibility like that of a server. */
@@ -48,8 +52,8 @@ export class Gateway {
   readonly #host: ProviderHost
   readonly #methods = new Map<string, Method>()
 
-  constructor ({ access, serverInfo, logError, sealer }: GatewayDeps) {
-    this.#parts = createParts(access, logError, sealer)
+  constructor ({ access, serverInfo, logError, sealer, tasks }: GatewayDeps) {
+    this.#parts = createParts(access, logError, sealer, tasks)
     this.#access = access
     this.#serverInfo = JSON.stringify(serverInfo)
     this.#host = createProviderHost(this.#parts)
@@ -57,6 +61,9 @@ export class Gateway {
 
   /** The number of requests that wait for a provider. */
   get inFlight (): number { return this.#parts.forwarder.inFlight }
+
+  /** The tasks that clients began. */
+  get tasks (): RunningTasks { return this.#parts.running }
 
   /** Registers a hook. Hooks run in the order of registration. */
   addHook<Name extends keyof GatewayHooks> (name: Name, hook: GatewayHooks[Name]): void {
@@ -231,9 +238,7 @@ export class Gateway {
   /**
    * The name under which a view shows a provider's tool or prompt; undefined when it does not, as far as is known now.
    */
-  exposedName (
-    view: View, client: Client, kind: NamedKind, provider: string, key: string
-  ): string | undefined {
+  exposedName (view: View, client: Client, kind: NamedKind, provider: string, key: string): string | undefined {
     return this.#parts.resolver.exposedName(view, this.surface(view, client), kind, provider, key)
   }
 

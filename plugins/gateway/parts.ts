@@ -1,3 +1,4 @@
+import type { Tasks } from '../../db/ports/tasks.ts'
 import type { ProviderHost } from '../../protocol/provider.ts'
 import { createProcessSealer, type Sealer } from '../base/secrets/index.ts'
 import type { Access } from '../settings/index.ts'
@@ -11,14 +12,20 @@ import { Notifier } from './news.ts'
 import { ProviderTable } from './providers.ts'
 import { ItemResolver } from './resolve.ts'
 import { ResourceLinks } from './result-notes.ts'
+import { RunningTasks } from './running-tasks.ts'
 import { Surfaces } from './surfaces.ts'
 import { TaskHandles } from './task-handles.ts'
 
-/** Creates the parts of a gateway. @param sealer of the ids of tasks and the cursors of events */
+/**
+ * Creates the parts of a gateway.
+ * @param sealer of the ids of tasks and the cursors of events
+ * @param store of tasks; undefined: they are not listed
+ */
 export function createParts (
   access: Pick<Access, 'snapshot' | 'visibleServers'>,
   logError: (error: unknown, sentence: string) => void,
-  sealer: Sealer = createProcessSealer()
+  sealer: Sealer = createProcessSealer(),
+  store?: Tasks
 ): GatewayParts {
   const providers = new ProviderTable()
   const hooks = createHookLists()
@@ -31,11 +38,12 @@ export function createParts (
   const streams = new EventStreams()
   const forwarder = new Forwarder(providers, hooks, (...request) =>
     withOwnTaskMarks({ tasks, surfaces, providers }, ...request), logError)
-  return { providers, surfaces, resolver, forwarder, notifier, hooks, tasks, cursors, streams, links }
+  const running = new RunningTasks({ store, handles: tasks, providers, forwarder, access, logError })
+  return { providers, surfaces, resolver, forwarder, notifier, hooks, tasks, running, cursors, streams, links }
 }
 
 /** The gateway, as providers see it. */
-export function createProviderHost ({ providers, notifier, hooks, tasks }: GatewayParts): ProviderHost {
+export function createProviderHost ({ providers, notifier, hooks, tasks, running }: GatewayParts): ProviderHost {
   return {
     changed: () => {
       providers.recordListChange()
@@ -47,6 +55,10 @@ export function createProviderHost ({ providers, notifier, hooks, tasks }: Gatew
     broadcast: (provider, method, paramsText, serves) => {
       passNotification(hooks, provider, paramsText, (text) => { notifier.broadcast(provider, method, text, serves) })
     },
-    taskHandle: (provider, client, id) => tasks.findFor(client, provider, id)
+    taskHandle: (provider, client, id, task) => {
+      const handle = tasks.findFor(client, provider, id)
+      if (handle !== undefined && task !== undefined) running.noteFor(client, handle, task)
+      return handle
+    }
   }
 }

@@ -1,4 +1,5 @@
 import fp from 'fastify-plugin'
+import type { Storage } from '../../db/store.ts'
 import { gatewayName } from '../../protocol/instance.ts'
 import type { Sealer } from '../base/secrets/index.ts'
 import builtIns from './builtins/index.ts'
@@ -11,16 +12,18 @@ declare module 'fastify' {
 export interface GatewayOptions {
   /** Seals the ids of tasks for all replicas; without it, they open only in the process that sealed them. */
   sealer?: Sealer
+  storage: Pick<Storage, 'tasks'>
 }
 
 /**
  * Decorates `app.gateway`, which lists and runs all tools, prompts and resources, for MCP, REST and OpenAPI. Providers
  * register with it.
  */
-const gateway = fp<GatewayOptions>(async (app, { sealer }) => {
+const gateway = fp<GatewayOptions>(async (app, { sealer, storage }) => {
   const gateway = new Gateway({
     access: app.access,
     sealer,
+    tasks: storage.tasks,
     serverInfo: { name: gatewayName, version: app.config.version },
     logError: (error, sentence) => { app.log.error({ err: error }, sentence) }
   })
@@ -29,7 +32,7 @@ const gateway = fp<GatewayOptions>(async (app, { sealer }) => {
 }, { name: 'gateway', dependencies: ['config', 'settings', 'access'] })
 
 /** The gateway, with its built-in prompts and resources. */
-export default fp<GatewayOptions>(async (app, { sealer }) => {
-  await app.register(gateway, { sealer })
+export default fp<GatewayOptions>(async (app, { sealer, storage }) => {
+  await app.register(gateway, { sealer, storage })
   await app.register(builtIns)
 }, { name: 'gateway-parts' })

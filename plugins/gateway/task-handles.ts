@@ -74,7 +74,7 @@ export class TaskHandles {
 
   /** Remembers the handle of a task that a client uses, for `find`. */
   remember (view: View, client: Client, provider: string, id: string, handle: string): void {
-    this.#known.set(ownerOf(view, client), keyOf(view, provider, id), handle)
+    this.#known.set(taskOwnerOf(view, client), keyOf(view, provider, id), handle)
   }
 
   #unsealed (view: View, handle: string): string | undefined {
@@ -87,7 +87,7 @@ export class TaskHandles {
 
   /** The handle of a task that this process has seen; undefined: it is not known to be the client's. */
   find (view: View, client: Client, provider: string, id: unknown): string | undefined {
-    return typeof id === 'string' ? this.#known.get(ownerOf(view, client), keyOf(view, provider, id)) : undefined
+    return typeof id === 'string' ? this.#known.get(taskOwnerOf(view, client), keyOf(view, provider, id)) : undefined
   }
 
   /** As `find`, for a message of a provider to a client. */
@@ -100,7 +100,7 @@ export class TaskHandles {
 const placeOf = (view: View): string => JSON.stringify(['task', view.principal.key, routeOf(view)])
 
 /** The owner whose tasks are listed and announced together. Anonymous callers may be different people. */
-const ownerOf = ({ principal: { key, kind } }: View, { id }: Client): string =>
+export const taskOwnerOf = ({ principal: { key, kind } }: View, { id }: Client): string =>
   kind === 'anonymous' || kind === 'guest' ? `${key} ${id}` : key
 
 const keyOf = (view: View, provider: string, id: string): string => JSON.stringify([routeOf(view), provider, id])

@@ -18,8 +18,11 @@ export interface UpstreamListener {
   onNotification: (paramsText: string, send: (paramsText: string) => void) => void
   /** A notification for every listener that sees this server and that the server serves. */
   broadcast: (method: string, paramsText: string, serves: (client: Client) => boolean) => void
-  /** The id under which a client knows a task of this server; undefined: it knows none. */
-  taskHandle: (client: Client, id: string) => string | undefined
+  /**
+   * The id under which a client knows a task of this server; undefined: it knows none.
+   * @param task its new state, as JSON text, if the server tells of it
+   */
+  taskHandle: (client: Client, id: string, task?: string) => string | undefined
 }
 
 export interface UpstreamDeps {

@@ -17,6 +17,7 @@ import oauth from './oauth.ts'
 import people from './people.ts'
 import servers from './servers.ts'
 import settings from './settings.ts'
+import tasks from './tasks.ts'
 import templates from './templates.ts'
 import usage from './usage.ts'
 import tools from './tools.ts'
@@ -54,6 +55,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(activities)
   await app.register(approvals)
   await app.register(events)
+  await app.register(tasks)
   await app.register(usage)
   await app.register(oauth)
   await app.register(catalogues)

@@ -32,6 +32,7 @@ import servers from './servers.ts'
 import settings from './settings.ts'
 import signingIn from './signing-in.ts'
 import signingOut from './signing-out.ts'
+import tasks from './tasks.ts'
 import { changeTeams, teams } from './teams.ts'
 import tool from './tool.ts'
 import templates from './templates.ts'
@@ -88,6 +89,7 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(forAdmins)
   await app.register(calls)
   await app.register(usage)
+  await app.register(tasks)
   await app.register(account)
   await app.register(live)
   await app.register(signingOut)

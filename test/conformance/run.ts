@@ -1,10 +1,11 @@
 /**
- * Runs the server scenarios of the MCP conformance suite against the fixture server (test/fakes/everything.ts)
- * directly, then against the same server behind the gateway, and compares the two check by check. Then runs the scenarios for
+ * Runs the server scenarios of the MCP conformance suite against the fixture server (test/fakes/everything.ts) directly, then against the
+ * same server behind the gateway, on its own route and on the merged one, and compares them check by check. Then runs the scenarios for
  * authorization servers against the gateway, and those for clients against its upstream side.
  *
  *   npm run conformance                      # all; fails unless every scenario is equal and nothing failed
- *   npm run conformance -- --modern          # the server scenarios of revision 2026-07-28 alone, with everything-modern.ts
+ *   npm run conformance -- --legacy          # the server scenarios of revision 2025-11-25 alone
+ *   npm run conformance -- --modern          # those of revision 2026-07-28 alone, with everything-modern.ts
  *   npm run conformance -- --direct          # the fixture server alone
  *   npm run conformance -- --url URL         # an MCP endpoint that runs already, alone
  *   npm run conformance -- --authorization   # the authorization server alone
@@ -175,8 +176,21 @@ async function run (url: string, ...options: string[]): Promise<Results> {
   return await runAt(revision, scenarioCount, url, ...options)
 }
 
-/** Runs those of the modern era against the other fixture server: directly, and on both kinds of routes of the gateway. */
-async function runModern (): Promise<Record<'direct' | 'gateway' | 'merged', Results>> {
+/** Results of the fixture server directly, and on both kinds of routes of the gateway. */
+type RouteResults = Record<'direct' | 'gateway' | 'merged', Results>
+
+/** Runs the scenarios of the legacy era. */
+async function runLegacy (...baseline: string[]): Promise<RouteResults> {
+  const [direct, gateway, merged] = await Promise.all([
+    limit(async () => await run(await startFixture())),
+    limit(async () => await run(await startGateway(), ...baseline)),
+    limit(async () => await run(await startMerged(), ...baseline))
+  ])
+  return { direct, gateway, merged }
+}
+
+/** Runs those of the modern era against the other fixture server. */
+async function runModern (): Promise<RouteResults> {
   const runOn = async (start: (file: string) => Promise<string>): Promise<Results> => await limit(async () => {
     const results = await runAt(modernRevision, modernCount, await start('test/fakes/everything-modern.ts'))
     for (const name of [...results.keys()]) if (unscored.test(name)) results.delete(name)
@@ -187,7 +201,7 @@ async function runModern (): Promise<Record<'direct' | 'gateway' | 'merged', Res
 }
 
 /** Prints what each route came to beside the fixture alone; whether all is well. */
-function reportModern ({ direct, ...routes }: Awaited<ReturnType<typeof runModern>>, expected: Set<string>): boolean {
+function reportRoutes ({ direct, ...routes }: RouteResults, expected: Set<string>): boolean {
   return Object.entries(routes).map(([name, results]) => report({ direct, [name]: results }, expected)).every(Boolean)
 }
 
@@ -368,11 +382,12 @@ function report (runs: Record<string, Results>, expected: Set<string>): boolean 
 }
 
 async function main (): Promise<boolean> {
-  const { values: { authorization, client, direct, login, modern, url } } = parseArgs({
+  const { values: { authorization, client, direct, legacy, login, modern, url } } = parseArgs({
     options: {
       authorization: { type: 'boolean' },
       client: { type: 'boolean' },
       direct: { type: 'boolean' },
+      legacy: { type: 'boolean' },
       login: { type: 'boolean' },
       modern: { type: 'boolean' },
       url: { type: 'string' }
@@ -383,21 +398,21 @@ async function main (): Promise<boolean> {
   await cachedPackages('conformance', packages)
   if (authorization === true) return judge(await authorizations(), expected)
   if (login === true) return report({ login: await runLogins() }, expected)
-  if (modern === true) return reportModern(await runModern(), expected)
+  if (modern === true) return reportRoutes(await runModern(), expected)
+  if (legacy === true) return reportRoutes(await runLegacy(...baseline), expected)
   if (client === true) return report({ client: await runClients() }, expected)
   if (url !== undefined) return report({ gateway: await run(url, ...baseline) }, expected)
-  const straight = limit(async () => await run(await startFixture()))
-  if (direct === true) return report({ direct: await straight }, new Set())
+  if (direct === true) return report({ direct: await run(await startFixture()) }, new Set())
   const all = await Promise.all([
-    Promise.all([straight, limit(async () => await run(await startGateway(), ...baseline))]),
+    runLegacy(...baseline),
     runModern(),
     authorizations(),
     runClients(),
     runLogins()
   ])
-  const [[plain, relayed], modernRuns, authorized, clients, logins] = all
-  const isEqual = report({ direct: plain, gateway: relayed }, expected)
-  const isModern = reportModern(modernRuns, expected)
+  const [legacyRuns, modernRuns, authorized, clients, logins] = all
+  const isEqual = reportRoutes(legacyRuns, expected)
+  const isModern = reportRoutes(modernRuns, expected)
   const isAuthorized = judge(authorized, expected)
   const isClient = report({ client: clients }, expected)
   return report({ login: logins }, expected) && isClient && isAuthorized && isEqual && isModern

@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict'
 import type { ServerCapabilities } from '@modelcontextprotocol/sdk/types.js'
 import { test } from 'tap'
+import { downstreamLimits } from '../../plugins/downstream/limits.ts'
 import { extension, startLegacyTasks, startModernTasks } from '../fakes/task-servers.ts'
 import { agent, connected, open, OTHER, otherKey, Session, settings, text, type Json, type Stream } from '../helpers/client.ts'
 import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { modernAgent } from '../helpers/modern-client.ts'
 import { envelope, modernRequest } from '../helpers/modern-request.ts'
+import { setLimits } from '../helpers/patient.ts'
 import {
   legacyWithoutTasks, legacyWithTasks, modernWithoutTasks, modernWithTasks, withTasks, type TaskCaller, type TaskOutcome
 } from '../helpers/task-clients.ts'
@@ -189,6 +191,28 @@ test('tasks between clients and servers of both eras', async (t) => {
       news.close()
     })
   }
+})
+
+test('a stream is told of a task when its server says so, before it is asked', async (t) => {
+  // Asked for at its interval, the task would be told of in an hour.
+  setLimits(t, downstreamLimits.taskWatch, { least: 3_600_000, most: 3_600_000 })
+  const { url: server, world } = await startLegacyTasks(t)
+  const hub = await hubOf(t, { legacy: server })
+  const ask = async (method: string, params: Json): Promise<Stream> => {
+    const { headers, body } = modernRequest(method, { params, capabilities: withTasks })
+    return await open(`${hub.url}/mcp`, { headers, body, key: null })
+  }
+  const begun = await ask('tools/call', { name: 'legacy-held', arguments: {} })
+  await begun.done
+  const taskId = String(begun.messages[0]?.result?.taskId)
+  const news = await ask('subscriptions/listen', { notifications: { taskIds: [taskId] } })
+  const told = async (status: string): Promise<void> => {
+    await news.wait(({ method, params }) => method === 'notifications/tasks' && params?.status === status)
+  }
+  await told('working')
+  world.release()
+  await told('completed')
+  news.close()
 })
 
 test('a task that its client does not know of', async (t) => {

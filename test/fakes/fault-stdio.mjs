@@ -90,7 +90,7 @@ function work (id, args, token) {
       const answer = await ask(method, args.unmarked ? params : { ...params, _meta })
       tasks.get(task.taskId).result = said(JSON.stringify(answer.result ?? answer.error))
     }
-    task.status = 'completed'
+    if (task.status !== 'cancelled') task.status = 'completed'
     line({ jsonrpc: '2.0', method: 'notifications/tasks/status', params: task })
   }
   // The first news come in one piece with the answer.
@@ -190,9 +190,11 @@ async function answer ({ id, method, params }) {
     case 'tools/list': return { tools }
     case 'tools/call': return await call(id, params.name, params.arguments ?? {}, params._meta)
     case 'ping': return {}
-    case 'tasks/get': case 'tasks/result': {
+    case 'tasks/get': case 'tasks/result': case 'tasks/cancel': {
       const known = tasks.get(params.taskId)
       if (!known) throw Object.assign(new Error('no such task'), { code: -32602 })
+      if (method === 'tasks/cancel') known.task.status = 'cancelled'
+      if (method === 'tasks/cancel') return known.task
       if (method === 'tasks/get') return known.task
       log({ event: method })
       while (known.task.status === 'working') await sleep(20)

@@ -199,8 +199,10 @@ export async function startModernTasks (t: Cleanup): Promise<TaskServer & { read
         task.asked?.((params.inputResponses as { who: Json }).who)
         return { result: { resultType: 'complete' } }
       case 'tasks/cancel':
-        task.state = { ...task.state, status: 'cancelled', lastUpdatedAt: now() }
-        world.cancelled.push(task.tool)
+        if (!['completed', 'failed', 'cancelled'].includes(String(task.state.status))) {
+          task.state = { ...task.state, status: 'cancelled', lastUpdatedAt: now() }
+          world.cancelled.push(task.tool)
+        }
         return { result: { resultType: 'complete' } }
       default: return { error: { code: -32601, message: 'Method not found' }, status: 404 }
     }

@@ -15,7 +15,7 @@ test('events over two replicas: cursors open on both, each event is delivered on
   const { url: db } = await database(t)
   const { url, world } = await startModern(t, { modern: true, world: new EventsWorld() })
   const receiver = await startReceiver(t)
-  const env = { BASE_URL: base }
+  const env = { BASE_URL: base, OUTBOUND_ALLOW: '127.0.0.1' }
   const one = await startReplica(t, db, { env })
   const two = await startReplica(t, db, { env })
   const admin = await loggedIn(one)
@@ -24,8 +24,8 @@ test('events over two replicas: cursors open on both, each event is delivered on
   const made = await managed(one, 'POST', '/auth/keys', { name: 'agent', kind: 'system', accessType: 'all' }, admin)
   const { id: keyId, token: key } = made as { id: string, token: string }
 
-  const ask = async (hub: Hub, method: string, params: Json): Promise<{ result: Json, error?: Json }> => {
-    const { headers, body } = modernRequest(method, { params, key })
+  const ask = async (hub: Hub, method: string, params: Json, by = key): Promise<{ result: Json, error?: Json }> => {
+    const { headers, body } = modernRequest(method, { params, key: by })
     return await (await fetch(`${hub.url}/mcp/pager`, { method: 'POST', headers, body })).json() as { result: Json, error?: Json }
   }
   // Every message of the server reaches another replica than the one before, as behind a load balancer, and some reach both.
@@ -63,6 +63,20 @@ test('events over two replicas: cursors open on both, each event is delivered on
   const idsOf = (events: ReadonlyArray<{ eventId?: unknown }>): unknown[] => events.slice(0, 12).map(({ eventId }) => eventId).sort()
   assert.deepEqual(idsOf(receiver.events()), idsOf(world.happened))
   assert.equal(receiver.events().length, 14, 'each once, and one twice')
+
+  receiver.answer = undefined
+  // A user is removed at one replica: what she subscribed to at the other ends, too.
+  await managed(one, 'POST', '/users', { username: 'ada', password: 'Analytical-1' }, admin)
+  const { token: adas } = await managed(one, 'POST', '/auth/keys', { name: 'of ada', kind: 'user', owner: 'ada' }, admin) as { token: string }
+  await until(async () => (await ask(two, 'events/list', {}, adas)).error === undefined, 'the key is not known to the other replica')
+  assert.equal((await ask(two, 'events/subscribe', subscribing, adas)).error, undefined)
+  assert.equal(world.webhooks.size, 2)
+  const listed = async (hub: Hub): Promise<unknown[]> =>
+    (await managed(hub, 'GET', '/events/subscriptions', undefined, admin) as unknown as Json[]).map(({ user }) => user)
+  for (const hub of [one, two]) assert.equal((await listed(hub)).filter((user) => user === 'ada').length, 1)
+  await managed(one, 'DELETE', '/users/ada', undefined, admin)
+  await until(() => world.webhooks.size === 1, 'the server was not told')
+  for (const hub of [one, two]) assert.equal((await listed(hub)).includes('ada'), false)
 
   await managed(one, 'DELETE', `/auth/keys/${keyId}`, undefined, admin)
   await until(() => world.webhooks.size === 0, 'the server was not told')

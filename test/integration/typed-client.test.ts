@@ -136,7 +136,7 @@ test('the document', async (t) => {
     every('an example of its answer', (one) =>
       one.operation.requestBody !== undefined || answers(one).every((content) => examplesOf(content).length > 0))
     every('a body', ({ method, operation, path }) =>
-      !['post', 'put'].includes(method) || operation.requestBody !== undefined || /\/(reload|regenerate-secret|approve|deny)$/.test(path))
+      !['post', 'put'].includes(method) || operation.requestBody !== undefined || /\/(reload|regenerate-secret|approve|deny|cancel)$/.test(path))
     for (const one of operations) {
       for (const content of [...answers(one), ...bodies(one)]) {
         for (const example of examplesOf(content)) {

@@ -5,7 +5,7 @@ import { UpstreamError } from '../../protocol/errors.ts'
 import { Circuit, Circuits } from '../../plugins/upstream/links/circuits.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { appFor } from '../helpers/app.ts'
-import { KEY, settings, text } from '../helpers/client.ts'
+import { at, KEY, settings, text } from '../helpers/client.ts'
 import { movingClock } from '../helpers/clock.ts'
 import { until } from '../helpers/hub.ts'
 import { openSession } from '../helpers/inject.ts'
@@ -29,7 +29,8 @@ test('a server whose requests fail is left alone, and checked before it gets ano
   const call = async () => await session.request('tools/call', { name: 'up-echo', arguments: { message: 'hi' } })
   const metric = async (): Promise<unknown> => /^toolhub_upstream_circuit_open\{server="up"\} (\d)$/m
     .exec((await app.inject({ url: '/metrics', headers: { authorization: `Bearer ${KEY}` } })).body)?.[1]
-  const warnings = (): string => app.upstreams.get('up')?.warnings.join() ?? ''
+  const warnings = async (): Promise<string> =>
+    String(at((await app.inject({ url: '/api/servers/up', headers: { authorization: `Bearer ${KEY}` } })).json(), 'data', 'warnings') ?? '')
 
   status = 502
   for (let n = 0; n < 4; n++) await call()
@@ -40,7 +41,7 @@ test('a server whose requests fail is left alone, and checked before it gets ano
   assert.match(refused?.message ?? '', /"up" is not available: it failed 5 times in a row, and is checked again in 1 s/)
   assert.equal(calls, 5, 'the sixth call is not sent')
   assert.equal(await metric(), '1')
-  assert.match(warnings(), /it keeps failing/)
+  assert.match(await warnings(), /it keeps failing/)
 
   // The check fails: no call is risked, and the next pause begins.
   forward(1_001)
@@ -53,7 +54,29 @@ test('a server whose requests fail is left alone, and checked before it gets ano
   const answers = await Promise.all([call(), call(), call()])
   assert.deepEqual(answers.map(({ result }) => text(result)), ['hi', 'hi', 'hi'])
   assert.equal(await metric(), '0')
-  assert.equal(warnings(), '')
+  assert.equal(await warnings(), '')
+})
+
+test('a server that hangs slows no other', async (t) => {
+  const hanging = async (name: string): Promise<{ url: string, received: () => number }> => {
+    const { url, received } = await startUpstream(t, { tools: [tool('echo')], on: ({ method }) => method === name ? 'never' : undefined })
+    return { url, received: () => received.filter(({ message }) => message.method === name).length }
+  }
+  const [stuck, silent, fine] = [await hanging('tools/call'), await hanging('initialize'), await startUpstream(t, { tools: [tool('echo')] })]
+  const servers = { stuck: { url: stuck.url }, silent: { url: silent.url }, fine: { url: fine.url } }
+  const app = await appFor(t, settings(servers), {}, { initTimeout: 3_600_000, requestTimeout: 3_600_000 })
+  await until(() => app.upstreams.counts().connected === 2 && silent.received() === 1)
+  const session = await openSession(app, '/mcp', KEY)
+  const call = async (server: string) => await session.request('tools/call', { name: `${server}-echo`, arguments: { message: 'hi' } })
+  let ended = 0
+  const waiting = Promise.allSettled(Array.from({ length: 100 }, async () => { await call('stuck').finally(() => { ended++ }) }))
+  await until(() => stuck.received() === 100)
+  for (let n = 0; n < 20; n++) assert.equal(text((await call('fine')).result), 'hi')
+  const { result } = await session.request('tools/list', {})
+  assert.deepEqual((result?.tools as Array<{ name: string }>).map(({ name }) => name), ['stuck-echo', 'fine-echo'])
+  assert.equal(ended, 0, 'the others were answered while all of these waited')
+  await app.close()
+  await waiting
 })
 
 const broken = new UpstreamError('broken', 'it broke')

@@ -2,7 +2,7 @@ import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { eventText } from '../../../protocol/event-stream.ts'
 import type { Client, Exchange, RequestHeaders } from '../../../protocol/exchange.ts'
-import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
+import { isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import type { Listener } from '../../../protocol/listener.ts'
 import { errorText, notificationText, resultText, type Response } from '../../../protocol/message.ts'
 import { metaKeys } from '../../../protocol/modern/envelope.ts'
@@ -76,6 +76,7 @@ export class Subscription implements Client, Listener<View> {
   #accepted: SubscriptionFilter | undefined
   /** Messages that arrived before the acknowledgement. */
   #earlyMessages: Array<readonly [method: string, paramsText: string | undefined]> = []
+  readonly #taskChanges = new Map<unknown, () => void>()
 
   constructor (
     idText: string, view: View, linksOf: Client, owner: string, headers: RequestHeaders, stream: EventStream
@@ -110,8 +111,12 @@ export class Subscription implements Client, Listener<View> {
     for (const [method, paramsText] of this.#earlyMessages.splice(0)) this.deliver(method, paramsText)
   }
 
+  /** Calls `run` whenever a server tells of a change of a task (MCP 2025-11-25, "Task Status Notification"). */
+  onTaskChange (taskId: string, run: () => void): void { this.#taskChanges.set(taskId, run) }
+
   deliver (method: string, paramsText?: string): void {
-    if (!this.#accepted) {
+    if (method === 'notifications/tasks/status') this.#taskChanges.get(smallMemberOf(paramsText ?? '{}', 'taskId'))?.()
+    else if (!this.#accepted) {
       if (this.#earlyMessages.length < downstreamLimits.waitingMessages) this.#earlyMessages.push([method, paramsText])
     } else if (this.#isWanted(method, this.#accepted)) this.#send(method, paramsText)
   }

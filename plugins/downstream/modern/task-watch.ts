@@ -7,8 +7,8 @@ import { downstreamLimits } from '../limits.ts'
 import { SubscriptionRequest, type Subscription } from './subscription.ts'
 
 /**
- * Tells a subscription of each change of a task, as `tasks/get` shows it, until the task ends. Servers may announce
- * changes or not; the task is asked for at the interval that its server states.
+ * Tells a subscription of each change of a task, as `tasks/get` shows it, until the task ends. The task is asked for
+ * when a server of 2025-11-25 announces a change, which it need not do, and at the interval that its server states.
  */
 export class TaskWatch {
   readonly taskId: string
@@ -16,12 +16,17 @@ export class TaskWatch {
   readonly #subscription: Subscription
   readonly #address: string
   #state = ''
+  /** Ends the current pause. */
+  #wake = (): void => {}
+  /** Whether a change was announced since the task was asked for. */
+  #hasChanged = false
 
   constructor (gateway: Gateway, subscription: Subscription, address: string, taskId: string) {
     this.#gateway = gateway
     this.#subscription = subscription
     this.#address = address
     this.taskId = taskId
+    subscription.onTaskChange(taskId, () => { this.#hasChanged = true; this.#wake() })
   }
 
   /** Reads the task for the first time. @throws RpcError when the client has no such task */
@@ -32,13 +37,27 @@ export class TaskWatch {
     for (let told = ''; !signal.aborted;) {
       if (this.#state !== told) this.#subscription.deliver('notifications/tasks', told = this.#state)
       if (terminalStates.has(smallMemberOf(told, 'status'))) return
-      await sleep(this.#interval, undefined, { signal, ref: false })
+      await this.#pause(signal)
       try {
         this.#state = await this.#read()
       } catch (error) {
         // The task is gone. Other errors may pass.
         if (!(error instanceof RpcError) || error.code === code.invalidParams) throw error
       }
+    }
+  }
+
+  /** Waits for an announcement, for the interval of the task at most. @throws when the subscription is over */
+  async #pause (signal: AbortSignal): Promise<void> {
+    if (this.#hasChanged) return
+    const over = new AbortController()
+    const announced = new Promise<void>((resolve) => { this.#wake = resolve })
+    const waited = sleep(this.#interval, undefined, { signal: AbortSignal.any([signal, over.signal]), ref: false })
+    waited.catch(() => {})
+    try {
+      await Promise.race([announced, waited])
+    } finally {
+      over.abort()
     }
   }
 
@@ -49,6 +68,7 @@ export class TaskWatch {
   }
 
   async #read (): Promise<string> {
+    this.#hasChanged = false
     const request = new SubscriptionRequest(this.#subscription, 'tasks/get', { taskId: this.taskId }, this.#address)
     return withMembers(String(await this.#gateway.handle(request)), { resultType: undefined })
   }

@@ -1,9 +1,11 @@
 import fp from 'fastify-plugin'
 import type { EventSubscription, EventWebhooks, FailedDelivery } from '../../../db/ports/event-webhooks.ts'
 import { StorageError, type Server } from '../../../db/store.ts'
+import { noSuchError } from '../../base/errors/index.ts'
 import { createProcessSealer, type Sealer } from '../../base/secrets/index.ts'
 import { serverIdentity } from '../../gateway/index.ts'
 import { canUseMcp, configuredBaseUrl, makeView, type Principal, type View } from '../../settings/index.ts'
+import { routePathOf } from '../policies/facts.ts'
 import type { Receipt, WebhookDeps, Webhooks } from './webhooks.ts'
 
 declare module 'fastify' {
@@ -15,6 +17,21 @@ interface EventWebhooksApi {
   receive: Webhooks['receive']
   /** The newest messages that could not be delivered: the principal's own, or all for an admin. */
   listFailed: (principal: Principal) => Promise<FailedDelivery[]>
+  /** The subscriptions that last: those of the principal's user, or all for an admin. @throws StorageError */
+  list: (principal: Principal) => Promise<ShownSubscription[]>
+  /** Ends a subscription. Its server and its client are told. @throws NoSuch, StorageError */
+  remove: (principal: Principal, id: string) => Promise<void>
+}
+
+/** A subscription in a response, without its secrets and arguments. */
+interface ShownSubscription extends Pick<EventSubscription, 'id' | 'user' | 'url'> {
+  readonly server: string
+  /** The name of the event type on the route. */
+  readonly event: string
+  /** The path of the MCP endpoint. */
+  readonly route: string
+  /** In ISO 8601. */
+  readonly expiresAt: string
 }
 
 export interface EventsOptions {
@@ -111,8 +128,27 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
 
   app.decorate('eventWebhooks', {
     receive: async (...message) => await (await webhooks()).receive(...message),
-    listFailed: async ({ isAdmin, username = '' }) => await records.listFailed(isAdmin ? undefined : username)
+    listFailed: async ({ isAdmin, username = '' }) => await records.listFailed(isAdmin ? undefined : username),
+    list: async (principal) => (await records.list()).filter((each) => maySee(principal, each)).map(show),
+    remove: async (principal, id) => {
+      const subscription = await records.find(id)
+      if (subscription === undefined || !maySee(principal, subscription)) throw noSuchError('subscription', id)
+      await (await webhooks()).end(subscription)
+    }
   } satisfies EventWebhooksApi)
 }, { name: 'events', dependencies: ['gateway', 'auth', 'access', 'settings', 'outbound', 'config'] })
+
+/** Admins see all subscriptions, users those of their keys and logins. */
+const maySee = ({ isAdmin, username }: Principal, { user }: EventSubscription): boolean => isAdmin || user === username
+
+const show = ({ id, user, url, event, name, route, expiresAt }: EventSubscription): ShownSubscription => ({
+  id,
+  user,
+  server: event.provider,
+  event: name,
+  route: routePathOf(route as View),
+  url,
+  expiresAt: new Date(expiresAt).toISOString()
+})
 
 export type { Receipt }

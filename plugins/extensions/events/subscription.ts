@@ -1,9 +1,9 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { EventSubscription } from '../../../db/ports/event-webhooks.ts'
+import type { DeliveryStatus, EventSubscription } from '../../../db/ports/event-webhooks.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { PlainClient, type Client, type Exchange } from '../../../protocol/exchange.ts'
+import { PlainClient, type Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf } from '../../../protocol/json.ts'
-import type { EventTarget } from '../../gateway/index.ts'
+import { OwnRequest, type EventTarget } from '../../gateway/index.ts'
 import { makeView, routeOf, type View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
@@ -64,34 +64,27 @@ export function expiryOf (refreshBefore: unknown, { ttlMs }: Exchange['params'],
   return Math.min(Number.isNaN(granted) ? Infinity : granted, now + Math.min(wanted, lifetime))
 }
 
-/** A request of the gateway's own about a subscription, on behalf of its principal. */
-export class OwnRequest implements Exchange<View> {
-  readonly view: View
-  readonly method: string
-  readonly params: Record<string, unknown>
-  readonly paramsText: string
-  readonly client: Client
-  readonly headers = {}
-  readonly address = undefined
-  readonly canSuspend = false
-  readonly cancelled = undefined
+/** `deliveryStatus` of a refresh, as JSON text. Retries are never suspended, so a subscription is always active. */
+export function deliveryStatusText ({ deliveredAt, lastError, failedSince }: DeliveryStatus): string {
+  const timeOf = (at?: number): string | undefined => at === undefined ? undefined : new Date(at).toISOString()
+  return JSON.stringify({
+    active: true, lastDeliveryAt: timeOf(deliveredAt), lastError: lastError ?? null, failedSince: timeOf(failedSince)
+  })
+}
 
-  /** @param callback the gateway's own address that the server knows */
-  constructor (
-    method: string, { id, owner, user, route, event, argumentsText }: EventSubscription, callback: string
-  ) {
-    const { scope, presentation } = route as Pick<View, 'scope' | 'presentation'>
-    // The principal may have no access any more; what it had is given up.
-    this.view = makeView({ key: owner, kind: 'user-key', user, isAdmin: false }, scope, presentation)
-    this.method = method
-    this.paramsText = `{"name":${JSON.stringify(event.key)},"arguments":${argumentsText},` +
+/**
+ * The gateway's own `events/unsubscribe`, on behalf of the principal of a subscription.
+ * @param callback the gateway's own address that the server knows
+ */
+export function unsubscribeRequest (
+  { id, owner, user, route, event, argumentsText }: EventSubscription, callback: string
+): OwnRequest {
+  const { scope, presentation } = route as Pick<View, 'scope' | 'presentation'>
+  return new OwnRequest({
+    view: makeView({ key: owner, kind: 'user-key', user, isAdmin: false }, scope, presentation),
+    client: new PlainClient(`events ${id}`, user, owner, false, owner),
+    method: 'events/unsubscribe',
+    paramsText: `{"name":${JSON.stringify(event.key)},"arguments":${argumentsText},` +
       `"delivery":{"url":${JSON.stringify(callback)}}}`
-    this.params = JSON.parse(this.paramsText) as Record<string, unknown>
-    this.client = new PlainClient(`events ${id}`, user, owner, false, owner)
-  }
-
-  onCancel (): void {}
-  notify (): void {}
-  pause (): void {}
-  async ask (): ReturnType<Client['ask']> { throw new RpcError(code.internal, 'Nobody can be asked', 'internal') }
+  })
 }

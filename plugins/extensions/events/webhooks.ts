@@ -12,11 +12,12 @@ import type { View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import type { Callbacks, Destination } from './callbacks.ts'
 import {
-  argumentsTextOf, callbackUrlOf, expiryOf, newSecret, OwnRequest, secretOf, subscriptionIdOf, wantedLifetime
+  argumentsTextOf, callbackUrlOf, deliveryStatusText, expiryOf, newSecret, secretOf, subscriptionIdOf,
+  unsubscribeRequest, wantedLifetime
 } from './subscription.ts'
 import { Deliveries } from './deliveries.ts'
 
-const { perPrincipal, waiting, former } = extensionsLimits.eventWebhooks
+const { eventWebhooks: limits } = extensionsLimits
 
 export interface WebhookDeps {
   readonly gateway: Gateway
@@ -70,8 +71,8 @@ export class Webhooks {
     const id = subscriptionIdOf(exchange, event, url)
     const own = await records.list(view.principal.key)
     const known = own.find((each) => each.id === id)
-    if (known === undefined && own.length >= perPrincipal) {
-      throw eventError('resourceExhausted', { limit: 'subscriptions', max: perPrincipal })
+    if (known === undefined && own.length >= limits.perPrincipal) {
+      throw eventError('resourceExhausted', { limit: 'subscriptions', max: limits.perPrincipal })
     }
     if (!own.some((each) => each.url === url)) {
       const to = { id, url, secrets: [secret], owner: view.principal.key, trusted: view.principal.isAdmin }
@@ -110,10 +111,11 @@ export class Webhooks {
     const expiresAt = expiryOf(smallMemberOf(result, 'refreshBefore'), params)
     await records.update({ ...begun, expiresAt })
     // What the server says of its deliveries concerns the gateway.
+    const status = known && deliveryStatusText(await records.statusOf(known))
     return withClientCursor(withMembers(result, {
       id: JSON.stringify(id),
       refreshBefore: JSON.stringify(new Date(expiresAt).toISOString()),
-      deliveryStatus: undefined
+      deliveryStatus: status
     }), event.presentation)
   }
 
@@ -129,6 +131,9 @@ export class Webhooks {
     this.#leave(found)
     return '{}'
   }
+
+  /** Ends a subscription by hand: server and client are told. @throws StorageError */
+  async end (subscription: EventSubscription): Promise<void> { await this.#end(subscription) }
 
   /** @throws RpcError Forbidden; Unsupported */
   #requireWebhooks ({ view }: Exchange<View>): { credential: EventSubscription['credential'], base: string } {
@@ -165,7 +170,7 @@ export class Webhooks {
       await this.#end(subscription)
       return receipt(410, 'The subscription has ended')
     }
-    if (await records.countWaiting(subscription.owner) >= waiting) return receipt(503, 'Too many messages wait')
+    if (await records.countWaiting(subscription.owner) >= limits.waiting) return receipt(503, 'Too many messages wait')
     const presentation = gateway.presentEvent(view, subscription.event, subscription.name)
     const shown = value.type === undefined ? withClientEvent(text, presentation) : withClientCursor(text, presentation)
     await this.deliveries.accept(subscription, `${id} ${hash('sha256', messageId, 'hex')}`, messageId, shown)
@@ -212,7 +217,7 @@ export class Webhooks {
     const { gateway, base, hasServer, logError } = this.#deps
     if (!hasServer(subscription)) return
     const { provider, key } = subscription.event
-    const request = new OwnRequest('events/unsubscribe', subscription, `${base()}${subscription.own.token}`)
+    const request = unsubscribeRequest(subscription, `${base()}${subscription.own.token}`)
     gateway.send(request, provider, key, {}).catch((error: unknown) => {
       // It ends by itself when it is not refreshed.
       if (!(error instanceof RpcError)) logError(error, 'a subscription at a server could not be ended')
@@ -232,7 +237,7 @@ const destinationOf = ({ id, url, owner, secrets }: EventSubscription, trusted: 
 function secretsWith (secret: string, known: EventSubscription | undefined): EventSubscription['secrets'] {
   const [newest] = known?.secrets ?? []
   if (newest === undefined || newest.secret === secret) return known?.secrets ?? [{ secret }]
-  return [{ secret }, { secret: newest.secret, until: Date.now() + former }]
+  return [{ secret }, { secret: newest.secret, until: Date.now() + limits.former }]
 }
 
 function parsed (body: Buffer): [text: string, value: unknown] {

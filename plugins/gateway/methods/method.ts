@@ -9,6 +9,7 @@ import type { Notifier } from '../news.ts'
 import type { ProviderTable } from '../providers.ts'
 import type { ResourceLinks } from '../result-notes.ts'
 import type { ItemResolver } from '../resolve.ts'
+import type { RunningTasks } from '../running-tasks.ts'
 import type { Surfaces } from '../surfaces.ts'
 import type { TaskHandles } from '../task-handles.ts'
 
@@ -24,6 +25,7 @@ export interface GatewayParts {
   readonly notifier: Notifier
   readonly hooks: HookLists
   readonly tasks: TaskHandles
+  readonly running: RunningTasks
   readonly cursors: EventCursors
   readonly streams: EventStreams
   readonly links: ResourceLinks

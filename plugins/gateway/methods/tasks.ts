@@ -3,17 +3,15 @@ import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
 import { elementsOf, isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import type { Item } from '../../../protocol/lists.ts'
 import { memoized } from '../../../protocol/memoized.ts'
-import type { Provider } from '../../../protocol/provider.ts'
+import { saysError } from '../../../protocol/message.ts'
 import { replaceTaskId, translateTaskMarks } from '../../../protocol/task-ids.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
+import { listKey, taskRunOf, unknownTask } from '../running-tasks.ts'
 import { serverIdentity, type TaskTarget } from '../task-handles.ts'
 import type { GatewayParts, Method } from './method.ts'
 
 /** Max pages of a server's tasks that are read for a merged list. */
 const maxPages = 20
-
-/** The same error for every id that is not a task of the caller on this route, so that nobody can tell them apart. */
-const unknownTask = (): RpcError => new RpcError(code.invalidParams, 'Unknown task')
 
 /**
  * `tasks/get`, `tasks/result`, `tasks/update` and `tasks/cancel`, for the principal and on the route that the task was
@@ -32,7 +30,23 @@ export const runTaskMethod: Method = async (parts, exchange) => {
   const own = new DerivedExchange(exchange, {
     view, params: { ...others, taskId: id }, paramsText: withMembers(paramsText, changes)
   })
-  return replaceTaskId(await parts.forwarder.send(own, provider, undefined), id, handle)
+  try {
+    const result = await parts.forwarder.send(own, provider, undefined)
+    await noteAnswer(parts, exchange, target, result)
+    return replaceTaskId(result, id, handle)
+  } catch (error) {
+    const isGone = exchange.method === 'tasks/get' && error instanceof RpcError && error.code === code.invalidParams
+    if (isGone) await parts.running.forget(view, client, target)
+    throw error
+  }
+}
+
+/** Stores what the answer to a request about a task tells of it. */
+async function noteAnswer (
+  { running }: GatewayParts, { view, client, method, params }: Exchange<View>, target: TaskTarget, result: string
+): Promise<void> {
+  if (method !== 'tasks/result') await running.note(view, client, target, String(params.taskId), result)
+  else await running.noteEnd(view, client, target, saysError(result) ? 'failed' : 'completed')
 }
 
 /**
@@ -59,7 +73,7 @@ function isThere (
 ): boolean {
   const section = surfaces.sections(exchange.view, exchange.client).find((each) => each.server.name === provider)
   return section !== undefined && serverIdentity(provider, section.server.config) === server &&
-    runOf(providers.get(provider), exchange, id) === run
+    taskRunOf(providers.get(provider), exchange, id) === run
 }
 
 /** Whether a task is there, and its view still shows its tool. @throws RpcError when its lists are unknown */
@@ -76,40 +90,38 @@ async function isShown (parts: GatewayParts, exchange: Exchange<View>, target: T
     isThere(parts, exchange, target)
 }
 
-/** `Provider.taskRun`, which not all providers have. */
-const runOf = (provider: Provider | undefined, exchange: Exchange, id: string): string | undefined =>
-  provider?.taskRun === undefined ? '' : provider.taskRun(exchange, id)
-
-/** Whether each tool runs as a task only. */
 /** Whether a tool runs as a task only (`execution.taskSupport`, MCP 2025-11-25). */
 export const needsTask = memoized(({ text }: Item) =>
   text.includes('"taskSupport"') && smallMemberOf(memberOf(text, 'execution') ?? '{}', 'taskSupport') === 'required')
 
 /** The result of a call, in which a task that it began has its handle. @param tool by its own name */
 export function withTaskHandle (
-  { tasks, surfaces, providers }: GatewayParts, exchange: Exchange<View>, provider: string, tool: string, result: string
-): string {
-  const id = result.includes('askId') ? begunTaskIn(result, exchange) : undefined
-  if (id === undefined) return result
+  parts: GatewayParts, exchange: Exchange<View>, provider: string, tool: string, result: string
+): string | Promise<string> {
+  const task = result.includes('askId') ? begunTaskIn(result, exchange) : undefined
+  const id = task === undefined ? undefined : smallMemberOf(task, 'taskId')
+  if (task === undefined || typeof id !== 'string') return result
+  const { tasks, surfaces, providers, running } = parts
   const { view, client } = exchange
   const section = surfaces.sections(view, client).find((each) => each.server.name === provider)
   const server = serverIdentity(provider, section?.server.config)
   // A handle without a run stands for no task of a server whose tasks end with its run: that one has ended already.
-  const run = runOf(providers.get(provider), exchange, id) ?? ''
-  return replaceTaskId(result, id, tasks.seal(view, client, { provider, server, tool, id, run }))
+  const run = taskRunOf(providers.get(provider), exchange, id) ?? ''
+  const target = { provider, server, tool, id, run }
+  const handle = tasks.seal(view, client, target)
+  return running.note(view, client, target, handle, task).then(() => replaceTaskId(result, id, handle))
 }
 
-/** The server's id of the task that a result announces in the client's form. */
+/** The text of the task that a result announces in the client's form. */
 function begunTaskIn (result: string, { taskForm }: Exchange<View>): string | undefined {
-  if (taskForm === 'extension' && memberOf(result, 'resultType') !== '"task"') return undefined
-  const task = taskForm === 'extension' ? result : memberOf(result, 'task')
-  const id = task?.startsWith('{') === true ? smallMemberOf(task, 'taskId') : undefined
-  return typeof id === 'string' ? id : undefined
+  if (taskForm === 'extension') return memberOf(result, 'resultType') === '"task"' ? result : undefined
+  const task = memberOf(result, 'task')
+  return task?.startsWith('{') === true ? task : undefined
 }
 
 /**
- * `tasks/list`: the tasks that the principal began or used on this route and in this process. A server lists all tasks
- * of a shared connection.
+ * `tasks/list`: the tasks that the principal began or used on this route. A server lists all tasks of a shared
+ * connection.
  */
 export const listTasks: Method = async (parts, exchange) => {
   const { surfaces } = parts
@@ -119,16 +131,19 @@ export const listTasks: Method = async (parts, exchange) => {
     isObject(tasks) && tasks.list !== undefined ? [name] : [])
   const [only] = listing
   if (only === undefined) throw new RpcError(code.methodNotFound, 'Method not found: tasks/list')
+  const handles = await parts.running.handlesOf(view, client)
   if (view.scope.kind === 'server') {
     const result = await parts.forwarder.send(exchange, only, undefined)
-    return withMembers(result, { tasks: `[${(await ownTasks(parts, exchange, only, result)).join()}]` })
+    return withMembers(result, { tasks: `[${(await ownTasks(parts, exchange, only, result, handles)).join()}]` })
   }
-  const lists = await Promise.all(listing.map(async (name) => await allTasks(parts, exchange, name)))
+  const lists = await Promise.all(listing.map(async (name) => await allTasks(parts, exchange, name, handles)))
   return `{"tasks":[${lists.flat().join()}]}`
 }
 
 /** The tasks of all pages of one server; what was read before an error. */
-async function allTasks (parts: GatewayParts, exchange: Exchange<View>, provider: string): Promise<string[]> {
+async function allTasks (
+  parts: GatewayParts, exchange: Exchange<View>, provider: string, handles: ReadonlyMap<string, string>
+): Promise<string[]> {
   const found: string[] = []
   let cursor: unknown
   for (let page = 0; page < maxPages; page++) {
@@ -136,7 +151,7 @@ async function allTasks (parts: GatewayParts, exchange: Exchange<View>, provider
     const paged = new DerivedExchange(exchange, { view: exchange.view, params, paramsText: JSON.stringify(params) })
     try {
       const result = await parts.forwarder.send(paged, provider, undefined)
-      found.push(...await ownTasks(parts, exchange, provider, result))
+      found.push(...await ownTasks(parts, exchange, provider, result, handles))
       cursor = smallMemberOf(result, 'nextCursor')
     } catch (error) {
       if (!(error instanceof RpcError) || exchange.cancelled !== undefined) throw error
@@ -147,15 +162,18 @@ async function allTasks (parts: GatewayParts, exchange: Exchange<View>, provider
   return found
 }
 
-/** The tasks of a server's list that the client knows and may use, with their handles. */
+/**
+ * The tasks of a server's list that the client knows and may use, with their handles.
+ * @param handles that other processes have seen, by `listKey`
+ */
 async function ownTasks (
-  parts: GatewayParts, exchange: Exchange<View>, provider: string, list: string
+  parts: GatewayParts, exchange: Exchange<View>, provider: string, list: string, handles: ReadonlyMap<string, string>
 ): Promise<string[]> {
   const { view, client } = exchange
   const own: string[] = []
   for (const text of elementsOf(memberOf(list, 'tasks') ?? '[]')) {
     const id = text.startsWith('{') ? smallMemberOf(text, 'taskId') : undefined
-    const handle = parts.tasks.find(view, client, provider, id)
+    const handle = parts.tasks.find(view, client, provider, id) ?? handles.get(listKey(provider, String(id)))
     const target = handle === undefined ? undefined : parts.tasks.open(view, handle)
     if (target && await isShown(parts, exchange, target)) own.push(replaceTaskId(text, target.id, String(handle)))
   }

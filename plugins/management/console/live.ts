@@ -14,6 +14,7 @@ interface Stream {
   readonly raw: FastifyReply['raw']
   /** The digest of the last value of `watch`. */
   seen: string
+  /** Whether `watch` has not answered yet. */
   isLooking: boolean
 }
 
@@ -29,6 +30,7 @@ export class LiveStreams {
   readonly #streams = new Set<Stream>()
   #timer: NodeJS.Timeout | undefined
   #looks = 0
+  #isClosed = false
 
   constructor (sessions: ConsoleSessionStore, settings: Settings) {
     this.#sessions = sessions
@@ -62,6 +64,7 @@ export class LiveStreams {
     this.#streams.add(stream)
     raw.once('close', () => { this.#remove(stream) })
     raw.write('event: hello\ndata: {}\n\n')
+    if (this.#isClosed) raw.end()
     this.#timer ??= setInterval(() => { this.#look() }, interval).unref()
   }
 
@@ -71,6 +74,7 @@ export class LiveStreams {
   }
 
   close (): void {
+    this.#isClosed = true
     clearInterval(this.#timer)
     for (const { raw } of this.#streams) raw.end()
   }
@@ -108,7 +112,7 @@ export class LiveStreams {
     stream.isLooking = false
     const { raw } = stream
     // A browser that does not read gets no further events until its buffer is drained.
-    if (now === stream.seen || raw.writableNeedDrain || raw.writableEnded) return
+    if (now === stream.seen || raw.writableNeedDrain || !this.#streams.has(stream)) return
     stream.seen = now
     raw.write('event: changed\ndata: {}\n\n')
   }

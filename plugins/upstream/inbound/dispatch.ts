@@ -25,8 +25,11 @@ export interface DispatchDeps {
   onNotification: (paramsText: string, send: (paramsText: string) => void) => void
   /** Sends to every client that the slot serves and whose principal alone has used the link. */
   broadcast: (slot: Slot, link: Link, method: string, paramsText: string) => void
-  /** The id under which a client knows a task of this server; undefined: it knows none. */
-  taskHandle: (client: Client, id: string) => string | undefined
+  /**
+   * The id under which a client knows a task of this server; undefined: it knows none.
+   * @param task its new state, as JSON text, if the server tells of it
+   */
+  taskHandle: (client: Client, id: string, task?: string) => string | undefined
   /** Called when a message has no certain recipient. */
   onDropped: (method: string) => void
 }
@@ -219,7 +222,7 @@ function deliver (
 async function deliverOfTask (
   deps: DispatchDeps, client: Client | undefined, { method, paramsText }: Notification, taskId: string
 ): Promise<void> {
-  const handle = client && await knownHandle(() => deps.taskHandle(client, taskId))
+  const handle = client && await knownHandle(() => deps.taskHandle(client, taskId, paramsText))
   if (handle === undefined) deps.onDropped(method)
   else deliver(deps, client, method, replaceTaskId(paramsText, taskId, handle))
 }

@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict'
+import bcrypt from 'bcryptjs'
 import { test } from 'tap'
+import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
 import { EventsWorld } from '../../fakes/events-server.ts'
 import { startModern } from '../../fakes/modern-server.ts'
+import { loggedIn, manage, type Answer } from '../../fakes/replica.ts'
 import { secret, startReceiver, type Receiver } from '../../fakes/webhook-receiver.ts'
 import { at, connected, KEY, OTHER, otherKey, settings, type Json } from '../../helpers/client.ts'
 import { bearerKey, startHub, until, type Cleanup, type Hub } from '../../helpers/hub.ts'
 import { modernRequest } from '../../helpers/modern-request.ts'
+import { Browser, codeFor, form, register, type Tokens } from '../../helpers/oauth.ts'
+import { setLimits } from '../../helpers/patient.ts'
 
 const base = 'https://hub.example'
 
@@ -22,11 +27,13 @@ const subscribing = (url: string, more: Json = {}): Json => ({
 interface Setting { hub: Hub, world: EventsWorld, receiver: Receiver }
 
 /** A gateway with a public https address, a server with events, and the webhook of a client. */
-async function setting (t: Cleanup, { env = {}, more = {} }: { env?: Record<string, string>, more?: Json } = {}): Promise<Setting> {
+async function setting (
+  t: Cleanup, { env = {}, more = {}, visibility = 'public' }: { env?: Record<string, string>, more?: Json, visibility?: string } = {}
+): Promise<Setting> {
   const { url, world } = await startModern(t, { modern: true, world: new EventsWorld() })
   const receiver = await startReceiver(t)
   const hub = await startHub(t, {
-    settings: settings({ pager: { type: 'streamable-http', url, visibility: 'public', owner: 'admin' } }, more), env: { BASE_URL: base, ...env }
+    settings: settings({ pager: { type: 'streamable-http', url, visibility, owner: 'admin' } }, more), env: { BASE_URL: base, ...env }
   })
   await connected(hub, 1)
   reach(world, hub)
@@ -75,6 +82,7 @@ test('webhooks: a refresh is the same subscription, with both secrets for a whil
   const refresh = subscribing(receiver.url, { delivery: { mode: 'webhook', url: receiver.url, secret: newer } })
   const again = await ask(hub, 'events/subscribe', refresh)
   assert.equal(again.result.id, first.result.id)
+  assert.deepEqual([first.result.deliveryStatus, again.result.deliveryStatus], [undefined, { active: true, lastError: null }])
   assert.equal(world.webhooks.size, 1)
   assert.equal(receiver.got.length, 1, 'verified once')
   await world.raise({})
@@ -180,6 +188,14 @@ test('webhooks: what is not taken is sent again; what is refused for good is in 
     return (await response.json() as { data: Json[] }).data
   }
   await until(async () => (await failed()).length === 1)
+  // A refresh tells its client how its messages fare.
+  const statusOf = async (): Promise<Json> => (await ask(hub, 'events/subscribe', subscribing(receiver.url))).result.deliveryStatus as Json
+  const { lastDeliveryAt, failedSince, ...others } = await statusOf()
+  assert.deepEqual(others, { active: true, lastError: 'http_4xx' })
+  assert.ok(Date.parse(String(lastDeliveryAt)) <= Date.parse(String(failedSince)))
+  receiver.answer = undefined
+  await world.raise({ incidentId: 'INC-3' })
+  await until(async () => (await statusOf()).lastError === null, 'a delivery ends what failed')
   const [one] = await failed()
   assert.deepEqual([one?.server, one?.event, one?.messageId, one?.reason, one?.attempts], ['pager', 'incident.created', 'evt_2', 'http_4xx', 1])
   assert.deepEqual(at(JSON.parse(String(one?.body)), 'data'), { incidentId: 'INC-2' })
@@ -215,4 +231,105 @@ test('webhooks: a subscription ends with the key that made it, with the server\'
   await manage('DELETE', `/auth/keys/${String(otherKey().id)}`)
   await until(ended, 'the client was not told')
   await until(() => world.webhooks.size === 0, 'the server was not told')
+})
+
+const password = 'Same-1234'
+const hash = bcrypt.hashSync(password, 4)
+/** A user, and a key of hers (OTHER), beside those of the admins. */
+const people = (alice: Json = {}): Json => ({
+  users: [
+    { username: 'admin', password: hash, isAdmin: true }, { username: 'alice', password: hash, ...alice }, { username: 'bob', password: hash }
+  ],
+  bearerKeys: [bearerKey(), { ...otherKey(), kind: 'user', owner: 'alice' }]
+})
+const local = { OUTBOUND_ALLOW: '127.0.0.1' }
+const terminated = ({ got }: Receiver): Json | undefined => got.find(({ body }) => body.type === 'terminated')?.body
+
+test('webhooks: a user sees and removes the own ones, an admin all', async (t) => {
+  const { hub, world, receiver } = await setting(t, { env: local, more: people() })
+  const { result: { id } } = await ask(hub, 'events/subscribe', subscribing(receiver.url), { key: OTHER })
+  const { result: { id: admins } } = await ask(hub, 'events/subscribe', subscribing(receiver.url))
+  const as = async (username: string, method: string, path = ''): Promise<Answer> =>
+    await manage(hub, method, `/events/subscriptions${path}`, undefined, await loggedIn(hub, username, password))
+  const idsOf = async (username: string): Promise<unknown[]> => (at((await as(username, 'GET')).body, 'data') as Json[]).map((each) => each.id)
+  const own = await as('alice', 'GET')
+  const { expiresAt, ...shown } = (at(own.body, 'data') as Json[])[0] ?? {}
+  assert.deepEqual(shown, { id, user: 'alice', server: 'pager', event: 'incident.created', route: '/mcp/pager', url: receiver.url })
+  assert.ok(Date.parse(String(expiresAt)) > Date.now())
+  assert.doesNotMatch(own.text, /whsec_|severity/)
+  assert.deepEqual((await idsOf('admin')).sort(), [id, admins].sort())
+  assert.deepEqual(await idsOf('bob'), [])
+
+  assert.equal((await as('bob', 'DELETE', `/${String(id)}`)).status, 404)
+  assert.equal((await as('alice', 'DELETE', `/${String(admins)}`)).status, 404)
+  assert.equal(world.webhooks.size, 2)
+  assert.equal((await as('alice', 'DELETE', `/${String(id)}`)).status, 200)
+  await until(() => terminated(receiver), 'the client was not told')
+  assert.equal((await as('admin', 'DELETE', `/${String(admins)}`)).status, 200)
+  await until(() => world.webhooks.size === 0, 'the server was not told')
+  assert.equal((await as('admin', 'DELETE', `/${String(admins)}`)).status, 404)
+  assert.deepEqual(await idsOf('admin'), [])
+})
+
+test('webhooks: a subscription ends when its user is demoted, or removed', async (t) => {
+  const changes: Record<string, (hub: Hub) => Promise<Answer>> = {
+    demoted: async (hub) => await manage(hub, 'PUT', '/users/alice', { isAdmin: false }),
+    removed: async (hub) => await manage(hub, 'DELETE', '/users/alice')
+  }
+  for (const [name, change] of Object.entries(changes)) {
+    // She sees the server as an admin only.
+    const { hub, world, receiver } = await setting(t, { visibility: 'private', more: people({ isAdmin: true }) })
+    assert.equal((await ask(hub, 'events/subscribe', subscribing(receiver.url), { key: OTHER })).error, undefined)
+    assert.equal((await change(hub)).status, 200, name)
+    await until(() => world.webhooks.size === 0, `${name}: the server was not told`)
+    const { result: { id }, error } = await ask(hub, 'events/subscribe', subscribing(receiver.url))
+    assert.equal(error, undefined, 'the same address, for another principal')
+    assert.deepEqual((at((await manage(hub, 'GET', '/events/subscriptions')).body, 'data') as Json[]).map((each) => each.id), [id], name)
+  }
+})
+
+test('webhooks: the subscription of an OAuth client ends with what its user allowed it', async (t) => {
+  const more = { ...people(), systemConfig: { oauthServer: { enabled: true } } }
+  const { hub, world, receiver } = await setting(t, { env: local, more })
+  const browser = new Browser(base, (address) => new URL(`${address.pathname}${address.search}`, hub.url))
+  const { client_id: clientId = '' } = await register(hub.url)
+  const code = await codeFor(base, { username: 'alice', password }, clientId, {}, browser)
+  const { access_token: key } = await (await form(`${hub.url}/oauth/token`, code)).json() as Tokens
+  assert.equal((await ask(hub, 'events/subscribe', subscribing(receiver.url), { key })).error, undefined)
+  const alice = await loggedIn(hub, 'alice', password)
+  assert.deepEqual((at((await manage(hub, 'GET', '/events/subscriptions', undefined, alice)).body, 'data') as Json[]).map(({ user }) => user), ['alice'])
+  assert.equal((await manage(hub, 'DELETE', `/oauth/consents/${clientId}`, undefined, alice)).status, 200)
+  await until(() => world.webhooks.size === 0, 'the server was not told')
+  await until(() => terminated(receiver), 'the client was not told')
+})
+
+test('webhooks: how many a principal has, and how many of its messages wait', async (t) => {
+  setLimits(t, extensionsLimits.eventWebhooks, { perPrincipal: 2, waiting: 2 })
+  const { hub, world, receiver } = await setting(t, { env: local, more: people() })
+  const subscribe = async (n: number, key = KEY): Promise<Json | undefined> =>
+    (await ask(hub, 'events/subscribe', subscribing(`${receiver.url}?${n}`), { key })).error
+  assert.deepEqual([await subscribe(1), await subscribe(2)], [undefined, undefined])
+  const refused = await subscribe(3)
+  assert.deepEqual([refused?.code, refused?.data], [-32025, { limit: 'subscriptions', max: 2 }])
+  assert.equal(await subscribe(2), undefined, 'a refresh needs no place')
+  assert.equal(await subscribe(3, OTHER), undefined, 'nor has another principal less')
+  assert.equal((await ask(hub, 'events/subscribe', subscribing(`${receiver.url}?${'x'.repeat(2_048)}`))).error.code, -32602)
+  assert.equal(world.webhooks.size, 3)
+
+  await ask(hub, 'events/unsubscribe', subscribing(`${receiver.url}?2`))
+  await until(() => world.webhooks.size === 2)
+  const answers: Array<() => void> = []
+  receiver.answer = ({ headers }, response) => {
+    const answer = (): void => { response.writeHead(204).end() }
+    if (headers['x-mcp-subscription-id'] === admins?.id) answers.push(answer)
+    else answer()
+  }
+  const { result: admins } = await ask(hub, 'events/subscribe', subscribing(`${receiver.url}?1`))
+  for (let n = 0; n < 2; n++) assert.deepEqual(await world.raise({ n }), [202, 202])
+  await until(() => answers.length === 2)
+  assert.deepEqual((await world.raise({ n: 2 })).sort(), [202, 503], 'a slow webhook fills its own places only')
+  for (const answer of answers.splice(0)) answer()
+  await until(async () => (await world.raise({ n: 3 })).every((status) => status === 202), 'places are free again')
+  for (const answer of answers.splice(0)) answer()
+  receiver.answer = undefined
 })

@@ -38,6 +38,9 @@ const exceptions: Readonly<Record<string, Readonly<Partial<Record<Who, number>>>
   'GET /console/approvals': { alice: 403 },
   'POST /console/approvals/:id/approve': { alice: 403, admin: 404 },
   'POST /console/approvals/:id/deny': { alice: 403, admin: 404 },
+  // No task runs, and no client has a webhook.
+  'POST /console/tasks/:id/cancel': { alice: 404, admin: 404 },
+  'POST /console/tasks/webhooks/:id/remove': { alice: 404, admin: 404 },
   // The authorization server is off.
   'POST /console/oauth/consents/:id/remove': { alice: 404, admin: 404 },
   'GET /console/oauth/clients/:id/remove': { admin: 404, 'admin, read-only': 404 },

@@ -80,7 +80,8 @@ function expected (asked: Asked): Expected {
   if (scope === 'admin' && !isAdmin(who)) return 403
   switch (target) {
     case 'nothing': return 'yes'
-    // The authorization server, with `oauthServer.enabled` false; the record of calls and social login, without a database.
+    // The authorization server, with `oauthServer.enabled` false; the record of calls and social login, without a database; a task and a
+    // webhook, of which there are none.
     case 'off': return 404
     // METRICS is not set. `routing.skipAuth`, by which guests come, is of the management API.
     case 'metrics': return !isKnown('api', who) || who === 'guest' ? 401 : isAdmin(who) ? 'yes' : 403
@@ -229,6 +230,10 @@ const places: Readonly<Record<string, Place>> = {
   'GET /api/logs/stream': nothing(),
   'GET /api/activities/available': nothing(),
   'GET /api/events/failed': nothing(),
+  'GET /api/events/subscriptions': nothing(),
+  'DELETE /api/events/subscriptions/:id': { target: 'off' },
+  'GET /api/tasks': nothing(),
+  'POST /api/tasks/:id/cancel': { target: 'off' },
   'GET /api/groups': nothing(),
   'POST /api/groups': nothing({ name: 'NEW', servers: [] }),
   'GET /api/groups/:id': group(),

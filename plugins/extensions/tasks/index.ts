@@ -1,0 +1,74 @@
+import fp from 'fastify-plugin'
+import type { TaskRecord } from '../../../db/ports/tasks.ts'
+import { code, RpcError } from '../../../protocol/errors.ts'
+import { errors, noSuchError } from '../../base/errors/index.ts'
+import type { Principal, View } from '../../settings/index.ts'
+import { routePathOf } from '../policies/facts.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { tasks: TasksApi }
+}
+
+/** A task in a response; times in ISO 8601. */
+interface ShownTask extends Pick<TaskRecord, 'id' | 'server' | 'tool' | 'username' | 'keyName' | 'state' | 'ttl'> {
+  /** The path of the MCP endpoint. */
+  readonly route: string
+  readonly startedAt: string
+  readonly updatedAt: string
+}
+
+interface TasksApi {
+  /** The tasks that run, newest first: those of the principal's user, or all for an admin. @throws StorageError */
+  list: (principal: Principal) => Promise<ShownTask[]>
+  /**
+   * Asks the server of a task to cancel it.
+   * @returns the task after that: a server may need a while
+   * @throws NoSuch; Duplicate if it has ended, or runs in a process of another replica; the failure of the server
+   */
+  cancel: (principal: Principal, id: string) => Promise<ShownTask>
+}
+
+/** `app.tasks`: the tasks that clients began, for the people to whom they belong, and for admins. */
+export default fp(async (app) => {
+  const { tasks } = app.gateway
+  const maySee = ({ isAdmin, username }: Principal, task: TaskRecord): boolean =>
+    isAdmin || (username !== undefined && task.username === username)
+  const failureOf = (error: unknown, { server }: TaskRecord): unknown => {
+    if (!(error instanceof RpcError)) return error
+    const message = app.gateway.redact(server, error.message)
+    if (error.code === code.invalidParams) {
+      return new errors.Duplicate(`It has ended, or another replica runs the process that it belongs to (${message})`)
+    }
+    return error.reason === 'timeout' ? new errors.UpstreamSlow(message) : new errors.UpstreamFailed(message)
+  }
+  app.decorate('tasks', {
+    list: async ({ isAdmin, username = '' }) => (await tasks.list(isAdmin ? undefined : username)).map(show),
+    cancel: async (principal, id) => {
+      const task = await tasks.find(id)
+      if (task === undefined || !maySee(principal, task)) throw noSuchError('running task', id)
+      try {
+        const cancelled = await tasks.cancel(task)
+        const { server, tool } = task
+        app.log.info({ server, tool, by: principal.username }, 'a task was cancelled by hand')
+        return show(cancelled)
+      } catch (error) {
+        throw failureOf(error, task)
+      }
+    }
+  } satisfies TasksApi)
+}, { name: 'tasks', dependencies: ['gateway'] })
+
+const show = (
+  { id, server, tool, username, keyName, route, state, createdAt, updatedAt, ttl }: TaskRecord
+): ShownTask => ({
+  id,
+  server,
+  tool,
+  ...username !== undefined && { username },
+  ...keyName !== undefined && { keyName },
+  route: routePathOf(route as View),
+  state,
+  startedAt: new Date(createdAt).toISOString(),
+  updatedAt: new Date(updatedAt).toISOString(),
+  ...ttl !== undefined && { ttl }
+})

@@ -1,0 +1,40 @@
+import { code, RpcError } from '../../protocol/errors.ts'
+import type { Client, Exchange, TaskForm } from '../../protocol/exchange.ts'
+import type { View } from '../settings/index.ts'
+
+interface OwnRequestParts {
+  /** The view of the principal on whose behalf it is sent. It may have no access any more: what it had is given up. */
+  readonly view: View
+  readonly client: Client
+  readonly method: string
+  readonly paramsText: string
+  readonly taskForm?: TaskForm
+}
+
+/** A request of the gateway's own on behalf of a principal, of whom nothing can be asked. */
+export class OwnRequest implements Exchange<View> {
+  readonly view: View
+  readonly client: Client
+  readonly method: string
+  readonly params: Record<string, unknown>
+  readonly paramsText: string
+  readonly taskForm: TaskForm
+  readonly headers = {}
+  readonly address = undefined
+  readonly canSuspend = false
+  readonly cancelled = undefined
+
+  constructor ({ view, client, method, paramsText, taskForm }: OwnRequestParts) {
+    this.view = view
+    this.client = client
+    this.method = method
+    this.params = JSON.parse(paramsText) as Record<string, unknown>
+    this.paramsText = paramsText
+    this.taskForm = taskForm
+  }
+
+  onCancel (): void {}
+  notify (): void {}
+  pause (): void {}
+  async ask (): ReturnType<Client['ask']> { throw new RpcError(code.internal, 'Nobody can be asked', 'internal') }
+}

@@ -1,0 +1,205 @@
+import { hash } from 'node:crypto'
+import type { TaskRecord, Tasks } from '../../db/ports/tasks.ts'
+import { StorageError } from '../../db/store.ts'
+import { code, RpcError } from '../../protocol/errors.ts'
+import { PlainClient, type Client } from '../../protocol/exchange.ts'
+import { smallMemberOf } from '../../protocol/json.ts'
+import type { Provider } from '../../protocol/provider.ts'
+import { terminalStates } from '../../protocol/task-shapes.ts'
+import { OwnedMap } from '../base/limits/index.ts'
+import { type Access, authorKeyOf, makeView, routeOf, type View } from '../settings/index.ts'
+import type { Forwarder } from './forward.ts'
+import { gatewayLimits } from './limits.ts'
+import { OwnRequest } from './own-request.ts'
+import type { ProviderTable } from './providers.ts'
+import { serverIdentity, taskOwnerOf, type TaskHandles, type TaskTarget } from './task-handles.ts'
+
+/** The same error for every id that is not a task of the caller on this route, so that nobody can tell them apart. */
+export const unknownTask = (): RpcError => new RpcError(code.invalidParams, 'Unknown task')
+
+/** `Provider.taskRun`, which not all providers have. */
+export const taskRunOf = (
+  provider: Provider | undefined, exchange: Parameters<NonNullable<Provider['taskRun']>>[0], id: string
+): string | undefined => provider?.taskRun === undefined ? '' : provider.taskRun(exchange, id)
+
+interface RunningTasksDeps {
+  /** Where all replicas keep them; undefined: nothing is kept. */
+  readonly store: Tasks | undefined
+  readonly handles: TaskHandles
+  readonly providers: ProviderTable
+  readonly forwarder: Forwarder
+  readonly access: Pick<Access, 'snapshot'>
+  readonly logError: (error: unknown, sentence: string) => void
+}
+
+/** The tasks that clients began, as their servers told of them last, for lists and for those who cancel them. */
+export class RunningTasks {
+  readonly #deps: RunningTasksDeps
+  /** The states that this process has stored. */
+  readonly #states = new OwnedMap<string>(gatewayLimits.tasks)
+  /** What is being stored, by id. */
+  readonly #writing = new Map<string, Promise<void>>()
+
+  constructor (deps: RunningTasksDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Stores a task, if its state is not the one that this process stored last. While the storage is away, nothing is.
+   * @param task as its server tells of it, in either form
+   */
+  async note (view: View, client: Client, target: TaskTarget, handle: string, task: string): Promise<void> {
+    const owner = taskOwnerOf(view, client)
+    const id = idOf(owner, view, target)
+    const state = smallMemberOf(task, 'status')
+    if (typeof state !== 'string' || this.#states.get(owner, id) === state) return
+    await this.#store(recordOf(view, { id, owner, target, handle, task, state }))
+  }
+
+  /** As `note`, for a notification of a provider to a client. */
+  noteFor (client: Client, handle: string, task: string): void {
+    const { handles, logError } = this.#deps
+    const view = client.listener?.view as View
+    const target = handles.open(view, handle)
+    if (!target) return
+    this.note(view, client, target, handle, task)
+      .catch((error: unknown) => { logError(error, 'the state of a task could not be stored') })
+  }
+
+  /** Stores that a task has ended, of which nothing else is told. */
+  async noteEnd (view: View, client: Client, target: TaskTarget, state: 'completed' | 'failed'): Promise<void> {
+    const owner = taskOwnerOf(view, client)
+    const id = idOf(owner, view, target)
+    if (terminalStates.has(this.#states.get(owner, id))) return
+    await whileStored(async () => {
+      const known = await this.find(id)
+      if (known) await this.#store({ ...known, state, updatedAt: Date.now() })
+    })
+  }
+
+  /** Forgets a task that its server does not know any more. */
+  async forget (view: View, client: Client, target: TaskTarget): Promise<void> {
+    const owner = taskOwnerOf(view, client)
+    this.#states.delete(owner, idOf(owner, view, target))
+    await whileStored(async () => { await this.#deps.store?.remove(idOf(owner, view, target)) })
+  }
+
+  /** The handles of the tasks that a client of a view may list, by server and the server's own id (`listKey`). */
+  async handlesOf (view: View, client: Client): Promise<Map<string, string>> {
+    const { store, handles } = this.#deps
+    const found = new Map<string, string>()
+    await whileStored(async () => {
+      for (const { route, handle } of await store?.list({ owner: taskOwnerOf(view, client) }) ?? []) {
+        const target = routeOf(route as View) === routeOf(view) ? handles.open(view, handle) : undefined
+        if (target) found.set(listKey(target.provider, target.id), handle)
+      }
+    })
+    return found
+  }
+
+  /** The tasks that have not ended, the newest first. @param username whose; undefined: all @throws StorageError */
+  async list (username?: string): Promise<TaskRecord[]> {
+    const all = await this.#deps.store?.list(username === undefined ? undefined : { username }) ?? []
+    return all.filter(({ state }) => !terminalStates.has(state))
+  }
+
+  /** A task that has not ended. @throws StorageError */
+  async find (id: string): Promise<TaskRecord | undefined> {
+    const task = await this.#deps.store?.find(id)
+    return task && !terminalStates.has(task.state) ? task : undefined
+  }
+
+  /**
+   * Cancels a task on behalf of its principal, whether or not that may use its tool any more.
+   * @returns it after that
+   * @throws RpcError -32602 when it is not known here, or has ended; the errors of the server
+   */
+  async cancel (task: TaskRecord): Promise<TaskRecord> {
+    const { handles, providers, forwarder, access } = this.#deps
+    const { id, principal: key, user, route, handle, server } = task
+    const { scope, presentation } = route as Pick<View, 'scope' | 'presentation'>
+    const view = makeView({ key, kind: 'user-key', user, isAdmin: false }, scope, presentation)
+    const target = handles.open(view, handle)
+    const config = access.snapshot.servers.get(server)?.config
+    if (!target || serverIdentity(server, config) !== target.server) throw unknownTask()
+    const client = new PlainClient(`task ${id}`, user, key, false, key)
+    const send = async (method: string): Promise<TaskRecord> => {
+      const paramsText = JSON.stringify({ taskId: target.id })
+      const exchange = new OwnRequest({ view, client, method, paramsText, taskForm: 'parameter' })
+      // The process that it ends with may be that of another replica.
+      if (taskRunOf(providers.get(server), exchange, target.id) !== target.run) throw unknownTask()
+      const state = smallMemberOf(await forwarder.send(exchange, server, undefined), 'status')
+      if (typeof state !== 'string') return task
+      const changed = { ...task, state, updatedAt: Date.now() }
+      await this.#store(changed)
+      return changed
+    }
+    try {
+      return await send('tasks/cancel')
+    } catch (error) {
+      // It may have ended by itself.
+      if (error instanceof RpcError) await send('tasks/get').catch(() => task)
+      throw error
+    } finally {
+      await providers.release(client)
+    }
+  }
+
+  /** Stores a task, after what is being stored of it already. */
+  async #store (task: TaskRecord): Promise<void> {
+    const { id, owner, state, ttl = Infinity } = task
+    this.#states.set(owner, id, state, terminalStates.has(state))
+    const writing = (this.#writing.get(id) ?? Promise.resolve()).then(async () => {
+      await whileStored(
+        async () => { await this.#deps.store?.put(task, Math.min(ttl, gatewayLimits.taskTime)) },
+        () => { this.#states.delete(owner, id) }
+      )
+    }).finally(() => { if (this.#writing.get(id) === writing) this.#writing.delete(id) })
+    this.#writing.set(id, writing)
+    await writing
+  }
+}
+
+/** Does some work with the storage; while that is away, tasks run all the same. */
+async function whileStored (work: () => Promise<void>, otherwise = () => {}): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    otherwise()
+    if (!(error instanceof StorageError)) throw error
+  }
+}
+
+/** Identifies a task for all replicas. */
+const idOf = (owner: string, view: View, { provider, server, id, run }: TaskTarget): string =>
+  hash('sha256', JSON.stringify([owner, routeOf(view), provider, server, id, run]), 'base64url')
+
+/** The key of `handlesOf`. */
+export const listKey = (provider: string, id: string): string => JSON.stringify([provider, id])
+
+interface Told { id: string, owner: string, target: TaskTarget, handle: string, task: string, state: string }
+
+/** The record of a task. Its times are those of the gateway, unless the server states when it began. */
+function recordOf (view: View, { id, owner, target, handle, task, state }: Told): TaskRecord {
+  const { principal, scope, presentation } = view
+  const { key, user, username } = principal
+  const { keyName } = authorKeyOf(principal)
+  const [began, ttl] = [smallMemberOf(task, 'createdAt'), smallMemberOf(task, 'ttlMs') ?? smallMemberOf(task, 'ttl')]
+  const createdAt = typeof began === 'string' ? Date.parse(began) : NaN
+  return {
+    id,
+    owner,
+    principal: key,
+    user,
+    ...username !== undefined && { username },
+    ...keyName !== undefined && { keyName },
+    route: { scope, presentation },
+    handle,
+    server: target.provider,
+    tool: target.tool,
+    state,
+    createdAt: Number.isNaN(createdAt) ? Date.now() : createdAt,
+    updatedAt: Date.now(),
+    ...typeof ttl === 'number' && ttl >= 0 && { ttl }
+  }
+}

@@ -1,0 +1,114 @@
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { noticeOf, pagesOf } from './page.ts'
+import { partOf } from './states.ts'
+
+type Task = Awaited<ReturnType<FastifyInstance['tasks']['list']>>[number]
+type Subscription = Awaited<ReturnType<FastifyInstance['eventWebhooks']['list']>>[number]
+type Failed = Awaited<ReturnType<FastifyInstance['eventWebhooks']['listFailed']>>[number]
+
+/** Page: tasks that run, and the webhooks of clients for events. */
+const routes: FastifyPluginAsync = async (app) => {
+  const { kit: { base, api }, tasks, eventWebhooks } = app
+  const { page, form } = pagesOf(app)
+
+  page('tasks', {
+    title: 'Tasks and webhooks',
+    isInNav: true,
+    watch: async (principal) => await Promise.all([
+      tasks.list(principal), eventWebhooks.list(principal), eventWebhooks.listFailed(principal)
+    ])
+  }, async ({ principal, query: { page: number = '1' } }) => ({
+    live: {},
+    parts: [
+      tasksPart(base, await tasks.list(principal), number),
+      webhooksPart(base, await eventWebhooks.list(principal)),
+      failedPart(await eventWebhooks.listFailed(principal))
+    ]
+  }))
+  form('/tasks/:id/cancel', { effect: 'change' }, async ({ request, params: { id = '' } }) =>
+    ({ to: '/tasks', notice: noticeOf(await api.ask(request, 'POST', `/tasks/${encodeURIComponent(id)}/cancel`)) }))
+  form('/tasks/webhooks/:id/remove', { effect: 'change' }, async ({ request, params: { id = '' } }) => ({
+    to: '/tasks',
+    notice: noticeOf(await api.ask(request, 'DELETE', `/events/subscriptions/${encodeURIComponent(id)}`))
+  }))
+}
+export default routes
+
+const change = { title: 'Change', isHidden: true }
+
+/** How many webhooks, and how many failed messages, are shown; the API has all. */
+const maxShown = 100
+
+function tasksPart (base: string, tasks: readonly Task[], page: string): object {
+  const { items, pages } = partOf(tasks, `${base}/tasks`, { page })
+  return {
+    id: 'tasks',
+    heading: 'Tasks that run',
+    empty: 'No task runs.',
+    caption: 'Tasks, the newest first',
+    unit: pages.total === 1 ? 'task' : 'tasks',
+    pages,
+    columns: [
+      { title: 'Tool' }, { title: 'Who' }, { title: 'State' }, { title: 'Began' }, { title: 'Last change' },
+      { title: 'Is kept' }, change
+    ],
+    rows: items.map(({ id, tool, server, username, keyName, route, state, startedAt, updatedAt, ttl }) => ({
+      cells: [
+        { text: tool, under: `${server} · ${route}`, isMono: true },
+        { text: username ?? keyName ?? 'nobody', under: username === undefined ? undefined : keyName },
+        states.get(state) ?? state,
+        { time: startedAt },
+        { time: updatedAt },
+        ttl === undefined ? 'without limit' : `${Math.round(ttl / 1_000).toLocaleString('en')} s`,
+        {
+          actions: [
+            { label: 'Cancel', href: `${base}/tasks/${encodeURIComponent(id)}/cancel`, method: 'post', isDanger: true }
+          ]
+        }
+      ]
+    }))
+  }
+}
+
+const states: ReadonlyMap<string, string> = new Map([['working', 'works'], ['input_required', 'waits for an answer']])
+
+const webhooksPart = (base: string, subscriptions: readonly Subscription[]): object => ({
+  id: 'webhooks',
+  heading: 'Webhooks for events',
+  empty: 'No client has registered a webhook.',
+  caption: 'Webhooks, the newest first',
+  columns: [{ title: 'Event' }, { title: 'Who' }, { title: 'Goes to' }, { title: 'Ends' }, change],
+  rows: subscriptions.slice(0, maxShown).map(({ id, event, server, route, user, url, expiresAt }) => ({
+    cells: [
+      { text: event, under: `${server} · ${route}`, isMono: true },
+      user,
+      { text: url, isMono: true },
+      { time: expiresAt },
+      {
+        actions: [{
+          label: 'Remove',
+          href: `${base}/tasks/webhooks/${encodeURIComponent(id)}/remove`,
+          method: 'post',
+          isDanger: true
+        }]
+      }
+    ]
+  }))
+})
+
+const failedPart = (failed: readonly Failed[]): object => ({
+  id: 'failed',
+  heading: 'Events that could not be delivered',
+  empty: 'None in the last seven days.',
+  caption: 'Failed messages, the newest first',
+  columns: [{ title: 'Event' }, { title: 'Who' }, { title: 'Went to' }, { title: 'Why' }, { title: 'When' }],
+  rows: failed.slice(0, maxShown).map(({ event, server, user, url, reason, attempts, failedAt }) => ({
+    cells: [
+      { text: event, under: server, isMono: true },
+      user,
+      { text: url, isMono: true },
+      { text: reason, under: attempts === 1 ? 'one attempt' : `${attempts} attempts` },
+      { time: failedAt }
+    ]
+  }))
+})
