@@ -3,8 +3,12 @@ import assert from 'node:assert/strict'
 import type { FastifyInstance } from 'fastify'
 import { test, type Test } from 'tap'
 import { makeCatalogue } from '../../../protocol/lists.ts'
-import { at, KEY, Session, settings, silence, type Json, type Message } from '../../helpers/client.ts'
-import { until } from '../../helpers/hub.ts'
+import { EventsWorld } from '../../fakes/events-server.ts'
+import { startModern } from '../../fakes/modern-server.ts'
+import { managed } from '../../fakes/replica.ts'
+import { secret, startReceiver } from '../../fakes/webhook-receiver.ts'
+import { at, connected, KEY, open, Session, settings, silence, type Json, type Message, type Stream } from '../../helpers/client.ts'
+import { startHub, until } from '../../helpers/hub.ts'
 import { openSession } from '../../helpers/inject.ts'
 import { modernRequest } from '../../helpers/modern-request.ts'
 import { addPolicy, rule, startWithPolicies, type AskApi } from '../../helpers/policies.ts'
@@ -136,4 +140,34 @@ test('the same session gets another list at another address', async (t) => {
   }
   assert.deepEqual(await listed('192.0.2.1'), ['up-read', 'up-write'])
   assert.deepEqual(await listed('192.0.2.2'), ['up-read', 'up-write', 'up-delete'])
+})
+
+test('an event type that a policy hides ends its streams and webhooks', async (t) => {
+  const { url, world } = await startModern(t, { modern: true, world: new EventsWorld() })
+  const receiver = await startReceiver(t)
+  const hub = await startHub(t, { settings: settings({ pager: { url } }), env: { BASE_URL: 'https://hub.example', OUTBOUND_ALLOW: '127.0.0.1' } })
+  await connected(hub, 1)
+  world.post = async (callback, headers, body) => {
+    const response = await fetch(callback.replace('https://hub.example', hub.url), { method: 'POST', headers, body })
+    return { status: response.status, text: await response.text() }
+  }
+  const named = { name: 'incident.created', arguments: {} }
+  const events = async (method: string, more: Json = {}): Promise<Stream> =>
+    await open(`${hub.url}/mcp/pager`, modernRequest(method, { params: { ...named, ...more } }))
+  // A rule that hides something else: the stream begins with a filter.
+  await managed(hub, 'POST', '/policies', rule('other', 'tool.name == "email.received"', 'hide'))
+  const stream = await events('events/stream')
+  await stream.wait(({ method }) => method === 'notifications/events/active')
+  const subscribed = await events('events/subscribe', { delivery: { mode: 'webhook', url: receiver.url, secret } })
+  assert.equal((await subscribed.wait(() => true)).error, undefined)
+  // Another change of the settings takes no access.
+  await managed(hub, 'POST', '/groups', { name: 'g' })
+  await world.raise({ n: 1 })
+  await until(() => receiver.events().length === 1)
+  await stream.wait(({ method }) => method === 'notifications/events/event')
+  await managed(hub, 'POST', '/policies', rule('h', 'tool.name == "incident.created"', 'hide'))
+  const ended = await stream.wait(({ method }) => method === 'notifications/events/terminated')
+  assert.deepEqual(at(ended.params, 'error', 'data'), { kind: 'event' })
+  await until(() => receiver.got.some(({ body }) => body.type === 'terminated'), 'the webhook was not told')
+  await until(() => world.webhooks.size === 0 && world.streaming === 0, 'the server was not told')
 })
