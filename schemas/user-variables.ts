@@ -1,5 +1,6 @@
 /* eslint no-template-curly-in-string: off -- `${user.NAME}` is how a variable is written */
 import { Type, type Static } from '@sinclair/typebox'
+import { launchingArguments } from './launchers.ts'
 
 /** A value that each user of a server gives for himself. */
 const UserVariable = Type.Object({
@@ -94,6 +95,7 @@ export function userVariableProblem (config: ConfigWithVariables): string | unde
     }
     if (!wholeVariable.test(text)) return `"env.${name}": a user's variable is the whole of the value here`
   }
+  const launching = launchingArguments(config.command ?? '', args)
   for (const [at, text] of args.entries()) {
     if (text.includes(opening) && !argument.test(text)) {
       return `"args.${at}": a user's variable is the whole of an argument, or what follows "--name=" in it`
@@ -101,6 +103,10 @@ export function userVariableProblem (config: ConfigWithVariables): string | unde
     const option = [args[at - 1] ?? '', text.slice(0, text.indexOf('='))].find((each) => codeOption.test(each))
     if (option !== undefined && text.includes(opening)) {
       return `"args.${at}": no user sets what follows ${JSON.stringify(option)}, since it decides which code runs`
+    }
+    if (at < launching && text.includes(opening)) {
+      return `"args.${at}": no user sets what ${JSON.stringify(config.command)} runs, or how: write the package, ` +
+        'image or script first, with options as "--name=value", and the user\'s variable after it'
     }
   }
   const ofAddress = url?.includes(opening) === true ? addressProblem(url, declared) : undefined

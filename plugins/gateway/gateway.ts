@@ -9,11 +9,12 @@ import type { Sealer } from '../base/secrets/index.ts'
 import type { Access, ItemKind, PresentationName, RegisteredProvider, View } from '../settings/index.ts'
 import { describeRoute, type RouteIdentity } from './describe.ts'
 import type { EventTarget } from './event-cursors.ts'
-import type { GatewayHooks } from './hooks.ts'
+import { screenNotification, type GatewayHooks } from './hooks.ts'
 import { findEvent, ownMembers, presentEvent, type ShownEvent } from './methods/events.ts'
 import { isNotification, methodFor } from './methods/index.ts'
 import { providerOf, resolveItem } from './methods/items.ts'
 import type { GatewayParts, Method, Result } from './methods/method.ts'
+import type { Notifier } from './news.ts'
 import { createParts, createProviderHost } from './parts.ts'
 import type { Presentation } from './surfaces.ts'
 import type { Precedence } from './precedence.ts'
@@ -96,6 +97,11 @@ export class Gateway {
   /** How the events of a type are shown in a view. @param name the type's name there */
   presentEvent (view: View, event: EventTarget, name: string): EventPresentation {
     return presentEvent(this.#parts.cursors, view, event, name)
+  }
+
+  /** An event of a provider as hooks leave it, as JSON text. @returns undefined when it may not be delivered */
+  async screenEvent (provider: string, text: string): Promise<string | undefined> {
+    return await screenNotification(this.#parts.hooks, provider, text)
   }
 
   /** Registers a changing set of providers, which have the names of configured servers. */
@@ -183,8 +189,8 @@ export class Gateway {
     return serverInfo === undefined ? this.#serverInfo : hasValidServerInfo ? serverInfo : undefined
   }
 
-  /** Notifies a listener of everything that changes from now on. */
-  addListener (listener: Listener<View>, client: Client): void { this.#parts.notifier.addListener(listener, client) }
+  /** Notifies a listener of everything that changes from now on. @param address of its client, if it is known */
+  addListener (...given: Parameters<Notifier['addListener']>): void { this.#parts.notifier.addListener(...given) }
 
   /** Removes a client that is gone: its listener, and its links, calls and subscriptions at providers. */
   async removeClient (client: Client): Promise<void> {

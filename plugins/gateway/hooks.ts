@@ -102,8 +102,8 @@ export interface GatewayHooks {
    */
   onDone: (call: FinishedCall) => void
   /**
-   * Called with a notification of a provider that belongs to no request in flight; those of a request go through
-   * `exchange.notify`.
+   * Called with a notification of a provider that belongs to no request in flight, or with an event that it sends to
+   * a webhook; those of a request go through `exchange.notify`.
    * @returns its params, changed or not; undefined: it is dropped
    */
   onNotification: (provider: string, paramsText: string) => Promise<string | undefined> | string | undefined
@@ -128,15 +128,25 @@ export const createHookLists = (): HookLists => ({
   onQuestion: []
 })
 
-/** Sends a notification as its hooks leave it. One that a hook fails on is dropped. */
-export function passNotification (
-  { onNotification }: HookLists, provider: string, paramsText: string, send: (paramsText: string) => void
-): void {
-  if (onNotification.length === 0) { send(paramsText); return }
-  const pass = async (): Promise<void> => {
-    let text: string | undefined = paramsText
+/** A notification as its hooks leave it. @returns its params; undefined: it is dropped, also when a hook fails */
+export async function screenNotification (
+  { onNotification }: HookLists, provider: string, paramsText: string
+): Promise<string | undefined> {
+  let text: string | undefined = paramsText
+  try {
     for (const hook of onNotification) if (text !== undefined) text = await hook(provider, text)
-    if (text !== undefined) send(text)
+  } catch {
+    return undefined
   }
-  pass().catch(() => {})
+  return text
+}
+
+/** Sends a notification as its hooks leave it. */
+export function passNotification (
+  hooks: HookLists, provider: string, paramsText: string, send: (paramsText: string) => void
+): void {
+  if (hooks.onNotification.length === 0) { send(paramsText); return }
+  screenNotification(hooks, provider, paramsText)
+    .then((text) => { if (text !== undefined) send(text) })
+    .catch(() => {})
 }

@@ -1,5 +1,5 @@
 import { RpcError } from '../../protocol/errors.ts'
-import type { Client } from '../../protocol/exchange.ts'
+import type { Client, Exchange } from '../../protocol/exchange.ts'
 import { smallMemberOf } from '../../protocol/json.ts'
 import { hasExtension } from '../../protocol/capabilities.ts'
 import { allListKinds, extensionOf, listChangedMethod, type ListKind } from '../../protocol/lists.ts'
@@ -25,6 +25,8 @@ interface ListenerEntry {
    */
   readonly seen: Partial<Record<ListKind, WeakRef<ListResult>>>
   readonly wanted: WantedResources
+  /** The address of its last list or subscription, by which hooks may hide items; undefined: it is not known yet. */
+  address: string | undefined
 }
 
 const none: ReadonlySet<string> = new Set()
@@ -46,12 +48,15 @@ export class Notifier {
     this.#resolver = resolver
   }
 
-  /** Notifies a listener of all changes from now on, even if its client has not listed anything yet. */
-  addListener (listener: Listener<View>, client: Client): void {
-    const { parts } = this.#surfaces.of(listener.view, client)
+  /**
+   * Notifies a listener of all changes from now on, even if its client has not listed anything yet.
+   * @param address of the client, if it is known
+   */
+  addListener (listener: Listener<View>, client: Client, address?: string): void {
+    const { parts } = this.#surfaces.of(this.#surfaces.filtered(listener.view, address), client)
     const seen: ListenerEntry['seen'] = {}
     for (const kind of allListKinds) if (concerns(kind, listener, client)) seen[kind] = parts[kind].list.ref
-    this.#members.set(listener, { client, seen, wanted: new WantedResources() })
+    this.#members.set(listener, { client, seen, wanted: new WantedResources(), address })
   }
 
   removeListener (listener: Listener<View>): void {
@@ -60,16 +65,24 @@ export class Notifier {
   }
 
   /** The resources that a client with a listener subscribes to. */
-  wantedResourcesOf ({ listener }: Client): WantedResources | undefined {
-    return listener && this.#members.get(listener as Listener<View>)?.wanted
+  wantedResourcesOf (exchange: Pick<Exchange, 'client' | 'address'>): WantedResources | undefined {
+    return this.#memberAt(exchange)?.wanted
   }
 
   /** Records the list that a client has just received. */
-  recordSeenList (client: Client, list: ListResult): void {
-    const { listener } = client
-    const member = listener && this.#members.get(listener as Listener<View>)
+  recordSeenList (exchange: Pick<Exchange, 'client' | 'address'>, list: ListResult): void {
+    const member = this.#memberAt(exchange)
     if (member) member.seen[list.kind] = list.ref
   }
+
+  #memberAt ({ client: { listener }, address }: Pick<Exchange, 'client' | 'address'>): ListenerEntry | undefined {
+    const member = listener && this.#members.get(listener as Listener<View>)
+    if (member) member.address = address
+    return member
+  }
+
+  /** The view of a listener, without what hooks hide at the last address of its client. */
+  #viewOf ({ view }: Listener<View>, { address }: ListenerEntry): View { return this.#surfaces.filtered(view, address) }
 
   /** Called after a change of settings or of a provider's lists. Listeners that see a difference are notified soon. */
   scheduleNotifications (): void {
@@ -95,8 +108,9 @@ export class Notifier {
   }
 
   #notify (listener: Listener<View>, member: ListenerEntry): void {
-    if (member.wanted.isMissing) this.#resubscribe(listener.view, member)
-    const { parts } = this.#surfaces.of(listener.view, member.client)
+    const view = this.#viewOf(listener, member)
+    if (member.wanted.isMissing) this.#resubscribe(view, member)
+    const { parts } = this.#surfaces.of(view, member.client)
     const changed = new Set<string>()
     for (const kind of allListKinds) {
       if (hasListChanged(member, parts[kind].list)) changed.add(listChangedMethod(kind))
@@ -132,8 +146,9 @@ export class Notifier {
    */
   applyAccess (): void {
     const visible = new Map<string, ReadonlySet<string>>()
-    for (const [{ view }, member] of [...this.#members]) {
+    for (const [listener, member] of [...this.#members]) {
       const { client, wanted } = member
+      const view = this.#viewOf(listener, member)
       const used = this.#providers.usedBy(client)
       if (used.length === 0 && wanted.size === 0) continue
       const names = visible.get(view.key) ?? new Set(this.#surfaces.visible(view).map(({ server }) => server.name))

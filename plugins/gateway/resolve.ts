@@ -219,6 +219,14 @@ export function unknownResource (uri: string): RpcError {
   return new RpcError(code.resourceNotFound, message, 'unknown-resource', text)
 }
 
+/** The error for a skill that a view does not show. */
+export const unknownSkill = (uri: string): RpcError =>
+  new RpcError(code.invalidParams, `No skill is served at ${uri}`, 'unknown-resource')
+
+/** The error for a folder of which a view shows nothing. @param uri with or without a slash at its end */
+export const unknownFolder = (uri: string): RpcError =>
+  new RpcError(code.invalidParams, `There is no folder at ${uri.replace(/\/$/, '')}`, 'unknown-resource')
+
 /** The error for a provider that is not available now, with a message for clients. */
 export class NotConnected extends RpcError {
   readonly provider: string

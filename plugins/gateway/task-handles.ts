@@ -5,7 +5,7 @@ import { isObject } from '../../protocol/json.ts'
 import { memoryOf } from '../../protocol/text.ts'
 import { OwnedMap } from '../base/limits/index.ts'
 import type { Sealer } from '../base/secrets/index.ts'
-import { routeOf, type View, type VisibleServer } from '../settings/index.ts'
+import { hasCredential, routeOf, type View, type VisibleServer } from '../settings/index.ts'
 import { gatewayLimits } from './limits.ts'
 
 /** A task at a server. */
@@ -100,7 +100,7 @@ export class TaskHandles {
 const placeOf = (view: View): string => JSON.stringify(['task', view.principal.key, routeOf(view)])
 
 /** The owner whose tasks are listed and announced together. Anonymous callers may be different people. */
-export const taskOwnerOf = ({ principal: { key, kind } }: View, { id }: Client): string =>
-  kind === 'anonymous' || kind === 'guest' ? `${key} ${id}` : key
+export const taskOwnerOf = ({ principal }: View, { id }: Client): string =>
+  hasCredential(principal) ? principal.key : `${principal.key} ${id}`
 
 const keyOf = (view: View, provider: string, id: string): string => JSON.stringify([routeOf(view), provider, id])

@@ -25,7 +25,7 @@ export {
 export { isMemberByLogin, owningTeam, shareOf, teamMembers, teamReference, teamsOf } from './access/teams.ts'
 export {
   type Credential, type ItemFilter, type PresentationName, type Principal, type View, inPresentation, makeView,
-  canUseMcp, mcpScope, routeOf, withFilter
+  canUseMcp, hasCredential, mcpScope, routeOf, withFilter
 } from './access/view.ts'
 export {
   type VisibleServer, canManage, canSee, findGroupByName, isAdminOwner, hasPrecedence

@@ -1,3 +1,4 @@
+import { basename } from 'node:path'
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { limitFormFields, readBodyText, unmeasuredReservationOf } from '../../plugins/base/body/index.ts'
@@ -18,6 +19,20 @@ type Page = NonNullable<Awaited<ReturnType<FastifyInstance['userValues']['findPa
 
 const problem = async (reply: FastifyReply, title: string, text: string): Promise<FastifyReply> =>
   await sendPage(reply, reply.server.pages.problem({ title, text, status: 400 }))
+
+const ended = async (reply: FastifyReply): Promise<FastifyReply> =>
+  await problem(reply, 'This page is not known', 'It was used already or made too long ago, or the values or the ' +
+    'server have changed since. Call the server again for a new address. Nothing was changed.')
+
+/** Where a server's values are sent, for people. */
+function destinationOf ({ command, url = '', openapi }: Page['server']['config']): string {
+  if (command !== undefined) return `the program ${basename(command)}, which runs at this gateway`
+  const address = url === '' ? openapi?.url ?? '' : url
+  if (address === '') return 'the addresses in its OpenAPI description'
+  if (URL.canParse(address)) return new URL(address).origin
+  // With variables of the environment in its host.
+  return address.replace(/^([a-z]+:\/\/)(?:[^/?#]*@)?([^/?#]*).*$/is, '$1$2')
+}
 
 /** Refuses a page to a browser in which another user is signed in. @returns undefined: it may be shown */
 async function refuseOther (
@@ -44,6 +59,7 @@ async function showForm (
   return await sendPage(reply, app.pages.values({
     server: server.name,
     whose: `the user ${user}`,
+    destination: destinationOf(server.config),
     variables: await app.userValues.describe(server, user),
     action: `${folder}/login/${ticket}`,
     csrf: linkToken(key, ticket),
@@ -82,10 +98,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const { ticket } = request.params
     const fields = new URLSearchParams(typeof request.body === 'string' ? request.body : '')
     const page = await app.userValues.findPage(ticket)
-    if (!page) {
-      return await problem(reply, 'This page is not known', 'Its address was made too long ago, or the server has ' +
-        'changed since. Call the server again for a new address. Nothing was changed.')
-    }
+    if (!page) return await ended(reply)
     const { server, user } = page
     const refused = await refuseOther(request, reply, user)
     if (refused) return refused
@@ -95,19 +108,19 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     }
     const given = Object.fromEntries([...fields].flatMap(([name, value]) =>
       name.startsWith(field) && value !== '' ? [[name.slice(field.length), value]] : []))
+    const names = Object.keys(given)
+    if (names.length === 0) return await showForm(request, reply, ticket, page, 'Fill in a value; nothing was stored')
+    const { name } = server
     try {
-      const missing = await app.userValues.give(server, user, given)
-      const { name } = server
-      app.audit.addChange(user, { entity: 'values', name, after: { server: name, user, names: Object.keys(given) } })
-      const lacks = missing.length > 0 ? `Still missing: ${missing.join(', ')}` : undefined
-      if (lacks !== undefined) return await showForm(request, reply, ticket, page, lacks)
+      if (!await app.userValues.giveOnPage(page, given)) return await ended(reply)
     } catch (error) {
       if (!(error instanceof errors.InvalidInput)) throw error
       return await showForm(request, reply, ticket, page, error.message)
     }
+    app.audit.addChange(user, { entity: 'values', name, after: { server: name, user, names } })
     return await sendPage(reply, app.pages.done({
       title: 'Your values were stored',
-      text: `Tool-Hub now uses them at server ${JSON.stringify(server.name)}, for the user ${user}. You can close ` +
+      text: `Tool-Hub now uses them at server ${JSON.stringify(name)}, for the user ${user}. You can close ` +
         'this window.'
     }))
   })

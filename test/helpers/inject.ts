@@ -6,17 +6,17 @@ import { initialize, type Json, type Message } from './client.ts'
 export interface InjectedSession {
   /** One request; its response, be it a result or an error. */
   request: (method: string, params?: Json) => Promise<Message>
-  /** The same, as an HTTP answer. */
-  post: (body: unknown) => Promise<LightMyRequestResponse>
+  /** The same, as an HTTP answer. @param address the client's, if it is another one now */
+  post: (body: unknown, address?: string) => Promise<LightMyRequestResponse>
 }
 
 /** Begins a session. @param token the bearer key; undefined: none @param remoteAddress the client's */
 export async function openSession (app: FastifyInstance, url: string, token?: string, remoteAddress?: string): Promise<InjectedSession> {
   let session: Record<string, string> = {}
-  const post = async (body: unknown): Promise<LightMyRequestResponse> => await app.inject({
+  const post = async (body: unknown, address = remoteAddress): Promise<LightMyRequestResponse> => await app.inject({
     url,
     method: 'POST',
-    remoteAddress,
+    remoteAddress: address,
     headers: {
       accept: 'application/json, text/event-stream',
       'content-type': 'application/json',

@@ -63,7 +63,8 @@ const everyPage: Record<string, Page> = {
     ...form,
     server: 'a-server',
     whose: 'the user alice',
-    error: 'Still missing: TOKEN',
+    destination: 'https://mcp.example.com',
+    error: 'Fill in TOKEN as well; nothing was stored',
     variables: [
       { name: 'TOKEN', title: 'Your token', description: 'From your profile', secret: true, required: true, isSet: false },
       { name: 'NOTE', secret: false, required: false, isSet: true }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test, type Test } from 'tap'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { manage, managed, startReplica } from '../fakes/replica.ts'
+import { mainFile, SkillWorld, startLegacySkills } from '../fakes/skills.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { at, connected, KEY, names, Session, settings, text, type Json } from '../helpers/client.ts'
 import { database } from '../helpers/database.ts'
@@ -182,11 +183,48 @@ test('block: the old definition stays listed and calls are refused, until it cha
   assert.deepEqual(await session.tools(), ['s-search', 's-other'], 'a new name is not listed')
   const prompt = await session.request('prompts/get', { name: 's-greet' })
   assert.match(prompt.error?.message ?? '', /has changed since it was accepted/)
-  assert.equal(upstream.received.filter(({ message }) => /call|get/.test(message.method ?? '')).length, 0, 'nothing reached the server')
+  const completed = await session.request('completion/complete', { ref: { type: 'ref/prompt', name: 's-greet' }, argument: { name: 'who', value: '' } })
+  assert.match(completed.error?.message ?? '', /has changed since it was accepted/)
+  assert.equal(upstream.received.filter(({ message }) => /call|get|complete/.test(message.method ?? '')).length, 0, 'nothing reached the server')
   assert.equal((await session.request('tools/call', { name: 's-other', arguments: {} })).error, undefined)
   await change(upstream, { tools: [search, other], prompts: [greet] })
   await awaitChanges(hub, [])
   assert.deepEqual(await called(hub), nobody)
+})
+
+test('a server does not slip past a policy by other tags: they are a change, and block keeps the old ones', async (t) => {
+  const tagged = (tags: string[]): Json => ({ ...search, _meta: { tags, at: Date.now() } })
+  const upstream = await startUpstream(t, { tools: [tagged(['dangerous']), other] })
+  const policies = [{ id: 'p', name: 'No dangers', when: '"dangerous" in tool.tags', then: 'deny', message: 'Too dangerous' }]
+  const hub = await startHub(t, { settings: settings({ s: configOf(upstream, 'block') }, { policies }) })
+  await connected(hub, 1)
+  assert.equal((await called(hub)).legacy, 'Too dangerous')
+  await change(upstream, { tools: [tagged([]), other] })
+  const [only] = await awaitChanges(hub, ['tool search'])
+  assert.deepEqual([at(only?.before, '_meta', 'tags'), at(only?.after, '_meta', 'tags')], [['dangerous'], []])
+  assert.equal((await called(hub)).legacy, 'Too dangerous')
+  assert.equal(upstream.count('tools/call'), 0)
+})
+
+test('a skill that has changed cannot be got: refused at block, and not there at ask', async (t) => {
+  const world = new SkillWorld({ 'skill://a': { 'SKILL.md': mainFile('a') } })
+  const upstream = await startLegacySkills(t, world)
+  const hub = await startHub(t, { settings: settings({ s: { url: upstream.url, pin: 'block' } }) })
+  await connected(hub, 1)
+  const get = async (): Promise<Array<string | undefined>> => await Promise.all(['/mcp', '/mcp/s'].map(async (route) => {
+    const session = await Session.open(`${hub.url}${route}`)
+    return (await session.request('skills/get', { uri: 'skill://a/SKILL.md' })).error?.message
+  }))
+  assert.deepEqual(await get(), [undefined, undefined])
+  const got = upstream.count('skills/get')
+  world.skills.set('skill://a', { 'SKILL.md': mainFile('a', 'license: MIT\n') })
+  await upstream.notify('notifications/resources/list_changed')
+  await awaitChanges(hub, ['skill skill://a/SKILL.md'])
+  for (const said of await get()) assert.match(said ?? '', /The skill "skill:\/\/a\/SKILL.md" .* has changed since it was accepted/)
+  await managed(hub, 'PUT', '/servers/s', { config: { url: upstream.url, pin: 'ask' } })
+  const unknown = 'No skill is served at skill://a/SKILL.md'
+  await until(async () => (await get()).every((said) => said === unknown), 'it is there')
+  assert.equal(upstream.count('skills/get'), got)
 })
 
 test('instructions are pinned like items: ask hides them, block keeps the old ones', async (t) => {

@@ -67,4 +67,17 @@ test('a database is restored with the values of users', async (t) => {
   const restored = await startHub(t, { folder, env: { ENCRYPTION_KEY: key, DB_URL: url } })
   await isConnected(restored)
   assert.equal(await tell(restored), 'Bearer canary-of-bob no note')
+  await restored.stop()
+  // Without the key they are locked, until they are given anew, or the key is there again.
+  const [elsewhere, { url: other, query }] = [await temporaryFolder(t), await database(t, undefined, { tables: false })]
+  await run('restore', elsewhere, [file, '--without-key'], { ENCRYPTION_KEY: otherKey, DB_URL: other })
+  assert.equal((await query("select 1 from records where collection = 'userValues'")).length, 2)
+  const locked = await startHub(t, { folder: elsewhere, env: { ENCRYPTION_KEY: otherKey, DB_URL: other } })
+  await until(async () => (await managed(locked, 'GET', '/servers/header', undefined, admin)).status === 'disconnected', locked.output)
+  assert.match(await tell(locked), /give your values|waits for values/)
+  assert.deepEqual(await managed(locked, 'GET', '/servers/header/variables', undefined, admin), [])
+  await locked.stop()
+  const opened = await startHub(t, { folder: elsewhere, env: { ENCRYPTION_KEY: `${otherKey},${key}`, DB_URL: other } })
+  await isConnected(opened)
+  assert.equal(await tell(opened), 'Bearer canary-of-bob no note')
 })

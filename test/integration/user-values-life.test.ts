@@ -6,6 +6,7 @@ import { test, type Test } from 'tap'
 import { manage, managed, startReplica } from '../fakes/replica.ts'
 import { admin, as, keyOf, settingsOf, startValueServers, type users } from '../fakes/value-servers.ts'
 import { at, Session, text, type Json } from '../helpers/client.ts'
+import { movingClock } from '../helpers/clock.ts'
 import { database } from '../helpers/database.ts'
 import { Browser } from '../helpers/oauth.ts'
 import { startHub, until, type Hub, type HubOptions } from '../helpers/hub.ts'
@@ -55,6 +56,7 @@ test('the page on which a user gives values', async (t) => {
     assert.equal(page.status, 200, page.text)
     assert.match(page.text, /header/)
     assert.match(page.text, /the user cleo/)
+    assert.match(page.text, /sent to\s*<strong><bdi>http:\/\/127\.0\.0\.1:\d+<\/bdi>/)
     assert.match(page.text, /type="password"/)
     assert.doesNotMatch(page.text, /<script|canary/)
     assert.match(page.headers.get('content-security-policy') ?? '', /default-src 'none'; style-src 'sha256-[^;]+; form-action 'self'; frame-ancestors 'none'/)
@@ -93,12 +95,16 @@ test('the page on which a user gives values', async (t) => {
     assert.match(wrong.text, /has characters that a header cannot hold/)
     assert.doesNotMatch(wrong.text, /wrong→value/)
     const lacking = await browser.submit(page, { 'value.NOTE': 'first' })
-    assert.match(lacking.text, /Still missing: TOKEN/)
+    assert.equal(lacking.status, 400)
+    assert.match(lacking.text, /Fill in TOKEN as well; nothing was stored/)
+    assert.match((await browser.submit(page, {})).text, /Fill in a value; nothing was stored/)
+    const shown = await managed(hub, 'GET', '/servers/header/my-variables', undefined, await as(hub, 'cleo'))
+    assert.deepEqual((shown as unknown as Json[]).map(({ isSet }) => isSet), [false, false])
   })
 
   await t.test('stores them, ends the elicitation, and the next call works', async () => {
     const news = await session.listen()
-    const done = await browser.submit(page, { 'value.TOKEN': 'canary-of-cleo' })
+    const done = await browser.submit(page, { 'value.TOKEN': 'canary-of-cleo', 'value.NOTE': 'first' })
     assert.equal(done.status, 200, done.text)
     assert.match(done.text, /Your values were stored/)
     const told = await news.wait(({ method }) => method === 'notifications/elicitation/complete')
@@ -106,16 +112,59 @@ test('the page on which a user gives values', async (t) => {
     news.close()
     assert.equal(text(await session.call('tell')), 'Bearer canary-of-cleo first')
     const audited = (await manage(hub, 'GET', '/audit?entity=values', undefined, admin)).text
-    assert.match(audited, /"names":\["TOKEN"\]/)
+    assert.match(audited, /"names":\["TOKEN","NOTE"\]/)
     assert.doesNotMatch(audited, /canary/)
   })
 
+  await t.test('is good once: what was stored ends it', async () => {
+    const again = await browser.submit(page, { 'value.TOKEN': 'canary-of-another' })
+    assert.equal(again.status, 400)
+    assert.match(again.text, /was used already/)
+    assert.equal((await browser.get(url)).status, 400)
+    assert.equal(text(await session.call('tell')), 'Bearer canary-of-cleo first')
+    await managed(hub, 'DELETE', '/servers/header/my-variables', undefined, await as(hub, 'cleo'))
+    assert.equal((await browser.submit(page, { 'value.TOKEN': 'canary-of-another' })).status, 400, 'also when the values are gone')
+  })
+
+  await t.test('ends with values that are given elsewhere, and of two forms at once one is stored', async () => {
+    const [first, second] = [await addressOf('cleo'), await addressOf('cleo')]
+    assert.equal(second.url, first.url, 'a recent page is told again')
+    await give(hub, 'cleo', { NOTE: 'given at the API' })
+    assert.equal((await browser.get(first.url)).status, 400)
+    const next = await browser.get((await addressOf('cleo')).url)
+    assert.equal(next.status, 200, next.text)
+    const forms = await Promise.all(['one', 'two', 'three'].map(async (value) => await browser.submit(next, { 'value.TOKEN': value })))
+    assert.deepEqual(forms.map(({ status }) => status).sort(), [200, 400, 400])
+    await managed(hub, 'DELETE', '/servers/header/my-variables', undefined, await as(hub, 'cleo'))
+  })
+
   await t.test('is gone once the server sends values elsewhere', async () => {
+    const { url } = await addressOf('cleo')
+    const page = await browser.get(url)
+    assert.equal(page.status, 200)
     const config = await configOf(hub)
     await managed(hub, 'PUT', '/servers/header', { config: { ...config, headers: { 'X-Token': '${user.TOKEN}' } } }, admin)
     assert.equal((await browser.get(url)).status, 400)
     assert.equal((await browser.submit(page, { 'value.TOKEN': 'late' })).status, 400)
   })
+})
+
+test('the page is good for an hour', async (t) => {
+  const { configs: { header } } = await startValueServers(t)
+  const forward = movingClock(t)
+  const hub = await startHub(t, { settings: settingsOf({ header }) })
+  const { error } = await (await sessionOf(hub, 'cleo', 'header', { elicitation: { url: {} } })).request('tools/call', { name: 'tell', arguments: {} })
+  const browser = new Browser(hub.url)
+  const url = String(at(error?.data, 'elicitations', 0, 'url'))
+  forward(3_500_000)
+  const page = await browser.get(url)
+  assert.equal(page.status, 200, page.text)
+  forward(100_001)
+  assert.equal((await browser.get(url)).status, 400)
+  const late = await browser.submit(page, { 'value.TOKEN': 'late' })
+  assert.equal(late.status, 400)
+  assert.match(late.text, /made too long ago/)
+  assert.match(await tell(hub, 'cleo'), /give your values/)
 })
 
 test('what the API refuses', async (t) => {

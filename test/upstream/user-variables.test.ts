@@ -67,6 +67,33 @@ test('places where a variable of users may not stand', async () => {
   for (const [config, problem] of refused) assert.match(configProblem(config) ?? 'none', problem, JSON.stringify(config))
 })
 
+test('no user decides what a known launcher runs, or how', async () => {
+  const runs = (line: string): ServerConfig => {
+    const [name = '', ...args] = line.split(' ').map((word) => word === 'T' ? '${user.T}' : word.replace('=T', '=${user.T}'))
+    return command({ command: name, args })
+  }
+  const refused = [
+    'npx T', 'npx -y T', '/usr/bin/npx --yes T', 'npx.cmd T', 'npx -p T pkg', 'npx --package=T pkg', 'npx --unknown pkg T', 'npm exec T', 'npm exec -- T',
+    'pnpm dlx T', 'yarn dlx T', 'bunx T', 'bun x T', 'bun run T', 'uvx T', 'uvx --from T tool', 'uvx --from=T tool', 'uvx --with T tool', 'uv run T',
+    'uv tool run T', 'uv run --with=T server.py', 'pipx run T', 'pipx run --spec T app', 'python T', 'python3.12 -u T', 'python -m T', 'python -W T x.py',
+    'docker run T', 'docker run --rm -i T', 'docker run -u 1000 T', 'docker run -v T image', 'docker run --volume=T image', 'docker run --entrypoint=T image',
+    'docker run --privileged T', 'podman run --name x T', 'docker compose -f T up', 'docker run node:22 T', 'node T', 'node --require T x.js',
+    'node --env-file=T x.js', 'node --no-warnings T', 'node --conditions x T', 'deno run -A T', 'java -jar T', 'java -cp T Main', 'sh T', 'bash -l T',
+    'cmd /c npx pkg T', 'powershell -Command tool T', 'env T', 'env A=b node T', 'sudo node T', 'timeout 60 npx T', 'npx tsx T', 'npx -y node@20 T'
+  ]
+  for (const line of refused) {
+    assert.match(configProblem(runs(line)) ?? 'none', /"args\.\d": no user sets what .* (runs, or how: write the package, image or script first|decides which code runs)/, line)
+  }
+  const allowed = [
+    'npx pkg T', 'npx -y @scope/pkg@1.2.3 T', 'npx -y -p dep pkg --token=T', 'npm exec --yes -- pkg T', 'pnpm dlx pkg T', 'bunx pkg T', 'uvx server T',
+    'uvx --from git+https://h.example/x server --token=T', 'uv --directory /srv run server.py T', 'uv run --with mcp mcp T', 'pipx run app T', 'python server.py T',
+    'python3 -u -m package T', 'docker run --rm -i -e TOKEN mcp/image T', 'docker run -i --network=host ghcr.io/x/image:1 --token=T', 'node server.js T',
+    'node --import tsx server.ts --token=T', 'node --experimental-strip-types --no-warnings server.ts T', 'node -e code -- --token=T T', 'deno run -A --allow-net npm:pkg T',
+    'java -Xmx512m -jar server.jar T', 'sh server.sh T', 'bash -c code name T', 'env A=b node server.js T', 'npx -y tsx server.ts T', '/opt/own-server T', 'own T --x T'
+  ]
+  for (const line of allowed) assert.equal(configProblem(runs(line)), undefined, line)
+})
+
 test('values that may not be given', async () => {
   const config = { ...command({ args: ['${user.T}'] }) }
   const header = remote({ headers: { A: '${user.T}' } })

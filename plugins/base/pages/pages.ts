@@ -47,6 +47,8 @@ export interface ValuesPage extends FormPage {
   server: string
   /** The user that the values are for, in words. */
   whose: string
+  /** Where the values are sent, in words. */
+  destination: string
   /** `isSet`: it was given before, and stays if the field is left empty. */
   variables: ReadonlyArray<{
     name: string, title?: string, description?: string, secret: boolean, required: boolean, isSet: boolean
@@ -200,12 +202,13 @@ export function loadPages (): Pages {
       }
       return { status: 200, headers: plainHeaders, html: render('start', 'Log in at a server?', data) }
     },
-    values ({ server, whose, variables, error, ...form }) {
+    values ({ server, whose, destination, variables, error, ...form }) {
       const { text } = baseLimits.pageTexts
       const data = {
         ...formOf(form),
         server: visibleName(server),
         whose: visibleText(whose, text),
+        destination: visibleText(destination, text),
         variables: variables.map(({ title, description, ...variable }) => ({
           ...variable,
           title: title === undefined ? variable.name : visibleText(title, text),

@@ -4,7 +4,7 @@ import type { Client, Exchange, Question } from '../../../protocol/exchange.ts'
 import type { LogLevel, Listener } from '../../../protocol/listener.ts'
 import type { Response } from '../../../protocol/message.ts'
 import { memoryOf } from '../../../protocol/text.ts'
-import { chargedOwnerOf, type View } from '../../settings/index.ts'
+import { chargedOwnerOf, hasCredential, type View } from '../../settings/index.ts'
 import { ShareError, Shares } from '../../base/limits/index.ts'
 import { downstreamLimits } from '../limits.ts'
 
@@ -232,5 +232,5 @@ export class Leases {
 }
 
 const keyOf = ({ principal, key }: View, address: string, text: string, level: LogLevel | undefined): string =>
-  `${principal.key}\n${principal.kind === 'anonymous' || principal.kind === 'guest' ? address : ''}\n` +
+  `${principal.key}\n${hasCredential(principal) ? '' : address}\n` +
   `${key}\n${level ?? ''}\n${text}`

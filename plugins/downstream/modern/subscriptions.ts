@@ -53,7 +53,7 @@ export class ClientSubscriptions {
       this.#forget(subscription)
       this.#leases.release(client)
     })
-    this.#gateway.addListener(subscription, subscription)
+    this.#gateway.addListener(subscription, subscription, address)
     this.#accept(subscription, filter, address, over.signal).then(
       (accepted) => { subscription.acknowledge(accepted) },
       (error: unknown) => { subscription.fail(error instanceof RpcError ? error : undefined) }

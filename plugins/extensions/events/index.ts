@@ -48,6 +48,12 @@ const interval = 2_000
 /** `app.eventWebhooks`: `events/subscribe` and `events/unsubscribe`, and the messages that they receive and send. */
 export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSealer() }) => {
   const { eventWebhooks: records } = storage
+  /** Whether hooks hide an event type. */
+  const isHidden = (view: View, { provider, key }: EventSubscription['event']): boolean => {
+    const { filter } = app.gateway.filteredView(view, undefined)
+    const item = filter && app.gateway.catalogue(provider)?.lists.events.find((each) => each.key === key)
+    return item !== undefined && filter?.isHidden(provider, 'events', item) === true
+  }
   const viewOf = async ({ credential, route, event }: EventSubscription): Promise<View | undefined> => {
     const principal = await app.auth.principalOfCredential(credential)
     if (principal === undefined || !canUseMcp(principal)) return undefined
@@ -55,7 +61,7 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
     const view = makeView(principal, scope, presentation)
     const isThere = app.access.isViewCurrent(view, principal) &&
       app.access.visibleServers(view).some(({ server }) => isServer(server, event))
-    return isThere ? view : undefined
+    return isThere && !isHidden(view, event) ? view : undefined
   }
   const load = async (): Promise<Webhooks> => {
     const [{ Callbacks }, { Webhooks: OfClients }] =

@@ -155,7 +155,7 @@ export class Webhooks {
    * @param body as it was received
    */
   async receive (token: string, headers: IncomingHttpHeaders, body: Buffer): Promise<Receipt> {
-    const { records, gateway } = this.#deps
+    const { records } = this.#deps
     const id = this.#unsealed(token)
     if (id === undefined) return receipt(404, 'There is no such webhook')
     const subscription = await records.find(id)
@@ -171,12 +171,27 @@ export class Webhooks {
       return receipt(410, 'The subscription has ended')
     }
     if (await records.countWaiting(subscription.owner) >= limits.waiting) return receipt(503, 'Too many messages wait')
-    const presentation = gateway.presentEvent(view, subscription.event, subscription.name)
-    const shown = value.type === undefined ? withClientEvent(text, presentation) : withClientCursor(text, presentation)
-    await this.deliveries.accept(subscription, `${id} ${hash('sha256', messageId, 'hex')}`, messageId, shown)
+    await this.#deliver(subscription, view, messageId, text, value.type === undefined)
     // The server has ended the subscription.
     if (value.type === 'terminated') await records.remove(id)
     return receipt(202, 'Accepted')
+  }
+
+  /** Delivers a message as the gateway's hooks leave it. @param isEvent whether it is one, and no news of them */
+  async #deliver (
+    subscription: EventSubscription, view: View, messageId: string, text: string, isEvent: boolean
+  ): Promise<void> {
+    const { gateway } = this.#deps
+    const { id, event, name } = subscription
+    const screened = await gateway.screenEvent(event.provider, text)
+    if (screened === undefined) return
+    const digest = hash('sha256', messageId, 'hex')
+    // Ids are often made of what an event is about.
+    const idText = JSON.stringify(messageId)
+    const shownId = await gateway.screenEvent(event.provider, idText) === idText ? messageId : `msg_${digest}`
+    const present = isEvent ? withClientEvent : withClientCursor
+    const body = present(screened, gateway.presentEvent(view, event, name))
+    await this.deliveries.accept(subscription, `${id} ${digest}`, shownId, body)
   }
 
   #unsealed (token: string): string | undefined {

@@ -1,5 +1,6 @@
 import type { Snapshot } from '../../../db/store.ts'
 import { Refusal, RpcError } from '../../../protocol/errors.ts'
+import { streamMethod } from '../../../protocol/events.ts'
 import { memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
 import { toRpcError } from '../../../protocol/message.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
@@ -19,6 +20,7 @@ const called: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
 const unsearched: ReadonlySet<string> = new Set(['taskId', 'cursor', 'requestState', 'inputResponses'])
 /** Members of params that say what is asked for: another text would ask for something else. */
 const addresses: ReadonlyMap<string, string> = new Map([['uri', 'the URI'], ['ref', '"ref"']])
+const isAboutEvents = (method: string): boolean => method.startsWith('events/')
 /** What a webhook is asked about, by method. */
 const kinds: Readonly<Record<string, WebhookQuestion['kind']>> =
   { 'tools/call': 'tool', 'tasks/result': 'tool', 'prompts/get': 'prompt', 'resources/read': 'resource' }
@@ -42,13 +44,12 @@ export class Guards {
 
   /** Checks the arguments of a call, and lets its notifications be checked. @throws Refusal */
   onCall (call: GatewayCall): Promise<void> | undefined {
-    const active = this.#deps.active()
-    if (active.length === 0) return undefined
     const place = placeOf(call, 'arguments')
-    const onResults = guardsFor(active, 'results', place.server, place.tool)
-    const onArguments = guardsFor(active, 'arguments', place.server, place.tool)
-    if (onArguments.length > 0) return this.#checkArguments(call, place, onArguments, onResults)
-    if (onResults.length > 0) this.#replaceExchange(call, {}, onResults)
+    // A stream stays open: its events pass the guards of their time.
+    const isScreened = call.exchange.method === streamMethod || this.#onResults(call).length > 0
+    const onArguments = guardsFor(this.#deps.active(), 'arguments', place.server, place.tool)
+    if (onArguments.length > 0) return this.#checkArguments(call, place, onArguments, isScreened)
+    if (isScreened) this.#replaceExchange(call, {})
     return undefined
   }
 
@@ -87,8 +88,9 @@ export class Guards {
     return guardsFor(active, side, server, tool)
   }
 
+  /** @param isScreened whether notifications of the call are checked */
   async #checkArguments (
-    call: GatewayCall, place: Place, guards: readonly Guard[], onResults: readonly Guard[]
+    call: GatewayCall, place: Place, guards: readonly Guard[], isScreened: boolean
   ): Promise<void> {
     const { method, paramsText } = call.exchange
     const changed: Record<string, string> = {}
@@ -99,7 +101,7 @@ export class Guards {
         let text = given
         for (const guard of guards) {
           try {
-            text = await this.#searchMember(guard, name, text, place, ownerOf(call))
+            text = await this.#searchMember(guard, { method, name, text }, place, ownerOf(call))
           } catch (error) {
             // The other members are searched for the records.
             if (!(error instanceof ContentRefusal)) throw error
@@ -115,13 +117,15 @@ export class Guards {
       if (refusal) throw refusal
     } finally {
       // Records of a refused call have no more than those of others.
-      if (Object.keys(changed).length > 0 || onResults.length > 0) this.#replaceExchange(call, changed, onResults)
+      if (Object.keys(changed).length > 0 || isScreened) this.#replaceExchange(call, changed)
       if (changed.uri !== undefined) call.item = JSON.parse(changed.uri.startsWith('"') ? changed.uri : '""') as string
     }
   }
 
   /** @returns the member's text to use @throws ContentRefusal */
-  async #searchMember (guard: Guard, name: string, text: string, place: Place, owner: string): Promise<string> {
+  async #searchMember (
+    guard: Guard, { method, name, text }: { method: string, name: string, text: string }, place: Place, owner: string
+  ): Promise<string> {
     const apply = async (part: string): Promise<string> => await this.#deps.screen.apply(guard, part, place, owner)
     // The token of progress is valid between the client and the gateway.
     const token = name === '_meta' ? memberOf(text, 'progressToken') : undefined
@@ -131,7 +135,8 @@ export class Guards {
       return masked === rest ? text : withMembers(masked, { progressToken: token })
     }
     const masked = await apply(text)
-    const address = addresses.get(name)
+    // What a client subscribes to stays as it is.
+    const address = addresses.get(name) ?? (isAboutEvents(method) ? `"${name}"` : undefined)
     if (masked === text || address === undefined) return masked
     throw new ContentRefusal(`The guard "${guard.name}" refuses this: ${address} contains what it masks`, masked)
   }
@@ -173,13 +178,11 @@ export class Guards {
     return typeof text === 'string' ? text : text.catch(() => undefined)
   }
 
-  #replaceExchange (
-    call: GatewayCall, members: Readonly<Record<string, string>>, onResults: readonly Guard[]
-  ): void {
+  #replaceExchange (call: GatewayCall, members: Readonly<Record<string, string>>): void {
     const place = placeOf(call, 'results')
     const owner = ownerOf(call)
     const exchange = new GuardedExchange(call.exchange, members, (paramsText) =>
-      this.#checkNotification(onResults, paramsText, place, owner))
+      this.#checkNotification(this.#onResults(call), paramsText, place, owner))
     this.#exchanges.set(call, exchange)
     call.exchange = exchange
   }
@@ -212,20 +215,22 @@ const ownerOf = ({ exchange: { client } }: GatewayCall): string => client.owner 
 
 /** The members of params that are searched. */
 function searchedMembers (method: string, paramsText: string): string[] {
-  // What a client subscribes to stays as it is.
-  if (method.startsWith('events/')) return []
+  // A subscription can end, whatever it was made for.
+  if (method === 'events/unsubscribe') return []
   const names = new Set(membersOf(paramsText).map(({ key }) => key).filter((key) => !unsearched.has(key)))
+  // The client's address and secret for deliveries stay at the gateway.
+  if (isAboutEvents(method)) return [...names].filter((name) => name !== 'delivery')
   if (!called.has(method)) return [...names]
   names.delete('name')
   names.delete('arguments')
   return [...names, 'arguments']
 }
 
-/** Prompts and resources are no tools; a task, and whatever else a server answers, may come of any of its tools. */
+/** Prompts and resources are no tools; a task, and an event, may come of any of a server's tools. */
 function placeOf (call: GatewayCall, side: Side): Place {
   const { exchange: { method }, provider: server, item } = call
   if (method === 'tools/call') return { side, server, tool: item, call }
-  return { side, server, tool: method.startsWith('tasks/') ? undefined : null, call }
+  return { side, server, tool: method.startsWith('tasks/') || isAboutEvents(method) ? undefined : null, call }
 }
 
 /** The caller, as a webhook is told. */

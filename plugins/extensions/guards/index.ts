@@ -1,4 +1,5 @@
 import fp from 'fastify-plugin'
+import { streamMethod } from '../../../protocol/events.ts'
 import type { Guard } from '../../../schemas/guards.ts'
 import { errors, invalidAt } from '../../base/errors/index.ts'
 import { maskConfig, unmask } from '../../base/secrets/index.ts'
@@ -66,14 +67,18 @@ export default fp(async (app) => {
     })
     return guards
   }
-  /** Applies the guards, which are loaded when the first one is on. @param unguarded the result while none is on */
+  /**
+   * Applies the guards, which are loaded when the first one is on.
+   * @param unguarded the result while none is on @param isLasting whether guards may come on before it has ended
+   */
   const guarded = <Result>(
-    unguarded: Result, apply: (by: Guards) => Result | Promise<Result>
+    unguarded: Result, apply: (by: Guards) => Result | Promise<Result>, isLasting = false
   ): Result | Promise<Result> => {
-    if (active().length === 0) return unguarded
+    if (active().length === 0 && !isLasting) return unguarded
     return guards === undefined ? (loading ??= load()).then(apply) : apply(guards)
   }
-  app.gateway.addHook('onCall', (call) => guarded(undefined, (by) => by.onCall(call)))
+  app.gateway.addHook('onCall', (call) =>
+    guarded(undefined, (by) => by.onCall(call), call.exchange.method === streamMethod))
   app.gateway.addHook('onSubscribe', (exchange, server) =>
     guarded(undefined, (by) => by.onSubscribe(exchange, server)))
   app.gateway.addHook('onOutput', (call, result) => guarded(result, (by) => by.onOutput(call, result)))

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { isObject } from '../../../protocol/json.ts'
 import { allListKinds, type Catalogue, type Item, type ListKind } from '../../../protocol/lists.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
+import { tagsOf } from '../tags.ts'
 
 /** The lists whose items are pinned. Resources are content: their definitions tell the model nothing to do. */
 type PinnedList = Exclude<ListKind, 'resources' | 'resourceTemplates'>
@@ -25,7 +26,7 @@ export interface Definition {
 /** Identifies a definition within its server. */
 export const keyOf = ({ kind, item }: Pick<Definition, 'kind' | 'item'>): string => `${kind}\n${item}`
 
-/** Members that say nothing to the model and may differ with every listing. */
+/** Members that say nothing to the model and may differ with every listing, but for the tags that policies read. */
 const ignored: ReadonlySet<string> = new Set(['_meta', 'icons'])
 
 const digests = new WeakMap<Item, string>()
@@ -53,7 +54,8 @@ function digestItem (item: Item): string {
   if (known !== undefined) return known
   const value = JSON.parse(item.text) as Record<string, unknown>
   const defined = Object.fromEntries(Object.entries(value).filter(([name]) => !ignored.has(name)))
-  const digest = hash(canonicalJson(defined))
+  const tags = tagsOf(value)
+  const digest = hash(canonicalJson(tags.length === 0 ? defined : { ...defined, _meta: { tags } }))
   digests.set(item, digest)
   return digest
 }

@@ -3,6 +3,9 @@ import { CachedPins } from '../../../db/records/cached-pins.ts'
 import type { PinStore } from '../../../db/ports/pins.ts'
 import type { CatalogueCache, Snapshot } from '../../../db/store.ts'
 import { Refusal } from '../../../protocol/errors.ts'
+import type { Exchange } from '../../../protocol/exchange.ts'
+import { isObject } from '../../../protocol/json.ts'
+import { unknownItem } from '../../gateway/index.ts'
 import type { Author } from '../../settings/index.ts'
 import type { PinMode } from './compare.ts'
 import type { DefinitionChange, DefinitionWarning } from '../../../schemas/definitions-api.ts'
@@ -44,7 +47,12 @@ interface PinsOptions {
 const pollInterval = 2_000
 const pollWindow = 60_000
 
-const calledKinds: Readonly<Record<string, DefinitionKind>> = { 'tools/call': 'tool', 'prompts/get': 'prompt' }
+const calledKinds: Readonly<Record<string, DefinitionKind>> =
+  { 'tools/call': 'tool', 'prompts/get': 'prompt', 'skills/get': 'skill' }
+
+/** The kind of the definition that a request uses; undefined: it uses none that is pinned. */
+const kindOfCall = ({ method, params: { ref } }: Exchange): DefinitionKind | undefined =>
+  method === 'completion/complete' && isObject(ref) && ref.type === 'ref/prompt' ? 'prompt' : calledKinds[method]
 
 /** `app.definitions`: pins of what servers list (`pin` of a server), and the first look at it. */
 export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => {
@@ -78,12 +86,16 @@ export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => 
   app.upstreamHooks.reviewCatalogues(pins)
 
   app.gateway.addHook('onCall', ({ provider, item, exchange }) => {
-    if (item === undefined || modeOf(provider) !== 'block') return
-    const kind = calledKinds[exchange.method]
+    const mode = item === undefined ? undefined : modeOf(provider)
+    if (item === undefined || (mode !== 'ask' && mode !== 'block')) return
+    const kind = kindOfCall(exchange)
     const catalogue = app.upstreams.get(provider)?.catalogue(exchange.client)
-    if (kind === undefined || catalogue === undefined || !pins.isRefused(catalogue, { kind, item })) return
+    if (kind === undefined || catalogue === undefined) return
+    const refused = pins.refusalOf(catalogue, { kind, item })
+    if (refused === 'withheld') throw unknownItem(exchange)
+    if (refused === undefined) return
     throw new Refusal('policy', `The ${kind} ${JSON.stringify(item)} of the server ${JSON.stringify(provider)} has ` +
-      'changed since it was accepted: it can be called when an admin has accepted its new definition')
+      'changed since it was accepted: it can be used when an admin has accepted its new definition')
   })
 
   const forget = async (servers: readonly string[]): Promise<void> => {

@@ -2,8 +2,11 @@ import { nextCatalogueId, type Catalogue, type Item } from '../../../protocol/li
 import { isAccepted, type Pin, type PinMode, type PinnedServer } from './compare.ts'
 import { digestOf, digestOfInstructions, instructionsItem, keyOf, kindOf, pinnedLists } from './definitions.ts'
 
-/** What is listed of a catalogue, and the definitions that are listed as they were, whose calls are refused. */
-export interface Listed { readonly catalogue: Catalogue, readonly refused: ReadonlySet<string> }
+/** Why a definition cannot be used: it is listed as it was (`changed`), or not at all (`withheld`). */
+export type Refused = 'changed' | 'withheld'
+
+/** What is listed of a catalogue, and the definitions that cannot be used, by `keyOf`. */
+export interface Listed { readonly catalogue: Catalogue, readonly refused: ReadonlyMap<string, Refused> }
 
 /**
  * What `ask` and `block` list of a catalogue. `ask` leaves out what is not accepted; `block` lists it as it was pinned,
@@ -15,14 +18,14 @@ export function withheldFrom (
   catalogue: Catalogue, pinned: PinnedServer | undefined, mode: Extract<PinMode, 'ask' | 'block'>, isFirst: boolean
 ): Listed {
   const pins = new Map((pinned?.pins ?? []).map((pin) => [keyOf(pin), pin]))
-  const refused = new Set<string>()
+  const refused = new Map<string, Refused>()
   /** The text to list; undefined: none. */
   const shown = (which: Pick<Pin, 'kind' | 'item'>, digest: string | undefined, text: string): string | undefined => {
     const pin = pins.get(keyOf(which))
     if (pin !== undefined && digest !== undefined && isAccepted(pin, digest, isFirst)) return text
-    if (mode === 'ask' || pin?.digest === undefined || pin.text === undefined) return undefined
-    refused.add(keyOf(which))
-    return pin.text
+    const former = mode === 'block' && pin?.digest !== undefined ? pin.text : undefined
+    refused.set(keyOf(which), former === undefined ? 'withheld' : 'changed')
+    return former
   }
   let isSame = true
   const lists = { ...catalogue.lists }

@@ -6,7 +6,7 @@ import { Semaphore } from '../../base/limits/index.ts'
 import type { CatalogueReview } from '../../upstream/index.ts'
 import { acceptPending, compareWithPins, withoutTexts, type Pin, type PinMode, type PinnedServer } from './compare.ts'
 import { definitionsOf, keyOf, type Definition } from './definitions.ts'
-import { withheldFrom, type Listed } from './listed.ts'
+import { withheldFrom, type Listed, type Refused } from './listed.ts'
 
 interface PinsDeps {
   readonly store: PinStore
@@ -41,7 +41,7 @@ export class Pins implements CatalogueReview {
   readonly #states = new Map<string, ServerState>()
   readonly #examined = new WeakMap<Catalogue, Examined>()
   /** What is refused of catalogues as they are listed. */
-  readonly #refused = new WeakMap<Catalogue, ReadonlySet<string>>()
+  readonly #refused = new WeakMap<Catalogue, Listed['refused']>()
   /** One change of a server's pins at a time. */
   readonly #turns = new Semaphore({ places: 4, perOwner: 1 })
   /** Comparisons that have failed and are repeated, by server and source. */
@@ -137,9 +137,9 @@ export class Pins implements CatalogueReview {
     return made
   }
 
-  /** Whether calls of an item are refused, since it is listed as it was. @param catalogue as it is listed */
-  isRefused (catalogue: Catalogue, which: Pick<Pin, 'kind' | 'item'>): boolean {
-    return this.#refused.get(catalogue)?.has(keyOf(which)) === true
+  /** Why an item cannot be used; undefined: it can. @param catalogue as it is listed */
+  refusalOf (catalogue: Catalogue, which: Pick<Pin, 'kind' | 'item'>): Refused | undefined {
+    return this.#refused.get(catalogue)?.get(keyOf(which))
   }
 
   /** The changed definitions of a server that wait for an admin. */
@@ -214,4 +214,4 @@ export class Pins implements CatalogueReview {
   }
 }
 
-const nothing: ReadonlySet<string> = new Set()
+const nothing: Listed['refused'] = new Map()

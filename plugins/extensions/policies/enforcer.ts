@@ -6,18 +6,14 @@ import type { Catalogue } from '../../../protocol/lists.ts'
 import type { Policy } from '../../../schemas/policies.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import { unknownItem, type AppliedPolicy, type FinishedCall, type GatewayCall } from '../../gateway/index.ts'
-import type { ItemFilter, View } from '../../settings/index.ts'
+import { hasCredential, type ItemFilter, type View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import { digestOf, type Approvals, type AskedCall } from './approvals.ts'
-import type { PolicyContext } from './cel.ts'
+import { decideAbout } from './decision.ts'
 import { ambiguityIn } from './exact.ts'
-import {
-  findItem, kindOfRequest, namesOf, routePathOf, templatesFor, toContext, toPrincipalFacts, toToolFacts, type Subject
-} from './facts.ts'
+import { kindOfRequest, routePathOf, toPrincipalFacts, type Subject } from './facts.ts'
 import { itemFilterOf } from './item-filters.ts'
-import {
-  appliedPolicyOf, decide, findHiding, rulesetOf, strictestOf, type Match, type Ruleset, type Verdict
-} from './ruleset.ts'
+import { appliedPolicyOf, rulesetOf, type Match, type Ruleset, type Verdict } from './ruleset.ts'
 
 export interface EnforcerDeps {
   /** The settings with the registered providers. */
@@ -78,23 +74,14 @@ export class PolicyEnforcer {
 
   #decide (snapshot: Snapshot, ruleset: Ruleset, exchange: Exchange<View>, subject: Subject): Verdict {
     const { view, address, client, params } = exchange
-    const catalogue = this.#deps.catalogueOf(subject.server, client)
-    const facts = {
+    return decideAbout(ruleset, {
+      subject,
       principal: toPrincipalFacts(snapshot, view.principal, address),
+      args: params.arguments,
+      argsText: () => argumentsTextOf(exchange),
       route: routePathOf(view),
       now: new Date(this.#deps.now())
-    }
-    const contextOf = (name: string): PolicyContext => toContext({
-      ...facts, tool: toToolFacts({ ...subject, name }, findItem(catalogue, subject.kind, name))
-    }, params.arguments, () => argumentsTextOf(exchange))
-    const names = namesOf(catalogue, subject)
-    const others = names.slice(1).map((name) => decide(ruleset, contextOf(name)))
-    const verdict = strictestOf([decide(ruleset, contextOf(subject.name)), ...others])
-    if (verdict.match !== undefined || ruleset.listRules.length === 0) return verdict
-    // Who does not see a template has no use of what it makes, unless a rule names that.
-    const hiding = templatesFor(catalogue, subject, names)
-      .map((name) => findHiding(ruleset.listRules, contextOf(name))).find((match) => match !== undefined)
-    return hiding === undefined ? verdict : { ...verdict, decision: 'hide', match: hiding }
+    }, this.#deps.catalogueOf(subject.server, client))
   }
 
   #enforce (call: GatewayCall, subject: Subject, { decision, match }: Verdict): Promise<void> | void {
@@ -120,9 +107,14 @@ export class PolicyEnforcer {
     if (call.policy !== undefined) this.#allowed.set(call.policy, digest)
   }
 
-  /** Whether a request continues a call that was allowed. Each allowed call is continued once per round. */
-  #isContinued ({ canSuspend, params: { requestState, inputResponses } }: Exchange, digest: string): boolean {
-    if (!canSuspend || (requestState === undefined && inputResponses === undefined)) return false
+  /**
+   * Whether a request continues a call that was allowed. Each allowed call is continued once per round. Callers without
+   * credentials may be several people, so they are asked each time.
+   */
+  #isContinued ({ canSuspend, view, params }: Exchange<View>, digest: string): boolean {
+    const { requestState, inputResponses } = params
+    if (!canSuspend || !hasCredential(view.principal)) return false
+    if (requestState === undefined && inputResponses === undefined) return false
     const until = this.#suspended.get(digest) ?? 0
     this.#suspended.delete(digest)
     return until > this.#deps.now()
@@ -141,6 +133,10 @@ export class PolicyEnforcer {
     }
     if (answer === 'late') {
       throw new Refusal('policy', `${why}, and nobody answered in time; the person at this client can allow it`)
+    }
+    // An approval is good for one caller, and these may be several.
+    if (!hasCredential(asked.principal)) {
+      throw new Refusal('policy', `${why}, and cannot ask for a caller without credentials; use a key or log in`)
     }
     const approval = await this.#useOrRequest(asked)
     if (approval === 'approved') return

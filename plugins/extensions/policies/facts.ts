@@ -5,6 +5,7 @@ import type { Catalogue, Item, ListKind } from '../../../protocol/lists.ts'
 import { gatewayLimits, matchesTemplate, spellingsOf, templateLiterals } from '../../gateway/index.ts'
 import { authorKeyOf, type Principal, teamsOf, type View } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
+import { tagsOf } from '../tags.ts'
 import { KeyFacts, PrincipalFacts, toCelArguments, ToolFacts, type PolicyContext } from './cel.ts'
 import { ambiguityIn } from './exact.ts'
 
@@ -83,7 +84,7 @@ function detailsOf (kind: Subject['kind'], item: Item | undefined): ToolDetails 
     const annotations = parsedMember(item.text, 'annotations')
     known = {
       annotations: kind === 'tool' ? withDefaults(annotations) : { ...readDetails.annotations, ...annotations },
-      tags: tagsIn(parsedMember(item.text, '_meta'))
+      tags: tagsOf({ _meta: parsedMember(item.text, '_meta') })
     }
     details.set(item, known)
   }
@@ -93,13 +94,6 @@ function detailsOf (kind: Subject['kind'], item: Item | undefined): ToolDetails 
 function parsedMember (text: string, name: string): Record<string, unknown> {
   const value: unknown = JSON.parse(memberOf(text, name) ?? 'null')
   return isObject(value) ? value : {}
-}
-
-/** Tags are no part of MCP: servers put them into `_meta`, those of FastMCP into a member of it. */
-function tagsIn (meta: Record<string, unknown>): string[] {
-  const places = [meta, meta.fastmcp, meta._fastmcp]
-  return places.flatMap((place) => isObject(place) && Array.isArray(place.tags) ? place.tags : [])
-    .filter((tag): tag is string => typeof tag === 'string')
 }
 
 /** An item as conditions see it. @param item as its server lists it; undefined: it does not */

@@ -5,9 +5,10 @@ import type { Catalogue } from '../../../protocol/lists.ts'
 import type { PolicyTest, PolicyTestResult } from '../../../schemas/policies.ts'
 import { errors, invalidAt } from '../../base/errors/index.ts'
 import type { Principal } from '../../settings/index.ts'
-import { type PolicyContext, PrincipalFacts } from './cel.ts'
-import { findItem, toContext, toPrincipalFacts, toToolFacts, type Subject } from './facts.ts'
-import { decide, observedIn, reasonOf, rulesetOf } from './ruleset.ts'
+import { PrincipalFacts } from './cel.ts'
+import { decideAbout, type DecidedCall } from './decision.ts'
+import { findItem, namesOf, toPrincipalFacts, type Subject } from './facts.ts'
+import { observedIn, reasonOf, rulesetOf } from './ruleset.ts'
 
 export interface PolicyTestDeps {
   readonly snapshot: () => Snapshot
@@ -20,15 +21,6 @@ export interface PolicyTestDeps {
   readonly now: () => number
 }
 
-/** A call to decide about. */
-interface TestedCall {
-  readonly subject: Subject
-  readonly principal: PrincipalFacts
-  readonly args: unknown
-  readonly route: string
-  readonly now: Date
-}
-
 /**
  * Decides about a call without making it.
  * @param by the admin who tests
@@ -39,12 +31,12 @@ export async function testPolicies (deps: PolicyTestDeps, by: Principal, sent: P
   const call = sent.activityId === undefined
     ? sentCall(snapshot, sent, deps.now())
     : recordedCall(snapshot, await deps.findActivity(by, sent.activityId))
-  const { subject, principal, args, route, now } = call
-  const item = deps.catalogues(subject.server).map((catalogue) => findItem(catalogue, subject.kind, subject.name))
-    .find((found) => found !== undefined)
-  const context: PolicyContext =
-    toContext({ principal, tool: toToolFacts(subject, item), route, now }, args, () => JSON.stringify(args))
-  const verdict = decide(rulesetOf(snapshot.policies), context)
+  const { subject } = call
+  const catalogues = deps.catalogues(subject.server)
+  const lists = (each: Catalogue): boolean =>
+    namesOf(each, subject).some((name) => findItem(each, subject.kind, name) !== undefined)
+  const catalogue = catalogues.find(lists) ?? catalogues[0]
+  const verdict = decideAbout(rulesetOf(snapshot.policies), call, catalogue)
   const { decision, match } = verdict
   const observed = observedIn(verdict)
   return {
@@ -57,7 +49,7 @@ export async function testPolicies (deps: PolicyTestDeps, by: Principal, sent: P
 }
 
 /** @throws InvalidInput */
-function sentCall (snapshot: Snapshot, sent: PolicyTest, now: number): TestedCall {
+function sentCall (snapshot: Snapshot, sent: PolicyTest, now: number): DecidedCall {
   const { server, tool, kind = 'tool', principal, arguments: args = {}, route = `/mcp/${server}` } = sent
   if (server === undefined || tool === undefined) {
     throw new errors.InvalidInput('Name the "server" and the "tool" of a call, or the "activityId" of a recorded one')
@@ -66,6 +58,7 @@ function sentCall (snapshot: Snapshot, sent: PolicyTest, now: number): TestedCal
     subject: { server, kind, name: tool },
     principal: toPrincipalFacts(snapshot, sentPrincipal(snapshot, principal ?? {}), undefined),
     args,
+    argsText: () => JSON.stringify(args),
     route,
     now: new Date(now)
   }
@@ -89,7 +82,7 @@ function sentPrincipal (snapshot: Snapshot, { username = '', keyId }: NonNullabl
 }
 
 /** A recorded call as the policies would judge it now: with the current users, teams and catalogues. */
-function recordedCall (snapshot: Snapshot, activity: Awaited<ReturnType<PolicyTestDeps['findActivity']>>): TestedCall {
+function recordedCall (snapshot: Snapshot, activity: Awaited<ReturnType<PolicyTestDeps['findActivity']>>): DecidedCall {
   const { server, tool, username = '', keyId, keyName, clientId = '', sourceIp, group, timestamp } = activity
   const user = snapshot.users.get(username)
   const isSystem = user === undefined && keyId !== undefined
@@ -107,10 +100,12 @@ function recordedCall (snapshot: Snapshot, activity: Awaited<ReturnType<PolicyTe
     : tool === 'resources/read'
       ? { server, kind: 'resource', name: String(params.uri) }
       : { server, kind: 'tool', name: tool }
+  const args = subject.kind === 'tool' ? params : params.arguments ?? {}
   return {
     subject,
     principal: new PrincipalFacts({ ...principal, client: clientId }),
-    args: subject.kind === 'tool' ? params : params.arguments ?? {},
+    args,
+    argsText: () => JSON.stringify(args),
     route: group === undefined ? '/mcp' : `/mcp/${group}`,
     now: new Date(timestamp)
   }

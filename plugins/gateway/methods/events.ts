@@ -23,7 +23,7 @@ export interface ShownEvent extends EventTarget {
 /** The event type that an exchange names. @throws RpcError -32601 when no server has events; NotFound */
 export async function findEvent (parts: GatewayParts, exchange: Exchange<View>): Promise<ShownEvent> {
   const { resolver, surfaces, cursors } = parts
-  const { view, client, params } = exchange
+  const { view, client, params, address } = exchange
   const name = eventNameOf(params)
   const found = await resolveItem(
     parts, exchange, name, async () => await resolver.findByName(exchange, 'events', name)
@@ -41,8 +41,12 @@ export async function findEvent (parts: GatewayParts, exchange: Exchange<View>):
   return {
     ...target,
     presentation: presentEvent(cursors, view, target, name),
-    isShown: () => identity() === target.server &&
-      resolver.lookUpName(view, surfaces.of(view, client), 'events', name)?.provider === provider
+    isShown: () => {
+      // What hooks hide may have changed.
+      const now = surfaces.filtered(view.unfiltered ?? view, address)
+      return identity() === target.server &&
+        resolver.lookUpName(now, surfaces.of(now, client), 'events', name)?.provider === provider
+    }
   }
 }
 

@@ -4,7 +4,7 @@ import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { askingInstance, passItemOn } from '../../../protocol/instance.ts'
 import { announcesList, extensionOf, type ListKind } from '../../../protocol/lists.ts'
 import type { View } from '../../settings/index.ts'
-import { NotConnected, unknownResource } from '../resolve.ts'
+import { NotConnected, unknownFolder, unknownResource, unknownSkill } from '../resolve.ts'
 import { readerOf, type Surface } from '../surface.ts'
 import type { GatewayParts, Method } from './method.ts'
 import { needsTask, withTaskHandle } from './tasks.ts'
@@ -53,10 +53,22 @@ const unknownTool = (name: string, surface: Surface): RpcError =>
 const unknownPrompt = (name: string): RpcError =>
   new RpcError(code.invalidParams, `Unknown prompt: ${name}`, 'unknown-prompt')
 
-/** The error for a request whose item its view does not show. */
-export function unknownItem ({ method, params: { name, uri } }: Exchange): RpcError {
-  if (method === 'tools/call') return new RpcError(code.invalidParams, `Unknown tool: ${String(name)}`, 'unknown-tool')
-  return method === 'prompts/get' ? unknownPrompt(String(name)) : unknownResource(String(uri))
+const unknownTemplate = (uri: string): RpcError =>
+  new RpcError(code.invalidParams, `Unknown resource template: ${uri}`, 'unknown-resource')
+
+/** The error for a request whose item its view does not show: that for an item that does not exist. */
+export function unknownItem ({ method, params: { name, uri, ref } }: Exchange): RpcError {
+  switch (method) {
+    case 'tools/call': return new RpcError(code.invalidParams, `Unknown tool: ${String(name)}`, 'unknown-tool')
+    case 'prompts/get': return unknownPrompt(String(name))
+    case 'completion/complete':
+      return isObject(ref) && ref.type === 'ref/prompt'
+        ? unknownPrompt(String(ref.name))
+        : unknownTemplate(isObject(ref) ? String(ref.uri) : '')
+    case 'skills/get': return unknownSkill(String(uri))
+    case 'resources/directory/read': return unknownFolder(String(uri))
+    default: return unknownResource(String(uri))
+  }
 }
 
 /**
@@ -116,7 +128,7 @@ export const completionComplete: Method = async ({ resolver, forwarder }, exchan
     const { uri } = ref
     const target = await resolver.find(exchange, (surface) =>
       surface.parts.resourceTemplates.targets.get(uri) ?? readerOf(surface, uri))
-    if (!target) throw new RpcError(code.invalidParams, `Unknown resource template: ${uri}`, 'unknown-resource')
+    if (!target) throw unknownTemplate(uri)
     return await forwarder.send(exchange, target.provider, uri)
   }
   throw new RpcError(code.invalidParams, 'Invalid params: "ref" must be a ref/prompt with a name or a ref/resource ' +
@@ -133,7 +145,7 @@ export const listMethod = (kind: ListKind): Method => async ({ resolver, notifie
     throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
   }
   const { list } = surface.parts[kind]
-  notifier.recordSeenList(client, list)
+  notifier.recordSeenList(exchange, list)
   let { entries } = list
   for (const hook of hooks.onList) {
     const next = hook(exchange, kind, entries); entries =

@@ -14,7 +14,7 @@ export const subscribe: Method = async ({ resolver, providers, notifier, hooks }
   const provider = providers.use(name, client)
   if (!provider.subscribe) throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
   for (const hook of hooks.onSubscribe) await hook(exchange, name, key)
-  const wanted = notifier.wantedResourcesOf(client)
+  const wanted = notifier.wantedResourcesOf(exchange)
   const isNew = wanted?.add(client, key) === true
   try {
     return await provider.subscribe(client, key, ownParamsText(exchange))
@@ -30,18 +30,18 @@ export const subscribe: Method = async ({ resolver, providers, notifier, hooks }
  */
 const ownParamsText = ({ paramsText }: Exchange): string => withoutRelatedTask(withoutProgressToken(paramsText))
 
-/** `resources/unsubscribe`. A client may unsubscribe even if the resource is no longer shown. */
-export const unsubscribe: Method = async ({ resolver, providers, notifier }, exchange) => {
+/**
+ * `resources/unsubscribe`. A client may unsubscribe even if the resource is no longer shown, and the answer does not
+ * tell whether it is.
+ */
+export const unsubscribe: Method = async ({ providers, notifier }, exchange) => {
   const { client, params: { uri } } = exchange
-  const wasWanted = typeof uri === 'string' && notifier.wantedResourcesOf(client)?.remove(uri) === true
-  const provider = typeof uri === 'string'
-    ? providers.usedBy(client).find((each) => each.subscriptions?.(client).includes(uri))
-    : undefined
-  if (provider?.unsubscribe) {
-    return await provider.unsubscribe(client, String(uri), ownParamsText(exchange))
+  if (typeof uri !== 'string') {
+    throw new RpcError(code.invalidParams, 'Invalid params: "uri" must be the resource\'s URI')
   }
-  if (!wasWanted) await resolver.findReader(exchange)
-  return '{}'
+  notifier.wantedResourcesOf(exchange)?.remove(uri)
+  const provider = providers.usedBy(client).find((each) => each.subscriptions?.(client).includes(uri))
+  return await provider?.unsubscribe?.(client, uri, ownParamsText(exchange)) ?? '{}'
 }
 
 /**

@@ -5,6 +5,7 @@ import { elementsOf, isObject, memberOf, smallMemberOf, withMembers } from '../.
 import { skillFiles } from '../../../protocol/skills.ts'
 import { overrideOf, type View } from '../../settings/index.ts'
 import { isShownKey, type Section, type Target } from '../section.ts'
+import { unknownFolder, unknownSkill } from '../resolve.ts'
 import { isHidden } from '../surface.ts'
 import { resolveItem } from './items.ts'
 import type { GatewayParts, Method } from './method.ts'
@@ -36,7 +37,7 @@ async function findSkill (
   const section = target && sectionOf(surfaces.sections(exchange.view, exchange.client), target)
   if (section && hasSkills(section) && isShownKey(section, 'skills', uri)) return { section, key: uri }
   throw hasExtension(surfaces.of(exchange.view, exchange.client).announced, skillsExtension)
-    ? unknownUri('No skill is served at', uri)
+    ? unknownSkill(uri)
     : new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
 }
 
@@ -48,7 +49,7 @@ export const readDirectory: Method = async (parts, exchange) => {
   const { resolver, surfaces, forwarder } = parts
   const { view, client } = exchange
   const folder = uriOf(exchange).replace(/\/$/, '')
-  const unknown = unknownUri('There is no folder at', folder)
+  const unknown = unknownFolder(folder)
   const inside = { ...exchange.params, uri: `${folder}/` }
   const target = await readerOrUndefined(resolver.findReader(
     new DerivedExchange(exchange, { view, params: inside, paramsText: JSON.stringify(inside) })
@@ -111,6 +112,3 @@ function uriOf ({ params: { uri } }: Exchange): string {
   if (typeof uri === 'string') return uri
   throw new RpcError(code.invalidParams, 'Invalid params: "uri" must be a URI')
 }
-
-const unknownUri = (clause: string, uri: string): RpcError =>
-  new RpcError(code.invalidParams, `${clause} ${uri}`, 'unknown-resource')

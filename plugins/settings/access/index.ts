@@ -160,7 +160,8 @@ function isViewCurrent (snapshot: Snapshot, former: View, principal: Principal, 
     return false
   }
   const view = makeView(principal, scope, presentation)
-  return view.key === former.key && isVisible(snapshot, view, anonymous) && canUseRoute(snapshot, principal, scope)
+  const { key } = former.unfiltered ?? former
+  return view.key === key && isVisible(snapshot, view, anonymous) && canUseRoute(snapshot, principal, scope)
 }
 
 /** Whether a route exists for a principal: it sees the server, or at least one server of the group. */

@@ -1,15 +1,16 @@
 import type { Snapshot } from '../../../db/store.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { ownerOfAddress } from '../../base/limits/index.ts'
-import type { Principal } from './view.ts'
+import { hasCredential, type Principal } from './view.ts'
 import { isAdminOwner } from './visibility.ts'
 
 /**
  * The owner that a caller's resources are charged to: the user, also for the user's keys; a system key; or, for callers
  * without credentials, the client address.
  */
-export function chargedOwnerOf ({ kind, username, key }: Principal, address: string): string {
-  if (kind === 'anonymous' || kind === 'guest') return ownerOfAddress(address)
+export function chargedOwnerOf (principal: Principal, address: string): string {
+  if (!hasCredential(principal)) return ownerOfAddress(address)
+  const { username, key } = principal
   return username === undefined ? key : `user ${username}`
 }
 

@@ -43,6 +43,9 @@ export interface Principal {
   readonly checkPrecondition?: () => void
 }
 
+/** Whether a principal has a credential. Those without one share an identity, and may be different people. */
+export const hasCredential = ({ kind }: Principal): boolean => kind !== 'anonymous' && kind !== 'guest'
+
 /** The access token scope that MCP routes require. */
 export const mcpScope = 'mcp'
 
@@ -91,6 +94,8 @@ export interface View {
   readonly key: string
   /** The items that hooks of the gateway hide (`onView`). The key depends on it. */
   readonly filter?: ItemFilter
+  /** The same view without the filter; undefined: it has none. */
+  readonly unfiltered?: View
 }
 
 export function makeView (
@@ -131,7 +136,7 @@ const filteredViews = new WeakMap<View, View>()
 export function withFilter (view: View, filter: ItemFilter): View {
   const known = filteredViews.get(view)
   if (known?.filter === filter) return known
-  const filtered = { ...view, filter, key: `${view.key}\n${filter.key}` }
+  const filtered = { ...view, filter, unfiltered: view, key: `${view.key}\n${filter.key}` }
   filteredViews.set(view, filtered)
   return filtered
 }

@@ -20,13 +20,16 @@ export interface ServerValuesDeps {
   readonly records: UserValueRecords
   /** The key under which the values of a user for this config are stored; undefined: there is no such user. */
   readonly keyOf: (user: string) => UserValueKey | undefined
-  /** Makes the page on which a user gives his values. @param end called when it is not needed any more */
-  readonly openPage: (key: UserValueKey) => Promise<string>
+  /** Makes the page on which a user gives his values. */
+  readonly openPage: (key: UserValueKey) => Promise<PageAddress>
   readonly changed: ValuesListener
 }
 
+/** The address of a page. `version`: that of the values which it adds to; undefined: there are none. */
+export interface PageAddress { readonly url: string, readonly version: string | undefined }
+
 interface HeldValues { readonly version: string, readonly values: GivenValues }
-interface OpenPage extends UserPage { readonly told: Set<Client> }
+interface OpenPage extends UserPage, PageAddress { readonly told: Set<Client> }
 
 /** Min length of values that are masked in texts: shorter ones are no secrets, and occur within ordinary words. */
 const minMaskedLength = 4
@@ -90,9 +93,9 @@ export class ServerValues {
     if (version !== undefined && held?.version === version) return
     this.#held.delete(user)
     const now = await this.#find(user)
-    if (!now && !held) return
     if (now) this.#endPage(user)
-    this.#deps.changed(user, now?.values)
+    else this.#dropPage(user, version)
+    if (now || held) this.#deps.changed(user, now?.values)
   }
 
   /** Masks users' values in a text. */
@@ -133,12 +136,12 @@ export class ServerValues {
     const known = this.#wanted.get(user)
     if (known && Date.now() - known.begunAt < upstreamLimits.login.flowTime / 2) return known
     const key = this.#deps.keyOf(user)
-    const url = key && await this.#deps.openPage(key).catch(() => undefined)
+    const address = key && await this.#deps.openPage(key).catch(() => undefined)
     const told = new Set<Client>()
-    const page = url === undefined
+    const page = address === undefined
       ? undefined
       : {
-          url,
+          ...address,
           id: randomUUID(),
           begunAt: Date.now(),
           told,
@@ -146,6 +149,12 @@ export class ServerValues {
         }
     this.#wanted.setNewest(user, page)
     return page
+  }
+
+  /** Forgets a page that was made for other values than those of this version, and so has ended. */
+  #dropPage (user: string, version: string | undefined): void {
+    const page = this.#wanted.get(user)
+    if (page && (version === undefined || page.version !== version)) this.#wanted.setNewest(user, undefined)
   }
 
   /** Notifies the clients that were told of a page whose user has given what is required. */

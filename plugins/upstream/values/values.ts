@@ -5,7 +5,7 @@ import { isObject } from '../../../protocol/json.ts'
 import { memoized } from '../../../protocol/memoized.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import {
-  hasUserVariables, missingVariables, userVariableTarget, valueProblem
+  type GivenValues, hasUserVariables, missingVariables, userVariableTarget, valueProblem
 } from '../../../schemas/user-variables.ts'
 import { errors } from '../../base/errors/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
@@ -13,7 +13,7 @@ import { accountSubjectOf, principalOfUser, removedAccountNames } from '../../id
 import { canSee, type Settings } from '../../settings/index.ts'
 import { upstreamLimits } from '../limits.ts'
 import { hashOfTicket, newTicket } from '../login/starts.ts'
-import { findValues, ServerValues, type ValuesListener } from './server-values.ts'
+import { findValues, type PageAddress, ServerValues, type ValuesListener } from './server-values.ts'
 
 interface UserValuesDeps {
   readonly records: UserValueRecords
@@ -25,6 +25,9 @@ interface UserValuesDeps {
   readonly baseUrl: () => string
 }
 
+/** Values by the names of their variables; null takes one back. */
+type GivenByUser = Readonly<Record<string, string | null>>
+
 /** A variable of a server, as its users see it. */
 interface ShownVariable {
   name: string
@@ -34,6 +37,17 @@ interface ShownVariable {
   required: boolean
   isSet: boolean
 }
+
+/** The page of a ticket. */
+interface TicketPage {
+  readonly server: Server
+  readonly user: string
+  /** The version of the user's values when the page was made; undefined: there were none. */
+  readonly version: string | undefined
+}
+
+/** What the state of a ticket holds. */
+interface PageState extends UserValueKey { readonly version?: string }
 
 /** How far back changes of other replicas are looked up, in ms: longer than a slow storage takes. */
 const lookBack = 30_000
@@ -98,27 +112,50 @@ export class UserValues {
    * @returns the names of what is still missing
    * @throws InvalidInput for a value that cannot be used, StorageError
    */
-  async give (server: Server, user: string, given: Readonly<Record<string, string | null>>): Promise<string[]> {
-    const { config } = server
-    const names = new Set((config.userVariables ?? []).map(({ name }) => name))
+  async give (server: Server, user: string, given: GivenByUser): Promise<string[]> {
+    const key = this.#check(server, user, given)
+    if ((server.config.userVariables ?? []).length === 0) return []
+    for (let left = tries; left > 0; left--) {
+      const stored = await this.#deps.records.find(key.server, key.user)
+      const values = valuesAfter(key, stored, given)
+      if (await this.#swap(key, stored?.version, values)) return missingVariables(server.config, values)
+    }
+    throw new errors.StorageAway('too many changes at once')
+  }
+
+  /**
+   * Stores what a user has filled in on a page, all that is required, which ends this page and his others.
+   * @returns false when the page has ended, so that nothing is stored
+   * @throws InvalidInput for a value that cannot be used or is missing, StorageError
+   */
+  async giveOnPage ({ server, user, version }: TicketPage, given: Readonly<Record<string, string>>): Promise<boolean> {
+    const key = this.#check(server, user, given)
+    const stored = await this.#deps.records.find(key.server, key.user)
+    if (stored?.version !== version) return false
+    const values = valuesAfter(key, stored, given)
+    const missing = missingVariables(server.config, values)
+    if (missing.length > 0) throw new errors.InvalidInput(`Fill in ${missing.join(', ')} as well; nothing was stored`)
+    return await this.#swap(key, version, values)
+  }
+
+  /** @throws InvalidInput for a value that cannot be used, NotFound for an unknown user */
+  #check (server: Server, user: string, given: GivenByUser): UserValueKey {
+    const names = new Set((server.config.userVariables ?? []).map(({ name }) => name))
     for (const [name, value] of Object.entries(given)) {
       if (!names.has(name)) throw new errors.InvalidInput(`"values.${name}": the server has no variable of this name`)
-      const problem = value === null ? undefined : valueProblem(config, name, value) ?? this.#ownProblem(value)
+      const problem = value === null ? undefined : valueProblem(server.config, name, value) ?? this.#ownProblem(value)
       if (problem !== undefined) throw new errors.InvalidInput(`"values.${name}": the value ${problem}`)
     }
     const key = this.#keyOf(server, user)
     if (!key) throw new errors.NotFound()
-    if (names.size === 0) return []
-    for (let left = tries; left > 0; left--) {
-      const stored = await this.#deps.records.find(key.server, key.user)
-      const isOwn = stored?.account === key.account && stored.target === key.target
-      const values = { ...(isOwn ? stored.values : {}), ...given }
-      const kept = Object.entries(values).filter((each): each is [string, string] => each[1] !== null)
-      if (!await this.#deps.records.swap(key, stored?.version, Object.fromEntries(kept))) continue
-      await this.#servers.get(server.name)?.onChanged(user)
-      return missingVariables(config, new Map(kept))
-    }
-    throw new errors.StorageAway('too many changes at once')
+    return key
+  }
+
+  /** @returns false if the stored values have another version */
+  async #swap (key: UserValueKey, version: string | undefined, values: GivenValues): Promise<boolean> {
+    if (!await this.#deps.records.swap(key, version, Object.fromEntries(values))) return false
+    await this.#servers.get(key.server)?.onChanged(key.user)
+    return true
   }
 
   /** Forgets the values of a user for a server. @returns whether there were any @throws StorageError */
@@ -145,20 +182,23 @@ export class UserValues {
   }
 
   /**
-   * The page of a ticket: its server and its user.
-   * @returns undefined when it has expired, or the server or the account has changed since, or is hidden from the user
+   * The page of a ticket.
+   * @returns undefined when it has expired, or the values, the server or the account have changed since, or the server
+   * is hidden from the user
    * @throws StorageError
    */
-  async findPage (ticket: string): Promise<{ readonly server: Server, readonly user: string } | undefined> {
+  async findPage (ticket: string): Promise<TicketPage | undefined> {
     const state = /^[\w-]{43}$/.test(ticket) ? await this.#deps.states.find(hashOfTicket(ticket)) : undefined
     if (state?.kind !== 'user-values' || !isObject(state.value)) return undefined
-    const { server: name, user, account, target } = state.value as unknown as UserValueKey
+    const { server: name, user, account, target, version } = state.value as unknown as PageState
     const snapshot = this.#deps.settings()
     const { servers, users } = snapshot
     const [server, known] = [servers.get(name), users.get(user)]
     const key = server && this.#keyOf(server, user)
     if (!server || !known || key?.account !== account || key.target !== target) return undefined
-    return canSee(snapshot, principalOfUser(known, undefined), server, 'public') ? { server, user } : undefined
+    if (!canSee(snapshot, principalOfUser(known, undefined), server, 'public')) return undefined
+    const stored = await this.#deps.records.find(name, user)
+    return stored?.version === version ? { server, user, version } : undefined
   }
 
   /**
@@ -228,12 +268,21 @@ export class UserValues {
     return known && { server: name, user, account: accountSubjectOf(known), target: targetOf(config) }
   }
 
-  async #openPage (key: UserValueKey): Promise<string> {
+  async #openPage (key: UserValueKey): Promise<PageAddress> {
     const ticket = newTicket()
     const createdAt = Date.now()
+    const stored = await this.#deps.records.find(key.server, key.user)
+    const value: PageState = { ...key, ...stored && { version: stored.version } }
     await this.#deps.states.put(
-      hashOfTicket(ticket), { kind: 'user-values', value: key, createdAt }, createdAt + upstreamLimits.login.flowTime
+      hashOfTicket(ticket), { kind: 'user-values', value, createdAt }, createdAt + upstreamLimits.login.flowTime
     )
-    return `${this.#deps.baseUrl()}/oauth/login/${ticket}`
+    return { url: `${this.#deps.baseUrl()}/oauth/login/${ticket}`, version: stored?.version }
   }
+}
+
+/** What a user's values are once these are given. @param stored those that there are, also of another target */
+function valuesAfter (key: UserValueKey, stored: StoredUserValues | undefined, given: GivenByUser): GivenValues {
+  const isOwn = stored?.account === key.account && stored.target === key.target
+  const values = Object.entries({ ...isOwn ? stored.values : {}, ...given })
+  return new Map(values.filter((each): each is [string, string] => each[1] !== null))
 }

@@ -22,17 +22,29 @@ test('canonical JSON sorts members at each depth, and keeps the order of arrays'
   assert.equal(canonicalJson(JSON.parse('{"__proto__":1,"a":2}')), '{"__proto__":1,"a":2}')
 })
 
+const digest = async (text: string): Promise<string | undefined> => {
+  const item = { key: 't', text }
+  await definitionsOf({ ...makeCatalogue({ name: 's', version: '1' }), lists: { tools: [item], prompts: [], resources: [], resourceTemplates: [], skills: [], events: [] } })
+  return digestOf(item)
+}
+
 test('the digest is of what the model reads: not of `_meta` and icons, nor of the order of members', async () => {
-  const digest = async (text: string): Promise<string | undefined> => {
-    const item = { key: 't', text }
-    await definitionsOf({ ...makeCatalogue({ name: 's', version: '1' }), lists: { tools: [item], prompts: [], resources: [], resourceTemplates: [], skills: [], events: [] } })
-    return digestOf(item)
-  }
   const one = await digest('{"name":"t","title":"T","annotations":{"readOnlyHint":true}}')
   assert.match(one ?? '', /^[\w-]{43}$/)
   assert.equal(await digest('{"_meta":{"at":1},"annotations":{"readOnlyHint":true},"icons":[],"title":"T","name":"t"}'), one)
   assert.notEqual(await digest('{"name":"t","title":"T","annotations":{"readOnlyHint":false}}'), one)
   assert.notEqual(await digest('{"name":"t","title":"T!","annotations":{"readOnlyHint":true}}'), one)
+})
+
+test('the digest is of the tags that policies read as well, in any order, and of nothing else in `_meta`', async () => {
+  const tagged = async (meta: object): Promise<string | undefined> => await digest(JSON.stringify({ name: 't', _meta: meta }))
+  const one = await tagged({ tags: ['safe', 'read'] })
+  assert.notEqual(one, await digest('{"name":"t"}'))
+  for (const same of [{ tags: ['read', 'safe', 'read'], at: 1 }, { fastmcp: { tags: ['safe', 'read'], version: 2 } }, { _fastmcp: { tags: ['read', 'safe', 7] } }]) {
+    assert.equal(await tagged(same), one, JSON.stringify(same))
+  }
+  for (const other of [{ tags: ['safe'] }, { tags: ['safe', 'read', 'admin'] }, { tags: [] }, {}]) assert.notEqual(await tagged(other), one, JSON.stringify(other))
+  assert.equal(await tagged({ tags: [], other: { tags: ['x'] } }), await digest('{"name":"t"}'))
 })
 
 test('the first reading is pinned, with who saw it and when', async () => {

@@ -300,3 +300,31 @@ test('an approval that one replica asked for and another one got is used once, w
   assert.deepEqual(all.filter((answer) => answer === 'ran delete'), ['ran delete'])
   assert.equal(one.up.reached.length + two.up.reached.length, 1)
 })
+
+test('a caller without credentials is asked at its own client only: nobody else can allow its calls', async (t) => {
+  const routing = { enableBearerAuth: false, skipAuth: true }
+  const { app, api, up, url } = await startWithPolicies(t, settings({}, { systemConfig: { routing } }))
+  await addPolicy(api, asks)
+  const anonymous = await openSession(app, '/mcp')
+  const refusal = /^error: The policy "Deletions" asks before this call, and cannot ask for a caller without credentials; use a key or log in$/
+  assert.match(await callTool(anonymous), refusal)
+  const open = await app.inject({ method: 'POST', url: '/api/tools/up/delete', payload: {} })
+  assert.equal(open.statusCode, 403, open.body)
+  // Whoever comes to the management API is the same guest.
+  const guest = await api('POST', '/tools/call/up', { toolName: 'delete', arguments: { id: 9 } }, {})
+  assert.equal(guest.status, 403)
+  assert.match(String(guest.body.message), /without credentials/)
+  assert.deepEqual(await states(api), [])
+  const questions: unknown[] = []
+  const client = await agent(t, `${url}/mcp`, {
+    key: null,
+    capabilities: { elicitation: {} },
+    prepare: (made) => {
+      made.setRequestHandler(ElicitRequestSchema, ({ params }) => { questions.push(params); return { action: 'accept' } })
+    }
+  })
+  assert.equal(told(await client.callTool(call, CallToolResultSchema)), 'ran delete')
+  assert.match(await callTool(anonymous), refusal, 'what one allowed is not allowed to another')
+  assert.equal(up.reached.length, 1)
+  assert.equal(questions.length, 1)
+})

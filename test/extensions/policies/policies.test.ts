@@ -6,7 +6,7 @@ import { toy } from '../../fakes/toy.ts'
 import { appFor } from '../../helpers/app.ts'
 import { KEY, settings, text, type Json } from '../../helpers/client.ts'
 import { openSession } from '../../helpers/inject.ts'
-import { apiOf, rule } from '../../helpers/policies.ts'
+import { addPolicy, apiOf, rule, startWithPolicies } from '../../helpers/policies.ts'
 
 test('a policy with an unknown name or type is refused at its place', async (t) => {
   const app = await appFor(t, settings({}))
@@ -143,4 +143,17 @@ test('what a policy hides is in no list or document, and unknown to a call; sess
   assert.match(JSON.stringify(named), /Unknown tool|There is no tool/)
   await api('PUT', `/policies/${String(body.data.id)}`, rule('hide', 'principal.username == "somebody"', 'hide'))
   assert.deepEqual(await listed(), ['toy-add', 'toy-fail'])
+})
+
+test('a test of a policy reads URIs as calls do: in all their spellings, and as made of templates', async (t) => {
+  const { api } = await startWithPolicies(t, settings({}))
+  const id = await addPolicy(api, rule('p', 'tool.name in ["note://one", "file:///etc/passwd"]', 'deny'))
+  const decision = async (tool: string): Promise<unknown> =>
+    (await api('POST', '/policies/test', { principal: {}, server: 'up', tool, kind: 'resource' })).body.data.decision
+  for (const uri of ['note://one', 'NOTE://one', 'note://one#x', 'file:///etc/x/../passwd', 'FILE:///etc/%70asswd', 'file:///etc//passwd']) {
+    assert.equal(await decision(uri), 'deny', uri)
+  }
+  assert.equal(await decision('note://two'), 'allow')
+  assert.equal((await api('PUT', `/policies/${id}`, rule('p', 'tool.name == "file:///{path}"', 'hide'))).status, 200)
+  assert.deepEqual([await decision('FILE:///etc/hosts'), await decision('note://one')], ['hide', 'allow'])
 })

@@ -1,13 +1,18 @@
 // Quotas let calls through as often as they say, on all replicas and over restarts; what is used is counted by day.
 import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { test } from 'tap'
+import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
 import { startBareModern } from '../../fakes/bare-modern.ts'
 import { startUpstream, tool, type Upstream } from '../../fakes/fault-http.ts'
 import { loggedIn, manage, managed, startReplica } from '../../fakes/replica.ts'
-import { at, connected, KEY, OTHER, otherKey, Session, settings, text, type Json } from '../../helpers/client.ts'
-import { database } from '../../helpers/database.ts'
+import { at, connected, KEY, OTHER, otherKey, Session, settings, silence, text, type Json } from '../../helpers/client.ts'
+import { cluster, database } from '../../helpers/database.ts'
 import { startHub, until, type Cleanup, type Hub } from '../../helpers/hub.ts'
+import { listen } from '../../helpers/listen.ts'
 import { modernRequest } from '../../helpers/modern-request.ts'
+import { setLimits } from '../../helpers/patient.ts'
 
 const quota = (more: Json = {}): Json => ({ id: 'q1', name: 'Daily', target: {}, per: 'day', ...more })
 const ada = { id: '33333333-3333-4333-8333-333333333333', name: 'laptop', token: `thk_${'c'.repeat(64)}`, kind: 'user', owner: 'ada', enabled: true }
@@ -146,6 +151,89 @@ test('a call that asks its client counts once, but its first request is not free
   assert.match(text(await call()), /is used up/)
   // 16 rounds for each call, the call that ended, and the one that was left.
   assert.equal(reached, 2 * 16 + 2)
+})
+
+for (const [store, replicated] of [['a settings file', false], ['a database', true]] as const) {
+  test(`what a policy, a guard, a pin or another quota refuses is given back, on ${store}`, async (t) => {
+    const upstream = await upstreamFor(t)
+    const given = settings({ up: { url: upstream.url, pin: 'block' } }, {
+      quotas: [quota({ calls: 3 }), quota({ id: 'q2', name: 'None', target: { server: 'up', tool: 'fails' }, calls: 1 })],
+      policies: [{ id: 'p', name: 'No', when: 'tool.name == "other" && has(args.no)', then: 'deny' }],
+      guards: [{ id: 'g', name: 'Mail', enabled: true, on: 'arguments', detect: ['email'], action: 'refuse' }]
+    })
+    const hub = replicated ? await startReplica(t, (await database(t)).url, { settings: given }) : await startHub(t, { settings: given })
+    await connected(hub, 1)
+    const session = await Session.open(`${hub.url}/mcp`)
+    const call = async (name: string, args: Json = {}): Promise<string> => {
+      const { result, error } = await session.request('tools/call', { name: `up-${name}`, arguments: args })
+      return error?.message ?? text(result)
+    }
+    assert.match(await call('fails'), /^five words/)
+    const refusals = [
+      [async () => await call('fails'), /"None" is used up/],
+      [async () => await call('other', { no: 1 }), /"No" denies this call/],
+      [async () => await call('say', { to: 'ada@secret-domain.org' }), /"Mail" refuses this/],
+      [async () => await call('absent'), /Unknown tool/]
+    ] as const
+    for (let n = 0; n < 3; n++) for (const [refused, said] of refusals) assert.match(await refused(), said)
+    upstream.options.tools = [{ ...tool('say'), description: 'Another one' }, tool('other'), tool('fails')]
+    await upstream.broadcast('notifications/tools/list_changed')
+    await until(async () => at(await managed(hub, 'GET', '/servers/up/changes'), 0, 'item') === 'say', 'it is not blocked')
+    assert.match(await call('say'), /has changed since/)
+    assert.deepEqual([await call('other'), await call('other')].map((said) => said.trim()), Array(2).fill('five words are said here'))
+    assert.match(await call('other'), /"Daily" is used up/)
+    await until(async () => at(await managed(hub, 'GET', '/usage?by=server'), 0, 'calls') === 3, 'usage counts what was refused')
+  })
+}
+
+test('the webhook of notifications is told once that a quota is used up, with the time when it is free', async (t) => {
+  const got: Array<{ headers: IncomingHttpHeaders, body: string }> = []
+  const server = createServer((request, reply) => {
+    let body = ''
+    request.on('data', (part) => { body += String(part) }).on('end', () => {
+      got.push({ headers: request.headers, body })
+      reply.writeHead(got.length === 1 ? 500 : 204).end()
+    })
+  })
+  const secret = `whsec_${Buffer.from('a secret of this webhook').toString('base64')}`
+  setLimits(t, extensionsLimits.notifications, { pauses: [10] })
+  const notifications = { url: `http://127.0.0.1:${await listen(t, server)}/hook`, secret, events: ['quota'] }
+  const { hub } = await world(t, [quota({ calls: 1 }), quota({ id: 'q2', name: 'Other', target: { server: 'up', tool: 'other' }, calls: 1 })], { systemConfig: { notifications } })
+  const call = await caller(hub)
+  assert.deepEqual([await call(), await call(), await call()], [true, false, false])
+  await until(() => got.length === 2, 'the webhook was not told')
+  const [first, again] = got
+  assert.equal(first?.body, again?.body)
+  assert.equal(first?.headers['webhook-id'], again?.headers['webhook-id'], 'it is one message')
+  const { type, timestamp, data } = JSON.parse(first?.body ?? '{}') as { type: string, timestamp: string, data: Json }
+  assert.equal(type, 'quota')
+  assert.deepEqual(data.quota, { id: 'q1', name: 'Daily' })
+  const wait = Date.parse(String(data.freeAt)) - Date.parse(timestamp)
+  assert.ok(wait > 86_000_000 && wait <= 86_400_000, String(wait))
+  const { 'webhook-id': messageId, 'webhook-timestamp': at, 'webhook-signature': signature } = again?.headers ?? {}
+  const mac = createHmac('sha256', Buffer.from(secret.slice(6), 'base64')).update(`${String(messageId)}.${String(at)}.${again?.body ?? ''}`).digest('base64')
+  assert.equal(signature, `v1,${mac}`)
+  await silence(100)
+  assert.equal(got.length, 2, 'once for each time')
+})
+
+test('while the database is away, calls count, and its usage is written when it is back', async (t) => {
+  const db = await cluster(t)
+  const upstream = await upstreamFor(t)
+  const { url } = await database(t, db)
+  const hub = await startReplica(t, url, { settings: settings({ up: { url: upstream.url } }, { quotas: [quota({ calls: 5 })] }) })
+  await connected(hub, 1)
+  const call = await caller(hub)
+  assert.deepEqual([await call(), await call()], [true, true])
+  await until(async () => at(await managed(hub, 'GET', '/usage?by=server'), 0, 'calls') === 2)
+  await db.stop('immediate')
+  assert.equal((await manage(hub, 'GET', '/usage?by=server')).status, 503)
+  // The replica counts alone, from nothing.
+  const passed: boolean[] = []
+  for (let n = 0; n < 6; n++) passed.push(await call())
+  assert.deepEqual(passed, [true, true, true, true, true, false])
+  await db.start()
+  await until(async () => at(await managed(hub, 'GET', '/usage?by=server'), 0, 'calls') === 7, 'the usage of that time is lost')
 })
 
 test('tokens of results count when the result is there, so the last call may go over', async (t) => {

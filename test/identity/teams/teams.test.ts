@@ -126,6 +126,25 @@ test('a shared server is used, not managed: no route shows its config', async (t
   assert.deepEqual([await servers(bob), await servers(carol)], [[], []])
 })
 
+test('a share that names nobody is stored, opens nothing and is told, until there is somebody of the name', async (t) => {
+  const { admin, bob, carol, upstream } = await world(t, [])
+  const names = ['ghost', '@none', 'Bob2', '@']
+  const made = await admin.ask('POST', '/servers', { name: 'n', config: { url: upstream.url, sharedWithUsers: names } })
+  assert.match(String(at(made.body, 'message')), /"sharedWithUsers": there is no "ghost", "@none", "Bob2", "@" yet, so that it opens nothing/)
+  await admin.has('n', 'connected')
+  assert.deepEqual(((await admin.server('n')).config as Json).sharedWithUsers, names)
+  for (const api of [bob, carol]) {
+    assert.deepEqual(await servers(api), [])
+    refused(await api.ask('GET', '/servers/n'), 404)
+    refused(await api.ask('POST', '/tools/call/n', { toolName: 'echo', arguments: {} }), 404)
+  }
+  assert.deepEqual(await admin.ok('GET', '/servers/n/users'), [{ username: 'admin', via: 'owner' }])
+  await admin.ok('POST', '/teams', { name: 'none', members: ['carol'] }, 201)
+  await admin.ok('POST', '/users', { username: 'ghost', password: WORDS.bob }, 201)
+  const ghost = await login(admin.hub, 'ghost')
+  assert.deepEqual([await servers(ghost), await servers(carol), await servers(bob)], [['n'], ['n'], []])
+})
+
 test('groups show a shared server to those with whom it is shared', async (t) => {
   const { hub, admin, bob, carol } = await world(t, ['@web'])
   await admin.ok('POST', '/groups', { name: 'g', servers: ['s'] }, 201)

@@ -1,0 +1,12 @@
+import { isObject } from '../../protocol/json.ts'
+
+/**
+ * The tags of an item, sorted, each once. They are no part of MCP: servers put them into `_meta`, those of FastMCP into
+ * a member of it.
+ */
+export function tagsOf ({ _meta: meta }: Readonly<Record<string, unknown>>): string[] {
+  if (!isObject(meta)) return []
+  const places = [meta, meta.fastmcp, meta._fastmcp]
+  const tags = places.flatMap((place): unknown[] => isObject(place) && Array.isArray(place.tags) ? place.tags : [])
+  return [...new Set(tags.filter((tag): tag is string => typeof tag === 'string'))].sort()
+}

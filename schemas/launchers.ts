@@ -1,0 +1,104 @@
+/** A program that runs another one, which its arguments name. */
+interface Launcher {
+  /** The name of the command, without its folder and without `.exe`. */
+  readonly command: RegExp
+  /** Arguments in front of what is run that are no options, such as `run` of `docker run`. */
+  readonly words?: RegExp
+  /** Options without a value. */
+  readonly flags?: RegExp
+  /** Options whose value is the next argument. */
+  readonly valued?: RegExp
+  /** Options whose value is code to run. */
+  readonly code?: RegExp
+  /** Options after which all arguments are one line of code. */
+  readonly line?: RegExp
+}
+
+const options = (...names: string[]): RegExp => new RegExp(`^(${names.join('|')})$`)
+
+/** Known launchers. An option that is missing here counts as one that may have a value. */
+const launchers: readonly Launcher[] = [
+  {
+    command: options('npx', 'pnpx', 'bunx', 'npm', 'pnpm', 'yarn'),
+    words: options('exec', 'x', 'dlx', 'run', 'run-script'),
+    flags: options('-[yqs]', '--yes', '--quiet', '--silent', '--no', '--offline', '--prefer-offline', '--bun'),
+    valued: options('-[pw]', '--package', '--workspace', '--prefix', '--registry', '--cache'),
+    code: options('-c', '--call')
+  },
+  {
+    command: options('uv', 'uvx', 'pipx'),
+    words: options('run', 'tool'),
+    flags: options('-[qUnm]', '--quiet', '--upgrade', '--offline', '--isolated', '--frozen', '--locked', '--refresh',
+      '--native-tls', '--module'),
+    valued: options('-p', '--python', '--from', '--with', '--with-editable', '--with-requirements', '--directory',
+      '--project', '--index', '--index-url', '--extra-index-url', '--default-index', '--spec', '--env-file')
+  },
+  {
+    command: options('(python|pythonw|pypy|py)[\\d.]*'),
+    flags: options('-[uBEIsSOqm3]', '-OO'),
+    valued: options('-[XW]'),
+    code: options('-c')
+  },
+  {
+    command: options('docker', 'podman', 'nerdctl'),
+    words: options('run', 'exec', 'container', 'compose'),
+    flags: options('-[itdPq]', '-it', '-ti', '--rm', '--init', '--interactive', '--tty', '--detach', '--read-only',
+      '--quiet', '--replace'),
+    valued: options('-[evpuwlmh]', '--env', '--env-file', '--volume', '--mount', '--name', '--network', '--net',
+      '--publish', '--user', '--workdir', '--platform', '--pull', '--entrypoint', '--label', '--memory', '--cpus',
+      '--hostname', '--add-host', '--cap-add', '--cap-drop', '--security-opt', '--tmpfs', '--gpus', '--runtime')
+  },
+  {
+    command: options('node', 'nodejs', 'bun', 'deno', 'tsx', 'ts-node', 'ruby', 'perl', 'php', 'lua', 'rscript', 'java',
+      'dotnet', 'go', 'cargo'),
+    words: options('run', 'exec', 'x', 'watch'),
+    flags: options('-[Aiw]', '-jar', '-[DX].+', '--watch', '--quiet', '--allow-(all|env|net|read|run|sys|write)',
+      '--enable-[\\w-]+', '--experimental-(?!loader|default-type|sea-config)[\\w-]+'),
+    valued: options('-[rC]', '--require', '--import', '--loader', '--experimental-loader', '--env-file', '--conditions',
+      '-cp', '-classpath', '--class-path', '--project'),
+    code: options('-e', '-p', '-pe', '--eval', '--print')
+  },
+  {
+    command: options('sh', 'bash', 'zsh', 'dash', 'ash', 'ksh', 'fish'),
+    flags: options('-[ilueosx]', '--login', '--noprofile', '--norc'),
+    code: options('-[a-z]{0,4}c')
+  },
+  {
+    command: options('cmd', 'powershell', 'pwsh'),
+    flags: options('-noprofile', '-noninteractive', '-nologo', '-file', '/[dqs]'),
+    line: options('/[ck]', '-c', '-command')
+  },
+  {
+    command: options('env', 'sudo', 'doas', 'nice', 'nohup', 'timeout', 'time', 'setsid', 'busybox', 'tini'),
+    words: options('\\w+=.*', '[\\d.]+[smhd]?'),
+    flags: options('-[nEHigs]')
+  }
+]
+
+/** The name of a command, or of a package or image, without folder, version and tag. */
+const nameOf = (command: string): string =>
+  (command.replace(/^(npm|jsr):/, '').split(/[\\/]/).at(-1) ?? '').replace(/(?<=.)[@:].*$/, '')
+    .replace(/\.(exe|cmd|bat)$/i, '').toLowerCase()
+
+/**
+ * The number of leading arguments that decide what a command runs: of `npx -y tool --port 1`, two.
+ * @returns 0: the command is no known launcher; Infinity: it is not certain which argument says what is run
+ */
+export function launchingArguments (command: string, args: readonly string[]): number {
+  const name = nameOf(command)
+  const launcher = launchers.find((each) => each.command.test(name))
+  if (launcher === undefined) return 0
+  const { words, flags, valued, code, line } = launcher
+  const has = (pattern: RegExp | undefined, text: string): boolean => pattern?.test(text) === true
+  for (let at = 0; at < args.length; at++) {
+    const text = args[at] ?? ''
+    if (has(line, text.toLowerCase())) return Infinity
+    if (has(code, text)) return at + 2
+    if (has(valued, text)) at++
+    else if (has(flags, text) || has(words, text) || /^--(no-[\w-]+)?$|^--?[\w-]+=/.test(text)) continue
+    // What follows an unknown option may be its value.
+    else if (/^-./.test(text)) return Infinity
+    else return at + 1 + launchingArguments(text, args.slice(at + 1))
+  }
+  return Infinity
+}
