@@ -108,13 +108,14 @@ export function addOrderedPages<Item extends Entry> (
     return await ask(visit, 'PUT', '/order', { ids })
   })
   page('confirm', { title: 'Remove', path: `${list}/:id/remove` }, (visit) => {
-    const { id, name: subject } = entryOf(visit)
+    const { id, name: entry } = entryOf(visit)
+    const subject = `the ${noun} ${entry}`
     return {
       title: `Remove ${subject}?`,
       subject,
       crumbs,
       consequences: [`The ${noun} itself: it ${loss}.`],
-      confirm: { label: `Remove ${subject}`, href: `${base}${pathOf(id)}/remove`, method: 'post' },
+      confirm: { label: `Remove the ${noun}`, href: `${base}${pathOf(id)}/remove`, method: 'post' },
       cancel: `${base}${pathOf(id)}`
     }
   })

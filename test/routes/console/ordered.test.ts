@@ -55,7 +55,7 @@ void test('guards are added, changed without their secret, ordered, switched and
   await browser.post(path, { ...fieldsOf(await browser.get(path)), detect: 'email', 'webhook.url': '' }, path)
   assert.equal(stored()[0]?.webhook, undefined)
   assert.equal(stored()[0]?.enabled, false, 'a form leaves it off')
-  assert.match((await browser.get(`${path}/remove`)).text, /Remove Renamed\?/)
+  assert.match((await browser.get(`${path}/remove`)).text, /Remove the guard Renamed\?/)
   await browser.post(`${path}/remove`, {})
   assert.deepEqual(stored().map(({ name }) => name), ['Cards'])
 })

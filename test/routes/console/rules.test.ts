@@ -39,7 +39,7 @@ void test('rules are added, ordered, switched, tested and removed', async (t) =>
   await browser.post(`/rules/${first.id}`, { name: 'Renamed', when: 'true', then: 'ask', mode: 'observe', approvers: 'alice, bob', message: 'Hm' })
   const { id: _, ...stored } = app.policies.entries.get(first.id)
   assert.deepEqual(stored, { name: 'Renamed', when: 'true', then: 'ask', mode: 'observe', approvers: ['alice', 'bob'], message: 'Hm', enabled: false })
-  assert.match((await browser.get(`/rules/${first.id}/remove`)).text, /Remove Renamed\?/)
+  assert.match((await browser.get(`/rules/${first.id}/remove`)).text, /Remove the rule Renamed\?/)
   await browser.post(`/rules/${first.id}/remove`, {})
   assert.deepEqual(app.policies.entries.list().map(({ id }) => id), [second.id])
 })
