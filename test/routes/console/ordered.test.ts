@@ -25,6 +25,7 @@ void test('a guard that is refused comes back at its field with what was typed a
   assert.match(text, /name="detect" value="card" checked/)
   assert.doesNotMatch(text, /value="email" checked/)
   assert.doesNotMatch(text, /<script>alert/)
+  assert.match((await browser.post('/guards', { ...guard, detect: 'blood' })).text, /id="detect-problem"[\s\S]*detect\.0: must be one of/, 'a part of a value')
   const { detect: _, ...nothing } = guard
   assert.match((await browser.post('/guards', nothing)).text, /id="detect-problem"[\s\S]*Must name something to search for/)
   assert.match((await browser.post('/guards', { ...guard, 'webhook.secret': secret })).text, /id="webhook\.url-problem"/, 'a new secret is not dropped')
