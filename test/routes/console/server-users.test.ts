@@ -27,5 +27,6 @@ void test('who may use a server stands on its page for its owner and admins, wit
   assert.match(await page('alice', '?view=users&q=caro'), /carol/)
   assert.doesNotMatch(await page('alice', '?view=users&q=caro'), /<th scope="row" class="whole">\s*<span class="">bob/)
   const used = await page('bob')
+  assert.match(used, /<h1>hers<\/h1>/)
   assert.doesNotMatch(used, /Who may use it|carol/)
 })
