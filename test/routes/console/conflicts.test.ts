@@ -12,7 +12,7 @@ const prompt = { id: key.id, name: 'hello', template: 'Hello' }
 
 async function start (t: Test): Promise<{ app: FastifyInstance, browser: Browser }> {
   const groups = [{ id: key.id, name: 'office', servers: ['mine'] }]
-  const app = await appFor(t, { users: [admin], mcpServers: { mine, other: mine }, groups, prompts: [prompt], policies: [policy] })
+  const app = await appFor(t, { users: [admin], mcpServers: { mine, other: mine }, groups, prompts: [prompt], policies: [policy], teams: [{ name: 'red', members: [] }] })
   const browser = new Browser(app)
   await browser.signIn('admin')
   return { app, browser }
@@ -68,6 +68,16 @@ const forms: readonly Form[] = [
     stored: /Hello of the first tab/,
     isOverwritten: ({ settings: { current } }: FastifyInstance) =>
       current.prompts.get(key.id)?.template === 'Hello of the second tab'
+  },
+  {
+    name: 'of a team',
+    path: '/teams/red',
+    first: { description: 'of the first tab' },
+    second: { description: 'of the second tab' },
+    typed: /value="of the second tab"/,
+    stored: /&quot;description&quot;: &quot;of the first tab&quot;/,
+    isOverwritten: ({ settings: { current } }: FastifyInstance) =>
+      current.teams.get('red')?.description === 'of the second tab'
   },
   {
     name: 'of a rule',
