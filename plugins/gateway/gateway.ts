@@ -36,8 +36,7 @@ interface GatewayDeps {
 }
 
 /** The config of a registered provider, which decides its visibility like that of a server. */
-export type ProviderEntry =
-  Pick<ServerConfig, 'owner' | 'visibility' | 'description' | 'enabled' | ItemKind>
+export type ProviderEntry = Pick<ServerConfig, 'owner' | 'visibility' | 'description' | 'enabled' | ItemKind>
 
 /**
  * `unprefixed`: on merged routes its items have no prefix, come after those of all servers, and keep their names.
@@ -121,9 +120,7 @@ export class Gateway {
     return this.#host.changed
   }
 
-  /**
-   * Registers a provider without lists, for the resources under its `uriPrefix`. Its name must not be that of a server.
-   */
+  /** Registers a provider without lists, for the resources under its `uriPrefix`. No server may have its name. */
   addReader (provider: Provider & { readonly uriPrefix: string }): void { this.#parts.providers.add(provider) }
 
   /**
@@ -241,9 +238,7 @@ export class Gateway {
     return await this.#parts.resolver.findByName(exchange, kind, name)
   }
 
-  /**
-   * The name under which a view shows a provider's tool or prompt; undefined when it does not, as far as is known now.
-   */
+  /** The name under which a view shows a provider's tool or prompt, if it does as far as is known now. */
   exposedName (view: View, client: Client, kind: NamedKind, provider: string, key: string): string | undefined {
     return this.#parts.resolver.exposedName(view, this.surface(view, client), kind, provider, key)
   }

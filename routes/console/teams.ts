@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import type { PageData } from '../../plugins/management/index.ts'
 import { revisionOf } from '../entity-tag.ts'
 import { type Form, found, linesOf, noticeOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
 import { partOf } from './states.ts'
@@ -62,29 +63,25 @@ export const changeTeams: FastifyPluginAsync = async (app) => {
     return { to: '/teams', notice: noticeOf(done) }
   })
 
-  const changed = (
-    { principal, params: { name = '' } }: Visit
-  ): typeof added & { revision: string, stored: string } => {
+  const changed = ({ principal, params: { name = '' } }: Visit): PageData => {
     const team = app.teams.get(principal, name)
-    const { description, members, claims } = team
     return {
       ...added,
       title: name,
       lead: 'It takes effect at once, in open sessions too.',
+      revision: revisionOf(team),
+      stored: JSON.stringify(team, undefined, 2),
       action: `${base}${pathOf(name)}`,
       submit: 'Save',
-      fields: fieldsOf(team),
-      revision: revisionOf(team),
-      stored: JSON.stringify({ description, members, claims }, undefined, 2)
+      fields: fieldsOf(team)
     }
   }
   page('form', { title: 'Team', path: '/teams/:name' }, changed)
   form('/teams/:name', {
     effect: 'change', again: (visit) => ({ page: 'form', data: changed(visit) })
-  }, async ({ request, params: { name = '' }, form }) => {
-    const done = await api.ask(request, 'PUT', pathOf(name), askedTeam(form), revisionIn(form))
-    return { to: '/teams', notice: noticeOf(done) }
-  })
+  }, async ({ request, params: { name = '' }, form }) => ({
+    to: '/teams', notice: noticeOf(await api.ask(request, 'PUT', pathOf(name), askedTeam(form), revisionIn(form)))
+  }))
 
   page('confirm', { title: 'Remove', path: '/teams/:name/remove' }, ({ principal, params: { name = '' } }) => {
     app.teams.get(principal, name)

@@ -13,7 +13,9 @@ const prompt = { id: key.id, name: 'hello', template: 'Hello' }
 async function start (t: Test): Promise<{ app: FastifyInstance, browser: Browser }> {
   const teams = [{ name: 'crew', members: ['admin'] }]
   const groups = [{ id: key.id, name: 'office', servers: ['mine'] }]
-  const app = await appFor(t, { users: [admin, alice], mcpServers: { mine, other: mine }, groups, prompts: [prompt], policies: [policy], teams })
+  const app = await appFor(t, {
+    users: [admin, alice], mcpServers: { mine, other: mine }, groups, prompts: [prompt], policies: [policy], teams
+  })
   const browser = new Browser(app)
   await browser.signIn('admin')
   return { app, browser }
