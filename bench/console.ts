@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs'
 import postgres from 'postgres'
 import { startUpstream } from '../test/fakes/fault-http.ts'
 import { Cluster } from '../test/helpers/database.ts'
-import { type Bench, type Gateway, type Measurement, startGateway } from './gateway.ts'
+import { until } from '../test/helpers/hub.ts'
+import { type Bench, type Gateway, type Measurement, startGateway, statusOf } from './gateway.ts'
 import { readTools } from './search/questions.ts'
 import { cell, spread, table } from './statistics.ts'
 import { waitUntilListed } from './upstreams.ts'
@@ -39,9 +40,10 @@ async function run (bench: Bench): Promise<string> {
       [`server-${n}`, { type: 'streamable-http', url: upstreams[n % upstreamCount]?.url, owner: 'admin' }]))
     const url = await cluster.make('console')
     const gateway = await startGateway(bench, { mcpServers, env: { DB_URL: url, ADMIN_PASSWORD: password } })
-    const listed = await waitUntilListed(gateway, gateway.endpoint('/mcp'), serverCount * toolsPerServer)
-    log(`all tools are listed after ${(listed / 1_000).toFixed(1)} s; recording ${calls} calls`)
+    await until(async () => await statusOf(gateway.port, '/health/ready') === 200)
+    log(`recording ${calls} calls`)
     await fill(url, calls, log)
+    await waitUntilListed(gateway, gateway.endpoint('/mcp'), serverCount * toolsPerServer)
     const visitor = await Visitor.signIn(gateway)
     const rows: string[][] = []
     for (const path of await pathsOf(visitor)) {

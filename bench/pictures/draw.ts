@@ -104,6 +104,7 @@ const t = { after: (end: () => unknown) => { ends.unshift(end) } }
 
 async function draw (tab: Tab, name: string): Promise<void> {
   await tab.evaluate('document.fonts.ready')
+  await tab.evaluate('document.activeElement?.blur(); scrollTo(0, 0)')
   await tab.mouse.move(0, 0)
   writeSmall(path(`docs/console/${name}.png`), await tab.screenshot())
   await tab.screenshot({ path: join(whole, `${name}.png`), fullPage: true })

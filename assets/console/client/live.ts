@@ -80,7 +80,8 @@ async function replaceParts (): Promise<void> {
   // The search may have changed the address meanwhile.
   if (location.href !== asked) return
   for (const next of page.querySelectorAll('[data-live][id]')) {
-    const shown = document.getElementById(next.id)
+    // A form with a field `id` has that in place of its own.
+    const shown = document.getElementById(next.getAttribute('id') ?? '')
     const html = next.outerHTML
     if (shown === null || sources.get(shown) === html) continue
     const [rows, nextRows] = [shown.querySelector('[data-rows]'), next.querySelector('[data-rows]')]

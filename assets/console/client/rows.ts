@@ -32,10 +32,10 @@ export function addRows (list: Element, next: Element): HTMLElement[] {
     list.insertBefore(fresh, place)
     added.push(fresh)
   }
+  if (anchor && top !== undefined) scroller.scrollTop += anchor.getBoundingClientRect().top - top
   for (const [key, row] of shown) {
     if (!coming.has(key) && !(anchor && isAbove(row, scroller)) && !isInUse(row)) row.remove()
   }
-  if (anchor && top !== undefined) scroller.scrollTop += anchor.getBoundingClientRect().top - top
   return added
 }
 
