@@ -123,6 +123,18 @@ test('a user sees and cancels his own tasks, an admin all', async (t) => {
     await managed(hub, 'POST', '/servers/modern/tools/held/toggle', { enabled: false })
     assert.equal((await cancel(alice, task ?? {})).status, 200)
   })
+
+  await t.test('not those of a former user with the same name', async () => {
+    await begin(hub, 'legacy-held')
+    const [task] = await listOf(alice)
+    assert.ok(task)
+    await managed(hub, 'DELETE', '/users/alice')
+    await managed(hub, 'POST', '/users', { username: 'alice', password })
+    const another = await as(hub, 'alice')
+    assert.deepEqual(await listOf(another), [])
+    assert.equal((await cancel(another, task)).status, 404)
+    assert.equal((await listOf(admin)).some(({ id }) => id === task.id), true)
+  })
 })
 
 test('what is known of tasks holds on every replica, and after a restart', async (t) => {

@@ -31,8 +31,13 @@ interface TasksApi {
 /** `app.tasks`: the tasks that clients began, for the people to whom they belong, and for admins. */
 export default fp(async (app) => {
   const { tasks } = app.gateway
-  const maySee = ({ isAdmin, username }: Principal, task: TaskRecord): boolean =>
-    isAdmin || (username !== undefined && task.username === username)
+  const maySee = ({ isAdmin, username }: Principal, task: TaskRecord): boolean => {
+    if (isAdmin) return true
+    // What was told before the user was stored is of a former user with the same name.
+    const since = app.settings.current.users.get(username ?? '')?.createdAt
+    return username !== undefined && task.username === username &&
+      (since === undefined || task.updatedAt >= Date.parse(since))
+  }
   const failureOf = (error: unknown, { server }: TaskRecord): unknown => {
     if (!(error instanceof RpcError)) return error
     const message = app.gateway.redact(server, error.message)
@@ -42,7 +47,10 @@ export default fp(async (app) => {
     return error.reason === 'timeout' ? new errors.UpstreamSlow(message) : new errors.UpstreamFailed(message)
   }
   app.decorate('tasks', {
-    list: async ({ isAdmin, username = '' }) => (await tasks.list(isAdmin ? undefined : username)).map(show),
+    list: async (principal) => {
+      const listed = await tasks.list(principal.isAdmin ? undefined : principal.username ?? '')
+      return listed.filter((task) => maySee(principal, task)).map(show)
+    },
     cancel: async (principal, id) => {
       const task = await tasks.find(id)
       if (task === undefined || !maySee(principal, task)) throw noSuchError('running task', id)
@@ -56,7 +64,7 @@ export default fp(async (app) => {
       }
     }
   } satisfies TasksApi)
-}, { name: 'tasks', dependencies: ['gateway'] })
+}, { name: 'tasks', dependencies: ['gateway', 'settings'] })
 
 const show = (
   { id, server, tool, username, keyName, route, state, createdAt, updatedAt, ttl }: TaskRecord
