@@ -88,9 +88,8 @@ export const Routing = Type.Object({
     Type.String({
       default: 'Authorization',
       pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
-      title: 'Header of keys',
-      description: 'Agents send their key in it: the name of an HTTP header, without a colon or spaces, such as ' +
-        '`X-Api-Key`'
+      title: 'Header in which agents send keys',
+      description: 'The name of an HTTP header, without a colon or spaces, such as `X-Api-Key`'
     })
   ),
   bearerAuthKey: Type.Optional(Type.String({

@@ -250,11 +250,13 @@ void test('what others write breaks no layout, and axe finds nothing: wide and n
     await tab.fill('#description', `${odds.turning} ${odds.long} ${colorScheme}`)
     await tab.click('text=Save')
     for (const path of [...pages.map(([path]) => path), ...more]) {
-      await tab.goto(`${url}/console/${path}`)
-      await tab.evaluate("for (const each of document.querySelectorAll('main details')) each.open = true")
-      await assertAccessible(tab, `${path} at ${width}`)
-      assert.equal(await tab.evaluate('document.documentElement.scrollWidth <= innerWidth'), true, `${path} at ${width} is too wide`)
-      assert.deepEqual(await tab.evaluate(planted), [], path)
+      await t.test(`${path} at ${width}`, async () => {
+        await tab.goto(`${url}/console/${path}`)
+        await tab.evaluate("for (const each of document.querySelectorAll('main details')) each.open = true")
+        await assertAccessible(tab, path)
+        assert.equal(await tab.evaluate('document.documentElement.scrollWidth <= innerWidth'), true, 'it is too wide')
+        assert.deepEqual(await tab.evaluate(planted), [])
+      })
     }
     await tab.close()
     assert.deepEqual(happened, [])
