@@ -174,6 +174,7 @@ test('sessions are notified one by one, each by what it saw', async (t) => {
   let current = fold(catalogue, false)
   let [inTurn, most, looks] = [0, 0, 0]
   const surfaces = {
+    filtered: (view: View) => view,
     of: () => {
       looks++
       most = Math.max(most, ++inTurn)
