@@ -144,6 +144,9 @@ function language (): Environment {
 }
 
 const variableNames: ReadonlySet<string> = new Set(['principal', 'tool', 'args', 'route', 'now'])
+/** `ToolAnnotations` of MCP. */
+const annotations: ReadonlySet<string> =
+  new Set(['title', 'readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'])
 /** The macros that evaluate an argument for each entry of a list. */
 const loops: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'filter', 'map'])
 
@@ -171,10 +174,15 @@ function visit (value: unknown, names: Names, seen: Set<unknown>, depth = 0): vo
     names.members.add(node.args[1])
     return
   }
-  if (node.op === 'rcall' && node.args[0] === 'matches') {
-    const [pattern] = node.args[2]
-    if (pattern?.op === 'value' && typeof pattern.args === 'string') checkPattern(pattern.args, pattern.start)
-    node.args[0] = linearMatches
+  if (node.op === '.') checkAnnotation(node)
+  if (node.op === 'rcall') {
+    const [name, , [first]] = node.args
+    const constant = first?.op === 'value' && typeof first.args === 'string' ? first.args : undefined
+    if (first !== undefined && constant !== undefined && name.startsWith('get')) checkTimeZone(constant, first.start)
+    if (name === 'matches') {
+      if (first !== undefined && constant !== undefined) checkPattern(constant, first.start)
+      node.args[0] = linearMatches
+    }
   }
   if (node.op === 'rcall' && loops.has(node.args[0])) {
     if (depth === extensionsLimits.policies.loops) {
@@ -184,6 +192,24 @@ function visit (value: unknown, names: Names, seen: Set<unknown>, depth = 0): vo
     visit(node.args[2], names, seen, depth + 1)
   }
   for (const each of Object.values(node)) visit(each, names, seen, depth)
+}
+
+/** A misspelled annotation would deny every call: the condition could not be evaluated. */
+function checkAnnotation ({ args: [of, name], start }: ASTNode & { op: '.' }): void {
+  const isOfTool = of.op === '.' && of.args[1] === 'annotations' && of.args[0].op === 'id' && of.args[0].args === 'tool'
+  if (!isOfTool || annotations.has(name)) return
+  const known = [...annotations].join(', ')
+  throw new InvalidCondition(`no annotation "${name}"; MCP has ${known}, others are tool.annotations["${name}"]`, start)
+}
+
+/** @param name of a time zone, or its offset from UTC such as `+02:00` */
+function checkTimeZone (name: string, position: number): void {
+  if (/^[+-]?\d\d:\d\d$/.test(name)) return
+  try {
+    Intl.DateTimeFormat('en', { timeZone: name })
+  } catch {
+    throw new InvalidCondition(`there is no time zone "${name}"`, position)
+  }
 }
 
 function checkPattern (text: string, position: number): void {
