@@ -2,7 +2,7 @@ import { entities, entityNames, type EntityNoun } from './entities.ts'
 
 const furtherEntities = [
   'systemConfig', 'oauthClient', 'consent', 'login', 'values', 'bundle', 'activities', 'logs', 'backup', 'export',
-  'view', 'definition'
+  'view', 'definition', 'approval', 'task'
 ] as const
 /** The entities whose changes the audit log records. */
 type AuditedEntity = EntityNoun | typeof furtherEntities[number]

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Success } from '../../schemas/answers.ts'
 import { Approval, ApprovalId, ApprovalQuery } from '../../schemas/approvals.ts'
+import { type Principal, toAuthor } from '../../plugins/settings/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 
@@ -15,6 +16,15 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     response: { 200: Success(Type.Array(Approval)) }
   }, async ({ principal, query }) => ({ data: await approvals.list(principal, query.state, query.limit) }))
 
+  const decide = async (principal: Principal, id: string, state: 'approved' | 'denied'): ReturnType<typeof approvals.decide> => {
+    const decided = await approvals.decide(principal, id, state)
+    const { username, server, tool, policy } = decided
+    const call = { id, username, server, tool, policy: policy.name }
+    app.audit.addChange(toAuthor(principal), {
+      entity: 'approval', name: `${server} ${tool}`, before: { ...call, state: 'pending' }, after: { ...call, state }
+    })
+    return decided
+  }
   const decision = 'Nobody decides about a call of his own.'
   api.post('/approvals/:id/approve', {
     summary: 'Allow a call once',
@@ -22,10 +32,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     params: ApprovalId,
     data: Approval
   }, async ({ principal, params }) =>
-    ({ data: await approvals.decide(principal, params.id, 'approved'), message: 'The call was approved' }))
+    ({ data: await decide(principal, params.id, 'approved'), message: 'The call was approved' }))
   api.post('/approvals/:id/deny', {
     summary: 'Deny a call', description: decision, params: ApprovalId, data: Approval
   }, async ({ principal, params }) =>
-    ({ data: await approvals.decide(principal, params.id, 'denied'), message: 'The call was denied' }))
+    ({ data: await decide(principal, params.id, 'denied'), message: 'The call was denied' }))
 }
 export default routes

@@ -1,3 +1,4 @@
+import { toAuthor } from '../../plugins/settings/index.ts'
 import { RunningTask, TaskId } from '../../schemas/tasks.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
@@ -18,6 +19,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     data: RunningTask
   }, async ({ principal, params }) => {
     const task = await app.tasks.cancel(principal, params.id)
+    const { id, server, tool, username, state } = task
+    app.audit.addChange(toAuthor(principal), {
+      entity: 'task', name: `${server} ${tool}`, after: { id, username, server, tool, state }
+    })
     return { data: task, message: `The server was asked to cancel the task, which is ${task.state} now` }
   })
 }

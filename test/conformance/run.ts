@@ -92,7 +92,7 @@ interface Check { id: string, status: string, errorMessage?: string }
 type Results = Map<string, Check[]>
 
 /** Suites that run at the same time: most of a run is waiting for processes to start. */
-const limit = pLimit(3)
+const limit = pLimit(2)
 const steps: Array<() => unknown> = []
 let ending = false
 const cleanup: Cleanup = { after: (step) => { steps.push(step) } }

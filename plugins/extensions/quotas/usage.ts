@@ -69,7 +69,11 @@ export class Usage {
     const begin = range.from ?? end - (shownDays - 1) * dayInMs
     const count = Math.floor(end / dayInMs) - Math.floor(begin / dayInMs) + 1
     if (count > maxDays) throw new errors.InvalidInput(`"from" and "to" are more than ${maxDays} days apart`)
-    const days = Array.from({ length: Math.max(0, count) }, (_, index) => dayOf(begin + index * dayInMs))
+    if (count <= 0) {
+      if (from !== undefined && to !== undefined) throw new errors.InvalidInput('"from" is after "to"')
+      return []
+    }
+    const days = Array.from({ length: count }, (_, index) => dayOf(begin + index * dayInMs))
     await this.flush()
     const rows = new Map<string, UsageRow>()
     for (const each of await this.#store.list(days)) {

@@ -95,6 +95,8 @@ test('a client that cannot be asked gets an approval of admins: good once, for t
   assert.equal((await api('POST', `/approvals/${id}/approve`)).status, 403, 'nobody approves a call of his own')
   const approved = await api('POST', `/approvals/${id}/approve`, undefined, eve)
   assert.deepEqual([approved.status, approved.body.data.state, approved.body.data.decidedBy], [200, 'approved', 'eve'])
+  const [audited] = (await api('GET', '/audit?entity=approval')).body.data as unknown as Json[]
+  assert.deepEqual([audited?.username, at(audited, 'before', 'state'), at(audited, 'after', 'state')], ['eve', 'pending', 'approved'])
   assert.equal((await api('POST', `/approvals/${id}/deny`, undefined, eve)).status, 409)
   assert.equal((await api('POST', '/approvals/unknown/deny', undefined, eve)).status, 404)
 
