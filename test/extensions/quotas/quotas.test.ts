@@ -258,6 +258,9 @@ test('without a database, quotas and usage survive a restart', async (t) => {
 
 test('usage by user, key, server and tool; everybody sees his own', async (t) => {
   const { hub } = await world(t, [])
+  const reversed = await manage(hub, 'GET', '/usage?by=user&from=2026-11-02&to=2026-11-01')
+  assert.deepEqual([reversed.status, /\\"from\\" is after \\"to\\"/.test(reversed.text)], [400, true], reversed.text)
+  assert.deepEqual(await managed(hub, 'GET', '/usage?by=user&from=2999-01-01'), [])
   const [mine, hers] = [await caller(hub), await caller(hub, ada.token)]
   for (const name of ['say', 'say', 'fails']) await mine(name)
   await hers('other')
