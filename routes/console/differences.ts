@@ -16,7 +16,7 @@ export function differencesOf (before: unknown, after: unknown): Difference[] {
 const toShownText = (value: unknown): string | undefined =>
   value === undefined ? undefined : typeof value === 'string' ? value : JSON.stringify(value, undefined, 1)
 
-/** A text with its unseen characters escaped: what is equal at its beginning, what differs, what is equal at its end. */
+/** A text, its unseen characters escaped: what is equal at its beginning, what differs, what is equal at its end. */
 export type Marked = readonly [start: string, changed: string, end: string]
 
 /** Marks what differs between two texts. */
