@@ -24,7 +24,8 @@ export function subjectsOf (
   const user = usernameOf(principal) ?? (principal.team && teamReference(principal.team))
   const { keyId } = authorKeyOf(principal)
   return {
-    user: user === undefined ? [] : [user],
+    // Callers without a user count together, for `*`.
+    user: [user ?? ''],
     team: teamsOf(snapshot, principal),
     key: keyId === undefined ? [] : [keyId],
     server: [provider],

@@ -129,6 +129,13 @@ test('a team\'s quota counts its keys and those whom their logins make members; 
   }
 })
 
+test('callers without a user count together where each user counts', async (t) => {
+  const { hub } = await world(t, [quota({ target: { user: '*', server: 'up' }, calls: 2 })], { systemConfig: { routing: { enableBearerAuth: false } } })
+  const call = async (key?: string): Promise<number> =>
+    (await fetch(`${hub.url}/api/tools/up/say`, { headers: key === undefined ? {} : { authorization: `Bearer ${key}` } })).status
+  assert.deepEqual([await call(), await call(), await call(), await call(ada.token)], [200, 200, 429, 200])
+})
+
 test('a call that asks its client counts once, but its first request is not free for ever', async (t) => {
   const inputRequests = { a: { method: 'elicitation/create', params: { mode: 'form', message: 'Pay?', requestedSchema: { type: 'object', properties: {} } } } }
   let reached = 0
