@@ -7,6 +7,7 @@ export type { ExtensionOptions } from './parts.ts'
 
 export { prepareLog } from './logs/logger.ts'
 export type { ShownApproval } from './policies/approvals.ts'
+export { visible } from './policies/visible.ts'
 export { explanation, type Reasons } from './smart-routing/reasons.ts'
 
 /** The extensions of the gateway: hooks that observe calls, and presentations that change what is listed. */

@@ -39,7 +39,7 @@ export class Forwarder {
 
   /**
    * Sends one request to one provider.
-   * @param item the tool, prompt or resource by its own name, if the request names one
+   * @param item the tool, prompt or resource by its own name, if the request names one, or a task of a tool
    * @param changes members of `params` to replace, as JSON text
    * @returns the text of the result, as `onResult` hooks left it
    * @throws RpcError the provider's error, relayed; ShareError; exceptions of hooks

@@ -11,7 +11,10 @@ export interface GatewayCall {
   exchange: Exchange<View>
   /** The server's name. */
   readonly provider: string
-  /** The tool, prompt or resource by its own name, if the request names one. A hook may replace it for observers. */
+  /**
+   * The tool, prompt or resource by its own name, if the request names one, or a task of a tool. A hook may replace it
+   * for observers.
+   */
   item: string | undefined
   /** The time of its arrival, as `performance.now()`. */
   readonly startedAt: number

@@ -101,6 +101,10 @@ export const gatewayLimits = {
   /** Max time that a task is listed after its last change, in ms; beyond: it can still be asked for by its id. */
   taskTime: 24 * 60 * 60_000,
 
+  /** Max length of the state of a listed task, in characters, and max time for which a server keeps it, in ms. */
+  taskState: 100,
+  taskTtl: 365 * 24 * 60 * 60_000,
+
   /**
    * Max size of the id of a task or a URL elicitation, or of the progress token of a call that began a task, in bytes
    * of memory; beyond: it is not remembered.

@@ -51,8 +51,8 @@ export class RunningTasks {
   async note (view: View, client: Client, target: TaskTarget, handle: string, task: string): Promise<void> {
     const owner = taskOwnerOf(view, client)
     const id = idOf(owner, view, target)
-    const state = smallMemberOf(task, 'status')
-    if (typeof state !== 'string' || this.#states.get(owner, id) === state) return
+    const state = stateIn(task)
+    if (state === undefined || this.#states.get(owner, id) === state) return
     await this.#store(recordOf(view, { id, owner, target, handle, task, state }))
   }
 
@@ -128,8 +128,8 @@ export class RunningTasks {
       const exchange = new OwnRequest({ view, client, method, paramsText, taskForm: 'parameter' })
       // The process that it ends with may be that of another replica.
       if (taskRunOf(providers.get(server), exchange, target.id) !== target.run) throw unknownTask()
-      const state = smallMemberOf(await forwarder.send(exchange, server, undefined), 'status')
-      if (typeof state !== 'string') return task
+      const state = stateIn(await forwarder.send(exchange, server, undefined))
+      if (state === undefined) return task
       const changed = { ...task, state, updatedAt: Date.now() }
       await this.#store(changed)
       return changed
@@ -170,6 +170,12 @@ async function whileStored (work: () => Promise<void>, otherwise = () => {}): Pr
   }
 }
 
+/** The state of a task, as its server tells of it, without the end of a long one. */
+function stateIn (task: string): string | undefined {
+  const state = smallMemberOf(task, 'status')
+  return typeof state === 'string' ? state.slice(0, gatewayLimits.taskState) : undefined
+}
+
 /** Identifies a task for all replicas. */
 const idOf = (owner: string, view: View, { provider, server, id, run }: TaskTarget): string =>
   hash('sha256', JSON.stringify([owner, routeOf(view), provider, server, id, run]), 'base64url')
@@ -200,6 +206,6 @@ function recordOf (view: View, { id, owner, target, handle, task, state }: Told)
     state,
     createdAt: Number.isNaN(createdAt) ? Date.now() : createdAt,
     updatedAt: Date.now(),
-    ...typeof ttl === 'number' && ttl >= 0 && { ttl }
+    ...typeof ttl === 'number' && ttl >= 0 && { ttl: Math.min(ttl, gatewayLimits.taskTtl) }
   }
 }

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { visible } from '../../plugins/extensions/index.ts'
 import { auditedEntities } from '../../plugins/settings/index.ts'
 import { differencesOf } from './differences.ts'
 import { pagesOf } from './page.ts'
@@ -48,8 +49,9 @@ const routes: FastifyPluginAsync = async (app) => {
         via: entry.keyName,
         action: entry.action,
         entity: entry.entity,
-        name: entry.name,
-        differences: differencesOf(entry.before, entry.after)
+        name: entry.name && visible(entry.name),
+        differences: differencesOf(entry.before, entry.after).map(({ path, before, after }) =>
+          ({ path: visible(path), before: before && visible(before), after: after && visible(after) }))
       })),
       more: typeof nextCursor === 'string' ? addressOf(path, { ...filter, cursor: nextCursor }) : undefined,
       first: cursor === '' ? undefined : addressOf(path, filter)

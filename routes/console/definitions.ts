@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
+import { visible } from '../../plugins/extensions/index.ts'
 import type { DefinitionChange } from '../../schemas/definitions-api.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 import { differencesOf, markDifference } from './differences.ts'
@@ -28,13 +29,16 @@ const routes: FastifyPluginAsync = async (app) => {
       changes: changes.map(({ kind, item, before, after, since, digest }) => ({
         kind,
         item,
+        shownItem: visible(item),
         since,
         digest,
         isNew: before === null,
         differences: differencesOf(membersOf(before), membersOf(after))
-          .map(({ path, before: was = '', after: is = '' }) => ({ path, ...markDifference(was, is) }))
+          .map(({ path, before: was = '', after: is = '' }) => ({ path: visible(path), ...markDifference(was, is) }))
       })),
-      remarks: (server.warnings ?? []).filter((each) => typeof each !== 'string')
+      remarks: (server.warnings ?? []).flatMap((each) => typeof each === 'string'
+        ? []
+        : { ...each, item: visible(each.item), place: visible(each.place), message: visible(each.message) })
     }
   })
 

@@ -1,3 +1,5 @@
+import { visible } from '../../plugins/extensions/index.ts'
+
 /** A member that differs, with both values as text. */
 export interface Difference { readonly path: string, readonly before?: string, readonly after?: string }
 
@@ -14,7 +16,7 @@ export function differencesOf (before: unknown, after: unknown): Difference[] {
 const toShownText = (value: unknown): string | undefined =>
   value === undefined ? undefined : typeof value === 'string' ? value : JSON.stringify(value, undefined, 1)
 
-/** A text in three parts: what is equal at its beginning, what differs, and what is equal at its end. */
+/** A text, its unseen characters escaped: what is equal at its beginning, what differs, what is equal at its end. */
 export type Marked = readonly [start: string, changed: string, end: string]
 
 /** Marks what differs between two texts. */
@@ -25,8 +27,8 @@ export function markDifference (before: string, after: string): { before: Marked
   while (start < most && old[start] === now[start]) start++
   let end = 0
   while (end < most - start && old.at(-1 - end) === now.at(-1 - end)) end++
-  const parts = (all: readonly string[]): Marked => [
-    all.slice(0, start).join(''), all.slice(start, all.length - end).join(''), all.slice(all.length - end).join('')
-  ]
+  const shown = (part: readonly string[]): string => visible(part.join(''))
+  const parts = (all: readonly string[]): Marked =>
+    [shown(all.slice(0, start)), shown(all.slice(start, all.length - end)), shown(all.slice(all.length - end))]
   return { before: parts(old), after: parts(now) }
 }

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
+import { visible } from '../../plugins/extensions/index.ts'
 import { ApiError } from '../../plugins/management/index.ts'
 import type { Policy, PolicyTestResult } from '../../schemas/policies.ts'
 import { addOrderedPages, optionsOf } from './ordered.ts'
@@ -30,8 +31,8 @@ const routes: FastifyPluginAsync = async (app) => {
         decision,
         text: policy === null
           ? 'No policy decides: the call is made.'
-          : `${policy.name} ${words[decision]}. ${reason}.`,
-        under: others.length === 0 ? undefined : `Only observed: ${others.join(', ')}.`
+          : visible(`${policy.name} ${words[decision]}. ${reason}.`),
+        under: others.length === 0 ? undefined : visible(`Only observed: ${others.join(', ')}.`)
       }
     } catch (error) {
       if (error instanceof ApiError) return { decision: 'error', text: error.message }
@@ -45,8 +46,8 @@ const routes: FastifyPluginAsync = async (app) => {
     entries: app.policies.entries,
     loss: 'decides about no call any more',
     rowOf: ({ when, then: decision, mode, approvers = [] }) => ({
-      about: when,
-      effect: { text: words[decision], under: approvers.join(', ') },
+      about: visible(when),
+      effect: { text: words[decision], under: visible(approvers.join(', ')) },
       tags: mode === 'observe' ? ['only observes'] : []
     }),
     fieldsOf,

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { visible } from '../../plugins/extensions/index.ts'
 
 /** The state of a server as pages show it. */
 type State = 'connected' | 'connecting' | 'failed' | 'login' | 'off'
@@ -102,6 +103,13 @@ export function partOf<Item> (
     }
   }
 }
+
+/** Max length of a name that a server gives, in a table, in characters. */
+const maxName = 100
+
+/** A name that a server gives, without the end of a long one, and with its unseen characters as escapes. */
+export const shortNameOf = (name: string): string =>
+  visible(name.length > maxName ? `${name.slice(0, maxName)}…` : name)
 
 /** A path with a query of the parameters that are not empty. */
 export function addressOf (path: string, query: Readonly<Record<string, string | undefined>>): string {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { noticeOf, pagesOf } from './page.ts'
-import { partOf } from './states.ts'
+import { partOf, shortNameOf } from './states.ts'
 
 type Task = Awaited<ReturnType<FastifyInstance['tasks']['list']>>[number]
 type Subscription = Awaited<ReturnType<FastifyInstance['eventWebhooks']['list']>>[number]
@@ -54,9 +54,9 @@ function tasksPart (base: string, tasks: readonly Task[], page: string): object 
     ],
     rows: items.map(({ id, tool, server, username, keyName, route, state, startedAt, updatedAt, ttl }) => ({
       cells: [
-        { text: tool, under: `${server} · ${route}`, isMono: true },
+        { text: shortNameOf(tool), under: `${server} · ${route}`, isMono: true },
         { text: username ?? keyName ?? 'nobody', under: username === undefined ? undefined : keyName },
-        states.get(state) ?? state,
+        states.get(state) ?? shortNameOf(state),
         { time: startedAt },
         { time: updatedAt },
         ttl === undefined ? 'without limit' : `${Math.round(ttl / 1_000).toLocaleString('en')} s`,
@@ -80,7 +80,7 @@ const webhooksPart = (base: string, subscriptions: readonly Subscription[]): obj
   columns: [{ title: 'Event' }, { title: 'Who' }, { title: 'Goes to' }, { title: 'Ends' }, change],
   rows: subscriptions.slice(0, maxShown).map(({ id, event, server, route, user, url, expiresAt }) => ({
     cells: [
-      { text: event, under: `${server} · ${route}`, isMono: true },
+      { text: shortNameOf(event), under: `${server} · ${route}`, isMono: true },
       user,
       { text: url, isMono: true },
       { time: expiresAt },
@@ -104,7 +104,7 @@ const failedPart = (failed: readonly Failed[]): object => ({
   columns: [{ title: 'Event' }, { title: 'Who' }, { title: 'Went to' }, { title: 'Why' }, { title: 'When' }],
   rows: failed.slice(0, maxShown).map(({ event, server, user, url, reason, attempts, failedAt }) => ({
     cells: [
-      { text: event, under: server, isMono: true },
+      { text: shortNameOf(event), under: server, isMono: true },
       user,
       { text: url, isMono: true },
       { text: reason, under: attempts === 1 ? 'one attempt' : `${attempts} attempts` },

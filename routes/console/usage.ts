@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { ApiError } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { pagesOf } from './page.ts'
-import { addressOf, partOf } from './states.ts'
+import { addressOf, partOf, shortNameOf } from './states.ts'
 
 /** What usage is counted by. `nameless`: the usage without a name. */
 const axes = [
@@ -60,7 +60,7 @@ const routes: FastifyPluginAsync = async (app) => {
     return {
       ...common,
       first: of === undefined ? axis.text : 'Day',
-      ...of !== undefined && { of: nameIn(app, principal, axis)(of), allHref: addressOf(path, period) },
+      ...of !== undefined && { of: shortNameOf(nameIn(app, principal, axis)(of)), allHref: addressOf(path, period) },
       total: sumOf(rows),
       isLatest: from === '' && to === '',
       ...chartOf(rows, from, to),
@@ -101,7 +101,7 @@ function byName (
     const { [by]: name = '', server = '' } = group[0] ?? {}
     const under = by === 'tool' ? server : undefined
     return {
-      text: inWords(name),
+      text: shortNameOf(inWords(name)),
       under,
       href: name === '' ? undefined : addressOf(path, { by, from, to, of: name, server: under }),
       ...sumOf(group)

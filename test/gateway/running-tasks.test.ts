@@ -66,6 +66,13 @@ test('running tasks', async (t) => {
     ] as const) assert.equal(await lifetimeOf(more), lifetime)
   })
 
+  await t.test('what a server tells is bounded', async () => {
+    const { tasks } = made()
+    await tasks.note(view, client, target, 'h', task('x'.repeat(10_000), { ttl: 1e300 }))
+    const [stored] = await tasks.list()
+    assert.deepEqual([stored?.state, stored?.ttl], ['x'.repeat(100), 365 * 24 * 60 * 60_000])
+  })
+
   await t.test('what could not be stored is stored with the next answer', async () => {
     const { tasks, puts, storage } = made()
     storage.away = true

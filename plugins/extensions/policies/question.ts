@@ -4,6 +4,7 @@ import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf } from '../../../protocol/json.ts'
 import { extensionsLimits } from '../limits.ts'
 import type { AskedCall } from './approvals.ts'
+import { visible } from './visible.ts'
 
 /** `unanswerable`: the client cannot be asked. */
 export type Answer = 'accepted' | 'declined' | 'late' | 'unanswerable'
@@ -44,22 +45,19 @@ export async function askClient (exchange: Exchange, call: AskedCall): Promise<A
 
 /** The call in words, with the beginning of long arguments. */
 export function questionFor ({ subject: { server, kind, name }, args, policy }: AskedCall): string {
-  const reason = policy.message ?? `The policy ${visible(policy.name)} asks before this call.`
+  const reason = policy.message ?? `The policy ${quoted(policy.name)} asks before this call.`
   const verb = kind === 'tool' ? 'Run the tool' : kind === 'prompt' ? 'Get the prompt' : 'Read the resource'
-  return `${reason}\n\n${verb} ${visible(name)} of the server ${visible(server)}${argumentsInWords(args)}`
+  return `${reason}\n\n${verb} ${quoted(name)} of the server ${quoted(server)}${argumentsInWords(args)}`
 }
 
 /** The arguments of a call, one a line. */
 export function argumentsInWords (args: unknown): string {
   const entries = isObject(args) ? Object.entries(args) : []
   if (entries.length === 0) return ' without arguments?'
-  const lines = entries.map(([name, value]) => `- ${visible(name)}: ${visible(value)}`).join('\n')
+  const lines = entries.map(([name, value]) => `- ${quoted(name)}: ${quoted(value)}`).join('\n')
   const { shown } = extensionsLimits.approvals
   const rest = lines.length - shown
   return ` with these arguments?\n${rest > 0 ? `${lines.slice(0, shown)}… (${rest} more characters)` : lines}`
 }
 
-/** A value as JSON text, in which characters that are not visible or change the direction of text are escaped. */
-const visible = (value: unknown): string =>
-  JSON.stringify(value ?? null).replace(/[\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
-    `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)
+const quoted = (value: unknown): string => visible(JSON.stringify(value ?? null))

@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
 import type { UsageCounts } from '../../../db/ports/usage.ts'
 import { Refusal } from '../../../protocol/errors.ts'
+import { memberOf } from '../../../protocol/json.ts'
 import type { Quota } from '../../../schemas/quotas.ts'
 import { invalidAt } from '../../base/errors/index.ts'
 import { WorkerPool } from '../../base/threads/index.ts'
@@ -9,6 +10,7 @@ import { authorKeyOf, OrderedEntries, type Principal } from '../../settings/inde
 import { isRecorded, usernameOf } from '../activities/describe.ts'
 import { extensionsLimits } from '../limits.ts'
 import { Quotas } from './quotas.ts'
+import { toolOf } from './targets.ts'
 import { Usage } from './usage.ts'
 
 declare module 'fastify' {
@@ -22,6 +24,10 @@ declare module 'fastify' {
 /** Average characters of a token, for results whose tokens no quota counts. */
 const averageToken = 4
 const countedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+
+/** Whether an answer has the result of a task, in either form. Its call has been counted. */
+const isTaskResult = ({ exchange: { method } }: GatewayCall, answer: string): boolean =>
+  method === 'tasks/result' || (method === 'tasks/get' && memberOf(answer, 'result') !== undefined)
 
 /** Checks what the schema cannot express. @throws InvalidInput */
 function check (quota: Quota): Quota {
@@ -67,8 +73,7 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
   }
 
   app.gateway.addHook('onCall', (call) => countedMethods.has(call.exchange.method) ? quotas.take(call) : undefined)
-  app.gateway.addHook('onResult', (call, result) => {
-    if (!countedMethods.has(call.exchange.method)) return result
+  const count = (call: GatewayCall, result: string): string | Promise<string> => {
     if (!quotas.countsTokens(call)) {
       tokens.set(call.exchange, Math.ceil(result.length / averageToken))
       return result
@@ -78,19 +83,27 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
       await quotas.addTokens(call, count)
       return result
     })
+  }
+  app.gateway.addHook('onResult', (call, result) => {
+    if (countedMethods.has(call.exchange.method)) return count(call, result)
+    if (!isTaskResult(call, result)) return result
+    const waiting = quotas.take(call, true)
+    return waiting === undefined ? count(call, result) : waiting.then(() => count(call, result))
   })
   app.gateway.addHook('onDone', (call) => {
-    const { exchange, exchange: { method, view: { principal } }, provider, item, outcome, error, isToolError } = call
+    const { exchange, exchange: { view: { principal } }, provider, outcome, error, isToolError } = call
     if (outcome === 'input_required') return quotas.suspend(call)
-    if (!isRecorded(call) || error instanceof Refusal) return
+    const isCall = isRecorded(call)
+    const resultTokens = tokens.get(exchange)
+    if ((!isCall && resultTokens === undefined) || error instanceof Refusal) return
     usage.count({
       user: usernameOf(principal) ?? '',
       key: authorKeyOf(principal).keyId ?? '',
       server: provider,
-      tool: method === 'tools/call' ? item ?? '' : '',
-      errors: error !== undefined || isToolError ? 1 : 0,
-      resultTokens: tokens.get(exchange) ?? 0
-    })
+      tool: toolOf(call) ?? '',
+      errors: isCall && (error !== undefined || isToolError) ? 1 : 0,
+      resultTokens: resultTokens ?? 0
+    }, isCall ? 1 : 0)
   })
   app.decorate('quotas', new OrderedEntries(app.settings, 'quotas', { noun: 'quota', check }))
   app.decorate('usage', {

@@ -41,11 +41,15 @@ export class Quotas {
     this.#deps = deps
   }
 
-  /** Takes a call from its quotas. @throws Refusal when one is used up; then it counts for none */
-  take (call: GatewayCall): Promise<void> | undefined {
+  /**
+   * Takes a call from its quotas.
+   * @param isResult of a call that was taken before: it counts for tokens only
+   * @throws Refusal when one is used up; then it counts for none
+   */
+  take (call: GatewayCall, isResult = false): Promise<void> | undefined {
     const snapshot = this.#deps.snapshot()
     const all = activeQuotas(snapshot.quotas)
-    return all.length === 0 ? undefined : this.#takeFrom(call, all, snapshot)
+    return all.length === 0 ? undefined : this.#takeFrom(call, all, snapshot, isResult)
   }
 
   /** Whether the tokens of a call's result count. */
@@ -72,7 +76,9 @@ export class Quotas {
     }
   }
 
-  async #takeFrom (call: GatewayCall, quotas: readonly Quota[], snapshot: QuotasSnapshot): Promise<void> {
+  async #takeFrom (
+    call: GatewayCall, quotas: readonly Quota[], snapshot: QuotasSnapshot, isResult: boolean
+  ): Promise<void> {
     const { counters } = this.#deps
     const subjects = subjectsOf(call, snapshot)
     const calls: Array<Taken['calls'][number]> = []
@@ -86,7 +92,7 @@ export class Quotas {
           if (count >= quota.resultTokens) await this.#refuse(call, quota, `${key} tokens`, left || window)
           tokens.push([`${key} tokens`, window])
         }
-        if (quota.calls === undefined) continue
+        if (quota.calls === undefined || isResult) continue
         const { isTaken, left } = await counters.take(key, 1, window, quota.calls)
         if (!isTaken) await this.#refuse(call, quota, key, left || window)
         calls.push({ key, window, limit: quota.calls })

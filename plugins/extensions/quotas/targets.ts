@@ -7,23 +7,29 @@ import { usernameOf } from '../activities/describe.ts'
 const minuteInMs = 60_000
 export const windowOf = ({ per }: Quota): number => per === 'minute' ? minuteInMs : 24 * 60 * minuteInMs
 
+/** The tool that is called, or whose task a request is about. */
+export const toolOf = ({ exchange: { method }, item }: Pick<GatewayCall, 'exchange' | 'item'>): string | undefined =>
+  method === 'prompts/get' || method === 'resources/read' ? undefined : item
+
 /** Who calls what, by the members of a target. A caller may be in several teams. */
 export type Subjects = Readonly<Record<keyof Quota['target'], readonly string[]>>
 
 /** The subjects of a call. */
 export function subjectsOf (
-  { exchange, provider, item }: GatewayCall, snapshot: Pick<Snapshot, 'teams' | 'users'>
+  call: GatewayCall, snapshot: Pick<Snapshot, 'teams' | 'users'>
 ): Subjects {
-  const { method, view: { principal } } = exchange
+  const { exchange: { view: { principal } }, provider } = call
+  const tool = toolOf(call)
   // A key of a team has no user: it counts as one of its own, the team.
   const user = usernameOf(principal) ?? (principal.team && teamReference(principal.team))
   const { keyId } = authorKeyOf(principal)
   return {
-    user: user === undefined ? [] : [user],
+    // Callers without a user count together, for `*`.
+    user: [user ?? ''],
     team: teamsOf(snapshot, principal),
     key: keyId === undefined ? [] : [keyId],
     server: [provider],
-    tool: method === 'tools/call' && item !== undefined ? [item] : []
+    tool: tool === undefined ? [] : [tool]
   }
 }
 

@@ -35,10 +35,11 @@ export class Usage {
   /** Whether something is to be written. */
   get hasWaiting (): boolean { return this.#waiting.size > 0 }
 
-  count (what: Omit<UsageCount, 'day' | 'calls'>): void {
+  /** @param calls 0: what is counted belongs to a call that was counted before */
+  count (what: Omit<UsageCount, 'day' | 'calls'>, calls: number): void {
     const number = Math.floor(this.#now() / dayInMs)
     if (this.#today.number !== number) this.#today = { number, day: dayOf(number * dayInMs) }
-    this.#add(what, this.#today.day, 1, maxWaiting)
+    this.#add(what, this.#today.day, calls, maxWaiting)
   }
 
   /** Adds to what waits; a new row only while there are fewer than `max`. */

@@ -21,7 +21,7 @@ export const runTaskMethod: Method = async (parts, exchange) => {
   const { view, client, params, paramsText } = exchange
   const target = parts.tasks.open(view, params.taskId)
   if (!target || !(await isShown(parts, exchange, target))) throw unknownTask()
-  const { id, provider } = target
+  const { id, provider, tool } = target
   const handle = String(params.taskId)
   parts.tasks.remember(view, client, provider, id, handle)
   // A server may read another member than the one that was checked.
@@ -31,7 +31,7 @@ export const runTaskMethod: Method = async (parts, exchange) => {
     view, params: { ...others, taskId: id }, paramsText: withMembers(paramsText, changes)
   })
   try {
-    const result = await parts.forwarder.send(own, provider, undefined)
+    const result = await parts.forwarder.send(own, provider, tool)
     await noteAnswer(parts, exchange, target, result)
     return replaceTaskId(result, id, handle)
   } catch (error) {

@@ -7,12 +7,14 @@ import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
 import { startBareModern } from '../../fakes/bare-modern.ts'
 import { startUpstream, tool, type Upstream } from '../../fakes/fault-http.ts'
 import { loggedIn, manage, managed, startReplica } from '../../fakes/replica.ts'
-import { at, connected, KEY, OTHER, otherKey, Session, settings, silence, text, type Json } from '../../helpers/client.ts'
+import { startLegacyTasks, startModernTasks } from '../../fakes/task-servers.ts'
+import { at, connected, KEY, OTHER, otherKey, send, Session, settings, silence, text, type Json } from '../../helpers/client.ts'
 import { cluster, database } from '../../helpers/database.ts'
 import { startHub, until, type Cleanup, type Hub } from '../../helpers/hub.ts'
 import { listen } from '../../helpers/listen.ts'
 import { modernRequest } from '../../helpers/modern-request.ts'
 import { setLimits } from '../../helpers/patient.ts'
+import { withTasks } from '../../helpers/task-clients.ts'
 
 const quota = (more: Json = {}): Json => ({ id: 'q1', name: 'Daily', target: {}, per: 'day', ...more })
 const ada = { id: '33333333-3333-4333-8333-333333333333', name: 'laptop', token: `thk_${'c'.repeat(64)}`, kind: 'user', owner: 'ada', enabled: true }
@@ -125,6 +127,13 @@ test('a team\'s quota counts its keys and those whom their logins make members; 
     assert.deepEqual(passed, expected, JSON.stringify(target))
     await managed(hub, 'DELETE', `/quotas/${String(id)}`)
   }
+})
+
+test('callers without a user count together where each user counts', async (t) => {
+  const { hub } = await world(t, [quota({ target: { user: '*', server: 'up' }, calls: 2 })], { systemConfig: { routing: { enableBearerAuth: false } } })
+  const call = async (key?: string): Promise<number> =>
+    (await fetch(`${hub.url}/api/tools/up/say`, { headers: key === undefined ? {} : { authorization: `Bearer ${key}` } })).status
+  assert.deepEqual([await call(), await call(), await call(), await call(ada.token)], [200, 200, 429, 200])
 })
 
 test('a call that asks its client counts once, but its first request is not free for ever', async (t) => {
@@ -242,6 +251,49 @@ test('tokens of results count when the result is there, so the last call may go 
   assert.deepEqual([await call(), await call(), await call()], [true, true, false])
   const [row] = await managed(hub, 'GET', '/usage?by=server') as unknown as Json[]
   assert.ok(Number(row?.resultTokens) >= 30 && Number(row?.resultTokens) < 60, JSON.stringify(row))
+})
+
+test('results of tasks count for tokens of their tool, in both eras; what goes over is refused, and the task stays', async (t) => {
+  for (const start of [startLegacyTasks, startModernTasks]) {
+    const { url } = await start(t)
+    const { id, ...tokens } = quota({ target: { server: 'up', tool: 'long' }, resultTokens: 400 })
+    const hub = await startHub(t, { settings: settings({ up: { url } }, { quotas: [{ id, ...tokens }] }) })
+    await connected(hub, 1)
+    const ask = async (method: string, params: Json): Promise<{ result?: Json, error?: Json }> => {
+      const request = modernRequest(method, { params, capabilities: withTasks })
+      return (await send(`${hub.url}/mcp/up`, { ...request, key: null })).messages.at(-1) as { result?: Json, error?: Json }
+    }
+    const begin = async (): Promise<unknown> =>
+      (await ask('tools/call', { name: 'long', arguments: { text: 'five words are said here '.repeat(100) } })).result?.taskId
+    const ended = async (taskId: unknown): Promise<string> => {
+      let answer: { result?: Json, error?: Json } = {}
+      await until(async () => {
+        answer = await ask('tasks/get', { taskId })
+        return answer.result?.status !== 'working'
+      }, () => JSON.stringify(answer))
+      return String(answer.error?.message ?? answer.result?.status)
+    }
+    const [one, other] = [await begin(), await begin()]
+    assert.equal(await ended(one), 'completed')
+    assert.match(await ended(other), /"Daily" is used up/)
+    const [row] = await managed(hub, 'GET', '/usage?by=tool') as unknown as Json[]
+    assert.deepEqual([row?.tool, row?.calls, row?.errors], ['long', 2, 0])
+    assert.ok(Number(row?.resultTokens) > 500, JSON.stringify(row))
+    // It is no new call: with more room, it is got.
+    await managed(hub, 'PUT', `/quotas/${String(id)}`, { ...tokens, resultTokens: 100_000, calls: 0 })
+    assert.equal(await ended(other), 'completed')
+
+    await managed(hub, 'PUT', `/quotas/${String(id)}`, { ...tokens, resultTokens: 100_000 })
+    const session = await Session.open(`${hub.url}/mcp/up`)
+    const { result } = await session.request('tools/call', { name: 'long', arguments: { text: 'x' }, task: {} })
+    const { taskId } = result?.task as Json
+    const before = Number(((await managed(hub, 'GET', '/usage?by=tool')) as unknown as Json[])[0]?.resultTokens)
+    assert.match(text((await session.request('tasks/result', { taskId })).result), /long x/)
+    await managed(hub, 'PUT', `/quotas/${String(id)}`, { ...tokens, resultTokens: 1 })
+    assert.match((await session.request('tasks/result', { taskId })).error?.message ?? '', /is used up/)
+    const after = Number(((await managed(hub, 'GET', '/usage?by=tool')) as unknown as Json[])[0]?.resultTokens)
+    assert.ok(after > before, `${before} ${after}`)
+  }
 })
 
 test('without a database, quotas and usage survive a restart', async (t) => {

@@ -51,5 +51,6 @@ test('the difference of two texts is between their equal beginning and end', asy
   assert.deepEqual(markDifference('abcd', 'abXcd'), { before: ['ab', '', 'cd'], after: ['ab', 'X', 'cd'] })
   assert.deepEqual(markDifference('aa', 'aaa'), { before: ['aa', '', ''], after: ['aa', 'a', ''] })
   assert.deepEqual(markDifference('', 'x'), { before: ['', '', ''], after: ['', 'x', ''] })
+  assert.deepEqual(markDifference('a', 'a\u202e\n'), { before: ['a', '', ''], after: ['a', '\\u{202e}\n', ''] }, 'escaped')
   assert.deepEqual(markDifference('🙂', '🙃'), { before: ['', '🙂', ''], after: ['', '🙃', ''] }, 'no half characters')
 })

@@ -69,6 +69,27 @@ void test('an approver sees the call with its arguments, and approves it', async
   assert.equal(at(up.reached, 0, 'item'), 'delete')
 })
 
+void test('approvals and the test of a rule show characters that people do not see', async (t) => {
+  const app = await appFor(t, {
+    users: [admin, alice],
+    bearerKeys: [otherKey()],
+    policies: [{ id: 'p', name: 'Dele\u202etions', when: 'tool.name == "delete"', then: 'ask', approvers: ['alice'] }]
+  })
+  app.gateway.addProvider(countingProvider())
+  const session = await openSession(app, '/mcp', OTHER)
+  await session.request('tools/call', { name: 'up-delete', arguments: { 'na\u200bme': 'x\u202egnp.exe', in: { deep: '\u2066\u{e0041}é' } } })
+  const browser = new Browser(app)
+  await browser.signIn('alice')
+  const page = await browser.get('/approvals')
+  assert.ok(page.text.includes('<dt>na\\u{200b}me</dt><dd class="mono">&quot;x\\u{202e}gnp.exe&quot;</dd>'), page.text)
+  assert.ok(page.text.includes('\\u{2066}\\u{e0041}é'))
+  assert.ok(page.text.includes('<strong>Dele\\u{202e}tions</strong>'))
+  const other = new Browser(app)
+  await other.signIn('admin')
+  const tested = await other.get('/rules?username=alice&server=up&tool=delete&arguments=')
+  assert.ok(tested.text.includes('Dele\\u{202e}tions asks'))
+})
+
 void test('who is named as an approver has Approvals in the navigation, and a count on the overview; nobody decides about a call of his own', async (t) => {
   const app = await appFor(t, {
     users: [admin, alice, { ...alice, username: 'bob' }],

@@ -54,7 +54,7 @@ void test('running tasks and webhooks are shown to their users, and all to admin
     mcpServers: { pager: { url: 'http://127.0.0.1:9/mcp', visibility: 'public' } }
   }, {}, { wrap: (opened) => (storage = opened) })
   const pager = serverIdentity('pager', app.settings.current.servers.get('pager')?.config)
-  await storage?.tasks.put(task('hers', { tool: '<script>' }), day)
+  await storage?.tasks.put(task('hers', { tool: `<script>\u202e${'y'.repeat(500)}` }), day)
   await storage?.tasks.put(task('ended', { tool: 'ended_tool', state: 'completed' }), day)
   await storage?.tasks.put(task('operators', { username: undefined, keyName: 'system', tool: 'sweep', state: 'input_required', ttl: 60_000 } as never), day)
   await storage?.eventWebhooks.add(subscription('sub_hers', 'alice', String(hersKey.id), pager))
@@ -65,7 +65,7 @@ void test('running tasks and webhooks are shown to their users, and all to admin
     return [browser, (await browser.get('/tasks')).text]
   }
   const [hers, seen] = await pageOf('alice')
-  assert.match(seen, /&lt;script&gt;[\s\S]*builds · \/mcp\/daily[\s\S]*alice[\s\S]*laptop[\s\S]*works[\s\S]*without limit/)
+  assert.match(seen, /&lt;script&gt;\\u\{202e\}y{91}…<[\s\S]*builds · \/mcp\/daily[\s\S]*alice[\s\S]*laptop[\s\S]*works[\s\S]*without limit/)
   assert.doesNotMatch(seen, /<script>|sweep|ended_tool|agent\.example\/admin|an argument|whsec/)
   assert.match(seen, /incident\.created[\s\S]*agent\.example\/alice\?&lt;b&gt;/)
   const [his, all] = await pageOf('admin')
