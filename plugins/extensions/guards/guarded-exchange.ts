@@ -13,22 +13,21 @@ export class GuardedExchange extends DerivedExchange<View> {
   #waiting: Promise<void> | undefined
 
   /**
-   * @param members of params to replace, as JSON text
+   * @param members of params to replace, as JSON text; undefined: left out
    * @param screen applied to the params of each notification
    */
   constructor (
-    from: Exchange<View>, members: Readonly<Record<string, string>>,
+    from: Exchange<View>, members: Readonly<Record<string, string | undefined>>,
     screen: (paramsText: string) => Promise<Screened> | Screened
   ) {
     const { view, params, paramsText } = from
     const entries = Object.entries(members)
     const hasChanges = entries.length > 0
+    const changed = hasChanges ? withMembers(paramsText, members) : paramsText
     super(from, {
       view,
-      params: hasChanges
-        ? { ...params, ...Object.fromEntries(entries.map(([name, text]) => [name, JSON.parse(text) as unknown])) }
-        : params,
-      paramsText: hasChanges ? withMembers(paramsText, members) : paramsText
+      params: hasChanges ? JSON.parse(changed) as typeof params : params,
+      paramsText: changed
     })
     this.#screen = screen
     this.#hasChanges = hasChanges

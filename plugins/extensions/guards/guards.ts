@@ -11,7 +11,7 @@ import { authorKeyOf, teamsOf } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
 import { GuardedExchange } from './guarded-exchange.ts'
 import { guardsFor, type Side } from './rules.ts'
-import { ContentRefusal, type Place, type Screen } from './screen.ts'
+import { ContentRefusal, Searched, type Place, type Screen } from './screen.ts'
 import { askWebhook, type Webhook, type WebhookQuestion } from './webhook.ts'
 
 /** The methods with a name, which the gateway resolves, and arguments, which a webhook is asked about. */
@@ -24,6 +24,12 @@ const isAboutEvents = (method: string): boolean => method.startsWith('events/')
 /** What a webhook is asked about, by method. */
 const kinds: Readonly<Record<string, WebhookQuestion['kind']>> =
   { 'tools/call': 'tool', 'tasks/result': 'tool', 'prompts/get': 'prompt', 'resources/read': 'resource' }
+
+/** A member of params, with its value as JSON text. */
+interface Param { readonly name: string, readonly text: string }
+
+/** What is searched for whom. */
+interface Message { readonly place: Place, readonly owner: string, readonly searched: Searched }
 
 interface GuardsDeps {
   readonly active: () => readonly Guard[]
@@ -57,8 +63,9 @@ export class Guards {
   async onSubscribe ({ paramsText, client }: GatewayCall['exchange'], server: string): Promise<void> {
     const place: Place = { side: 'arguments', server, tool: null }
     const text = withoutProgressToken(paramsText)
+    const searched = new Searched()
     for (const guard of guardsFor(this.#deps.active(), 'arguments', server, null)) {
-      if (await this.#deps.screen.apply(guard, text, place, client.owner ?? client.id) === text) continue
+      if (await this.#deps.screen.apply(guard, text, place, client.owner ?? client.id, searched) === text) continue
       throw new Refusal('guard', `The guard "${guard.name}" refuses this: the params contain what it masks`)
     }
   }
@@ -93,59 +100,73 @@ export class Guards {
     call: GatewayCall, place: Place, guards: readonly Guard[], isScreened: boolean
   ): Promise<void> {
     const { method, paramsText } = call.exchange
-    const changed: Record<string, string> = {}
+    const given = searchedMembers(method, paramsText)
+    const message = { place, owner: ownerOf(call), searched: new Searched() }
+    let members = given
     let refusal: Refusal | undefined
     try {
-      for (const name of searchedMembers(method, paramsText)) {
-        const given = memberOf(paramsText, name) ?? '{}'
-        let text = given
-        for (const guard of guards) {
-          try {
-            text = await this.#searchMember(guard, { method, name, text }, place, ownerOf(call))
-          } catch (error) {
-            // The other members are searched for the records.
-            if (!(error instanceof ContentRefusal)) throw error
-            refusal ??= error
-            text = error.masked
-          }
-          if (name === 'arguments' && called.has(method) && !refusal) {
-            text = await this.#askWebhook(call, guard, 'call', text)
-          }
-          if (text !== given) changed[name] = text
+      for (const guard of guards) {
+        const found = await this.#searchMembers(guard, method, members, message)
+        members = found.members
+        // Other guards search the members for the records.
+        refusal ??= found.refusal
+        if (!refusal && called.has(method)) {
+          members = await Promise.all(members.map(async ({ name, text }) => ({
+            name, text: name === 'arguments' ? await this.#askWebhook(call, guard, 'call', text) : text
+          })))
         }
       }
       if (refusal) throw refusal
     } finally {
       // Records of a refused call have no more than those of others.
-      if (Object.keys(changed).length > 0 || isScreened) this.#replaceExchange(call, changed)
-      if (changed.uri !== undefined) call.item = JSON.parse(changed.uri.startsWith('"') ? changed.uri : '""') as string
+      const changed = changesOf(given, members)
+      if (changed.size > 0 || isScreened) this.#replaceExchange(call, Object.fromEntries(changed))
+      const uri = changed.get('uri')
+      if (uri !== undefined) call.item = JSON.parse(uri.startsWith('"') ? uri : '""') as string
     }
   }
 
-  /** @returns the member's text to use @throws ContentRefusal */
-  async #searchMember (
-    guard: Guard, { method, name, text }: { method: string, name: string, text: string }, place: Place, owner: string
-  ): Promise<string> {
-    const apply = async (part: string): Promise<string> => await this.#deps.screen.apply(guard, part, place, owner)
-    // The token of progress is valid between the client and the gateway.
-    const token = name === '_meta' ? memberOf(text, 'progressToken') : undefined
-    if (token !== undefined) {
-      const rest = withMembers(text, { progressToken: undefined })
-      const masked = await apply(rest)
-      return masked === rest ? text : withMembers(masked, { progressToken: token })
+  /**
+   * Searches members of params, all as one text.
+   * @returns the members to use, or, where there is a refusal, to keep in records
+   */
+  async #searchMembers (
+    guard: Guard, method: string, members: readonly Param[], { place, owner, searched }: Message
+  ): Promise<{ members: readonly Param[], refusal?: Refusal }> {
+    const text = objectOf(members.map(({ name, text }) => ({ name, text: withoutToken(name, text) })))
+    let masked: string
+    let refusal: Refusal | undefined
+    try {
+      masked = await this.#deps.screen.apply(guard, text, place, owner, searched)
+    } catch (error) {
+      if (!(error instanceof ContentRefusal)) throw error
+      refusal = error
+      masked = error.masked
     }
-    const masked = await apply(text)
-    // What a client subscribes to stays as it is.
-    const address = addresses.get(name) ?? (isAboutEvents(method) ? `"${name}"` : undefined)
-    if (masked === text || address === undefined) return masked
-    throw new ContentRefusal(`The guard "${guard.name}" refuses this: ${address} contains what it masks`, masked)
+    if (masked === text) return { members }
+    const parts = paramsOf(masked)
+    const found = members.map((given, at): Param => {
+      // There is nothing of a text that could not be searched.
+      const { name, text } = parts[at] ?? { name: given.name, text: '{}' }
+      if (name === given.name && text === withoutToken(name, given.text)) return given
+      const token = given.name === '_meta' ? memberOf(given.text, 'progressToken') : undefined
+      return { name, text: token === undefined ? text : withMembers(text, { progressToken: token }) }
+    })
+    for (const [at, given] of members.entries()) {
+      // What a client subscribes to stays as it is.
+      const address = addresses.get(given.name) ?? (isAboutEvents(method) ? `"${found[at]?.name ?? ''}"` : undefined)
+      if (found[at] === given || address === undefined) continue
+      refusal ??= new Refusal('guard', `The guard "${guard.name}" refuses this: ${address} contains what it masks`)
+    }
+    return { members: found, refusal }
   }
 
   async #checkResult (call: GatewayCall, guards: readonly Guard[], result: string): Promise<string> {
     const place = placeOf(call, 'results')
+    const searched = new Searched()
     let text = result
     for (const guard of guards) {
-      text = await this.#deps.screen.apply(guard, text, place, ownerOf(call))
+      text = await this.#deps.screen.apply(guard, text, place, ownerOf(call), searched)
       text = await this.#askWebhook(call, guard, 'result', text)
     }
     await this.#exchanges.get(call)?.sentNotifications
@@ -156,7 +177,8 @@ export class Guards {
     const given = error.toText()
     let text = given
     const place = placeOf(call, 'results')
-    for (const guard of guards) text = await this.#deps.screen.apply(guard, text, place, ownerOf(call))
+    const searched = new Searched()
+    for (const guard of guards) text = await this.#deps.screen.apply(guard, text, place, ownerOf(call), searched)
     if (text === given) return error
     const { code, message } = toRpcError(text)
     return new RpcError(code, message, error.reason, text)
@@ -166,9 +188,11 @@ export class Guards {
     guards: readonly Guard[], paramsText: string, place: Place, owner: string
   ): string | undefined | Promise<string | undefined> {
     let text: string | Promise<string> = paramsText
+    const searched = new Searched()
     try {
       for (const guard of guards) {
-        const apply = (former: string): string | Promise<string> => this.#deps.screen.apply(guard, former, place, owner)
+        const apply = (former: string): string | Promise<string> =>
+          this.#deps.screen.apply(guard, former, place, owner, searched)
         text = typeof text === 'string' ? apply(text) : text.then(apply)
       }
     } catch {
@@ -178,7 +202,7 @@ export class Guards {
     return typeof text === 'string' ? text : text.catch(() => undefined)
   }
 
-  #replaceExchange (call: GatewayCall, members: Readonly<Record<string, string>>): void {
+  #replaceExchange (call: GatewayCall, members: Readonly<Record<string, string | undefined>>): void {
     const place = placeOf(call, 'results')
     const owner = ownerOf(call)
     const exchange = new GuardedExchange(call.exchange, members, (paramsText) =>
@@ -213,17 +237,42 @@ export class Guards {
 
 const ownerOf = ({ exchange: { client } }: GatewayCall): string => client.owner ?? client.id
 
+/** The members of an object, of which those with the same name count once. */
+const paramsOf = (text: string): Param[] =>
+  [...new Map(membersOf(text).map(({ key, start, end }) => [key, text.slice(start, end)]))]
+    .map(([name, text]) => ({ name, text }))
+
+const objectOf = (members: readonly Param[]): string =>
+  `{${members.map(({ name, text }) => `${JSON.stringify(name)}:${text}`).join(',')}}`
+
+/** The token of progress is valid between the client and the gateway. */
+const withoutToken = (name: string, text: string): string =>
+  name === '_meta' && memberOf(text, 'progressToken') !== undefined
+    ? withMembers(text, { progressToken: undefined })
+    : text
+
+/** The members of params to replace, by name. A member whose name has changed is left out, and there is a new one. */
+function changesOf (given: readonly Param[], members: readonly Param[]): Map<string, string | undefined> {
+  const changed = new Map<string, string | undefined>()
+  for (const [at, { name, text }] of members.entries()) {
+    const former = given[at]
+    if (name === former?.name && text === former.text) continue
+    if (former !== undefined && name !== former.name) changed.set(former.name, undefined)
+    changed.set(name, text)
+  }
+  return changed
+}
+
 /** The members of params that are searched. */
-function searchedMembers (method: string, paramsText: string): string[] {
+function searchedMembers (method: string, paramsText: string): readonly Param[] {
   // A subscription can end, whatever it was made for.
   if (method === 'events/unsubscribe') return []
-  const names = new Set(membersOf(paramsText).map(({ key }) => key).filter((key) => !unsearched.has(key)))
+  const members = paramsOf(paramsText).filter(({ name }) => !unsearched.has(name))
   // The client's address and secret for deliveries stay at the gateway.
-  if (isAboutEvents(method)) return [...names].filter((name) => name !== 'delivery')
-  if (!called.has(method)) return [...names]
-  names.delete('name')
-  names.delete('arguments')
-  return [...names, 'arguments']
+  if (isAboutEvents(method)) return members.filter(({ name }) => name !== 'delivery')
+  if (!called.has(method)) return members
+  const others = members.filter(({ name }) => name !== 'name')
+  return others.some(({ name }) => name === 'arguments') ? others : [...others, { name: 'arguments', text: '{}' }]
 }
 
 /** Prompts and resources are no tools; a task, and an event, may come of any of a server's tools. */

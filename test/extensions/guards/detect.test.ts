@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { maskJson, maskText, type Kind } from '../../../plugins/extensions/guards/detect/mask.ts'
+import { Screen, Searched } from '../../../plugins/extensions/guards/screen.ts'
+import type { Guard } from '../../../schemas/guards.ts'
 
 const all: readonly Kind[] = ['secrets', 'email', 'card', 'iban', 'phone']
 const masked = (text: string, kinds: readonly Kind[] = all): string => maskText(text, kinds).text
@@ -91,4 +93,17 @@ test('base64 is searched, and is not read as text only where it is media', async
     [`{"blob":"${lines}"}`, `{"blob":"${base64(`${filler} [email]`)}"}`],
     [`{"blob":"${base64('J\u00f6rg: bob@x.com', 'latin1')}"}`, `{"blob":"${base64('J\u00f6rg: [email]', 'latin1')}"}`]
   ] as const) assert.equal(maskJson(given, all).text, expected ?? given)
+})
+
+test('what exceeds the budget of a message is searched in a worker, and short texts are not searched at all', async () => {
+  const screen = new Screen({ report: () => {}, warn: (error) => { throw error } })
+  const guard: Guard = { id: 'g', name: 'Private', on: 'both', detect: [...all], action: 'mask' }
+  const member = JSON.stringify({ data: Array.from({ length: 4_000 }, () => 'A') })
+  const apply = (searched: Searched): string | Promise<string> =>
+    screen.apply(guard, member, { side: 'arguments', server: 's', tool: 't' }, 'owner', searched)
+  const message = new Searched()
+  const answers = [apply(message), apply(message), apply(message), apply(message)]
+  assert.deepEqual(answers.map((each) => typeof each === 'string'), [true, true, false, false])
+  assert.deepEqual(await Promise.all(answers), [member, member, member, member])
+  assert.equal(typeof apply(new Searched()), 'string', 'another message has a budget of its own')
 })

@@ -293,3 +293,16 @@ test('what another member gets a call refused for leaves the records of its argu
   assertClean(JSON.stringify(rows), 'the records')
   assert.ok(upstream.received.every(({ message }) => message.method !== 'tools/call'))
 })
+
+test('many members of params are searched as one text, their names too', async (t) => {
+  const upstream = await startUpstream(t, upstreamOptions)
+  const hub = await startHub(t, { settings: settings({ up: { url: upstream.url } }, { guards: [guard({ on: 'arguments' })] }) })
+  await connected(hub, 1)
+  const session = await Session.open(`${hub.url}/mcp`)
+  const many = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`m${n}`, { data: [...'A'.repeat(2_000), email] }]))
+  const params = JSON.stringify({ name: 'up-echo', ...many, [email]: 1 }).replace(/\}$/, `,"__proto__":"${email}"}`)
+  await session.post({ jsonrpc: '2.0', id: 9, method: 'tools/call', params: JSON.parse(params) as Json })
+  const sent = upstream.received.findLast(({ message }) => message.method === 'tools/call')?.body ?? ''
+  assert.equal(sent.split('[email]').length, 23)
+  assertClean(sent, 'what the server got')
+})

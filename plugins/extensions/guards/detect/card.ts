@@ -1,4 +1,4 @@
-import type { Find } from './range.ts'
+import { matchesOf, type Find } from './range.ts'
 
 /** Matches digits without separators, or in the groups that are printed on cards. */
 const written = new RegExp('(?<![A-Za-z0-9]|\\d[.,])(?:' + [
@@ -36,12 +36,10 @@ export const isCard = (digits: string): boolean =>
 
 /** The numbers of payment cards. */
 export const findCards: Find = function * (text) {
-  const search = new RegExp(written)
-  for (let match = search.exec(text); match; match = search.exec(text)) {
-    const { 0: found, index: start } = match
+  for (const { 0: found, index: start } of matchesOf(written, text)) {
     const firstGap = found.search(/\D/)
     if (isCard(found.replace(/\D/g, ''))) yield { start, end: start + found.length }
     // Digits before a card may look like its first group.
-    else if (firstGap !== -1) search.lastIndex = start + firstGap + 1
+    else if (firstGap !== -1) written.lastIndex = start + firstGap + 1
   }
 }

@@ -41,6 +41,8 @@ const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
 /** Base64 of at least this length in media is not read as text, in which it would match by chance. */
 const minBinary = 256
+/** The length of the shortest content that is found, `a@b.cc`: shorter texts need no search. */
+const minContent = 6
 
 class Masker {
   readonly found = new Set<Kind>()
@@ -53,6 +55,7 @@ class Masker {
 
   /** Masks a text as it is written, and its decodings (JSON within a string, percent-encoding). */
   plain (text: string): string {
+    if (text.length < minContent) return text
     return maskDecoded(text, (reading) => this.#rangesIn(reading))
   }
 
@@ -109,7 +112,7 @@ class Masker {
    * @param mediaOf returns the member of the object around it that holds media
    */
   #string (text: string, key: string, mediaOf: () => string): string {
-    if (key !== 'blob' && key !== 'data') return this.plain(text)
+    if (text.length < minContent || (key !== 'blob' && key !== 'data')) return this.plain(text)
     const encoded = text.replace(/\s+/g, '')
     const encoding = /^[A-Za-z0-9+/]+={0,2}$/.test(encoded)
       ? 'base64'
