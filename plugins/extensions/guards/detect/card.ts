@@ -1,10 +1,12 @@
 import { matchesOf, type Find } from './range.ts'
 
+/** One or two characters between groups: space, some punctuation, or one that is not seen. */
+const gap = '([\\s./_+\\u200b-\\u200d\\u2060-]{1,2})'
 /** Matches digits without separators, or in the groups that are printed on cards. */
 const written = new RegExp('(?<![A-Za-z0-9]|\\d[.,])(?:' + [
   '\\d{13,19}',
-  '\\d{4}([ \\u00a0.-])\\d{4}\\1\\d{4}\\1\\d{4}(?:\\1\\d{1,3})?',
-  '\\d{4}([ \\u00a0.-])\\d{6}\\2\\d{4,5}'
+  `\\d{4}${gap}\\d{4}\\1\\d{4}\\1\\d{4}(?:\\1\\d{1,3})?`,
+  `\\d{4}${gap}\\d{6}\\2\\d{4,5}`
 ].join('|') + ')(?![A-Za-z0-9]|[.,]\\d)', 'g')
 
 /** The first digits that the schemes use, with their lengths. */
