@@ -65,11 +65,12 @@ export class Screen {
   ): string | Promise<string> {
     const kinds = guard.detect ?? []
     if (kinds.length === 0) return text
+    const isResult = place.side === 'results'
     if (searched.characters + text.length <= extensionsLimits.guards.inline) {
       searched.characters += text.length
-      return this.#settle(guard, text, maskJson(text, kinds), place)
+      return this.#settle(guard, text, maskJson(text, kinds, isResult), place)
     }
-    return this.#search({ text, kinds }, owner).then(
+    return this.#search({ text, kinds, isResult }, owner).then(
       (masked) => this.#settle(guard, text, masked, place),
       (error: unknown) => {
         this.#deps.warn(error, `A text was not searched by the guard ${guard.name}`)
