@@ -1,18 +1,16 @@
-import type { Snapshot } from '../../../db/store.ts'
+import { isDeepStrictEqual } from 'node:util'
 import { Refusal, RpcError } from '../../../protocol/errors.ts'
 import { streamMethod } from '../../../protocol/events.ts'
-import { memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
+import { memberOf, withMembers } from '../../../protocol/json.ts'
 import { toRpcError } from '../../../protocol/message.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
 import type { Guard } from '../../../schemas/guards.ts'
-import type { Outbound } from '../../base/outbound/index.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
-import { authorKeyOf, teamsOf } from '../../settings/index.ts'
-import { usernameOf } from '../activities/describe.ts'
 import { GuardedExchange } from './guarded-exchange.ts'
 import { guardsFor, type Side } from './rules.ts'
 import { ContentRefusal, Searched, type Place, type Screen } from './screen.ts'
-import { askWebhook, type Webhook, type WebhookQuestion } from './webhook.ts'
+import type { Judges } from './judges.ts'
+import { changesOf, objectOf, paramsOf, withoutToken, type Param } from './params.ts'
 
 /** The methods with a name, which the gateway resolves, and arguments, which a webhook is asked about. */
 const called: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
@@ -21,22 +19,17 @@ const unsearched: ReadonlySet<string> = new Set(['taskId', 'cursor', 'requestSta
 /** Members of params that say what is asked for: another text would ask for something else. */
 const addresses: ReadonlyMap<string, string> = new Map([['uri', 'the URI'], ['ref', '"ref"']])
 const isAboutEvents = (method: string): boolean => method.startsWith('events/')
-/** What a webhook is asked about, by method. */
-const kinds: Readonly<Record<string, WebhookQuestion['kind']>> =
-  { 'tools/call': 'tool', 'tasks/result': 'tool', 'prompts/get': 'prompt', 'resources/read': 'resource' }
-
-/** A member of params, with its value as JSON text. */
-interface Param { readonly name: string, readonly text: string }
+/** The members of params that a webhook is asked about, by method; those of `called` have arguments. */
+const judged: Readonly<Record<string, readonly string[]>> =
+  { 'resources/read': ['uri'], 'completion/complete': ['ref', 'argument', 'context'] }
 
 /** What is searched for whom. */
 interface Message { readonly place: Place, readonly owner: string, readonly searched: Searched }
 
 interface GuardsDeps {
   readonly active: () => readonly Guard[]
-  readonly snapshot: () => Pick<Snapshot, 'teams' | 'users'>
   readonly screen: Screen
-  readonly outbound: Pick<Outbound, 'fetch'>
-  readonly warn: (error: unknown, sentence: string) => void
+  readonly judges: Judges
 }
 
 /** Applies the configured guards to what passes through the gateway. */
@@ -54,19 +47,24 @@ export class Guards {
     // A stream stays open: its events pass the guards of their time.
     const isScreened = call.exchange.method === streamMethod || this.#onResults(call).length > 0
     const onArguments = guardsFor(this.#deps.active(), 'arguments', place.server, place.tool)
-    if (onArguments.length > 0) return this.#checkArguments(call, place, onArguments, isScreened)
+    if (onArguments.length > 0) return this.#checkArguments(call, place, onArguments)
     if (isScreened) this.#replaceExchange(call, {})
     return undefined
   }
 
   /** Checks a subscription to a resource, which is sent as it is or not at all. @throws Refusal */
-  async onSubscribe ({ paramsText, client }: GatewayCall['exchange'], server: string): Promise<void> {
+  async onSubscribe (exchange: GatewayCall['exchange'], server: string, uri: string): Promise<void> {
+    const { paramsText, client } = exchange
     const place: Place = { side: 'arguments', server, tool: null }
     const text = withoutProgressToken(paramsText)
     const searched = new Searched()
     for (const guard of guardsFor(this.#deps.active(), 'arguments', server, null)) {
-      if (await this.#deps.screen.apply(guard, text, place, client.owner ?? client.id, searched) === text) continue
-      throw new Refusal('guard', `The guard "${guard.name}" refuses this: the params contain what it masks`)
+      if (await this.#deps.screen.apply(guard, text, place, client.owner ?? client.id, searched) !== text) {
+        throw new Refusal('guard', `The guard "${guard.name}" refuses this: the params contain what it masks`)
+      }
+      const asked = `{"uri":${JSON.stringify(uri)}}`
+      const answer = await this.#deps.judges.ask(guard, { exchange, provider: server, item: uri }, 'call', asked)
+      if (!isSame(answer, asked)) throw otherAddress(guard)
     }
   }
 
@@ -95,10 +93,7 @@ export class Guards {
     return guardsFor(active, side, server, tool)
   }
 
-  /** @param isScreened whether notifications of the call are checked */
-  async #checkArguments (
-    call: GatewayCall, place: Place, guards: readonly Guard[], isScreened: boolean
-  ): Promise<void> {
+  async #checkArguments (call: GatewayCall, place: Place, guards: readonly Guard[]): Promise<void> {
     const { method, paramsText } = call.exchange
     const given = searchedMembers(method, paramsText)
     const message = { place, owner: ownerOf(call), searched: new Searched() }
@@ -110,17 +105,13 @@ export class Guards {
         members = found.members
         // Other guards search the members for the records.
         refusal ??= found.refusal
-        if (!refusal && called.has(method)) {
-          members = await Promise.all(members.map(async ({ name, text }) => ({
-            name, text: name === 'arguments' ? await this.#askWebhook(call, guard, 'call', text) : text
-          })))
-        }
+        if (!refusal) members = await this.#judge(guard, call, members)
       }
       if (refusal) throw refusal
     } finally {
       // Records of a refused call have no more than those of others.
       const changed = changesOf(given, members)
-      if (changed.size > 0 || isScreened) this.#replaceExchange(call, Object.fromEntries(changed))
+      this.#replaceExchange(call, Object.fromEntries(changed))
       const uri = changed.get('uri')
       if (uri !== undefined) call.item = JSON.parse(uri.startsWith('"') ? uri : '""') as string
     }
@@ -161,13 +152,39 @@ export class Guards {
     return { members: found, refusal }
   }
 
+  /** Lets a guard's webhook decide about members of params. @returns those to use @throws Refusal */
+  async #judge (guard: Guard, call: GatewayCall, members: readonly Param[]): Promise<readonly Param[]> {
+    if (guard.webhook === undefined) return members
+    const { method } = call.exchange
+    const names = judged[method]
+    if (!called.has(method) && !names) return members
+    const asked = members.filter(({ name }) => names === undefined ? name === 'arguments' : names.includes(name))
+    const text = names === undefined ? asked[0]?.text ?? '{}' : objectOf(asked)
+    const answer = await this.#deps.judges.ask(guard, call, 'call', text)
+    if (answer === text) return members
+    return members.map((member) => {
+      if (!asked.includes(member)) return member
+      const replaced = names === undefined ? answer : memberOf(answer, member.name) ?? 'null'
+      if (!addresses.has(member.name)) return { name: member.name, text: replaced }
+      if (!isSame(replaced, member.text)) throw otherAddress(guard)
+      return member
+    })
+  }
+
   async #checkResult (call: GatewayCall, guards: readonly Guard[], result: string): Promise<string> {
     const place = placeOf(call, 'results')
     const searched = new Searched()
     let text = result
     for (const guard of guards) {
       text = await this.#deps.screen.apply(guard, text, place, ownerOf(call), searched)
-      text = await this.#askWebhook(call, guard, 'result', text)
+      // A task that has ended holds its result.
+      const held = call.exchange.method === 'tasks/get' ? memberOf(text, 'result') : text
+      if (held === undefined) continue
+      const answer = await this.#deps.judges.ask(guard, call, 'result', held)
+      if (answer === held) continue
+      const resultType = memberOf(held, 'resultType')
+      const result = withMembers(answer, {}, resultType === undefined ? {} : { resultType })
+      text = held === text ? answer : withMembers(text, { result })
     }
     await this.#exchanges.get(call)?.sentNotifications
     return text
@@ -204,64 +221,24 @@ export class Guards {
 
   #replaceExchange (call: GatewayCall, members: Readonly<Record<string, string | undefined>>): void {
     const place = placeOf(call, 'results')
+    const sent = placeOf(call, 'arguments')
     const owner = ownerOf(call)
     const exchange = new GuardedExchange(call.exchange, members, (paramsText) =>
-      this.#checkNotification(this.#onResults(call), paramsText, place, owner))
+      this.#checkNotification(this.#onResults(call), paramsText, place, owner), (cancelText) => {
+      const { server, tool } = sent
+      const guards = guardsFor(this.#deps.active(), 'arguments', server, tool)
+      const checked = this.#checkNotification(guards, cancelText, sent, owner)
+      return typeof checked === 'string' ? checked : undefined
+    })
     this.#exchanges.set(call, exchange)
     call.exchange = exchange
   }
-
-  /** Asks a guard's webhook, if it has one. @returns the text to use @throws Refusal */
-  async #askWebhook (call: GatewayCall, guard: Guard, type: 'call' | 'result', text: string): Promise<string> {
-    const { exchange: { method }, provider: server, item } = call
-    const kind = kinds[method]
-    if (guard.webhook === undefined || kind === undefined) return text
-    const principal = describePrincipal(this.#deps.snapshot(), call.exchange)
-    const question = { type, principal, server, tool: item ?? '', kind, text }
-    const answer = await this.#answerOf(guard, guard.webhook, question)
-    if (answer.action === 'accept') return text
-    if (answer.action === 'replace') return answer.text
-    throw new Refusal('guard', answer.message ?? `The guard "${guard.name}" refuses this`)
-  }
-
-  async #answerOf (guard: Guard, webhook: Webhook, question: WebhookQuestion): ReturnType<typeof askWebhook> {
-    try {
-      return await askWebhook(this.#deps.outbound, webhook, question)
-    } catch (error) {
-      this.#deps.warn(error, `The webhook of the guard ${guard.name} is away`)
-      if (webhook.whenAway === 'allow') return { action: 'accept' }
-      return { action: 'reject', message: `The guard "${guard.name}" cannot decide now: its webhook is away` }
-    }
-  }
 }
 
+const isSame = (one: string, other: string): boolean => isDeepStrictEqual(JSON.parse(one), JSON.parse(other))
+const otherAddress = ({ name }: Guard): Refusal =>
+  new Refusal('guard', `The guard "${name}" refuses this: its webhook replaces what is asked for`)
 const ownerOf = ({ exchange: { client } }: GatewayCall): string => client.owner ?? client.id
-
-/** The members of an object, of which those with the same name count once. */
-const paramsOf = (text: string): Param[] =>
-  [...new Map(membersOf(text).map(({ key, start, end }) => [key, text.slice(start, end)]))]
-    .map(([name, text]) => ({ name, text }))
-
-const objectOf = (members: readonly Param[]): string =>
-  `{${members.map(({ name, text }) => `${JSON.stringify(name)}:${text}`).join(',')}}`
-
-/** The token of progress is valid between the client and the gateway. */
-const withoutToken = (name: string, text: string): string =>
-  name === '_meta' && memberOf(text, 'progressToken') !== undefined
-    ? withMembers(text, { progressToken: undefined })
-    : text
-
-/** The members of params to replace, by name. A member whose name has changed is left out, and there is a new one. */
-function changesOf (given: readonly Param[], members: readonly Param[]): Map<string, string | undefined> {
-  const changed = new Map<string, string | undefined>()
-  for (const [at, { name, text }] of members.entries()) {
-    const former = given[at]
-    if (name === former?.name && text === former.text) continue
-    if (former !== undefined && name !== former.name) changed.set(former.name, undefined)
-    changed.set(name, text)
-  }
-  return changed
-}
 
 /** The members of params that are searched. */
 function searchedMembers (method: string, paramsText: string): readonly Param[] {
@@ -280,18 +257,4 @@ function placeOf (call: GatewayCall, side: Side): Place {
   const { exchange: { method }, provider: server, item } = call
   if (method === 'tools/call') return { side, server, tool: item, call }
   return { side, server, tool: method.startsWith('tasks/') || isAboutEvents(method) ? undefined : null, call }
-}
-
-/** The caller, as a webhook is told. */
-function describePrincipal (
-  snapshot: Pick<Snapshot, 'teams' | 'users'>, { address, view: { principal } }: GatewayCall['exchange']
-): object {
-  const { keyId, keyName } = authorKeyOf(principal)
-  return {
-    username: usernameOf(principal),
-    isAdmin: principal.isAdmin,
-    teams: teamsOf(snapshot, principal),
-    key: keyId === undefined ? undefined : { id: keyId, name: keyName },
-    address
-  }
 }
