@@ -8,34 +8,54 @@ type Screened = string | undefined
 /** A request whose params and notifications guards have changed. */
 export class GuardedExchange extends DerivedExchange<View> {
   readonly #screen: (paramsText: string) => Promise<Screened> | Screened
+  readonly #screenCancel: (paramsText: string) => string | undefined
   readonly #hasChanges: boolean
   /** Settles when the notifications that are being searched have been sent. */
   #waiting: Promise<void> | undefined
 
   /**
-   * @param members of params to replace, as JSON text
+   * @param members of params to replace, as JSON text; undefined: left out
    * @param screen applied to the params of each notification
+   * @param screenCancel applied to what the client sends to cancel; undefined: nothing of it is told
    */
   constructor (
-    from: Exchange<View>, members: Readonly<Record<string, string>>,
-    screen: (paramsText: string) => Promise<Screened> | Screened
+    from: Exchange<View>, members: Readonly<Record<string, string | undefined>>,
+    screen: (paramsText: string) => Promise<Screened> | Screened,
+    screenCancel: (paramsText: string) => string | undefined
   ) {
     const { view, params, paramsText } = from
     const entries = Object.entries(members)
     const hasChanges = entries.length > 0
+    const changed = hasChanges ? withMembers(paramsText, members) : paramsText
     super(from, {
       view,
-      params: hasChanges
-        ? { ...params, ...Object.fromEntries(entries.map(([name, text]) => [name, JSON.parse(text) as unknown])) }
-        : params,
-      paramsText: hasChanges ? withMembers(paramsText, members) : paramsText
+      params: hasChanges ? JSON.parse(changed) as typeof params : params,
+      paramsText: changed
     })
     this.#screen = screen
+    this.#screenCancel = screenCancel
     this.#hasChanges = hasChanges
   }
 
   /** Not those of former arguments: what the server reads of them is made from the new ones. */
   override get paramHeaders (): Exchange['paramHeaders'] { return this.#hasChanges ? undefined : super.paramHeaders }
+
+  override get cancelParams (): string | undefined {
+    const text = super.cancelParams
+    return text === undefined ? undefined : this.#screenCancel(text) ?? '{}'
+  }
+
+  override get cancelled (): string | undefined {
+    const reason = super.cancelled
+    return reason === undefined ? undefined : this.#reason(reason)
+  }
+
+  override onCancel (run: (reason: string) => void): void { super.onCancel((reason) => { run(this.#reason(reason)) }) }
+
+  #reason (reason: string): string {
+    const text = this.#screenCancel(JSON.stringify(reason))
+    return text === undefined ? 'the client cancelled the request' : JSON.parse(text) as string
+  }
 
   /** Undefined, or settles when all notifications up to now have been sent, which come before the result. */
   get sentNotifications (): Promise<void> | undefined { return this.#waiting }

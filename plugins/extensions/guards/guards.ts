@@ -1,18 +1,16 @@
-import type { Snapshot } from '../../../db/store.ts'
+import { isDeepStrictEqual } from 'node:util'
 import { Refusal, RpcError } from '../../../protocol/errors.ts'
 import { streamMethod } from '../../../protocol/events.ts'
-import { memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
+import { memberOf, withMembers } from '../../../protocol/json.ts'
 import { toRpcError } from '../../../protocol/message.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
 import type { Guard } from '../../../schemas/guards.ts'
-import type { Outbound } from '../../base/outbound/index.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
-import { authorKeyOf, teamsOf } from '../../settings/index.ts'
-import { usernameOf } from '../activities/describe.ts'
 import { GuardedExchange } from './guarded-exchange.ts'
 import { guardsFor, type Side } from './rules.ts'
-import { ContentRefusal, type Place, type Screen } from './screen.ts'
-import { askWebhook, type Webhook, type WebhookQuestion } from './webhook.ts'
+import { ContentRefusal, Searched, type Place, type Screen } from './screen.ts'
+import type { Judges } from './judges.ts'
+import { changesOf, objectOf, paramsOf, withoutToken, type Param } from './params.ts'
 
 /** The methods with a name, which the gateway resolves, and arguments, which a webhook is asked about. */
 const called: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
@@ -21,16 +19,17 @@ const unsearched: ReadonlySet<string> = new Set(['taskId', 'cursor', 'requestSta
 /** Members of params that say what is asked for: another text would ask for something else. */
 const addresses: ReadonlyMap<string, string> = new Map([['uri', 'the URI'], ['ref', '"ref"']])
 const isAboutEvents = (method: string): boolean => method.startsWith('events/')
-/** What a webhook is asked about, by method. */
-const kinds: Readonly<Record<string, WebhookQuestion['kind']>> =
-  { 'tools/call': 'tool', 'tasks/result': 'tool', 'prompts/get': 'prompt', 'resources/read': 'resource' }
+/** The members of params that a webhook is asked about, by method; those of `called` have arguments. */
+const judged: Readonly<Record<string, readonly string[]>> =
+  { 'resources/read': ['uri'], 'completion/complete': ['ref', 'argument', 'context'] }
+
+/** What is searched for whom. */
+interface Message { readonly place: Place, readonly owner: string, readonly searched: Searched }
 
 interface GuardsDeps {
   readonly active: () => readonly Guard[]
-  readonly snapshot: () => Pick<Snapshot, 'teams' | 'users'>
   readonly screen: Screen
-  readonly outbound: Pick<Outbound, 'fetch'>
-  readonly warn: (error: unknown, sentence: string) => void
+  readonly judges: Judges
 }
 
 /** Applies the configured guards to what passes through the gateway. */
@@ -48,18 +47,24 @@ export class Guards {
     // A stream stays open: its events pass the guards of their time.
     const isScreened = call.exchange.method === streamMethod || this.#onResults(call).length > 0
     const onArguments = guardsFor(this.#deps.active(), 'arguments', place.server, place.tool)
-    if (onArguments.length > 0) return this.#checkArguments(call, place, onArguments, isScreened)
+    if (onArguments.length > 0) return this.#checkArguments(call, place, onArguments)
     if (isScreened) this.#replaceExchange(call, {})
     return undefined
   }
 
   /** Checks a subscription to a resource, which is sent as it is or not at all. @throws Refusal */
-  async onSubscribe ({ paramsText, client }: GatewayCall['exchange'], server: string): Promise<void> {
+  async onSubscribe (exchange: GatewayCall['exchange'], server: string, uri: string): Promise<void> {
+    const { paramsText, client } = exchange
     const place: Place = { side: 'arguments', server, tool: null }
     const text = withoutProgressToken(paramsText)
+    const searched = new Searched()
     for (const guard of guardsFor(this.#deps.active(), 'arguments', server, null)) {
-      if (await this.#deps.screen.apply(guard, text, place, client.owner ?? client.id) === text) continue
-      throw new Refusal('guard', `The guard "${guard.name}" refuses this: the params contain what it masks`)
+      if (await this.#deps.screen.apply(guard, text, place, client.owner ?? client.id, searched) !== text) {
+        throw new Refusal('guard', `The guard "${guard.name}" refuses this: the params contain what it masks`)
+      }
+      const asked = `{"uri":${JSON.stringify(uri)}}`
+      const answer = await this.#deps.judges.ask(guard, { exchange, provider: server, item: uri }, 'call', asked)
+      if (!isSame(answer, asked)) throw otherAddress(guard)
     }
   }
 
@@ -88,65 +93,98 @@ export class Guards {
     return guardsFor(active, side, server, tool)
   }
 
-  /** @param isScreened whether notifications of the call are checked */
-  async #checkArguments (
-    call: GatewayCall, place: Place, guards: readonly Guard[], isScreened: boolean
-  ): Promise<void> {
+  async #checkArguments (call: GatewayCall, place: Place, guards: readonly Guard[]): Promise<void> {
     const { method, paramsText } = call.exchange
-    const changed: Record<string, string> = {}
+    const given = searchedMembers(method, paramsText)
+    const message = { place, owner: ownerOf(call), searched: new Searched() }
+    let members = given
     let refusal: Refusal | undefined
     try {
-      for (const name of searchedMembers(method, paramsText)) {
-        const given = memberOf(paramsText, name) ?? '{}'
-        let text = given
-        for (const guard of guards) {
-          try {
-            text = await this.#searchMember(guard, { method, name, text }, place, ownerOf(call))
-          } catch (error) {
-            // The other members are searched for the records.
-            if (!(error instanceof ContentRefusal)) throw error
-            refusal ??= error
-            text = error.masked
-          }
-          if (name === 'arguments' && called.has(method) && !refusal) {
-            text = await this.#askWebhook(call, guard, 'call', text)
-          }
-          if (text !== given) changed[name] = text
-        }
+      for (const guard of guards) {
+        const found = await this.#searchMembers(guard, method, members, message)
+        members = found.members
+        // Other guards search the members for the records.
+        refusal ??= found.refusal
+        if (!refusal) members = await this.#judge(guard, call, members)
       }
       if (refusal) throw refusal
     } finally {
       // Records of a refused call have no more than those of others.
-      if (Object.keys(changed).length > 0 || isScreened) this.#replaceExchange(call, changed)
-      if (changed.uri !== undefined) call.item = JSON.parse(changed.uri.startsWith('"') ? changed.uri : '""') as string
+      const changed = changesOf(given, members)
+      this.#replaceExchange(call, Object.fromEntries(changed))
+      const uri = changed.get('uri')
+      if (uri !== undefined) call.item = JSON.parse(uri.startsWith('"') ? uri : '""') as string
     }
   }
 
-  /** @returns the member's text to use @throws ContentRefusal */
-  async #searchMember (
-    guard: Guard, { method, name, text }: { method: string, name: string, text: string }, place: Place, owner: string
-  ): Promise<string> {
-    const apply = async (part: string): Promise<string> => await this.#deps.screen.apply(guard, part, place, owner)
-    // The token of progress is valid between the client and the gateway.
-    const token = name === '_meta' ? memberOf(text, 'progressToken') : undefined
-    if (token !== undefined) {
-      const rest = withMembers(text, { progressToken: undefined })
-      const masked = await apply(rest)
-      return masked === rest ? text : withMembers(masked, { progressToken: token })
+  /**
+   * Searches members of params, all as one text.
+   * @returns the members to use, or, where there is a refusal, to keep in records
+   */
+  async #searchMembers (
+    guard: Guard, method: string, members: readonly Param[], { place, owner, searched }: Message
+  ): Promise<{ members: readonly Param[], refusal?: Refusal }> {
+    const text = objectOf(members.map(({ name, text }) => ({ name, text: withoutToken(name, text) })))
+    let masked: string
+    let refusal: Refusal | undefined
+    try {
+      masked = await this.#deps.screen.apply(guard, text, place, owner, searched)
+    } catch (error) {
+      if (!(error instanceof ContentRefusal)) throw error
+      refusal = error
+      masked = error.masked
     }
-    const masked = await apply(text)
-    // What a client subscribes to stays as it is.
-    const address = addresses.get(name) ?? (isAboutEvents(method) ? `"${name}"` : undefined)
-    if (masked === text || address === undefined) return masked
-    throw new ContentRefusal(`The guard "${guard.name}" refuses this: ${address} contains what it masks`, masked)
+    if (masked === text) return { members }
+    const parts = paramsOf(masked)
+    const found = members.map((given, at): Param => {
+      // There is nothing of a text that could not be searched.
+      const { name, text } = parts[at] ?? { name: given.name, text: '{}' }
+      if (name === given.name && text === withoutToken(name, given.text)) return given
+      const token = given.name === '_meta' ? memberOf(given.text, 'progressToken') : undefined
+      return { name, text: token === undefined ? text : withMembers(text, { progressToken: token }) }
+    })
+    for (const [at, given] of members.entries()) {
+      // What a client subscribes to stays as it is.
+      const address = addresses.get(given.name) ?? (isAboutEvents(method) ? `"${found[at]?.name ?? ''}"` : undefined)
+      if (found[at] === given || address === undefined) continue
+      refusal ??= new Refusal('guard', `The guard "${guard.name}" refuses this: ${address} contains what it masks`)
+    }
+    return { members: found, refusal }
+  }
+
+  /** Lets a guard's webhook decide about members of params. @returns those to use @throws Refusal */
+  async #judge (guard: Guard, call: GatewayCall, members: readonly Param[]): Promise<readonly Param[]> {
+    if (guard.webhook === undefined) return members
+    const { method } = call.exchange
+    const names = judged[method]
+    if (!called.has(method) && !names) return members
+    const asked = members.filter(({ name }) => names === undefined ? name === 'arguments' : names.includes(name))
+    const text = names === undefined ? asked[0]?.text ?? '{}' : objectOf(asked)
+    const answer = await this.#deps.judges.ask(guard, call, 'call', text)
+    if (answer === text) return members
+    return members.map((member) => {
+      if (!asked.includes(member)) return member
+      const replaced = names === undefined ? answer : memberOf(answer, member.name) ?? 'null'
+      if (!addresses.has(member.name)) return { name: member.name, text: replaced }
+      if (!isSame(replaced, member.text)) throw otherAddress(guard)
+      return member
+    })
   }
 
   async #checkResult (call: GatewayCall, guards: readonly Guard[], result: string): Promise<string> {
     const place = placeOf(call, 'results')
+    const searched = new Searched()
     let text = result
     for (const guard of guards) {
-      text = await this.#deps.screen.apply(guard, text, place, ownerOf(call))
-      text = await this.#askWebhook(call, guard, 'result', text)
+      text = await this.#deps.screen.apply(guard, text, place, ownerOf(call), searched)
+      // A task that has ended holds its result.
+      const held = call.exchange.method === 'tasks/get' ? memberOf(text, 'result') : text
+      if (held === undefined) continue
+      const answer = await this.#deps.judges.ask(guard, call, 'result', held)
+      if (answer === held) continue
+      const resultType = memberOf(held, 'resultType')
+      const result = withMembers(answer, {}, resultType === undefined ? {} : { resultType })
+      text = held === text ? answer : withMembers(text, { result })
     }
     await this.#exchanges.get(call)?.sentNotifications
     return text
@@ -156,7 +194,8 @@ export class Guards {
     const given = error.toText()
     let text = given
     const place = placeOf(call, 'results')
-    for (const guard of guards) text = await this.#deps.screen.apply(guard, text, place, ownerOf(call))
+    const searched = new Searched()
+    for (const guard of guards) text = await this.#deps.screen.apply(guard, text, place, ownerOf(call), searched)
     if (text === given) return error
     const { code, message } = toRpcError(text)
     return new RpcError(code, message, error.reason, text)
@@ -166,9 +205,11 @@ export class Guards {
     guards: readonly Guard[], paramsText: string, place: Place, owner: string
   ): string | undefined | Promise<string | undefined> {
     let text: string | Promise<string> = paramsText
+    const searched = new Searched()
     try {
       for (const guard of guards) {
-        const apply = (former: string): string | Promise<string> => this.#deps.screen.apply(guard, former, place, owner)
+        const apply = (former: string): string | Promise<string> =>
+          this.#deps.screen.apply(guard, former, place, owner, searched)
         text = typeof text === 'string' ? apply(text) : text.then(apply)
       }
     } catch {
@@ -178,52 +219,37 @@ export class Guards {
     return typeof text === 'string' ? text : text.catch(() => undefined)
   }
 
-  #replaceExchange (call: GatewayCall, members: Readonly<Record<string, string>>): void {
+  #replaceExchange (call: GatewayCall, members: Readonly<Record<string, string | undefined>>): void {
     const place = placeOf(call, 'results')
+    const sent = placeOf(call, 'arguments')
     const owner = ownerOf(call)
     const exchange = new GuardedExchange(call.exchange, members, (paramsText) =>
-      this.#checkNotification(this.#onResults(call), paramsText, place, owner))
+      this.#checkNotification(this.#onResults(call), paramsText, place, owner), (cancelText) => {
+      const { server, tool } = sent
+      const guards = guardsFor(this.#deps.active(), 'arguments', server, tool)
+      const checked = this.#checkNotification(guards, cancelText, sent, owner)
+      return typeof checked === 'string' ? checked : undefined
+    })
     this.#exchanges.set(call, exchange)
     call.exchange = exchange
   }
-
-  /** Asks a guard's webhook, if it has one. @returns the text to use @throws Refusal */
-  async #askWebhook (call: GatewayCall, guard: Guard, type: 'call' | 'result', text: string): Promise<string> {
-    const { exchange: { method }, provider: server, item } = call
-    const kind = kinds[method]
-    if (guard.webhook === undefined || kind === undefined) return text
-    const principal = describePrincipal(this.#deps.snapshot(), call.exchange)
-    const question = { type, principal, server, tool: item ?? '', kind, text }
-    const answer = await this.#answerOf(guard, guard.webhook, question)
-    if (answer.action === 'accept') return text
-    if (answer.action === 'replace') return answer.text
-    throw new Refusal('guard', answer.message ?? `The guard "${guard.name}" refuses this`)
-  }
-
-  async #answerOf (guard: Guard, webhook: Webhook, question: WebhookQuestion): ReturnType<typeof askWebhook> {
-    try {
-      return await askWebhook(this.#deps.outbound, webhook, question)
-    } catch (error) {
-      this.#deps.warn(error, `The webhook of the guard ${guard.name} is away`)
-      if (webhook.whenAway === 'allow') return { action: 'accept' }
-      return { action: 'reject', message: `The guard "${guard.name}" cannot decide now: its webhook is away` }
-    }
-  }
 }
 
+const isSame = (one: string, other: string): boolean => isDeepStrictEqual(JSON.parse(one), JSON.parse(other))
+const otherAddress = ({ name }: Guard): Refusal =>
+  new Refusal('guard', `The guard "${name}" refuses this: its webhook replaces what is asked for`)
 const ownerOf = ({ exchange: { client } }: GatewayCall): string => client.owner ?? client.id
 
 /** The members of params that are searched. */
-function searchedMembers (method: string, paramsText: string): string[] {
+function searchedMembers (method: string, paramsText: string): readonly Param[] {
   // A subscription can end, whatever it was made for.
   if (method === 'events/unsubscribe') return []
-  const names = new Set(membersOf(paramsText).map(({ key }) => key).filter((key) => !unsearched.has(key)))
+  const members = paramsOf(paramsText).filter(({ name }) => !unsearched.has(name))
   // The client's address and secret for deliveries stay at the gateway.
-  if (isAboutEvents(method)) return [...names].filter((name) => name !== 'delivery')
-  if (!called.has(method)) return [...names]
-  names.delete('name')
-  names.delete('arguments')
-  return [...names, 'arguments']
+  if (isAboutEvents(method)) return members.filter(({ name }) => name !== 'delivery')
+  if (!called.has(method)) return members
+  const others = members.filter(({ name }) => name !== 'name')
+  return others.some(({ name }) => name === 'arguments') ? others : [...others, { name: 'arguments', text: '{}' }]
 }
 
 /** Prompts and resources are no tools; a task, and an event, may come of any of a server's tools. */
@@ -231,18 +257,4 @@ function placeOf (call: GatewayCall, side: Side): Place {
   const { exchange: { method }, provider: server, item } = call
   if (method === 'tools/call') return { side, server, tool: item, call }
   return { side, server, tool: method.startsWith('tasks/') || isAboutEvents(method) ? undefined : null, call }
-}
-
-/** The caller, as a webhook is told. */
-function describePrincipal (
-  snapshot: Pick<Snapshot, 'teams' | 'users'>, { address, view: { principal } }: GatewayCall['exchange']
-): object {
-  const { keyId, keyName } = authorKeyOf(principal)
-  return {
-    username: usernameOf(principal),
-    isAdmin: principal.isAdmin,
-    teams: teamsOf(snapshot, principal),
-    key: keyId === undefined ? undefined : { id: keyId, name: keyName },
-    address
-  }
 }

@@ -57,13 +57,12 @@ export default fp(async (app) => {
   let guards: Guards | undefined
   let loading: Promise<Guards> | undefined
   const load = async (): Promise<Guards> => {
-    const [{ Guards: OfContent }, { Screen }] = await Promise.all([import('./guards.ts'), import('./screen.ts')])
+    const [{ Guards: OfContent }, { Screen }, { Judges }] =
+      await Promise.all([import('./guards.ts'), import('./screen.ts'), import('./judges.ts')])
     guards = new OfContent({
       active,
-      snapshot: () => app.settings.current,
       screen: new Screen({ report, warn }),
-      outbound: app.outbound,
-      warn
+      judges: new Judges({ snapshot: () => app.settings.current, outbound: app.outbound, warn })
     })
     return guards
   }
@@ -79,8 +78,8 @@ export default fp(async (app) => {
   }
   app.gateway.addHook('onCall', (call) =>
     guarded(undefined, (by) => by.onCall(call), call.exchange.method === streamMethod))
-  app.gateway.addHook('onSubscribe', (exchange, server) =>
-    guarded(undefined, (by) => by.onSubscribe(exchange, server)))
+  app.gateway.addHook('onSubscribe', (exchange, server, uri) =>
+    guarded(undefined, (by) => by.onSubscribe(exchange, server, uri)))
   app.gateway.addHook('onOutput', (call, result) => guarded(result, (by) => by.onOutput(call, result)))
   app.gateway.addHook('onError', (call, error) => guarded(error, (by) => by.onError(call, error)))
   app.gateway.addHook('onNotification', (server, paramsText) =>

@@ -16,6 +16,9 @@ export interface Place {
   readonly call?: GatewayCall
 }
 
+/** How many characters of one message have been searched at once, over its members and guards. */
+export class Searched { characters = 0 }
+
 /** What a guard has found, without the content itself. */
 export interface Finding extends Place { readonly guard: Guard, readonly found: readonly Kind[] }
 
@@ -42,7 +45,7 @@ interface ScreenDeps {
   readonly warn: (error: unknown, sentence: string) => void
 }
 
-/** Searches texts for what guards detect, long texts in a worker thread. */
+/** Searches texts for what guards detect; what exceeds the budget of a message, in a worker thread. */
 export class Screen {
   readonly #deps: ScreenDeps
 
@@ -53,14 +56,21 @@ export class Screen {
   /**
    * Applies one guard's detection to JSON text.
    * @param owner the caller, for whom a worker thread works
-   * @returns the text, masked if the guard says so; at once, unless it is long
+   * @param searched of the message that the text is in, which it counts for
+   * @returns the text, masked if the guard says so; at once, unless much of the message has been searched
    * @throws ContentRefusal
    */
-  apply (guard: Guard, text: string, place: Place, owner: string): string | Promise<string> {
+  apply (
+    guard: Guard, text: string, place: Place, owner: string, searched: Searched
+  ): string | Promise<string> {
     const kinds = guard.detect ?? []
     if (kinds.length === 0) return text
-    if (text.length <= extensionsLimits.guards.inline) return this.#settle(guard, text, maskJson(text, kinds), place)
-    return this.#search({ text, kinds }, owner).then(
+    const isResult = place.side === 'results'
+    if (searched.characters + text.length <= extensionsLimits.guards.inline) {
+      searched.characters += text.length
+      return this.#settle(guard, text, maskJson(text, kinds, isResult), place)
+    }
+    return this.#search({ text, kinds, isResult }, owner).then(
       (masked) => this.#settle(guard, text, masked, place),
       (error: unknown) => {
         this.#deps.warn(error, `A text was not searched by the guard ${guard.name}`)

@@ -12,7 +12,7 @@ export interface WebhookQuestion {
   readonly principal: object
   readonly server: string
   readonly tool: string
-  readonly kind: 'tool' | 'prompt' | 'resource'
+  readonly kind: 'tool' | 'prompt' | 'resource' | 'completion'
   /** The arguments or the result, as JSON text. */
   readonly text: string
 }

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { maskJson, maskText, type Kind } from '../../../plugins/extensions/guards/detect/mask.ts'
+import { Screen, Searched } from '../../../plugins/extensions/guards/screen.ts'
+import type { Guard } from '../../../schemas/guards.ts'
 
 const all: readonly Kind[] = ['secrets', 'email', 'card', 'iban', 'phone']
 const masked = (text: string, kinds: readonly Kind[] = all): string => maskText(text, kinds).text
@@ -31,7 +33,13 @@ const found: ReadonlyArray<readonly [text: string, masked: string]> = [
   ['{"a":"\\nbob@x.com","b":"bob\\u0040y.org"}', '{"a":"\\n[email]","b":"[email]"}'],
   ['{"c":"\\u003cdan@z.com\\u003e","d":"{\\"e\\":\\"bob\\\\u0040x.com\\"}"}', '{"c":"\\u003c[email]\\u003e","d":"{\\"e\\":\\"[email]\\"}"}'],
   ['%0Abob%40x.com', '%0A[email]'],
-  ['DOMAIN\\user@x.com', 'DOMAIN\\[email]']
+  ['DOMAIN\\user@x.com', 'DOMAIN\\[email]'],
+  // What only looks as if it began with an escape.
+  ['a %4111 1111 1111 1111 b', 'a [card] b'],
+  ['a \\u4111111111111111 b', 'a [card] b'],
+  ['%DE89370400440532013000', '[iban]'],
+  ['"\\\\u4111111111111111"', '"[card]"'],
+  ...['_', '/', '+', '  ', '\n', '\r\n', '\u200b'].map((gap) => ['4111', '1111', '1111', '1111'].join(gap)).map((each) => [each, '[card]'] as const)
 ]
 
 test('content of each kind is found, however it is written', async () => {
@@ -69,6 +77,7 @@ test('JSON stays JSON of the same shape, and keeps the bytes of all that is not 
     ['["\\ud83d\\ude00","bob@x.com",true,null]', '["\\ud83d\\ude00","[email]",true,null]'],
     [`{"blob":"${blob}"}`, `{"blob":"${Buffer.from('write to [email]').toString('base64')}"}`],
     [`{"type":"image","data":"${image}"}`, `{"type":"image","data":"${image}"}`],
+    ['{"data":["QUtJQUlPU0ZPRE5ON0VYQU1QTEU=",{"x":1},"Ym9iQHguY29t"]}', `{"data":["${Buffer.from('[secret]').toString('base64')}",{"x":1},"${Buffer.from('[email]').toString('base64')}"]}`],
     ['{"data":"AKIAIOSFODNN7EXAMPLE"}', '{"data":"[secret]"}']
   ] as const) {
     const { text } = maskJson(given, all)
@@ -81,14 +90,34 @@ test('base64 is searched, and is not read as text only where it is media', async
   const base64 = (text: string, encoding: BufferEncoding = 'utf8'): string => Buffer.from(text, encoding).toString('base64')
   const filler = 'a'.repeat(300)
   const token = `AKIAIOSFODNN7EXAMPLE-${filler}`
+  const media = `/AKIAIOSFODNN7EXAMPLE/${'a'.repeat(302)}`
+  const prose = `call +49 171 1234567 now ${'a '.repeat(150)}`
   const lines = base64(`${filler} bob@x.com`).replace(/.{76}/g, '$&\\r\\n')
   for (const [given, expected] of [
     [`{"data":"${token}"}`, `{"data":"[secret]-${filler}"}`],
     [`{"structuredContent":{"type":"x","blob":"${token}","data":["${token}"]}}`, `{"structuredContent":{"type":"x","blob":"[secret]-${filler}","data":["[secret]-${filler}"]}}`],
     [`{"type":"image","mimeType":"image/png","data":{"data":"${token}"}}`, `{"type":"image","mimeType":"image/png","data":{"data":"[secret]-${filler}"}}`],
-    [`{"data":"${token}","type":"image","mimeType":"image/png"}`, undefined],
-    [`{"blob":"${token}","uri":"test://x"}`, undefined],
+    [`{"content":[{"type":"text","text":"x"},{"data":"${media}","type":"image","mimeType":"image/png"}]}`, undefined],
+    [`{"contents":[{"blob":"${media}","uri":"test://x"}]}`, undefined],
+    [`{"result":{"content":[{"type":"resource","resource":{"blob":"${media}","uri":"test://x"}}]}}`, undefined],
+    [`{"structuredContent":{"content":[{"blob":"${media}","uri":"x"}]}}`, `{"structuredContent":{"content":[{"blob":"${media.replace(/AKIA\w+/, '[secret]')}","uri":"x"}]}}`],
+    [`{"contents":[{"blob":"${prose}","uri":"test://x"}]}`, `{"contents":[{"blob":"${prose.replace('+49 171 1234567', '[phone]')}","uri":"test://x"}]}`],
     [`{"blob":"${lines}"}`, `{"blob":"${base64(`${filler} [email]`)}"}`],
     [`{"blob":"${base64('J\u00f6rg: bob@x.com', 'latin1')}"}`, `{"blob":"${base64('J\u00f6rg: [email]', 'latin1')}"}`]
-  ] as const) assert.equal(maskJson(given, all).text, expected ?? given)
+  ] as const) assert.equal(maskJson(given, all, true).text, expected ?? given)
+  const sent = `{"contents":[{"blob":"${media}","uri":"test://x"}]}`
+  assert.notEqual(maskJson(sent, all).text, sent, 'arguments have no media')
+})
+
+test('what exceeds the budget of a message is searched in a worker, and short texts are not searched at all', async () => {
+  const screen = new Screen({ report: () => {}, warn: (error) => { throw error } })
+  const guard: Guard = { id: 'g', name: 'Private', on: 'both', detect: [...all], action: 'mask' }
+  const member = JSON.stringify({ data: Array.from({ length: 4_000 }, () => 'A') })
+  const apply = (searched: Searched): string | Promise<string> =>
+    screen.apply(guard, member, { side: 'arguments', server: 's', tool: 't' }, 'owner', searched)
+  const message = new Searched()
+  const answers = [apply(message), apply(message), apply(message), apply(message)]
+  assert.deepEqual(answers.map((each) => typeof each === 'string'), [true, true, false, false])
+  assert.deepEqual(await Promise.all(answers), [member, member, member, member])
+  assert.equal(typeof apply(new Searched()), 'string', 'another message has a budget of its own')
 })

@@ -293,3 +293,34 @@ test('what another member gets a call refused for leaves the records of its argu
   assertClean(JSON.stringify(rows), 'the records')
   assert.ok(upstream.received.every(({ message }) => message.method !== 'tools/call'))
 })
+
+test('many members of params are searched as one text, their names too', async (t) => {
+  const upstream = await startUpstream(t, upstreamOptions)
+  const hub = await startHub(t, { settings: settings({ up: { url: upstream.url } }, { guards: [guard({ on: 'arguments' })] }) })
+  await connected(hub, 1)
+  const session = await Session.open(`${hub.url}/mcp`)
+  const many = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`m${n}`, { data: [...'A'.repeat(2_000), email] }]))
+  const params = JSON.stringify({ name: 'up-echo', ...many, [email]: 1 }).replace(/\}$/, `,"__proto__":"${email}"}`)
+  await session.post({ jsonrpc: '2.0', id: 9, method: 'tools/call', params: JSON.parse(params) as Json })
+  const sent = upstream.received.findLast(({ message }) => message.method === 'tools/call')?.body ?? ''
+  assert.equal(sent.split('[email]').length, 23)
+  assertClean(sent, 'what the server got')
+})
+
+test('what a client says when it cancels is searched', async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('waits')], on: ({ method }) => method === 'tools/call' ? 'never' : undefined })
+  const hub = await startHub(t, { settings: settings({ up: { url: upstream.url } }, { guards: [guard({ on: 'arguments' })] }) })
+  await connected(hub, 1)
+  const session = await Session.open(`${hub.url}/mcp`)
+  const has = (method: string): string | undefined => upstream.received.find(({ message }) => message.method === method)?.body
+  const cancel = async (params: Json): Promise<void> => {
+    const open = session.start({ jsonrpc: '2.0', id: 9, method: 'tools/call', params: { name: 'up-waits', arguments: {} } })
+    await until(() => has('tools/call') !== undefined, 'no call')
+    await session.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9, ...params } })
+    await open
+  }
+  await cancel({ reason: `stop ${email}`, _meta: { 'x/note': leaks } })
+  await until(() => has('notifications/cancelled') !== undefined, 'no cancellation')
+  assert.match(has('notifications/cancelled') ?? '', /"reason":"stop \[email\]".*\[email\] \[card\] \[secret\]/)
+  assertClean(JSON.stringify(upstream.received.map(({ body }) => body)) + hub.output(), 'what the server got, and the log')
+})

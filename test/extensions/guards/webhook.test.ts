@@ -133,3 +133,58 @@ test('the API keeps guards in their order, without showing a secret', async (t) 
   assert.equal((await manage(hub, 'DELETE', `/guards/${id}`)).status, 200)
   assert.equal(JSON.stringify(await managed(hub, 'GET', '/audit')).includes('canary-secret'), false)
 })
+
+test('a webhook judges results of tasks, whichever era the server and the client have', async (t) => {
+  const replaced = { content: [{ type: 'text', text: 'judged' }] }
+  const hook = await startWebhook(t, ({ result }) =>
+    JSON.stringify((result as Json).content === undefined ? { action: 'accept' } : { action: 'replace', result: replaced }))
+  for (const server of [await startLegacyTasks(t), await startModernTasks(t)]) {
+    const guards = [{ id: 'g', name: 'Asks', on: 'results', action: 'mask', webhook: { url: hook.url, secret, whenAway: 'deny' } }]
+    const hub = await startHub(t, { settings: settings({ up: { url: server.url } }, { guards }) })
+    await connected(hub, 1)
+    for (const caller of [legacyWithTasks, modernWithTasks]) {
+      assert.equal((await caller(t, `${hub.url}/mcp/up`, 'long', 'bob@x.com')).text, 'judged', caller.name)
+    }
+  }
+})
+
+test('a webhook is asked about resources, subscriptions and completions, and cannot change what is asked for', async (t) => {
+  const upstream = await startUpstream(t, {
+    resources: [{ uri: 'test://one', name: 'one' }],
+    prompts: [{ name: 'greet', arguments: [{ name: 'who' }] }],
+    capabilities: { resources: { subscribe: true }, prompts: {}, completions: {} },
+    on: ({ method }) => method === 'completion/complete'
+      ? { completion: { values: [] } }
+      : method === 'resources/read' ? { contents: [{ uri: 'test://one', text: 'one' }] } : undefined
+  })
+  let answer: Json = { action: 'accept' }
+  const hook = await startWebhook(t, () => JSON.stringify(answer))
+  const guards = [{ id: 'g', name: 'Asks', on: 'arguments', action: 'mask', webhook: { url: hook.url, secret, whenAway: 'deny' } }]
+  const hub = await startHub(t, { settings: settings({ up: { url: upstream.url } }, { guards }) })
+  await connected(hub, 1)
+  const session = await Session.open(`${hub.url}/mcp/up`)
+  const ref = { type: 'ref/prompt', name: 'greet' }
+  const complete = { ref, argument: { name: 'who', value: 'bo' } }
+  await session.request('resources/read', { uri: 'test://one' })
+  await session.request('completion/complete', complete)
+  await session.request('resources/subscribe', { uri: 'test://one' })
+  const asked = hook.asked.map(({ body }) => JSON.parse(body) as Json).map(({ kind, arguments: args }) => [kind, args])
+  assert.deepEqual(asked, [['resource', { uri: 'test://one' }], ['completion', complete], ['resource', { uri: 'test://one' }]])
+
+  const methods = (): Array<string | undefined> => upstream.received.map(({ message }) => message.method)
+  const before = methods().length
+  const refusals: unknown[] = []
+  for (answer of [
+    { action: 'reject', message: 'Not this' }, { action: 'replace', arguments: { uri: 'test://two', ref: { ...ref, name: 'other' } } }
+  ]) {
+    refusals.push((await session.request('resources/read', { uri: 'test://one' })).error?.message)
+    refusals.push((await session.request('completion/complete', complete)).error?.message)
+    refusals.push((await session.request('resources/subscribe', { uri: 'test://one' })).error?.message)
+  }
+  const other = 'The guard "Asks" refuses this: its webhook replaces what is asked for'
+  assert.deepEqual(refusals, ['Not this', 'Not this', 'Not this', other, other, other])
+  assert.deepEqual(methods().slice(before), [])
+  answer = { action: 'replace', arguments: { ref, argument: { name: 'who', value: 'al' } } }
+  await session.request('completion/complete', complete)
+  assert.match(upstream.received.findLast(({ message }) => message.method === 'completion/complete')?.body ?? '', /"value":"al"/)
+})

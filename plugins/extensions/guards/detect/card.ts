@@ -1,10 +1,12 @@
-import type { Find } from './range.ts'
+import { matchesOf, type Find } from './range.ts'
 
+/** One or two characters between groups: space, some punctuation, or one that is not seen. */
+const gap = '([\\s./_+\\u200b-\\u200d\\u2060-]{1,2})'
 /** Matches digits without separators, or in the groups that are printed on cards. */
 const written = new RegExp('(?<![A-Za-z0-9]|\\d[.,])(?:' + [
   '\\d{13,19}',
-  '\\d{4}([ \\u00a0.-])\\d{4}\\1\\d{4}\\1\\d{4}(?:\\1\\d{1,3})?',
-  '\\d{4}([ \\u00a0.-])\\d{6}\\2\\d{4,5}'
+  `\\d{4}${gap}\\d{4}\\1\\d{4}\\1\\d{4}(?:\\1\\d{1,3})?`,
+  `\\d{4}${gap}\\d{6}\\2\\d{4,5}`
 ].join('|') + ')(?![A-Za-z0-9]|[.,]\\d)', 'g')
 
 /** The first digits that the schemes use, with their lengths. */
@@ -36,12 +38,10 @@ export const isCard = (digits: string): boolean =>
 
 /** The numbers of payment cards. */
 export const findCards: Find = function * (text) {
-  const search = new RegExp(written)
-  for (let match = search.exec(text); match; match = search.exec(text)) {
-    const { 0: found, index: start } = match
+  for (const { 0: found, index: start } of matchesOf(written, text)) {
     const firstGap = found.search(/\D/)
     if (isCard(found.replace(/\D/g, ''))) yield { start, end: start + found.length }
     // Digits before a card may look like its first group.
-    else if (firstGap !== -1) search.lastIndex = start + firstGap + 1
+    else if (firstGap !== -1) written.lastIndex = start + firstGap + 1
   }
 }

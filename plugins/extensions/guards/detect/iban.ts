@@ -1,4 +1,4 @@
-import type { Find } from './range.ts'
+import { matchesOf, type Find } from './range.ts'
 
 /** The lengths of IBANs by country (the registry of ISO 13616). */
 const lengths = new Map(Object.entries({
@@ -46,7 +46,7 @@ function endOf (text: string, start: number, length: number): number | undefined
 
 /** International bank account numbers. */
 export const findIbans: Find = function * (text) {
-  for (const { index: start } of text.matchAll(beginning)) {
+  for (const { index: start } of matchesOf(beginning, text)) {
     const length = lengths.get(text.slice(start, start + 2).toUpperCase())
     const end = length === undefined ? undefined : endOf(text, start, length)
     if (end === undefined || /[A-Za-z0-9]/.test(text.charAt(end))) continue

@@ -21,10 +21,13 @@ const finders: ReadonlyArray<readonly [Kind, Find]> = [
 const marks: Readonly<Record<Kind, string>> =
   { secrets: '[secret]', email: '[email]', card: '[card]', iban: '[iban]', phone: '[phone]' }
 
-/** Masks the given kinds of content in JSON, which stays JSON of the same shape. */
-export function maskJson (json: string, kinds: readonly Kind[]): Masked {
+/**
+ * Masks the given kinds of content in JSON, which stays JSON of the same shape.
+ * @param isResult whether it is a result, whose content may be media, which are no text
+ */
+export function maskJson (json: string, kinds: readonly Kind[], isResult = false): Masked {
   const masker = new Masker(kinds)
-  return { text: masker.json(json), found: [...masker.found] }
+  return { text: masker.json(json, isResult), found: [...masker.found] }
 }
 
 /** As `maskJson`, for a plain text. */
@@ -41,6 +44,10 @@ const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
 /** Base64 of at least this length in media is not read as text, in which it would match by chance. */
 const minBinary = 256
+/** The keys of what is around an item of content: of a tool, a resource, or a prompt; of a task's result, too. */
+const contentItem = /^,(?:result,)?(?:content,content|contents,contents|messages,messages,content)(?:,resource)?$/
+/** The length of the shortest content that is found, `a@b.cc`: shorter texts need no search. */
+const minContent = 6
 
 class Masker {
   readonly found = new Set<Kind>()
@@ -53,19 +60,23 @@ class Masker {
 
   /** Masks a text as it is written, and its decodings (JSON within a string, percent-encoding). */
   plain (text: string): string {
-    return maskDecoded(text, (reading) => this.#rangesIn(reading))
+    if (text.length < minContent) return text
+    const masked = maskDecoded(text, (reading) => this.#rangesIn(reading))
+    // A reader may also take for content what only looks as if an escape was before it.
+    return /[\\%]/.test(masked) ? maskDecoded(masked, (reading) => this.#rangesBesideEscapes(reading)) : masked
   }
 
   /** Masks the strings and keys of JSON, and numbers that are cards. Everything else keeps its bytes. */
-  json (json: string): string {
+  json (json: string, isResult: boolean): string {
     const parts: string[] = []
     let from = 0
     let key = ''
     /** The objects and arrays around a place. */
-    const around: Array<{ readonly start: number, media?: string }> = []
+    const around: Array<{ readonly start: number, readonly key: string, media?: string }> = []
     const mediaOf = (): string => {
       const inner = around.at(-1)
-      if (inner === undefined) return ''
+      if (!isResult || inner === undefined) return ''
+      if (!contentItem.test(around.map(({ key }) => key).join())) return ''
       inner.media ??= mediaMember(json, inner.start)
       return inner.media
     }
@@ -89,8 +100,8 @@ class Masker {
         if (this.#isCardNumber(json.slice(at, end))) replace(at, end, '0')
         at = end
       } else {
-        if (isOpening(code)) around.push({ start: at })
-        else if (isClosing(code)) around.pop()
+        if (isOpening(code)) around.push({ start: at, key })
+        else if (isClosing(code)) key = around.pop()?.key ?? ''
         at++
       }
     }
@@ -109,7 +120,7 @@ class Masker {
    * @param mediaOf returns the member of the object around it that holds media
    */
   #string (text: string, key: string, mediaOf: () => string): string {
-    if (key !== 'blob' && key !== 'data') return this.plain(text)
+    if (text.length < minContent || (key !== 'blob' && key !== 'data')) return this.plain(text)
     const encoded = text.replace(/\s+/g, '')
     const encoding = /^[A-Za-z0-9+/]+={0,2}$/.test(encoded)
       ? 'base64'
@@ -122,7 +133,8 @@ class Masker {
       const masked = this.plain(content)
       if (masked !== content) return Buffer.from(masked, charset).toString(encoding)
     }
-    return text.length >= minBinary && mediaOf() === key ? text : this.plain(text)
+    const isBinary = charset === undefined && encoding === 'base64' && encoded === text && text.length >= minBinary
+    return isBinary && mediaOf() === key ? text : this.plain(text)
   }
 
   #isCardNumber (text: string): boolean {
@@ -138,14 +150,23 @@ class Masker {
     for (const [kind, find] of this.#finders) {
       for (const { start, end } of find(text)) {
         // What begins within an escape is found in the decoding of the text.
-        if (isWithinEscape(text, start)) continue
+        if (escapeAround(text, start) !== undefined) continue
         ranges.push({ start, end, shown: marks[kind] })
         this.found.add(kind)
       }
     }
     return ranges
   }
+
+  /** What is found where the marks of escapes are read as spaces, with the escapes that it begins in. */
+  #rangesBesideEscapes (text: string): SecretRange[] {
+    const reading = text.replace(escapeMark, (mark) => ' '.repeat(mark.length))
+    if (reading === text) return []
+    return this.#rangesIn(reading).map((range) => ({ ...range, start: escapeAround(text, range.start) ?? range.start }))
+  }
 }
+
+const escapeMark = /\\(?:u(?=[\da-fA-F]{4})|["\\/bfnrt])|%(?=[\da-fA-F]{2})/g
 
 /** The member of an object that holds media in base64: that of an image, of audio, or of a resource; '' if none. */
 function mediaMember (json: string, start: number): string {
@@ -164,15 +185,15 @@ function charsetOf (bytes: Buffer): 'utf8' | 'latin1' | undefined {
 const escape = /\\(?:u[\da-fA-F]{4}|["\\/bfnrt])|%[\da-fA-F]{2}/y
 const longestEscape = 6
 
-/** Whether a place is in the middle of an escape of JSON or of a URL. */
-function isWithinEscape (text: string, place: number): boolean {
+/** Where the escape of JSON or of a URL begins that a place is in the middle of; undefined: it is in none. */
+function escapeAround (text: string, place: number): number | undefined {
   for (let at = Math.max(0, place - longestEscape + 1); at < place; at++) {
     escape.lastIndex = at
     if (!escape.test(text) || escape.lastIndex <= place) continue
     // A backslash that is itself escaped begins nothing.
     let first = at
     while (text.charAt(first - 1) === '\\') first--
-    if ((at - first) % 2 === 0) return true
+    if ((at - first) % 2 === 0) return at
   }
-  return false
+  return undefined
 }

@@ -1,4 +1,4 @@
-import type { Find } from './range.ts'
+import { matchesOf, type Find } from './range.ts'
 
 /** A phone number: as it is written, and the numbers of digits that it may have. */
 interface Form { readonly pattern: string, readonly min: number, readonly max: number }
@@ -20,7 +20,7 @@ const written = new RegExp(`(?<![\\w.+/-])(?:${patterns})(?!\\w|[.-]\\d)`, 'g')
 
 /** Phone numbers that are written as such: international ones, and national ones with separators. */
 export const findPhones: Find = function * (text) {
-  for (const match of text.matchAll(written)) {
+  for (const match of matchesOf(written, text)) {
     const found = match[0]
     const form = forms[match.slice(1).findIndex((each) => each !== undefined)]
     const digits = found.replace(/\D/g, '').length

@@ -1,4 +1,4 @@
-import type { Find, Range } from './range.ts'
+import { matchesOf, type Find, type Range } from './range.ts'
 
 /**
  * The shapes of tokens that their issuers document, each with a fixed beginning. Group 1, where there is one, is the
@@ -81,10 +81,10 @@ const keyEdge = /-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g
 /** Private keys in PEM; one without an end lasts to the end of the text. */
 function * privateKeys (text: string): Generator<Range> {
   if (!text.includes('PRIVATE KEY')) return
-  const edges = text.matchAll(keyEdge)
+  const edges = matchesOf(keyEdge, text)
   for (const { index: start, 1: edge } of edges) {
     if (edge !== 'BEGIN') continue
-    const last = edges.next().value
+    const { value: last } = edges.next() as IteratorResult<RegExpExecArray, undefined>
     yield { start, end: last === undefined ? text.length : last.index + last[0].length }
   }
 }
@@ -92,7 +92,7 @@ function * privateKeys (text: string): Generator<Range> {
 /** Tokens of services, private keys, and passwords in URLs. */
 export const findSecrets: Find = function * (text) {
   yield * privateKeys(text)
-  for (const match of text.matchAll(tokens)) {
+  for (const match of matchesOf(tokens, text)) {
     // The secret part of the match, or all of it.
     const [start, end] = match.indices?.slice(1).find((each) => each !== undefined) ??
       [match.index, match.index + match[0].length]

@@ -1,0 +1,78 @@
+import type { Snapshot } from '../../../db/store.ts'
+import { Refusal } from '../../../protocol/errors.ts'
+import type { Guard } from '../../../schemas/guards.ts'
+import type { Outbound } from '../../base/outbound/index.ts'
+import type { GatewayCall } from '../../gateway/index.ts'
+import { authorKeyOf, teamsOf } from '../../settings/index.ts'
+import { usernameOf } from '../activities/describe.ts'
+import { askWebhook, type Webhook, type WebhookQuestion } from './webhook.ts'
+
+/** What a webhook is asked about, by method; a subscription, whatever its method, is one to a resource. */
+const kinds: Readonly<Record<string, WebhookQuestion['kind']>> = {
+  'tools/call': 'tool',
+  'tasks/result': 'tool',
+  'tasks/get': 'tool',
+  'prompts/get': 'prompt',
+  'resources/read': 'resource',
+  'resources/subscribe': 'resource',
+  'subscriptions/listen': 'resource',
+  'completion/complete': 'completion'
+}
+
+interface JudgesDeps {
+  readonly snapshot: () => Pick<Snapshot, 'teams' | 'users'>
+  readonly outbound: Pick<Outbound, 'fetch'>
+  readonly warn: (error: unknown, sentence: string) => void
+}
+
+/** The webhooks of guards, which decide about arguments and results. */
+export class Judges {
+  readonly #deps: JudgesDeps
+
+  constructor (deps: JudgesDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Asks a guard's webhook, if it has one.
+   * @param text the arguments or the result, as JSON text
+   * @returns the text to use @throws Refusal
+   */
+  async ask (
+    guard: Guard, { exchange, provider: server, item }: Pick<GatewayCall, 'exchange' | 'provider' | 'item'>,
+    type: WebhookQuestion['type'], text: string
+  ): Promise<string> {
+    const kind = kinds[exchange.method]
+    if (guard.webhook === undefined || kind === undefined) return text
+    const principal = describePrincipal(this.#deps.snapshot(), exchange)
+    const question = { type, principal, server, tool: item ?? '', kind, text }
+    const answer = await this.#answerOf(guard, guard.webhook, question)
+    if (answer.action === 'accept') return text
+    if (answer.action === 'replace') return answer.text
+    throw new Refusal('guard', answer.message ?? `The guard "${guard.name}" refuses this`)
+  }
+
+  async #answerOf (guard: Guard, webhook: Webhook, question: WebhookQuestion): ReturnType<typeof askWebhook> {
+    try {
+      return await askWebhook(this.#deps.outbound, webhook, question)
+    } catch (error) {
+      this.#deps.warn(error, `The webhook of the guard ${guard.name} is away`)
+      if (webhook.whenAway === 'allow') return { action: 'accept' }
+      return { action: 'reject', message: `The guard "${guard.name}" cannot decide now: its webhook is away` }
+    }
+  }
+}
+
+/** The caller, as a webhook is told. */
+function describePrincipal (
+  snapshot: Pick<Snapshot, 'teams' | 'users'>, { address, view: { principal } }: GatewayCall['exchange']
+): object {
+  const { keyId, keyName } = authorKeyOf(principal)
+  return {
+    username: usernameOf(principal),
+    isAdmin: principal.isAdmin,
+    teams: teamsOf(snapshot, principal),
+    key: keyId === undefined ? undefined : { id: keyId, name: keyName },
+    address
+  }
+}
