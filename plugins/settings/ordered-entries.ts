@@ -23,6 +23,8 @@ interface OrderedEntriesOptions<Name extends OrderedEntity> {
   readonly check?: (entry: EntryOf<Name>, former: EntryOf<Name> | undefined) => EntryOf<Name>
   /** An entry as it is shown. Default: as it is stored. */
   readonly show?: (entry: EntryOf<Name>) => EntryOf<Name>
+  /** Sentences about probable mistakes in a stored entry. Default: none. */
+  readonly warn?: (entry: EntryOf<Name>, snapshot: Snapshot) => readonly string[]
 }
 
 /** The entries of an ordered entity, for the management API. Its routes allow only admins to use them. */
@@ -32,16 +34,18 @@ export class OrderedEntries<Name extends OrderedEntity> {
   readonly #noun: string
   readonly #check: NonNullable<OrderedEntriesOptions<Name>['check']>
   readonly #show: NonNullable<OrderedEntriesOptions<Name>['show']>
+  readonly #warn: OrderedEntriesOptions<Name>['warn']
 
   constructor (
     settings: Pick<Settings, 'current' | 'change'>, name: Name,
-    { noun, check = (entry) => entry, show = (entry) => entry }: OrderedEntriesOptions<Name>
+    { noun, check = (entry) => entry, show = (entry) => entry, warn }: OrderedEntriesOptions<Name>
   ) {
     this.#settings = settings
     this.#name = name
     this.#noun = noun
     this.#check = check
     this.#show = show
+    this.#warn = warn
   }
 
   /** All entries, in their order. */
@@ -49,6 +53,9 @@ export class OrderedEntries<Name extends OrderedEntity> {
 
   /** @throws NoSuch */
   get (id: string): EntryOf<Name> { return this.#show(this.#mustHave(this.#settings.current, id)) }
+
+  /** Sentences about probable mistakes in a stored entry. */
+  warningsAbout (entry: EntryOf<Name>): readonly string[] { return this.#warn?.(entry, this.#settings.current) ?? [] }
 
   /** Adds an entry after the others. @throws InvalidInput, LimitReached */
   async create (principal: Principal, sent: SentEntry<Name>): Promise<EntryOf<Name>> {

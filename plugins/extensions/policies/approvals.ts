@@ -5,7 +5,7 @@ import type { Policy } from '../../../schemas/policies.ts'
 import { Refusal } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
-import { authorKeyOf, type Principal, teamMembers } from '../../settings/index.ts'
+import { authorKeyOf, isOfFormerAccount, type Principal, teamMembers } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
 import { extensionsLimits } from '../limits.ts'
 import type { Subject } from './facts.ts'
@@ -126,7 +126,7 @@ export class Approvals {
     this.#requireApprover(principal)
     const all = await this.#deps.store.list()
     return all
-      .filter(({ approval }) => mayDecide(principal, approval) &&
+      .filter(({ approval }) => this.#mayDecide(principal, approval) &&
         (state === undefined || this.#stateOf(approval) === state))
       .slice(0, limit)
       .map(({ approval }) => this.#show(approval))
@@ -136,7 +136,7 @@ export class Approvals {
   async waitingFor (principal: Principal): Promise<ReadonlySet<string>> {
     if (!this.mayApprove(principal)) return new Set()
     const all = await this.#deps.store.list()
-    return new Set(all.flatMap(({ approval }) => mayDecide(principal, approval) && !this.#isOwn(principal, approval) &&
+    return new Set(all.flatMap(({ approval }) => this.#mayDecide(principal, approval) && !this.#isOwn(principal, approval) &&
       this.#stateOf(approval) === 'pending'
       ? approval.id
       : []))
@@ -149,7 +149,7 @@ export class Approvals {
   async decide (principal: Principal, id: string, state: 'approved' | 'denied'): Promise<ShownApproval> {
     this.#requireApprover(principal)
     const stored = await this.#deps.store.find(id)
-    if (stored === undefined || !mayDecide(principal, stored.approval)) throw noSuchError('approval', id)
+    if (stored === undefined || !this.#mayDecide(principal, stored.approval)) throw noSuchError('approval', id)
     const decidedBy = usernameOf(principal) ?? ''
     const { approval } = stored
     if (this.#isOwn(principal, approval)) throw new errors.Forbidden('Nobody decides about a call of his own')
@@ -173,6 +173,12 @@ export class Approvals {
       if (username !== undefined && approvers.includes(username)) return true
     }
     return false
+  }
+
+  /** Admins decide about all calls, others about those for which a policy named them, and no former user. */
+  #mayDecide ({ isAdmin, username }: Principal, { approvers, createdAt }: Approval): boolean {
+    return isAdmin || (username !== undefined && approvers.includes(username) &&
+      !isOfFormerAccount(this.#deps.snapshot(), username, createdAt))
   }
 
   /** @throws Forbidden */
@@ -208,10 +214,6 @@ export class Approvals {
     }
   }
 }
-
-/** Admins decide about all calls, others about those for which a policy names them. */
-const mayDecide = ({ isAdmin, username }: Principal, { approvers }: Approval): boolean =>
-  isAdmin || (username !== undefined && approvers.includes(username))
 
 /**
  * The names of all who can act as a principal: its user, the owner and the creator of its key, and the members of the

@@ -157,6 +157,33 @@ test('approvers are those whom the policy names; the client is not asked, and th
   assert.equal(up.reached.length, 1)
 })
 
+test('a new user with the name of a removed approver decides about nothing, and the caller not either', async (t) => {
+  const { app, api, up, url } = await startWithPolicies(t, settings({}))
+  const add = async (): Promise<void> => {
+    assert.equal((await api('POST', '/users', { username: 'bob', password: 'Open-Sesame-1' })).status, 201)
+  }
+  await add()
+  assert.equal((await api('POST', '/users', { username: 'cy', password: 'Open-Sesame-1' })).status, 201)
+  const alone = await addPolicy(api, { ...asks, approvers: ['bob'] })
+  const { body: made } = await api('POST', '/policies', { ...asks, name: 'Later', approvers: ['bob', 'cy', 'dan'] })
+  assert.match(String(made.message), /"approvers": there is no user "dan"; an account that gets such a name later/)
+  const { client, asked } = await modernAgent(t, `${url}/mcp`)
+  const id = idIn(told(await client.callTool(call)))
+  assert.equal((await api('DELETE', '/users/bob')).status, 200)
+  await add()
+  const approversOf = async (policy: string): Promise<unknown> => (await api('GET', `/policies/${policy}`)).body.data.approvers
+  assert.deepEqual(await approversOf(alone), ['admin'], 'without approvers, the client would be asked')
+  assert.deepEqual(await approversOf(String(made.data.id)), ['cy', 'dan'])
+  // Even if a policy names the new one, what waited before is not for him.
+  await api('PUT', `/policies/${alone}`, { ...asks, approvers: ['bob'] })
+  const bob = await loginTo(app, 'bob', 'Open-Sesame-1')
+  assert.deepEqual((await api('GET', '/approvals', undefined, bob)).body.data, [])
+  assert.equal((await api('POST', `/approvals/${id}/approve`, undefined, bob)).status, 404)
+  const later = idIn(told(await client.callTool({ ...call, arguments: { id: 8 } })))
+  assert.equal((await api('POST', `/approvals/${later}/approve`, undefined, bob)).status, 200)
+  assert.deepEqual([asked.length, up.reached.length], [0, 0])
+})
+
 test('a client that does not answer in time, and one that leaves, call nothing', async (t) => {
   const { api, up, url } = await startWithPolicies(t, settings({}))
   await addPolicy(api, asks)
