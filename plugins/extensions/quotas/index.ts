@@ -59,6 +59,7 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
       app.notifications.send('quota', { quota: { id, name }, freeAt: freeAt.toISOString() })
     }
   })
+  const createdAtOf = (username: string): string | undefined => app.settings.current.users.get(username)?.createdAt
   const tokens = new WeakMap<GatewayCall['exchange'], number>()
   const countTokens = async ({ exchange: { client } }: GatewayCall, text: string): Promise<number> => {
     const owner = client.owner ?? client.id
@@ -83,21 +84,19 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
     const { exchange, exchange: { method, view: { principal } }, provider, item, outcome, error, isToolError } = call
     if (outcome === 'input_required') return quotas.suspend(call)
     if (!isRecorded(call) || error instanceof Refusal) return
+    const user = usernameOf(principal) ?? ''
     usage.count({
-      user: usernameOf(principal) ?? '',
+      user,
       key: authorKeyOf(principal).keyId ?? '',
       server: provider,
       tool: method === 'tools/call' ? item ?? '' : '',
       errors: error !== undefined || isToolError ? 1 : 0,
       resultTokens: tokens.get(exchange) ?? 0
-    })
+    }, createdAtOf(user))
   })
   app.decorate('quotas', new OrderedEntries(app.settings, 'quotas', { noun: 'quota', check }))
   app.decorate('usage', {
-    read: async (principal, query) => {
-      const since = app.settings.current.users.get(principal.username ?? '')?.createdAt?.slice(0, 10)
-      return await usage.read(principal, query, since)
-    }
+    read: async (principal, query) => await usage.read(principal, query, createdAtOf(principal.username ?? ''))
   })
   // What a former process has saved counts before the first call.
   await store.load?.().catch((err: unknown) => { app.log.warn({ err }, 'The saved usage cannot be read') })
