@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { EntryOf } from '../../db/entities.ts'
 import type { Change, Snapshot } from '../../db/store.ts'
+import { hasControlCharacters } from '../../schemas/names.ts'
 import { errors, noSuchError } from '../base/errors/index.ts'
 import type { Principal } from './access/view.ts'
 import { settingsLimits } from './limits.ts'
@@ -59,7 +60,7 @@ export class OrderedEntries<Name extends OrderedEntity> {
 
   /** Adds an entry after the others. @throws InvalidInput, LimitReached */
   async create (principal: Principal, sent: SentEntry<Name>): Promise<EntryOf<Name>> {
-    const entry = this.#check({ ...sent, id: randomUUID() } as unknown as EntryOf<Name>, undefined)
+    const entry = this.#checked({ ...sent, id: randomUUID() } as unknown as EntryOf<Name>, undefined)
     await this.#settings.change((snapshot) => {
       if (this.#in(snapshot).size >= settingsLimits.orderedEntries) {
         throw new errors.LimitReached(`There are ${settingsLimits.orderedEntries} of these already: remove one first`)
@@ -73,7 +74,7 @@ export class OrderedEntries<Name extends OrderedEntity> {
   async update (principal: Principal, id: string, sent: SentEntry<Name>): Promise<EntryOf<Name>> {
     await this.#settings.change((snapshot) => {
       const former = this.#mustHave(snapshot, id)
-      return [this.#change(id, this.#check({ ...sent, id } as unknown as EntryOf<Name>, former))]
+      return [this.#change(id, this.#checked({ ...sent, id } as unknown as EntryOf<Name>, former))]
     }, principal)
     return this.get(id)
   }
@@ -97,6 +98,12 @@ export class OrderedEntries<Name extends OrderedEntity> {
       return [{ entity: 'order', of: this.#name, keys: ids }]
     }, principal)
     return this.list()
+  }
+
+  /** @throws InvalidInput */
+  #checked (entry: EntryOf<Name>, former: EntryOf<Name> | undefined): EntryOf<Name> {
+    if (hasControlCharacters(entry.name)) throw new errors.InvalidInput('"name" must not have control characters')
+    return this.#check(entry, former)
   }
 
   #in (snapshot: Snapshot): ReadonlyMap<string, EntryOf<Name>> {
