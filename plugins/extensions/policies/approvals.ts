@@ -5,6 +5,7 @@ import type { Policy } from '../../../schemas/policies.ts'
 import { Refusal } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
+import { Semaphore } from '../../base/limits/index.ts'
 import { authorKeyOf, isOfFormerAccount, type Principal, teamMembers } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
 import { extensionsLimits } from '../limits.ts'
@@ -60,6 +61,8 @@ export const digestOf = ({ principal, subject: { server, kind, name }, args, pol
 /** Calls that wait for approvers. A call ends, and uses the approval when its caller calls again. */
 export class Approvals {
   readonly #deps: ApprovalDeps
+  /** One request of a caller at a time, so that they are counted. */
+  readonly #requests = new Semaphore({ places: Infinity, perOwner: 1 })
   #changes = 0
 
   constructor (deps: ApprovalDeps) { this.#deps = deps }
@@ -85,13 +88,37 @@ export class Approvals {
     return await this.#request(call, digest)
   }
 
-  /** @throws Refusal for arguments that are too large to show */
+  /** @throws Refusal for a caller of whom too many calls wait */
+  async #mustHaveRoom (owner: string, { name }: Policy): Promise<void> {
+    const { pending } = extensionsLimits.approvals
+    const waiting = (await this.#deps.store.list())
+      .filter(({ approval }) => approval.owner === owner && this.#stateOf(approval) === 'pending')
+    if (waiting.length < pending) return
+    throw new Refusal('policy', `The policy ${JSON.stringify(name)} asks before this call, and ${pending} of your ` +
+      'calls wait for a decision already')
+  }
+
+  /** @throws Refusal for arguments that are too large to show, and for a caller of whom too many calls wait */
   async #request ({ principal, subject, args, policy }: AskedCall, digest: string): Promise<Approval> {
     const shownArgs = withCutTexts(args ?? {})
     if (subject.name.length + shownArgs.length > extensionsLimits.approvals.stored) {
       throw new Refusal('policy', `The policy ${JSON.stringify(policy.name)} asks before this call: its arguments ` +
         'are too large to ask somebody about them')
     }
+    const owner = principal.username === undefined ? principal.key : `user ${principal.username}`
+    const release = await this.#requests.take(owner, false)
+    try {
+      await this.#mustHaveRoom(owner, policy)
+      return await this.#add({ principal, subject, policy }, { digest, owner, shownArgs })
+    } finally {
+      release()
+    }
+  }
+
+  async #add (
+    { principal, subject, policy }: Pick<AskedCall, 'principal' | 'subject' | 'policy'>,
+    { digest, owner, shownArgs }: { digest: string, owner: string, shownArgs: string }
+  ): Promise<Approval> {
     const createdAt = this.#deps.now()
     const username = usernameOf(principal) ?? ''
     const approval: Approval = {
@@ -99,7 +126,7 @@ export class Approvals {
       state: 'pending',
       digest,
       principal: principal.key,
-      owner: principal.username === undefined ? principal.key : `user ${principal.username}`,
+      owner,
       callers: [...peopleBehind(this.#deps.snapshot(), principal)],
       username,
       server: subject.server,
@@ -136,7 +163,8 @@ export class Approvals {
   async waitingFor (principal: Principal): Promise<ReadonlySet<string>> {
     if (!this.mayApprove(principal)) return new Set()
     const all = await this.#deps.store.list()
-    return new Set(all.flatMap(({ approval }) => this.#mayDecide(principal, approval) && !this.#isOwn(principal, approval) &&
+    return new Set(all.flatMap(({ approval }) => this.#mayDecide(principal, approval) &&
+      !this.#isOwn(principal, approval) &&
       this.#stateOf(approval) === 'pending'
       ? approval.id
       : []))

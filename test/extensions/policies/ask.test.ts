@@ -254,6 +254,40 @@ test('one user cannot push out the approvals of others, however many keys he mak
   assert.equal((await api('GET', '/approvals?limit=1001')).status, 400)
 })
 
+test('only some calls of a caller wait at a time, also of calls at once; those of others do too', async (t) => {
+  setLimits(t, extensionsLimits.approvals, { pending: 3 })
+  const { app, api } = await startWithPolicies(t, settings({}, { bearerKeys: [...(settings({}).bearerKeys as object[]), otherKey()] }))
+  await addPolicy(api, asks)
+  const eve = await admin({ app, api })
+  const session = await openSession(app, '/mcp', KEY)
+  const asked = await Promise.all([1, 2, 3, 4, 5].map(async (id) => await callTool(session, { ...call, arguments: { id } })))
+  const refused = asked.filter((sentence) => sentence.endsWith('and 3 of your calls wait for a decision already'))
+  assert.equal(refused.length, 2)
+  idIn(await callTool(await openSession(app, '/mcp', OTHER)))
+  const first = asked.find((sentence) => !refused.includes(sentence)) ?? ''
+  assert.equal((await api('POST', `/approvals/${idIn(first)}/deny`, undefined, eve)).status, 200)
+  idIn(await callTool(session, { ...call, arguments: { id: 6 } }))
+})
+
+test('a key that is limited to some servers is no admin to a policy', async (t) => {
+  const limited = { ...otherKey(), accessType: 'servers', allowedServers: ['up'] }
+  const { api } = await startWithPolicies(t, settings({}, { bearerKeys: [bearerKey(), limited] }))
+  await addPolicy(api, rule('Admins', '!principal.isAdmin', 'deny'))
+  const decisionFor = async (keyId: unknown): Promise<unknown> =>
+    (await api('POST', '/policies/test', { principal: { keyId }, server: 'up', tool: 'delete' })).body.data.decision
+  assert.deepEqual([await decisionFor(limited.id), await decisionFor(bearerKey().id)], ['deny', 'allow'])
+})
+
+test('names of policies, guards and quotas are short and have no control characters', async (t) => {
+  const { api } = await startWithPolicies(t, settings({}))
+  for (const [path, entry] of [
+    ['/policies', asks], ['/guards', { on: 'both', detect: ['card'], action: 'mask' }], ['/quotas', { target: {}, per: 'day', calls: 1 }]
+  ] as const) {
+    for (const name of ['x'.repeat(201), 'a\nb', 'a\u202eb']) assert.equal((await api('POST', path, { ...entry, name })).status, 400, path)
+    assert.equal((await api('POST', path, { ...entry, name: 'x'.repeat(200) })).status, 201, path)
+  }
+})
+
 test('approvers see the beginning of long texts, and an approval is good for the whole', async (t) => {
   const { app, api } = await startWithPolicies(t, settings({}))
   await addPolicy(api, asks)
