@@ -270,7 +270,7 @@ test('only some calls of a caller wait at a time, also of calls at once; those o
 })
 
 test('a key that is limited to some servers is no admin to a policy', async (t) => {
-  const limited = { ...otherKey(), accessType: 'servers', allowedServers: ['up'] }
+  const limited: Json = { ...otherKey(), accessType: 'servers', allowedServers: ['up'] }
   const { api } = await startWithPolicies(t, settings({}, { bearerKeys: [bearerKey(), limited] }))
   await addPolicy(api, rule('Admins', '!principal.isAdmin', 'deny'))
   const decisionFor = async (keyId: unknown): Promise<unknown> =>
