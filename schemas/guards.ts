@@ -13,7 +13,7 @@ const webhook = {
   })
 }
 const members = {
-  name: Type.String({ minLength: 1 }),
+  name: Type.String({ minLength: 1, maxLength: 200 }),
   enabled: Type.Optional(Type.Boolean({ description: 'Default: true' })),
   on: StringEnum(['arguments', 'results', 'both'], {
     description: 'Results are those of tools, prompts and resources, with errors, progress and log messages'

@@ -100,3 +100,6 @@ export const separatorWarning = (separator: unknown): string | undefined =>
  */
 export const toModelCharacters = (text: string): string =>
   text.slice(0, 4 * maxModelNameLength).normalize('NFKD').replace(/\p{M}+/gu, '').replace(/[^A-Za-z0-9_-]+/g, '_')
+
+/** Whether a name has characters by which people see another name, or none: of control, line ends and directions. */
+export const hasControlCharacters = (name: string): boolean => /[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Zl}\p{Zp}]/u.test(name)

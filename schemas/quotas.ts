@@ -10,7 +10,7 @@ const target = {
   tool: Type.Optional(Type.String({ minLength: 1, description: 'By its own name; it stands with `server`' }))
 }
 const members = {
-  name: Type.String({ minLength: 1 }),
+  name: Type.String({ minLength: 1, maxLength: 200 }),
   enabled: Type.Optional(Type.Boolean({ description: 'Default: true' })),
   per: StringEnum(['minute', 'day'], { description: 'From the first call on' }),
   calls: Type.Optional(Type.Integer({ minimum: 0 })),

@@ -2,7 +2,7 @@
 export interface UsageCount {
   /** In UTC, as 2026-11-30. */
   readonly day: string
-  /** The username; empty for a caller without one. */
+  /** The username, on the day of the account's creation followed by its time; empty for a caller without one. */
   readonly user: string
   /** The id of the bearer key; empty: the caller used none. */
   readonly key: string

@@ -240,7 +240,8 @@ export const extensionsLimits = {
   },
 
   /**
-   * Approvals. `time`: how long one is good, in ms. `kept`: how long it is listed, in ms. `size`: max size of the
+   * Approvals. `time`: how long one is good, in ms. `pending`: max number of those that wait for a decision, per
+   * caller; beyond: the call is denied. `kept`: how long it is listed, in ms. `size`: max size of the
    * arguments of a call that waits for one, in characters; beyond: the call is denied. `text`: max length of each text
    * in the arguments that approvers see, in characters; beyond: it is cut. `stored`: max size of these arguments and
    * the item's name, in characters; beyond: the call is denied. `shown`: max length of the
@@ -249,6 +250,7 @@ export const extensionsLimits = {
    */
   approvals: {
     time: 10 * 60_000,
+    pending: 20,
     kept: 24 * 60 * 60_000,
     size: 256 * 1024,
     text: 1_000,

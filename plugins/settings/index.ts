@@ -18,7 +18,7 @@ export {
   type OverrideChange, isItemEnabled, itemDefaults, overrideMembers, overrideOf,
   ownOverrideOf, selectsItem, unmatchedOverrides, withOverride
 } from './access/overrides.ts'
-export { chargedUserOf, chargedOwnerOf } from './access/owner.ts'
+export { chargedUserOf, chargedOwnerOf, isOfFormerAccount } from './access/owner.ts'
 export {
   hasStoredRights, isRestrictedConfig, notConnectedSentence, storersOf, withCurrentRights
 } from './access/restricted.ts'

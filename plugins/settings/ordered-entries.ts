@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { EntryOf } from '../../db/entities.ts'
 import type { Change, Snapshot } from '../../db/store.ts'
+import { hasControlCharacters } from '../../schemas/names.ts'
 import { errors, noSuchError } from '../base/errors/index.ts'
 import type { Principal } from './access/view.ts'
 import { settingsLimits } from './limits.ts'
@@ -23,6 +24,8 @@ interface OrderedEntriesOptions<Name extends OrderedEntity> {
   readonly check?: (entry: EntryOf<Name>, former: EntryOf<Name> | undefined) => EntryOf<Name>
   /** An entry as it is shown. Default: as it is stored. */
   readonly show?: (entry: EntryOf<Name>) => EntryOf<Name>
+  /** Sentences about probable mistakes in a stored entry. Default: none. */
+  readonly warn?: (entry: EntryOf<Name>, snapshot: Snapshot) => readonly string[]
 }
 
 /** The entries of an ordered entity, for the management API. Its routes allow only admins to use them. */
@@ -32,16 +35,18 @@ export class OrderedEntries<Name extends OrderedEntity> {
   readonly #noun: string
   readonly #check: NonNullable<OrderedEntriesOptions<Name>['check']>
   readonly #show: NonNullable<OrderedEntriesOptions<Name>['show']>
+  readonly #warn: OrderedEntriesOptions<Name>['warn']
 
   constructor (
     settings: Pick<Settings, 'current' | 'change'>, name: Name,
-    { noun, check = (entry) => entry, show = (entry) => entry }: OrderedEntriesOptions<Name>
+    { noun, check = (entry) => entry, show = (entry) => entry, warn }: OrderedEntriesOptions<Name>
   ) {
     this.#settings = settings
     this.#name = name
     this.#noun = noun
     this.#check = check
     this.#show = show
+    this.#warn = warn
   }
 
   /** All entries, in their order. */
@@ -50,9 +55,12 @@ export class OrderedEntries<Name extends OrderedEntity> {
   /** @throws NoSuch */
   get (id: string): EntryOf<Name> { return this.#show(this.#mustHave(this.#settings.current, id)) }
 
+  /** Sentences about probable mistakes in a stored entry. */
+  warningsAbout (entry: EntryOf<Name>): readonly string[] { return this.#warn?.(entry, this.#settings.current) ?? [] }
+
   /** Adds an entry after the others. @throws InvalidInput, LimitReached */
   async create (principal: Principal, sent: SentEntry<Name>): Promise<EntryOf<Name>> {
-    const entry = this.#check({ ...sent, id: randomUUID() } as unknown as EntryOf<Name>, undefined)
+    const entry = this.#checked({ ...sent, id: randomUUID() } as unknown as EntryOf<Name>, undefined)
     await this.#settings.change((snapshot) => {
       if (this.#in(snapshot).size >= settingsLimits.orderedEntries) {
         throw new errors.LimitReached(`There are ${settingsLimits.orderedEntries} of these already: remove one first`)
@@ -66,7 +74,7 @@ export class OrderedEntries<Name extends OrderedEntity> {
   async update (principal: Principal, id: string, sent: SentEntry<Name>): Promise<EntryOf<Name>> {
     await this.#settings.change((snapshot) => {
       const former = this.#mustHave(snapshot, id)
-      return [this.#change(id, this.#check({ ...sent, id } as unknown as EntryOf<Name>, former))]
+      return [this.#change(id, this.#checked({ ...sent, id } as unknown as EntryOf<Name>, former))]
     }, principal)
     return this.get(id)
   }
@@ -90,6 +98,12 @@ export class OrderedEntries<Name extends OrderedEntity> {
       return [{ entity: 'order', of: this.#name, keys: ids }]
     }, principal)
     return this.list()
+  }
+
+  /** @throws InvalidInput */
+  #checked (entry: EntryOf<Name>, former: EntryOf<Name> | undefined): EntryOf<Name> {
+    if (hasControlCharacters(entry.name)) throw new errors.InvalidInput('"name" must not have control characters')
+    return this.#check(entry, former)
   }
 
   #in (snapshot: Snapshot): ReadonlyMap<string, EntryOf<Name>> {

@@ -62,8 +62,8 @@ export const userEntity = ({ users }: FastifyInstance): ManagedEntity<
   key: 'username',
   descriptions: {
     update: 'A new password ends earlier logins; a change of `isAdmin` takes effect at once.',
-    remove: 'Its servers and groups pass to `admin`, servers become private, bearer keys are removed, logins and ' +
-      'sessions end.'
+    remove: 'Its servers and groups pass to `admin`, servers become private, bearer keys are removed, policies lose ' +
+      'it as an approver, logins and sessions end.'
   },
   items: {
     list: () => users.list(),

@@ -4,7 +4,9 @@ import { StorageError, type Server } from '../../../db/store.ts'
 import { noSuchError } from '../../base/errors/index.ts'
 import { createProcessSealer, type Sealer } from '../../base/secrets/index.ts'
 import { serverIdentity } from '../../gateway/index.ts'
-import { canUseMcp, configuredBaseUrl, makeView, type Principal, type View } from '../../settings/index.ts'
+import {
+  canUseMcp, configuredBaseUrl, isOfFormerAccount, makeView, type Principal, type View
+} from '../../settings/index.ts'
 import { routePathOf } from '../policies/facts.ts'
 import type { Receipt, WebhookDeps, Webhooks } from './webhooks.ts'
 
@@ -134,7 +136,10 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
 
   app.decorate('eventWebhooks', {
     receive: async (...message) => await (await webhooks()).receive(...message),
-    listFailed: async ({ isAdmin, username = '' }) => await records.listFailed(isAdmin ? undefined : username),
+    listFailed: async ({ isAdmin, username = '' }) => isAdmin
+      ? await records.listFailed()
+      : (await records.listFailed(username))
+          .filter(({ failedAt }) => !isOfFormerAccount(app.settings.current, username, Date.parse(failedAt))),
     list: async (principal) => (await records.list()).filter((each) => maySee(principal, each)).map(show),
     remove: async (principal, id) => {
       const subscription = await records.find(id)

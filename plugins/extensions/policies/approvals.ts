@@ -5,7 +5,8 @@ import type { Policy } from '../../../schemas/policies.ts'
 import { Refusal } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
-import { authorKeyOf, type Principal, teamMembers } from '../../settings/index.ts'
+import { Semaphore } from '../../base/limits/index.ts'
+import { authorKeyOf, isOfFormerAccount, type Principal, teamMembers } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
 import { extensionsLimits } from '../limits.ts'
 import type { Subject } from './facts.ts'
@@ -60,6 +61,8 @@ export const digestOf = ({ principal, subject: { server, kind, name }, args, pol
 /** Calls that wait for approvers. A call ends, and uses the approval when its caller calls again. */
 export class Approvals {
   readonly #deps: ApprovalDeps
+  /** One request of a caller at a time, so that they are counted. */
+  readonly #requests = new Semaphore({ places: Infinity, perOwner: 1 })
   #changes = 0
 
   constructor (deps: ApprovalDeps) { this.#deps = deps }
@@ -85,13 +88,37 @@ export class Approvals {
     return await this.#request(call, digest)
   }
 
-  /** @throws Refusal for arguments that are too large to show */
+  /** @throws Refusal for a caller of whom too many calls wait */
+  async #mustHaveRoom (owner: string, { name }: Policy): Promise<void> {
+    const { pending } = extensionsLimits.approvals
+    const waiting = (await this.#deps.store.list())
+      .filter(({ approval }) => approval.owner === owner && this.#stateOf(approval) === 'pending')
+    if (waiting.length < pending) return
+    throw new Refusal('policy', `The policy ${JSON.stringify(name)} asks before this call, and ${pending} of your ` +
+      'calls wait for a decision already')
+  }
+
+  /** @throws Refusal for arguments that are too large to show, and for a caller of whom too many calls wait */
   async #request ({ principal, subject, args, policy }: AskedCall, digest: string): Promise<Approval> {
     const shownArgs = withCutTexts(args ?? {})
     if (subject.name.length + shownArgs.length > extensionsLimits.approvals.stored) {
       throw new Refusal('policy', `The policy ${JSON.stringify(policy.name)} asks before this call: its arguments ` +
         'are too large to ask somebody about them')
     }
+    const owner = principal.username === undefined ? principal.key : `user ${principal.username}`
+    const release = await this.#requests.take(owner, false)
+    try {
+      await this.#mustHaveRoom(owner, policy)
+      return await this.#add({ principal, subject, policy }, { digest, owner, shownArgs })
+    } finally {
+      release()
+    }
+  }
+
+  async #add (
+    { principal, subject, policy }: Pick<AskedCall, 'principal' | 'subject' | 'policy'>,
+    { digest, owner, shownArgs }: { digest: string, owner: string, shownArgs: string }
+  ): Promise<Approval> {
     const createdAt = this.#deps.now()
     const username = usernameOf(principal) ?? ''
     const approval: Approval = {
@@ -99,7 +126,7 @@ export class Approvals {
       state: 'pending',
       digest,
       principal: principal.key,
-      owner: principal.username === undefined ? principal.key : `user ${principal.username}`,
+      owner,
       callers: [...peopleBehind(this.#deps.snapshot(), principal)],
       username,
       server: subject.server,
@@ -126,7 +153,7 @@ export class Approvals {
     this.#requireApprover(principal)
     const all = await this.#deps.store.list()
     return all
-      .filter(({ approval }) => mayDecide(principal, approval) &&
+      .filter(({ approval }) => this.#mayDecide(principal, approval) &&
         (state === undefined || this.#stateOf(approval) === state))
       .slice(0, limit)
       .map(({ approval }) => this.#show(approval))
@@ -136,7 +163,8 @@ export class Approvals {
   async waitingFor (principal: Principal): Promise<ReadonlySet<string>> {
     if (!this.mayApprove(principal)) return new Set()
     const all = await this.#deps.store.list()
-    return new Set(all.flatMap(({ approval }) => mayDecide(principal, approval) && !this.#isOwn(principal, approval) &&
+    return new Set(all.flatMap(({ approval }) => this.#mayDecide(principal, approval) &&
+      !this.#isOwn(principal, approval) &&
       this.#stateOf(approval) === 'pending'
       ? approval.id
       : []))
@@ -149,7 +177,7 @@ export class Approvals {
   async decide (principal: Principal, id: string, state: 'approved' | 'denied'): Promise<ShownApproval> {
     this.#requireApprover(principal)
     const stored = await this.#deps.store.find(id)
-    if (stored === undefined || !mayDecide(principal, stored.approval)) throw noSuchError('approval', id)
+    if (stored === undefined || !this.#mayDecide(principal, stored.approval)) throw noSuchError('approval', id)
     const decidedBy = usernameOf(principal) ?? ''
     const { approval } = stored
     if (this.#isOwn(principal, approval)) throw new errors.Forbidden('Nobody decides about a call of his own')
@@ -173,6 +201,12 @@ export class Approvals {
       if (username !== undefined && approvers.includes(username)) return true
     }
     return false
+  }
+
+  /** Admins decide about all calls, others about those for which a policy named them, and no former user. */
+  #mayDecide ({ isAdmin, username }: Principal, { approvers, createdAt }: Approval): boolean {
+    return isAdmin || (username !== undefined && approvers.includes(username) &&
+      !isOfFormerAccount(this.#deps.snapshot(), username, createdAt))
   }
 
   /** @throws Forbidden */
@@ -208,10 +242,6 @@ export class Approvals {
     }
   }
 }
-
-/** Admins decide about all calls, others about those for which a policy names them. */
-const mayDecide = ({ isAdmin, username }: Principal, { approvers }: Approval): boolean =>
-  isAdmin || (username !== undefined && approvers.includes(username))
 
 /**
  * The names of all who can act as a principal: its user, the owner and the creator of its key, and the members of the

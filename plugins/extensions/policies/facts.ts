@@ -47,7 +47,8 @@ export function toPrincipalFacts (
   const { keyId = '', keyName = '' } = authorKeyOf(principal)
   return new PrincipalFacts({
     username: usernameOf(principal) ?? '',
-    isAdmin: principal.isAdmin,
+    // A key that is limited to some servers or groups is not trusted as a person.
+    isAdmin: principal.isAdmin && (snapshot.keys.get(keyId)?.accessType ?? 'all') === 'all',
     teams: teamsOf(snapshot, principal),
     key: new KeyFacts(keyId, keyName),
     address: address ?? '',

@@ -65,6 +65,7 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
       app.notifications.send('quota', { quota: { id, name }, freeAt: freeAt.toISOString() })
     }
   })
+  const createdAtOf = (username: string): string | undefined => app.settings.current.users.get(username)?.createdAt
   const tokens = new WeakMap<GatewayCall['exchange'], number>()
   const countTokens = async ({ exchange: { client } }: GatewayCall, text: string): Promise<number> => {
     const owner = client.owner ?? client.id
@@ -96,21 +97,19 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
     const isCall = isRecorded(call)
     const resultTokens = tokens.get(exchange)
     if ((!isCall && resultTokens === undefined) || error instanceof Refusal) return
+    const user = usernameOf(principal) ?? ''
     usage.count({
-      user: usernameOf(principal) ?? '',
+      user,
       key: authorKeyOf(principal).keyId ?? '',
       server: provider,
       tool: toolOf(call) ?? '',
       errors: isCall && (error !== undefined || isToolError) ? 1 : 0,
       resultTokens: resultTokens ?? 0
-    }, isCall ? 1 : 0)
+    }, isCall ? 1 : 0, createdAtOf(user))
   })
   app.decorate('quotas', new OrderedEntries(app.settings, 'quotas', { noun: 'quota', check }))
   app.decorate('usage', {
-    read: async (principal, query) => {
-      const since = app.settings.current.users.get(principal.username ?? '')?.createdAt?.slice(0, 10)
-      return await usage.read(principal, query, since)
-    }
+    read: async (principal, query) => await usage.read(principal, query, createdAtOf(principal.username ?? ''))
   })
   // What a former process has saved counts before the first call.
   await store.load?.().catch((err: unknown) => { app.log.warn({ err }, 'The saved usage cannot be read') })

@@ -18,6 +18,19 @@ const { waiting: maxWaiting, days: maxDays } = extensionsLimits.usage
 const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
 type Counted = { -readonly [Name in keyof UsageCount]: UsageCount[Name] }
 
+/**
+ * How the usage of a user is counted: by name, and on the day on which the account was created, with that time, since a
+ * former account of the name may have been used on the same day.
+ */
+const countedUser = (username: string, day: string, createdAt = ''): string =>
+  createdAt.startsWith(day) ? `${username} ${createdAt}` : username
+/** What `countedUser` adds. */
+const firstDayMark = / \d{4}-\d\d-\d\dT[\d:.]+Z$/
+
+/** Whether a count is of the present account of a name. */
+const isOwn = ({ user, day }: UsageCount, username: string, createdAt: string): boolean =>
+  day >= createdAt.slice(0, 10) && user === countedUser(username, day, createdAt)
+
 /** Counts what callers use, and writes it in batches. */
 export class Usage {
   readonly #store: UsageCounts
@@ -35,11 +48,15 @@ export class Usage {
   /** Whether something is to be written. */
   get hasWaiting (): boolean { return this.#waiting.size > 0 }
 
-  /** @param calls 0: what is counted belongs to a call that was counted before */
-  count (what: Omit<UsageCount, 'day' | 'calls'>, calls: number): void {
+  /**
+   * @param calls 0: what is counted belongs to a call that was counted before
+   * @param createdAt when the user's account was created, in ISO 8601
+   */
+  count (what: Omit<UsageCount, 'day' | 'calls'>, calls: number, createdAt?: string): void {
     const number = Math.floor(this.#now() / dayInMs)
     if (this.#today.number !== number) this.#today = { number, day: dayOf(number * dayInMs) }
-    this.#add(what, this.#today.day, calls, maxWaiting)
+    const { day } = this.#today
+    this.#add({ ...what, user: countedUser(what.user, day, createdAt) }, day, calls, maxWaiting)
   }
 
   /** Adds to what waits; a new row only while there are fewer than `max`. */
@@ -61,10 +78,10 @@ export class Usage {
 
   /**
    * The usage of some days, by one axis: of everybody for admins, else the principal's own.
-   * @param since the day from which an account's usage is its own
+   * @param createdAt when the principal's account was created, in ISO 8601; empty if it is not known
    * @throws InvalidInput
    */
-  async read (principal: Principal, { by, from, to }: UsageQuery, since = ''): Promise<UsageRow[]> {
+  async read (principal: Principal, { by, from, to }: UsageQuery, createdAt = ''): Promise<UsageRow[]> {
     const range = parseDateRange({ startDate: from, endDate: to }, ['from', 'to'])
     const end = range.to === undefined ? this.#now() : range.to - 1
     const begin = range.from ?? end - (shownDays - 1) * dayInMs
@@ -78,9 +95,9 @@ export class Usage {
     await this.flush()
     const rows = new Map<string, UsageRow>()
     for (const each of await this.#store.list(days)) {
-      if (!principal.isAdmin && (principal.username === undefined || each.user !== principal.username)) continue
-      if (!principal.isAdmin && each.day < since) continue
-      addRow(rows, each, by)
+      const { isAdmin, username } = principal
+      if (!isAdmin && (username === undefined || !isOwn(each, username, createdAt))) continue
+      addRow(rows, { ...each, user: each.user.replace(firstDayMark, '') }, by)
     }
     return [...rows.values()].sort((one, other) => one.day < other.day ? -1 : one.day > other.day ? 1 : 0)
   }

@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import type { TaskRecord } from '../../../db/ports/tasks.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
-import type { Principal, View } from '../../settings/index.ts'
+import { isOfFormerAccount, type Principal, type View } from '../../settings/index.ts'
 import { routePathOf } from '../policies/facts.ts'
 
 declare module 'fastify' {
@@ -33,10 +33,8 @@ export default fp(async (app) => {
   const { tasks } = app.gateway
   const maySee = ({ isAdmin, username }: Principal, task: TaskRecord): boolean => {
     if (isAdmin) return true
-    // What was told before the user was stored is of a former user with the same name.
-    const since = app.settings.current.users.get(username ?? '')?.createdAt
     return username !== undefined && task.username === username &&
-      (since === undefined || task.updatedAt >= Date.parse(since))
+      !isOfFormerAccount(app.settings.current, username, task.updatedAt)
   }
   const failureOf = (error: unknown, { server }: TaskRecord): unknown => {
     if (!(error instanceof RpcError)) return error

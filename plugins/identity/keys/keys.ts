@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { Snapshot } from '../../../db/store.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
-import { reservedNameProblem } from '../../../schemas/names.ts'
+import { hasControlCharacters, reservedNameProblem } from '../../../schemas/names.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import { owningTeam, type Principal, type Settings, responsibleUsersOf, withHashedToken } from '../../settings/index.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
@@ -240,7 +240,7 @@ function requireManagedKey ({ keys }: Snapshot, principal: Principal, id: string
  * @throws InvalidInput
  */
 function checkKeyName (name: string): void {
-  if (/[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Zl}\p{Zp}]/u.test(name)) {
+  if (hasControlCharacters(name)) {
     throw new errors.InvalidInput('"name" must not have control characters')
   }
   const problem = reservedNameProblem(name)

@@ -70,7 +70,8 @@ export function toShownAccount ({ username, isAdmin }: Pick<Principal, 'username
 
 /**
  * The changes that remove a user. A later user of the same name must inherit nothing: servers pass to `admin` and
- * become private, groups pass to `admin`, servers are no longer shared with the user, who leaves all teams, and keys
+ * become private, groups pass to `admin`, servers are no longer shared with the user, who leaves all teams and the
+ * approvers of policies (`admin` takes the place of the last one, since a policy without any asks the caller), and keys
  * are removed, also those that the user created for others or gave more rights to, since the user knows their tokens. A
  * server that is not started because its owner is not allowed to store it (`problem`) is disabled, since it would start
  * as soon as `admin` owns it.
@@ -78,7 +79,7 @@ export function toShownAccount ({ username, isAdmin }: Pick<Principal, 'username
  *   `admin` and are in force; other servers that the user stored wait until an admin saves or enables them
  */
 export function changesForRemoval (snapshot: Snapshot, username: string, sponsors: readonly string[]): Change[] {
-  const { servers, groups, keys, teams } = snapshot
+  const { servers, groups, keys, teams, policies } = snapshot
   const changes: Change[] = [{ entity: 'users', key: username, value: undefined }]
   for (const { id, owner, createdBy } of keys.values()) {
     if (owner !== username && createdBy !== username) continue
@@ -88,6 +89,12 @@ export function changesForRemoval (snapshot: Snapshot, username: string, sponsor
     if (team.members?.includes(username) !== true) continue
     const members = team.members.filter((name) => name !== username)
     changes.push({ entity: 'teams', key: team.name, value: { ...team, members } })
+  }
+  for (const policy of policies.values()) {
+    if (policy.approvers?.includes(username) !== true) continue
+    const others = policy.approvers.filter((name) => name !== username)
+    const approvers = others.length === 0 ? [defaultOwner] : others
+    changes.push({ entity: 'policies', key: policy.id, value: { ...policy, approvers } })
   }
   // `admin` is the default owner, even if no user has that name.
   if (username === defaultOwner) return [...changes, ...changesForUnsharing(snapshot, username)]

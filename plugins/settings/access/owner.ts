@@ -19,3 +19,11 @@ export function chargedOwnerOf (principal: Principal, address: string): string {
  */
 export const chargedUserOf = (snapshot: Snapshot, { owner }: ServerConfig): string | undefined =>
   isAdminOwner(snapshot, owner) ? undefined : owner
+
+/**
+ * Whether what was recorded for a username is of a former account: the present one of that name was created later.
+ * @param at when it was recorded, in ms since 1970
+ */
+export const isOfFormerAccount = (
+  { users }: Pick<Snapshot, 'users'>, username: string | undefined, at: number
+): boolean => at < Date.parse(users.get(username ?? '')?.createdAt ?? '')

@@ -271,6 +271,22 @@ test('webhooks: a user sees and removes the own ones, an admin all', async (t) =
   assert.deepEqual(await idsOf('admin'), [])
 })
 
+test('webhooks: a new user does not see the failed messages of a former one of his name', async (t) => {
+  const { hub, world, receiver } = await setting(t, { env: local, more: people() })
+  await ask(hub, 'events/subscribe', subscribing(receiver.url), { key: OTHER })
+  receiver.answer = (_delivery, response) => { response.writeHead(410).end() }
+  await world.raise({ incidentId: 'INC-1' })
+  const failed = async (headers?: Record<string, string>): Promise<Json[]> =>
+    at((await manage(hub, 'GET', '/events/failed', undefined, headers)).body, 'data') as Json[]
+  await until(async () => (await failed()).length === 1)
+  assert.equal((await failed(await loggedIn(hub, 'alice', password))).length, 1)
+  assert.equal((await manage(hub, 'DELETE', '/users/alice')).status, 200)
+  const again = { username: 'alice', password: 'Open-Sesame-1' }
+  assert.equal((await manage(hub, 'POST', '/users', again)).status, 201)
+  assert.deepEqual(await failed(await loggedIn(hub, again.username, again.password)), [])
+  assert.equal((await failed()).length, 1, 'admins see it')
+})
+
 test('webhooks: a subscription ends when its user is demoted, or removed', async (t) => {
   const changes: Record<string, (hub: Hub) => Promise<Answer>> = {
     demoted: async (hub) => await manage(hub, 'PUT', '/users/alice', { isAdmin: false }),

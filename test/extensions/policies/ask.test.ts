@@ -159,6 +159,33 @@ test('approvers are those whom the policy names; the client is not asked, and th
   assert.equal(up.reached.length, 1)
 })
 
+test('a new user with the name of a removed approver decides about nothing, and the caller not either', async (t) => {
+  const { app, api, up, url } = await startWithPolicies(t, settings({}))
+  const add = async (): Promise<void> => {
+    assert.equal((await api('POST', '/users', { username: 'bob', password: 'Open-Sesame-1' })).status, 201)
+  }
+  await add()
+  assert.equal((await api('POST', '/users', { username: 'cy', password: 'Open-Sesame-1' })).status, 201)
+  const alone = await addPolicy(api, { ...asks, approvers: ['bob'] })
+  const { body: made } = await api('POST', '/policies', { ...asks, name: 'Later', approvers: ['bob', 'cy', 'dan'] })
+  assert.match(String(made.message), /"approvers": there is no user "dan"; an account that gets such a name later/)
+  const { client, asked } = await modernAgent(t, `${url}/mcp`)
+  const id = idIn(told(await client.callTool(call)))
+  assert.equal((await api('DELETE', '/users/bob')).status, 200)
+  await add()
+  const approversOf = async (policy: string): Promise<unknown> => (await api('GET', `/policies/${policy}`)).body.data.approvers
+  assert.deepEqual(await approversOf(alone), ['admin'], 'without approvers, the client would be asked')
+  assert.deepEqual(await approversOf(String(made.data.id)), ['cy', 'dan'])
+  // Even if a policy names the new one, what waited before is not for him.
+  await api('PUT', `/policies/${alone}`, { ...asks, approvers: ['bob'] })
+  const bob = await loginTo(app, 'bob', 'Open-Sesame-1')
+  assert.deepEqual((await api('GET', '/approvals', undefined, bob)).body.data, [])
+  assert.equal((await api('POST', `/approvals/${id}/approve`, undefined, bob)).status, 404)
+  const later = idIn(told(await client.callTool({ ...call, arguments: { id: 8 } })))
+  assert.equal((await api('POST', `/approvals/${later}/approve`, undefined, bob)).status, 200)
+  assert.deepEqual([asked.length, up.reached.length], [0, 0])
+})
+
 test('a client that does not answer in time, and one that leaves, call nothing', async (t) => {
   const { api, up, url } = await startWithPolicies(t, settings({}))
   await addPolicy(api, asks)
@@ -227,6 +254,40 @@ test('one user cannot push out the approvals of others, however many keys he mak
   assert.equal(all.at(-1)?.id, first)
   assert.deepEqual(await listed('?state=pending&limit=2'), all.slice(0, 2))
   assert.equal((await api('GET', '/approvals?limit=1001')).status, 400)
+})
+
+test('only some calls of a caller wait at a time, also of calls at once; those of others do too', async (t) => {
+  setLimits(t, extensionsLimits.approvals, { pending: 3 })
+  const { app, api } = await startWithPolicies(t, settings({}, { bearerKeys: [...(settings({}).bearerKeys as object[]), otherKey()] }))
+  await addPolicy(api, asks)
+  const eve = await admin({ app, api })
+  const session = await openSession(app, '/mcp', KEY)
+  const asked = await Promise.all([1, 2, 3, 4, 5].map(async (id) => await callTool(session, { ...call, arguments: { id } })))
+  const refused = asked.filter((sentence) => sentence.endsWith('and 3 of your calls wait for a decision already'))
+  assert.equal(refused.length, 2)
+  idIn(await callTool(await openSession(app, '/mcp', OTHER)))
+  const first = asked.find((sentence) => !refused.includes(sentence)) ?? ''
+  assert.equal((await api('POST', `/approvals/${idIn(first)}/deny`, undefined, eve)).status, 200)
+  idIn(await callTool(session, { ...call, arguments: { id: 6 } }))
+})
+
+test('a key that is limited to some servers is no admin to a policy', async (t) => {
+  const limited: Json = { ...otherKey(), accessType: 'servers', allowedServers: ['up'] }
+  const { api } = await startWithPolicies(t, settings({}, { bearerKeys: [bearerKey(), limited] }))
+  await addPolicy(api, rule('Admins', '!principal.isAdmin', 'deny'))
+  const decisionFor = async (keyId: unknown): Promise<unknown> =>
+    (await api('POST', '/policies/test', { principal: { keyId }, server: 'up', tool: 'delete' })).body.data.decision
+  assert.deepEqual([await decisionFor(limited.id), await decisionFor(bearerKey().id)], ['deny', 'allow'])
+})
+
+test('names of policies, guards and quotas are short and have no control characters', async (t) => {
+  const { api } = await startWithPolicies(t, settings({}))
+  for (const [path, entry] of [
+    ['/policies', asks], ['/guards', { on: 'both', detect: ['card'], action: 'mask' }], ['/quotas', { target: {}, per: 'day', calls: 1 }]
+  ] as const) {
+    for (const name of ['x'.repeat(201), 'a\nb', 'a\u202eb']) assert.equal((await api('POST', path, { ...entry, name })).status, 400, path)
+    assert.equal((await api('POST', path, { ...entry, name: 'x'.repeat(200) })).status, 201, path)
+  }
 })
 
 test('approvers see the beginning of long texts, and an approval is good for the whole', async (t) => {

@@ -341,6 +341,22 @@ test('usage by user, key, server and tool; everybody sees his own', async (t) =>
   }
 })
 
+test('a new user does not see what a former one of his name used, on the same day either', async (t) => {
+  const { hub } = await world(t, [])
+  const password = 'Open-Sesame-1'
+  for (const name of ['say', 'other']) {
+    await managed(hub, 'POST', '/users', { username: 'bob', password })
+    const bob = await loggedIn(hub, 'bob', password)
+    const { token } = await managed(hub, 'POST', '/auth/keys', { name: 'k' }, bob) as Json
+    await (await caller(hub, String(token)))(name)
+    const own = await managed(hub, 'GET', '/usage?by=tool', undefined, bob) as unknown as Json[]
+    assert.deepEqual(own.map((row) => [row.tool, row.calls]), [[name, 1]])
+    await managed(hub, 'DELETE', '/users/bob')
+  }
+  const [row] = await managed(hub, 'GET', '/usage?by=user') as unknown as Json[]
+  assert.deepEqual([row?.user, row?.calls], ['bob', 2], 'admins see a name with all that was used under it')
+})
+
 test('1,000 parallel calls over two replicas are let through exactly as often as the quota says', async (t) => {
   const { url } = await database(t)
   const upstream = await upstreamFor(t)
