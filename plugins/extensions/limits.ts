@@ -84,10 +84,10 @@ export const extensionsLimits = {
   },
 
   /**
-   * Guards on content. `inline`: characters of one message, over all guards, that are searched at once; texts beyond are
-   * searched in a worker thread, each for at most `time` in ms; beyond: a guard that masks or refuses refuses the call.
-   * `webhookTimeout`: default time of a guard's webhook, in ms, `webhookAnswer`: max size of its answer, in bytes;
-   * beyond either: it counts as away. `message`: max length of its sentence, in characters; beyond: it is cut.
+   * Guards on content. `inline`: characters of one message, over all guards, that are searched at once; those beyond
+   * are searched in a worker thread, each for at most `time` in ms; beyond: a guard that masks or refuses refuses the
+   * call. `webhookTimeout`: default time of a guard's webhook, in ms, `webhookAnswer`: max size of its answer, in
+   * bytes; beyond either: it counts as away. `message`: max length of its sentence, in characters; beyond: it is cut.
    */
   guards: {
     inline: 32 * 1024, time: 20_000, webhookTimeout: 2_000, webhookAnswer: 16 * 1024 * 1024, message: 1_000

@@ -16,7 +16,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     response: { 200: Success(Type.Array(Approval)) }
   }, async ({ principal, query }) => ({ data: await approvals.list(principal, query.state, query.limit) }))
 
-  const decide = async (principal: Principal, id: string, state: 'approved' | 'denied'): ReturnType<typeof approvals.decide> => {
+  const decide = async (
+    principal: Principal, id: string, state: 'approved' | 'denied'
+  ): ReturnType<typeof approvals.decide> => {
     const decided = await approvals.decide(principal, id, state)
     const { username, server, tool, policy } = decided
     const call = { id, username, server, tool, policy: policy.name }
