@@ -204,10 +204,7 @@ export class Gateway {
   /** The current surface of a view for this client. */
   surface (view: View, client: Client): Surface { return this.#parts.surfaces.of(view, client) }
 
-  /**
-   * The surface of an exchange's view, after waiting for the catalogues of its providers for this client, within their
-   * time budgets.
-   */
+  /** The surface of an exchange's view; waits for the catalogues of its providers within their time budgets. */
   async waitForSurface (
     exchange: Exchange<View>
   ): Promise<Surface> { return await this.#parts.resolver.waitForSurface(exchange) }
@@ -230,10 +227,7 @@ export class Gateway {
     return this.#parts.resolver.lookUpName(view, surface, kind, name)
   }
 
-  /**
-   * As `lookUp`, but waits for a provider that is connecting.
-   * @throws RpcError -32001 when the only provider is not connected
-   */
+  /** As `lookUp`, but waits for a provider. @throws RpcError -32001 when the only provider is not connected */
   async resolve (exchange: Exchange<View>, kind: NamedKind, name: string): Promise<Target | undefined> {
     return await this.#parts.resolver.findByName(exchange, kind, name)
   }
@@ -273,8 +267,7 @@ export class Gateway {
    */
   catalogue (provider: string, view?: View): Catalogue | undefined {
     const catalogue = this.#parts.providers.get(provider)?.catalogue(gatewayClient)
-    const filter = view && this.filteredView(view, undefined).filter
-    return filter && catalogue ? withoutHidden(catalogue, provider, filter) : catalogue
+    return catalogue && this.#shownIn(view, provider, [catalogue])[0]
   }
 
   /** A provider's catalogue for a client, under its own names; undefined when it is unknown. */
@@ -282,9 +275,14 @@ export class Gateway {
     return this.#parts.providers.get(provider)?.catalogue(client)
   }
 
-  /** A provider's catalogues for all classes of clients, as far as they are known. */
-  catalogues (provider: string): readonly Catalogue[] {
-    return this.#parts.providers.get(provider)?.catalogues?.() ?? []
+  /** A provider's catalogues for all classes of clients, as far as they are known. @param view as for `catalogue` */
+  catalogues (provider: string, view?: View): readonly Catalogue[] {
+    return this.#shownIn(view, provider, this.#parts.providers.get(provider)?.catalogues?.() ?? [])
+  }
+
+  #shownIn (view: View | undefined, provider: string, catalogues: readonly Catalogue[]): readonly Catalogue[] {
+    const filter = view && this.filteredView(view, undefined).filter
+    return filter ? catalogues.map((each) => withoutHidden(each, provider, filter)) : catalogues
   }
 
   /** Removes the secrets of a provider's configuration from a text. */

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import fp from 'fastify-plugin'
 import type { Change, Snapshot, StoredGroup } from '../../../db/store.ts'
+import type { Catalogue } from '../../../protocol/lists.ts'
 import type { Group, GroupMember } from '../../../schemas/settings.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { defaultOwner, storedUsernameOf, renameInKeyScopes, removeFromKeyScopes } from '../../identity/index.ts'
-import { findGroupByName, type Principal, type Settings } from '../../settings/index.ts'
+import { findGroupByName, makeView, type Principal, type Settings } from '../../settings/index.ts'
 import { checkEntryQuota, checkGroupName, sharedNameWarnings } from '../checks.ts'
 import {
   compactMember, type MemberConfig, mustBeMember, updatedMembers, parseGroupMembers, unlistedItemWarnings,
@@ -74,7 +75,7 @@ export class Groups {
         id,
         name: input.name,
         description: input.description,
-        servers: parseGroupMembers(base, principal, this.#convertItemNames(input.servers ?? [])),
+        servers: parseGroupMembers(base, principal, this.#convertItemNames(principal, input.servers ?? [])),
         owner: wantedOwner(base, principal, input) ?? newGroupOwner(base, principal)
       }
       checkGroupName(base, principal, group)
@@ -100,7 +101,7 @@ export class Groups {
         name: input.name ?? rest.name,
         description: input.description ?? rest.description,
         servers: input.servers
-          ? updatedMembers(base, principal, stored, this.#convertItemNames(input.servers))
+          ? updatedMembers(base, principal, stored, this.#convertItemNames(principal, input.servers))
           : [...stored],
         owner: wantedOwner(base, principal, input, rest.owner) ?? rest.owner ?? defaultOwner
       }
@@ -154,12 +155,13 @@ export class Groups {
   ): Promise<ChangedGroup> {
     const data = await this.#changeMembers(principal, idOrName, (base, stored) => {
       mustBeMember(base, principal, stored, name)
-      return stored.map((member) => (member.name === name ? this.#convertMember({ ...member, tools }) : member))
+      return stored.map((member) =>
+        member.name === name ? this.#convertMember(principal, { ...member, tools }) : member)
     })
     return {
       data,
       warnings: unlistedItemWarnings(
-        this.#convertMember({ name, tools }), this.#gateway.catalogues(name)
+        this.#convertMember(principal, { name, tools }), this.#cataloguesOf(principal, name)
       )
     }
   }
@@ -191,22 +193,25 @@ export class Groups {
     }, principal)
   }
 
-  #convertItemNames (servers: Array<string | GroupMember>): Array<string | GroupMember> {
-    return servers.map((each) => typeof each === 'string' ? each : this.#convertMember(each))
+  #convertItemNames (principal: Principal, servers: Array<string | GroupMember>): Array<string | GroupMember> {
+    return servers.map((each) => typeof each === 'string' ? each : this.#convertMember(principal, each))
   }
 
-  #convertMember (member: GroupMember): GroupMember {
-    return withOwnItemNames(member, this.#gateway.catalogues(
-      member.name
-    ), this.#settings.current.system.nameSeparator ??
-      '-')
+  #convertMember (principal: Principal, member: GroupMember): GroupMember {
+    const separator = this.#settings.current.system.nameSeparator ?? '-'
+    return withOwnItemNames(member, this.#cataloguesOf(principal, member.name), separator)
+  }
+
+  /** The catalogues of a server; for users without what policies hide from them. */
+  #cataloguesOf (principal: Principal, server: string): readonly Catalogue[] {
+    return this.#gateway.catalogues(server, principal.isAdmin ? undefined : makeView(principal, { kind: 'global' }))
   }
 
   /** Warnings about selected items that the servers are known not to list. */
   #unlistedWarnings (principal: Principal, id: string): string[] {
     const snapshot = this.#settings.current
     return visibleMembers(snapshot, principal, find(snapshot, principal, id))
-      .flatMap((member) => unlistedItemWarnings(member, this.#gateway.catalogues(member.name)))
+      .flatMap((member) => unlistedItemWarnings(member, this.#cataloguesOf(principal, member.name)))
       .slice(0, mostWarnings)
   }
 

@@ -1,11 +1,13 @@
 // What a policy hides answers as what does not exist, however it is asked for, and clients hear of it.
 import assert from 'node:assert/strict'
 import type { FastifyInstance } from 'fastify'
+import bcrypt from 'bcryptjs'
 import { test, type Test } from 'tap'
 import { makeCatalogue } from '../../../protocol/lists.ts'
+import { startUpstream, tool } from '../../fakes/fault-http.ts'
 import { EventsWorld } from '../../fakes/events-server.ts'
 import { startModern } from '../../fakes/modern-server.ts'
-import { managed } from '../../fakes/replica.ts'
+import { loggedIn, manage, managed } from '../../fakes/replica.ts'
 import { secret, startReceiver } from '../../fakes/webhook-receiver.ts'
 import { at, connected, KEY, open, Session, settings, silence, type Json, type Message, type Stream } from '../../helpers/client.ts'
 import { startHub, until } from '../../helpers/hub.ts'
@@ -170,4 +172,22 @@ test('an event type that a policy hides ends its streams and webhooks', async (t
   assert.deepEqual(at(ended.params, 'error', 'data'), { kind: 'event' })
   await until(() => receiver.got.some(({ body }) => body.type === 'terminated'), 'the webhook was not told')
   await until(() => world.webhooks.size === 0 && world.streaming === 0, 'the server was not told')
+})
+
+test('a group of a user is told the same of a hidden tool and of one that does not exist', async (t) => {
+  const { url } = await startUpstream(t, { tools: [tool('shown'), tool('secret')] })
+  const users = [{ username: 'ann', password: bcrypt.hashSync('Same-1234', 4), createdAt: new Date().toISOString() }]
+  const hub = await startHub(t, { settings: settings({ lib: { url, visibility: 'public' } }, { users }) })
+  await connected(hub, 1)
+  await managed(hub, 'POST', '/policies', rule('h', 'tool.name == "secret"', 'hide'))
+  const ann = await loggedIn(hub, 'ann', 'Same-1234')
+  const stored = async (name: string): Promise<[unknown, string]> => {
+    const { status, body, text } = await manage(hub, 'POST', '/groups', { name: `of-${name}`, servers: [{ name: 'lib', tools: [name] }] }, ann)
+    assert.equal(status, 201, text)
+    return [at(body, 'data', 'servers', 0, 'tools', 0), text.replaceAll(/[0-9a-f-]{36}/g, '').replaceAll(name, 'x')]
+  }
+  const [[absent, told], [hidden, toldOfHidden], [, toldOfShown]] = [await stored('absent'), await stored('secret'), await stored('shown')]
+  assert.deepEqual([absent, hidden, toldOfHidden], ['absent', 'secret', told])
+  assert.notEqual(toldOfShown, told)
+  assert.deepEqual(await stored('lib-secret').then(([name]) => name), 'lib-secret', 'its name is not completed')
 })
