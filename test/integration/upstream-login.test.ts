@@ -35,7 +35,7 @@ function assertNoToken ({ issued }: LoginServer, texts: readonly string[], where
 }
 async function filesOf (folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-  return await Promise.all(entries.filter((each) => each.isFile()).map(async (each) => await readFile(join(each.parentPath, each.name), 'utf8')))
+  return await Promise.all(entries.filter((each) => each.isFile() && !each.name.endsWith('.tmp')).map(async (each) => await readFile(join(each.parentPath, each.name), 'utf8')))
 }
 
 /** The login of an address ends in the browser in which somebody went on from its page, and nowhere else. */
