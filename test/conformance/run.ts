@@ -21,7 +21,6 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pLimit from 'p-limit'
 import { bearerKey, freePort, path, spawnHub, tsServer, until, type Cleanup, type ProcessHub } from '../helpers/hub.ts'
-import { modernRequest } from '../helpers/modern-request.ts'
 import { allow, Browser, register } from '../helpers/oauth.ts'
 import { startRawNames } from './raw-names.ts'
 import { cachedPackages } from '../helpers/packages.ts'
@@ -193,14 +192,7 @@ async function runLegacy (...baseline: string[]): Promise<RouteResults> {
 /** Runs those of the modern era against the other fixture server. */
 async function runModern (): Promise<RouteResults> {
   const runOn = async (start: (file: string) => Promise<string>): Promise<Results> => await limit(async () => {
-    const url = await start('test/fakes/everything-modern.ts')
-    // For the first request of a client with these capabilities the gateway reads the lists; the suite waits for 600 ms.
-    const { headers, body } = modernRequest('tools/list', {
-      capabilities: { elicitation: {} }, headers: { authorization: undefined }
-    })
-    const listed = await fetch(url, { method: 'POST', headers, body })
-    if (!listed.ok) throw new Error(`tools/list: ${listed.status} ${await listed.text()}`)
-    const results = await runAt(modernRevision, modernCount, url)
+    const results = await runAt(modernRevision, modernCount, await start('test/fakes/everything-modern.ts'))
     for (const name of [...results.keys()]) if (unscored.test(name)) results.delete(name)
     return results.set(streaming, (results.get(streaming) ?? []).filter(({ id }) => id !== 'server-sse-streams-functional'))
   })
