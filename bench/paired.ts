@@ -22,7 +22,7 @@ export interface PairOptions {
   command?: string[]
 }
 
-/** What one gateway of a pair has: settings beside its server `echo`, and the key of its caller. */
+/** One gateway of a pair: its settings beside the server `echo`, and the key of its caller. */
 export interface PairedSettings { readonly settings: object, readonly token: string }
 
 interface Started extends Listening { endpoint: Endpoint }

@@ -19,7 +19,7 @@ export const password = 'Same-1234'
 const minute = 60_000
 const packages = 'node_modules/@modelcontextprotocol'
 
-/** What the server of files shows. Its path stands in pictures. */
+/** The folder that the file server shows; pictures contain its path. */
 const documents = '/tmp/documents'
 const files = { command: 'node', args: [`${packages}/server-filesystem/dist/index.js`, documents] }
 

@@ -158,7 +158,7 @@ class Masker {
     return ranges
   }
 
-  /** What is found where the marks of escapes are read as spaces, with the escapes that it begins in. */
+  /** Finds content in the raw text, with `%` and `\u` read as spaces; a finding includes the escape it begins in. */
   #rangesBesideEscapes (text: string): SecretRange[] {
     const reading = text.replace(escapeMark, (mark) => ' '.repeat(mark.length))
     if (reading === text) return []
