@@ -94,7 +94,7 @@ export const namingWarnings = (snapshot: Snapshot, principal: Principal, name: s
 const maxListedNames = 10
 
 /** Whether a principal knows that a name of `sharedWithUsers` is that of a user or team: his own and his teams. */
-export function knownShares (
+function knownShares (
   snapshot: Pick<Snapshot, 'teams' | 'users'>, principal: Principal
 ): (entry: string) => boolean {
   const { teams, users } = snapshot

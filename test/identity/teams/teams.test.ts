@@ -183,7 +183,7 @@ test('who may use a server, and what a user sees', async (t) => {
   refused(await bob.ask('GET', '/servers/none/users'), 404)
 })
 
-test('an owner who is no admin does not learn who exists', async (t) => {
+test('an owner who is no admin learns of users only with whom he shares', async (t) => {
   const { admin, bob, carol, upstream } = await world(t, [])
   await admin.ok('POST', '/users', { username: 'dora', password: 'Analytical-1' }, 201)
   await admin.ok('POST', '/teams', { name: 'web', members: ['bob', 'carol'] }, 201)
@@ -198,10 +198,10 @@ test('an owner who is no admin does not learn who exists', async (t) => {
   assert.deepEqual(await usersOf(bob), [['bob', 'owner'], ['carol', '@web']])
   const told = await put(['ghost', 'dora', '@none', '@ops'])
   assert.match(told, /"sharedWithUsers": check the spelling of "ghost", "dora", "@none", "@ops": /)
-  assert.deepEqual(await usersOf(bob), [['ghost', 'shared'], ['dora', 'shared'], ['bob', 'owner']])
+  assert.deepEqual(await usersOf(bob), [['ghost', 'shared'], ['dora', 'shared'], ['bob', 'owner'], ['carol', '@ops']])
   assert.deepEqual(await usersOf(admin), [['bob', 'owner'], ['carol', '@ops'], ['dora', 'shared']])
   await put(['@ops', '@web'], 'public')
-  assert.deepEqual(await usersOf(bob), [['bob', 'owner'], ['carol', '@web']])
+  assert.deepEqual(await usersOf(bob), [['bob', 'owner'], ['carol', '@web'], ['dora', '@ops']])
   assert.deepEqual(await usersOf(admin), [
     ['admin', 'public'], ['bob', 'owner'], ['carol', '@web'], ['@old', 'public'], ['dora', '@ops']
   ])
