@@ -12,7 +12,7 @@ import { digestOf, type Approvals, type AskedCall } from './approvals.ts'
 import { decideAbout } from './decision.ts'
 import { ambiguityIn } from './exact.ts'
 import { kindOfRequest, routePathOf, toPrincipalFacts, type Subject } from './facts.ts'
-import { itemFilterOf } from './item-filters.ts'
+import { itemFilterOf } from './known.ts'
 import { appliedPolicyOf, rulesetOf, type Match, type Ruleset, type Verdict } from './ruleset.ts'
 
 export interface EnforcerDeps {
