@@ -94,7 +94,7 @@ export class CatalogueFiles implements CatalogueCache {
       return await open(path, 'w', 0o600)
     } catch (error) {
       if (!missingFolderCodes.has(errorCode(error))) throw error
-      await makeFolder(this.#folder, 'DATA_DIR')
+      makeFolder(this.#folder, 'DATA_DIR')
       return await open(path, 'w', 0o600)
     }
   }

@@ -183,7 +183,7 @@ export class JsonFileStore implements Store, SectionFile {
     const path = await this.#disk.realPath()
     this.#lock = new FileLock(path)
     try {
-      await makeFolder(dirname(path), 'SETTINGS_PATH')
+      makeFolder(dirname(path), 'SETTINGS_PATH')
       await this.#lock.acquire()
     } catch (error) {
       if (error instanceof LockHeldError) {

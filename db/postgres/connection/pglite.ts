@@ -69,7 +69,7 @@ export class PgliteDriver implements DatabaseDriver {
     const path = await realpath(resolve(folder)).catch(() => resolve(folder))
     await assertUsableFolder(path)
     const { PGlite, drizzle } = await importPglite()
-    await makeFolder(dirname(path), 'DB_URL')
+    makeFolder(dirname(path), 'DB_URL')
     const lock = new FileLock(path)
     await lock.acquire().catch((error: unknown) => {
       throw error instanceof LockHeldError
@@ -80,7 +80,7 @@ export class PgliteDriver implements DatabaseDriver {
         : new FolderError(dirname(path), 'DB_URL', error)
     })
     try {
-      await makeFolder(path, 'DB_URL')
+      makeFolder(path, 'DB_URL')
       // Also for an existing folder: PGlite creates files in it that everybody may read and write.
       await chmod(path, 0o700)
       const engine = await PGlite.create({ dataDir: path, parsers: { 114: keepJsonText, 3802: keepJsonText } })

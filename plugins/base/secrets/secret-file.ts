@@ -4,7 +4,7 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { errorCode } from '../../../db/errors.ts'
-import { makeFolderSync } from '../../../db/folder.ts'
+import { makeFolder } from '../../../db/folder.ts'
 import { StorageError } from '../../../db/store.ts'
 import type { Env } from '../../../schemas/env.ts'
 
@@ -46,7 +46,7 @@ export class SecretFile {
   create (): Buffer {
     const folder = dirname(this.#path)
     try {
-      const first = makeFolderSync(folder, 'DATA_DIR')
+      const first = makeFolder(folder, 'DATA_DIR')
       this.#link()
       // Each created folder is an entry of its parent, which must be durable, too.
       for (let at = folder; ; at = dirname(at)) {

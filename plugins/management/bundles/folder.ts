@@ -47,7 +47,7 @@ export class BundleFolder {
 
   /** Makes a folder for unfinished work. */
   async makeTemporary (): Promise<string> {
-    await makeFolder(this.root, 'DATA_DIR')
+    makeFolder(this.root, 'DATA_DIR')
     // Other users may traverse these folders but not list them. The other files in DATA_DIR are protected by their own
     // modes.
     if (this.#runsAsOtherUser) for (const folder of [this.root, dirname(this.root)]) await chmod(folder, 0o711)

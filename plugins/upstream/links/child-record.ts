@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { makeFolderSync } from '../../../db/folder.ts'
+import { makeFolder } from '../../../db/folder.ts'
 import { findProcess, isRunning, type ProcessId } from '../../../protocol/transports/process-table.ts'
 import { ProcessTree } from '../../../protocol/transports/process-tree.ts'
 import { startChild, type StartedProcess, type StartProcess } from '../../../protocol/transports/started-process.ts'
@@ -75,7 +75,7 @@ export class ChildRecord {
 
   #write (file: string, text: string): void {
     try {
-      makeFolderSync(this.#folder, 'DATA_DIR')
+      makeFolder(this.#folder, 'DATA_DIR')
       writeFileSync(file, text, { mode: 0o600 })
     } catch (error) {
       this.#log('warn', `a process is not recorded, so it would outlive a kill -9 of the gateway: ${String(error)}`)
