@@ -13,10 +13,7 @@ function toPlainJson (former: unknown, value: unknown): unknown {
   return former !== undefined && JSON.stringify(former) === text ? former : JSON.parse(text) as unknown
 }
 
-/**
- * A section that is an object, during the application of changes. Its entries are in a Map, since a member may be named
- * `__proto__`.
- */
+/** A section that is an object, while changes are applied. Entries are in a Map: one may be named `__proto__`. */
 class ObjectSection {
   readonly #former: Record<string, unknown>
   #entries: Map<string, unknown>
@@ -178,10 +175,7 @@ export function applyChanges (document: SettingsDocument, changes: readonly Chan
   return changed.length === 0 ? document : { ...document, ...Object.fromEntries(changed) }
 }
 
-/**
- * Returns the initial value of a section that is missing.
- * @throws InvalidChangeError when the section exists, since it then has the wrong type
- */
+/** The initial value of a missing section. @throws InvalidChangeError when there is one, which has the wrong type */
 function requireMissingSection<Section> (document: SettingsDocument, name: string, empty: Section): Section {
   if (document[name] !== undefined && document[name] !== null) {
     throw new InvalidChangeError(

@@ -65,10 +65,7 @@ function createSchemaCheck (schema: TSchema): (value: unknown) => string | undef
 
 const lockReasons = new WeakMap<object, string>()
 
-/**
- * Marks an entry whose secrets cannot be decrypted, with the reason as a message. The entry is kept unchanged and is
- * not used.
- */
+/** Marks an entry whose secrets cannot be decrypted, with the reason. It is kept unchanged, and not used. */
 export const lockEntry = (entry: object, reason: string): void => { lockReasons.set(entry, reason) }
 
 /** The reason why an entry is locked; undefined if it is not locked. */

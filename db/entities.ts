@@ -13,10 +13,7 @@ import { Team } from '../schemas/teams.ts'
 interface EntityFacts {
   /** The schema of an entry. */
   readonly schema: TSchema
-  /**
-   * The member that identifies an entry. Absent for servers: their section is an object, whose member names identify
-   * them.
-   */
+  /** The member that identifies an entry. Absent for servers: their section is an object with their names. */
   readonly key?: string
   /** The member of a snapshot that holds the entries. */
   readonly member: string

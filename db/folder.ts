@@ -17,10 +17,7 @@ const reasons: Readonly<Record<string, string>> = {
   ELOOP: 'its path has links in a circle'
 }
 
-/**
- * The error for a folder, or a file in it, that cannot be created. The message says why, and which variable to change;
- * `code` is the system's.
- */
+/** A folder, or a file in it, cannot be created: the message says why, and what to change; `code`: the system's. */
 export class FolderError extends Error {
   override readonly name = 'FolderError'
   readonly code: string
@@ -73,10 +70,7 @@ function isFolder (path: string): boolean {
   }
 }
 
-/**
- * Makes a file, or the entries of a folder, durable by fsync. Some file systems neither support nor need that for
- * folders.
- */
+/** Makes a file, or the entries of a folder, durable by fsync. Some file systems do not need that for folders. */
 export async function syncPath (path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {

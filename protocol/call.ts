@@ -184,10 +184,7 @@ export class Call {
     for (const { resolve } of this.#unpark()) resolve(exchange)
   }
 
-  /**
-   * Lets its exchange end while the call goes on. Until the call is attached again, notifications are dropped and
-   * questions wait.
-   */
+  /** Ends its exchange, not the call. Until it is attached again, notifications are dropped and questions wait. */
   detach (): void {
     this.#exchange = undefined
   }
@@ -207,10 +204,7 @@ export class Call {
     if (token !== undefined) this.notify('notifications/progress', restoreProgressToken(paramsText, token))
   }
 
-  /**
-   * Sends a question to the client. Until it is answered, only `maxTotalTimeout` runs, not `timeout`.
-   * @throws RpcError, UpstreamError
-   */
+  /** Sends a question to the client; meanwhile only `maxTotalTimeout` runs. @throws RpcError, UpstreamError */
   async ask (question: Question): Promise<Response> {
     this.#questions++
     this.#awaitingClientSince ??= Date.now()

@@ -193,10 +193,7 @@ export function validCapabilities (server: ServerCapabilities): {
 
 const listCapabilities = ['tools', 'prompts', 'resources', 'events'] as const
 
-/**
- * An upstream's capabilities as a route declares them. Each list has `listChanged`, since the gateway's settings change
- * it as well.
- */
+/** Capabilities as a route declares them. Lists have `listChanged`: the gateway's settings change them as well. */
 export function routeCapabilities (server: ServerCapabilities): ServerCapabilities {
   const result = { ...server }
   for (const name of listCapabilities) {

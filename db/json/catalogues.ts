@@ -11,10 +11,7 @@ const missingFolderCodes: ReadonlySet<string | undefined> = new Set(['ENOENT', '
 
 /** The name of a server's file. */
 const fileNameOf = (server: string): string => `${createHash('sha256').update(server).digest('hex').slice(0, 32)}.json`
-/**
- * The pattern of the file names of this cache, of complete files and of those that are being written. Other files in
- * the folder are left alone.
- */
+/** The file names of this cache, complete or being written. Other files in the folder are left alone. */
 const fileNamePattern = /^[0-9a-f]{32}(?:\.uses|\.pins)?\.json(?:\.tmp)?$/
 /** The part of a file's name after the hash, for texts about the use of tools and about pinned definitions. */
 const notesEnd = /\.(?:uses|pins)(?=\.json)/

@@ -156,11 +156,7 @@ export class JsonFileStore implements Store, SectionFile {
     return this.#reading
   }
 
-  /**
-   * Writes a document.
-   * @returns false if the file was edited since the last check, and nothing was written
-   * @throws StorageError
-   */
+  /** Writes a document. @returns false, and nothing is written: it was edited since the check @throws StorageError */
   async #write (document: SettingsDocument): Promise<boolean> {
     try {
       await this.#acquireLock()

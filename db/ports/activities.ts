@@ -55,10 +55,7 @@ export interface ActivityFilterValues {
   readonly keyNames: readonly string[]
 }
 
-/**
- * One page of activities, newest first. `total`: the number of entries on all pages; `approximate`: whether it is an
- * estimate.
- */
+/** One page of activities, newest first. `total`: entries on all pages; `approximate`: whether that is an estimate. */
 export interface ActivityPage { readonly activities: Activity[], readonly total: number, readonly approximate: boolean }
 
 /** The record of calls. Available with a database only. */
@@ -93,9 +90,6 @@ export interface Activities {
   durationQuantile: (filter: ActivityFilter, share: number) => Promise<number | undefined>
   /** Removes all activities before a time, in small steps. @returns the number of removed ones */
   removeBefore: (before: number) => Promise<number>
-  /**
-   * Removes some of the activities before a time.
-   * @returns their number; 0 also while another replica removes some
-   */
+  /** Removes some of the activities before a time. @returns their number; 0 also while another replica removes some */
   removeSomeBefore: (before: number) => Promise<number>
 }

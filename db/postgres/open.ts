@@ -31,10 +31,7 @@ interface DatabaseOptions {
   mustExist?: boolean
 }
 
-/**
- * Opens a database and brings its tables up to date.
- * @throws Error with one sentence, without user and password, when that fails within the timeout
- */
+/** Opens a database with up-to-date tables. @throws Error without user and password when that fails in time */
 export async function openDatabase (
   { dbUrl, startupTimeout, info, warn, mustExist: isExisting = false }: DatabaseOptions
 ): Promise<DatabaseDriver> {
@@ -99,10 +96,7 @@ export async function assertDatabaseUrl (dbUrl: string): Promise<void> {
   else await assertUsableFolder(folder)
 }
 
-/**
- * The folder of an embedded database; undefined if the database is on a server.
- * @throws Error when the URL is of neither kind
- */
+/** The folder of an embedded database; undefined: it is on a server. @throws Error when the URL is of neither kind */
 function folderOf (dbUrl: string): string | undefined {
   const [, folder] = /^pglite:\/\/(.*)$/s.exec(dbUrl) ?? []
   if (folder === '') throw new Error('DB_URL names no folder for the embedded database: pglite://<folder>')

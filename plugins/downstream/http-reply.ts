@@ -169,10 +169,7 @@ export function writeJson (
   if (raw.writableLength > maxUncountedReply) new UnreadReply(raw).recordWrite()
 }
 
-/**
- * The event stream of one answer to a modern client. It ends with its connection, since modern clients do not resume
- * streams.
- */
+/** The event stream of an answer to a modern client. It ends with its connection: these do not resume streams. */
 export class ModernReplyStream implements ReplyStream {
   readonly isResumable = false
   onResume: ((connection: EventStream) => void) | undefined

@@ -133,11 +133,7 @@ export class Gateway {
     return this.#host.changed
   }
 
-  /**
-   * Handles one request.
-   * @returns the text of its result, or a list to be written
-   * @throws RpcError to answer with
-   */
+  /** Handles one request. @returns the text of its result, or a list to be written @throws RpcError to answer with */
   handle (exchange: Exchange<View>): Promise<Result> {
     const seen = this.#parts.hooks.onView.length === 0 ? exchange : this.#seen(exchange)
     return methodFor(exchange.method, this.#methods)(this.#parts, seen)
@@ -237,18 +233,12 @@ export class Gateway {
     return this.#parts.resolver.exposedName(view, this.surface(view, client), kind, provider, key)
   }
 
-  /**
-   * The provider from which a view reads the resource that an exchange names.
-   * @throws RpcError -32002 when the view shows no such resource
-   */
+  /** The provider from which a view reads the named resource. @throws RpcError -32002 when the view shows none */
   async findReader (exchange: Exchange<View>): Promise<string> {
     return (await this.#parts.resolver.findReader(exchange)).provider
   }
 
-  /**
-   * The provider that `tools/call`, `prompts/get` or `resources/read` would use now.
-   * @throws RpcError when the view shows no such item
-   */
+  /** The provider that `tools/call`, `prompts/get` or `resources/read` would use. @throws RpcError: no such item */
   async providerOf (exchange: Exchange<View>): Promise<string> { return await providerOf(this.#parts, exchange) }
 
   /**

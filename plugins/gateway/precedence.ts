@@ -126,10 +126,7 @@ export class Precedence {
     return (this.#unprefixed.resources.get(uri) ?? this.#owner('resources', uri))?.section
   }
 
-  /**
-   * The admin's server with a prompt of this plain name, or with this resource, whether it is listed now; undefined:
-   * none.
-   */
+  /** The admin's server with a prompt of this plain name, or this resource, listed now or not; or undefined. */
   adminsServer (kind: 'prompts' | 'resources', name: string): string | undefined {
     return this.#claimants.find(({ section, claims }) => {
       if (!section.isOwnedByAdmin || section.server.unprefixed === true) return false

@@ -236,10 +236,7 @@ function mergedInstructions (sections: readonly Section[]): string | undefined {
   return parts.length === 0 ? undefined : parts.join('\n\n')
 }
 
-/**
- * Whether a server's resource, listed or not, is hidden or belongs to another server. A URI that is too long to be
- * normalized counts as hidden.
- */
+/** Whether a server's resource, listed or not, is hidden or another server's. A URI too long to normalize is hidden. */
 export function isHidden ({ parts, hidden, ownerOf }: Surface, server: string, uri: string): boolean {
   const isListed = parts.resources.targets.get(uri)?.provider === server
   const isServersOff = (): boolean =>

@@ -176,10 +176,7 @@ export class Settings extends EventEmitter<{
     throw new ShareError('You make more changes, or larger ones, than one user may; try again in a minute', true)
   }
 
-  /**
-   * Runs changes one at a time, so that conflicts can only arise with writers outside this process. Accounts take
-   * turns.
-   */
+  /** Runs changes one at a time, so that conflicts arise only with other processes. Accounts take turns. */
   async #inTurn (owner: string, work: () => Promise<Snapshot>): Promise<Snapshot> {
     const release = await this.#turns.take(owner)
     try {
@@ -225,9 +222,7 @@ export class Settings extends EventEmitter<{
     }
   }
 
-  /**
-   * Resolves when all changes in progress have ended. After `ms`, changes that still wait for the store are aborted.
-   */
+  /** Resolves when all changes in progress have ended. After `ms`, changes that wait for the store are aborted. */
   async drain (ms: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>((resolve) => {

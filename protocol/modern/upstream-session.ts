@@ -167,10 +167,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     return this.#rounds.collectAnswers(call, resultText).then((changes) => ({ changes }))
   }
 
-  /**
-   * Handles an error answer. An error about the gateway's own hop means nothing to the client: it is corrected, or
-   * reworded.
-   */
+  /** Handles an error answer. One about the gateway's hop means nothing to clients: it is corrected, or reworded. */
   #refused (call: Call, response: Response, errorText: string): Promise<NextStep> | undefined {
     const error = toRpcError(errorText)
     if (error.code === code.invalidParams && call.exchange?.canSuspend !== true &&

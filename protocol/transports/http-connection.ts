@@ -10,10 +10,7 @@ export interface HttpOptions {
   url: URL
   /** Extra headers, sent with every request. */
   headers: Record<string, string>
-  /**
-   * The current headers of the client that the connection serves, for messages without their own. No name is in
-   * `headers`.
-   */
+  /** The current headers of the connection's client, for messages without their own. No name is in `headers`. */
   clientHeaders?: () => SendOptions['headers']
   /** Supplies `Authorization`, which is then in neither of the others. Default: none is added. */
   authorization?: AuthorizationSource
@@ -31,10 +28,7 @@ export interface HttpRequest {
 }
 
 const postHeaders = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream']
-/**
- * An event id may have any characters (HTML, "Server-sent events"): it is sent as UTF-8, or omitted when no header can
- * carry it.
- */
+/** An event id may have any characters ("Server-sent events"): it is sent as UTF-8, or omitted when it cannot be. */
 const getHeaders = (lastEventId: string | undefined): string[] => [
   'accept',
   'text/event-stream',
@@ -204,9 +198,7 @@ export class HttpConnection {
   /** Records that the upstream has ended the session. */
   markExpired (): void { this.#isExpired = true }
 
-  /**
-   * Handles a session that the upstream has ended: closes the connection once every open request has its own outcome.
-   */
+  /** Handles a session that the upstream has ended: closes it once every open request has its own outcome. */
   expire (): void {
     this.#isExpired = true
     if (this.#pending.size === 0) {

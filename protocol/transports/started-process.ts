@@ -28,10 +28,7 @@ export interface StartedProcess {
   readonly exited: Promise<ProcessExit>
 }
 
-/**
- * Starts a process.
- * @throws NodeJS.ErrnoException when the command or folder does not exist, or the command may not be executed
- */
+/** Starts a process. @throws NodeJS.ErrnoException: no such command or folder, or it may not be executed */
 export type StartProcess = (order: ProcessSpec) => Promise<StartedProcess>
 
 /** Starts a process as a child of this one. */

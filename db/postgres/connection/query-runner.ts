@@ -25,10 +25,7 @@ export interface QueryRunner {
 /** Max waiting queries per method of `QueryRunner`. */
 const maxWaiting = 1_000
 
-/**
- * @param health returns the reason why the database is known to be unavailable, or undefined. While there is a reason,
- *   queries fail at once
- */
+/** @param health why the database is known to be unavailable, with which queries fail at once; or undefined */
 export function createQueryRunner (driver: DatabaseDriver, health: () => string | undefined): QueryRunner {
   const createLimitedRunner = (concurrency: number): RunQuery => {
     const limit = pLimit(concurrency)

@@ -21,10 +21,7 @@ export const readEnvironment = (environment: Environment): Env =>
       [name, readSecret(name, environment)]))
   })
 
-/**
- * Reads a secret from its variable or its file, without a byte-order mark and a trailing line break.
- * @throws Error
- */
+/** Reads a secret from its variable or its file, without a byte-order mark and a trailing line break. @throws Error */
 function readSecret (name: string, environment: Environment): string | undefined {
   const [text, path = ''] = [environment[name], environment[`${name}_FILE`]]
   if (path === '') return text

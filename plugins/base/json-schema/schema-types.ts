@@ -72,10 +72,7 @@ function restrictTypes (
   return types
 }
 
-/**
- * Whether a schema accepts a value, judged by `type`, `enum` and `const` only. Any two objects, and any two arrays,
- * count as equal.
- */
+/** Whether a schema accepts a value, by `type`, `enum` and `const` only. Any two objects, or arrays, are equal. */
 export function acceptsValue (
   schema: unknown, value: unknown, root: unknown, visited?: Map<unknown, boolean>
 ): boolean {

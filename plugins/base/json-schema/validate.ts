@@ -13,10 +13,7 @@ const maxErrors = 100
 
 interface Pattern { test: (text: string) => boolean, toString: () => string }
 
-/**
- * Compiles the keyword `pattern`, with the `u` flag of JSON Schema or else without it; an invalid pattern matches every
- * text.
- */
+/** Compiles a `pattern`, with the `u` flag of JSON Schema or else without; an invalid one matches every text. */
 function toPattern (pattern: string, flags: string): Pattern {
   const expression = toRegExp(pattern, flags) ?? toRegExp(pattern, '')
   // Ajv caches patterns by their text.

@@ -76,10 +76,7 @@ export interface ConsentPage extends FormPage {
   logoutAction: string
 }
 
-/**
- * The HTML pages. Untrusted texts are escaped and truncated, and their invisible characters are made visible. No page
- * has a script.
- */
+/** The HTML pages. Untrusted texts are escaped, truncated, and without invisible characters. No page has a script. */
 export interface Pages {
   /** Asks for username and password: the fields `username` and `password`, `csrf`, and `hidden`. */
   login: (page: LoginPage) => HtmlPage
@@ -245,9 +242,7 @@ function formOf (
   return { action: ownPath(action), fields }
 }
 
-/**
- * The field to focus: after an error the one to correct, otherwise none, so that people read the page from its start.
- */
+/** The field to focus: after an error the one to correct, else none, so that people read from the start. */
 function focusOf (username: string, error: string | undefined): 'username' | 'password' | undefined {
   if (error === undefined) return undefined
   return username === '' ? 'username' : 'password'
@@ -264,11 +259,7 @@ function ownPath (path: string): string {
 /** The CSP source expression of an inline style. @param style the exact text between the tags */
 const styleSource = (style: string): string => `'sha256-${createHash('sha256').update(style).digest('base64')}'`
 
-/**
- * The headers of a page.
- * @param style the CSP source expression of its style
- * @param formAction the sources of `form-action`
- */
+/** The headers of a page. @param style the CSP source of its style @param formAction the sources of `form-action` */
 function pageHeaders (style: string, formAction: readonly string[]): Readonly<Record<string, string>> {
   return {
     'content-type': 'text/html; charset=utf-8',

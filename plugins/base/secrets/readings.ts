@@ -63,10 +63,7 @@ function mergeRanges (found: readonly SecretRange[]): SecretRange[] {
   return whole
 }
 
-/**
- * Maps ranges of secrets in a decoded text to ranges of the encoded text.
- * @param found sorted, without overlaps
- */
+/** Maps ranges of secrets in a decoded text to ranges of the encoded text. @param found sorted, without overlaps */
 function toEncodedRanges (found: readonly SecretRange[], text: string, escape: RegExp): SecretRange[] {
   if (found.length === 0) return []
   const escapes = text.matchAll(escape)

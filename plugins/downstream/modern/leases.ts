@@ -102,10 +102,7 @@ export class Leases {
     return client
   }
 
-  /**
-   * The client for a request that goes to no server: always the first, so that lists do not depend on concurrent
-   * requests.
-   */
+  /** The client for a request to no server: always the first, so that lists do not depend on concurrency. */
   first (
     view: View, address: string, capabilities: ClientCapabilities, text: string, level: LogLevel | undefined
   ): ModernClient {

@@ -13,9 +13,7 @@ export interface ListedServer {
   readonly items: readonly Item[]
   /** The tool as the view shows it; undefined if it does not. */
   readonly toTool: (item: Item) => ListedTool | undefined
-  /**
-   * Whether a tool has the plain operationId `<server>_<tool>`, which another server may claim; undefined: all have it.
-   */
+  /** Whether a tool has the plain operationId `<server>_<tool>`, which others may claim; undefined: all have it. */
   readonly hasPlainId?: ((key: string) => boolean) | undefined
 }
 
@@ -34,9 +32,7 @@ function ownDescription ({ serverInfo, instructions }: Catalogue): string | unde
     : words
 }
 
-/**
- * The servers of a view that can be called now, including those that start on demand, in the order of configuration.
- */
+/** The servers of a view that can be called now, also those that start on demand, in configured order. */
 export function collectServers (
   sections: readonly Section[],
   hasPlainId: (name: string, at: number) => ListedServer['hasPlainId'] = () => undefined

@@ -99,10 +99,7 @@ function providersOf ({ providers, resolveAccount: enter, runStep: remembered }:
   }
 }
 
-/**
- * The authorization code of a login with its parameters. better-auth passes it on in place of tokens, and does not
- * store it.
- */
+/** A login's code with its parameters. better-auth passes it on in place of tokens, and does not store it. */
 interface UnspentCode {
   readonly raw: { readonly code: string, readonly codeVerifier: string, readonly redirectUri: string }
 }

@@ -20,11 +20,7 @@ export interface AccountConsequences {
   readonly restrictedServers: readonly string[]
 }
 
-/**
- * Finds out what a change of an account would do, by making it in a copy of the settings.
- * @param by the admin who would make it
- * @throws NoSuch
- */
+/** What a change of an account would do, found out in a copy of the settings. @param by an admin @throws NoSuch */
 export function consequencesOf (
   settings: Settings, by: Principal, name: string, change: 'removal' | 'demotion'
 ): AccountConsequences {

@@ -77,10 +77,7 @@ export class Users {
     return await this.#rehash(user, password)
   }
 
-  /**
-   * Adds a rule for usernames that people choose for themselves.
-   * @param rule returns why a name is rejected, as a sentence
-   */
+  /** Adds a rule for usernames that people choose. @param rule returns why a name is rejected, as a sentence */
   addNameRule (rule: (name: string) => string | undefined): void { this.#nameRules.push(rule) }
 
   /**
@@ -181,10 +178,7 @@ export class Users {
     }, by)
   }
 
-  /**
-   * A sentence for each advisory rule that a password chosen by its user breaks.
-   * @throws WeakPassword when it breaks a minimal rule
-   */
+  /** A sentence for each advisory rule that a user's password breaks. @throws WeakPassword: it breaks a minimal one */
   checkNewPassword (password: string): string[] { return checkChosenPassword(password) }
 
   /** The account of a principal. @throws Forbidden when it has no account, and so no password */
@@ -268,10 +262,7 @@ export class Users {
     return user
   }
 
-  /**
-   * Replaces a password hash of an imported file, or one with outdated costs, now that the password is known. A failure
-   * does not fail the login.
-   */
+  /** Replaces an imported or outdated hash, now that the password is known. A failure does not fail the login. */
   async #rehash (user: User, password: string): Promise<User | undefined> {
     const hashed = await this.#passwords.hash(password)
     await this.#settings

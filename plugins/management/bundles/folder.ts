@@ -6,10 +6,7 @@ import { makeFolder, syncPath } from '../../../db/folder.ts'
 import { currentVersionLink } from './launch.ts'
 
 const temporaryPrefix = '.tmp-'
-/**
- * Age, in ms, from which an unfinished folder counts as abandoned by its process, if other processes may share the
- * root.
- */
+/** Age, in ms, from which an unfinished folder counts as abandoned by its process, if others may share the root. */
 const abandonedAge = 60 * 60_000
 
 interface BundleFolderOptions {

@@ -50,10 +50,7 @@ export class CloudCatalogue {
     }
   }
 
-  /**
-   * One server. @param name its name in this catalogue, its key at the service, or its name in a config @throws NoSuch,
-   * and as `listServers`
-   */
+  /** One server. @param name here, its key at the service, or a config's @throws NoSuch, and as `listServers` */
   async findServer (name: string, owner: string): Promise<SourceAnswer<CloudServer>> {
     const { value, staleSince } = await this.listServers(owner)
     const server = value.find((each) => each.name === name) ??

@@ -18,9 +18,7 @@ import {
 import type { Upstream, Upstreams } from '../../upstream/index.ts'
 import { ItemTexts } from './record-json.ts'
 
-/**
- * One tool, prompt, resource or skill in a response of the management API: as the upstream lists it, with its override.
- */
+/** One tool, prompt, resource or skill in a response of the management API: as listed upstream, with its override. */
 export type PresentedItem = Record<string, unknown> & { enabled: boolean, overridden?: boolean }
 
 /** A server in a response of the management API. */
@@ -222,10 +220,7 @@ export class ServerLogins {
   }
 }
 
-/**
- * The reason why the gateway will not connect to a stored server, as a sentence, or undefined if no reason is known. No
- * host name is looked up.
- */
+/** Why the gateway will not connect to a stored server, as a sentence, or undefined. No host name is looked up. */
 export function refusalToConnect (
   snapshot: Snapshot, name: string, outbound: Pick<Outbound, 'warning'>
 ): string | undefined {

@@ -18,10 +18,7 @@ interface ItemRemarks {
   readonly mended: (name: string, place: string) => void
 }
 
-/**
- * Characters that are invisible in a name, or change how others are displayed: controls, including bidirectional ones,
- * and tags.
- */
+/** Characters that are invisible in a name, or change how others are shown: controls, bidirectional ones, tags. */
 const invisibleCharacters = /[\p{Cc}\p{Bidi_Control}\u{e0000}-\u{e007f}]/gu
 
 /** Max length of an item that is parsed as a whole, in characters. */

@@ -58,9 +58,7 @@ interface Recipients { readonly ownerOf: (call: Call) => string, readonly isAske
 const forQuestions: Recipients = { ownerOf: askedClientOf, isAsked: (call) => pendingQuestions.has(call) }
 const forNotifications: Recipients = { ownerOf: clientIdOf }
 
-/**
- * The client that a message is for. A task's message is for the client that waits for its result, or else started it.
- */
+/** The client that a message is for. A task's is for the client that waits for its result, or else started it. */
 function recipientOf (
   { tasks, owner }: Slot,
   link: Link,

@@ -9,10 +9,7 @@ import { startChild, type StartedProcess, type StartProcess } from '../../../pro
 
 /** Time between TERM and KILL for processes of a former gateway, in ms. */
 const killGrace = 2_000
-/**
- * Time for which an entry remains after its process has ended, in ms: meanwhile the gateway ends what that process
- * started.
- */
+/** Time that an entry remains after its process, in ms: meanwhile the gateway ends what that process started. */
 const entryLinger = 10_000
 
 type Log = (level: 'info' | 'warn', sentence: string) => void

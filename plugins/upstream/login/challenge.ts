@@ -6,10 +6,7 @@ export interface BearerChallenge {
   readonly scopes?: readonly string[]
 }
 
-/**
- * The parameters of a challenge, by name in lower case. They are read in order, so that quoted text is never read as a
- * parameter.
- */
+/** A challenge's parameters, by name in lower case, read in order: quoted text is never read as a parameter. */
 function parametersOf (text: string): Map<string, string> {
   const found = new Map<string, string>()
   for (const [, name = '', quoted, plain = ''] of text.matchAll(/([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/g)) {

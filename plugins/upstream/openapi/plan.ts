@@ -76,10 +76,7 @@ export interface SecurityDefaults {
   openIdConnectUrl?: string
 }
 
-/**
- * An OpenAPI description in the form in which it is served: pages and plans as JSON texts, each plan parsed when it is
- * needed.
- */
+/** An OpenAPI description as it is served: pages and plans as JSON texts, each plan parsed when it is needed. */
 export interface CompiledDescription {
   title: string
   version: string

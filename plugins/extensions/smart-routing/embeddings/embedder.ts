@@ -126,10 +126,7 @@ export class Embedder {
     }
   }
 
-  /**
-   * Embeds batches until the lease ends.
-   * @returns true if all queued tools exceed the quota
-   */
+  /** Embeds batches until the lease ends. @returns true if all queued tools exceed the quota */
   async #embedUntil (vectors: VectorStore, until: number): Promise<boolean> {
     while (performance.now() < until && !this.#closing.signal.aborted && this.#queue.size > 0) {
       const batch = this.#nextBatch()

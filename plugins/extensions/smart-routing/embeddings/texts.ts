@@ -27,9 +27,7 @@ export function textToEmbed ({ ownName, server, title, description, inputSchema 
 
 const ids = new WeakMap<ShownTool, string>()
 
-/**
- * The id of a tool's vector: the hash of its embedded text. Equal texts share a vector; a changed text gets a new one.
- */
+/** The id of a tool's vector: the hash of its embedded text. Equal texts share a vector. */
 export function vectorIdOf (tool: ShownTool): string {
   let id = ids.get(tool)
   if (id === undefined) ids.set(tool, id = createHash('sha256').update(textToEmbed(tool)).digest('hex'))

@@ -195,10 +195,7 @@ export class ToolIndex {
     return own + tuning.rarity.ofSynonyms * (least - own)
   }
 
-  /**
-   * The part of a tool's name that the query mentions, from 0 to 1. Words in most tool names of its server do not
-   * count.
-   */
+  /** The part of a tool's name that the query mentions, from 0 to 1. Words of most tools of its server do not count. */
   #namePart (slot: number, server: string, asked: ReadonlyMap<string, number>): number {
     let [all, part] = [0, 0]
     for (const term of this.#slots[slot]?.analysis.name ?? []) {

@@ -13,9 +13,7 @@ interface KnownWord extends Word { readonly places?: readonly number[] }
 /** Returns the known words of a given length. */
 type Source = (length: number) => ReadonlyArray<WordList<KnownWord> | undefined>
 
-/**
- * Three consonants, such as `snd`: the only words of three letters that count as misspelled, since a vowel is missing.
- */
+/** Three consonants, such as `snd`: words of three letters count as misspelled only without a vowel. */
 const lacksVowel = /^[b-df-hj-np-tv-xz]{3}$/
 /** Numbers are not corrected: `8080` is not a misspelling of `800`. */
 const numberPattern = /^\d+$/

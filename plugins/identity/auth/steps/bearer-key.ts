@@ -106,10 +106,7 @@ const credentialOf = ({ id, name }: BearerKey): Credential => ({ id, name })
 export const currentPrincipalOfKey = (principal: Principal, snapshot: Snapshot): Principal | undefined =>
   principalOfKey(principal.key.slice(keyPrefix.length), snapshot)
 
-/**
- * The principal of a stored key on MCP routes; undefined if there is no such key, it is not active, or its owner does
- * not exist.
- */
+/** The principal of a stored key on MCP routes; undefined: there is none, it is not active, or has no owner. */
 export function principalOfKey (id: string, snapshot: Snapshot): Principal | undefined {
   const key = snapshot.keys.get(id)
   return key && isActiveKey(key, snapshot) ? principalOf(key, snapshot) : undefined

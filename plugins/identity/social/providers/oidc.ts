@@ -119,10 +119,7 @@ export class OidcProvider implements IdentityProvider {
     throw new errors.Forbidden(`The login provider ${this.name} gave no valid ID token`)
   }
 
-  /**
-   * The claims of the userinfo endpoint.
-   * @throws Forbidden when they are about another subject (OpenID Connect Core, section 5.3.2)
-   */
+  /** The claims of the userinfo endpoint. @throws Forbidden: they are of another subject (OpenID Connect, 5.3.2) */
   async #userinfo (url: string, accessToken: string, subject: string): Promise<Record<string, unknown>> {
     const info = await this.#client.get(url, { authorization: `Bearer ${accessToken}` }) as Record<string, unknown>
     if (info.sub !== subject) throw new errors.Forbidden(`The login provider ${this.name} speaks of two users at once`)

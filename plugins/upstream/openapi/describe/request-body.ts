@@ -152,10 +152,7 @@ function isBytes (schema: unknown, refs: References): boolean {
 const isStyle = (value: unknown): value is Style =>
   ['form', 'spaceDelimited', 'pipeDelimited', 'tabDelimited', 'deepObject'].includes(value as string)
 
-/**
- * A field of a form.
- * @param encoding the Encoding Object of the property, where there is one
- */
+/** A field of a form. @param encoding the Encoding Object of the property, where there is one */
 function formFieldOf (name: string, schema: unknown, encoding: unknown, refs: References): BodyField {
   const field: BodyField = { name }
   const encodingObject = isObject(encoding) ? encoding : {}
