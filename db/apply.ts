@@ -112,7 +112,6 @@ class ListSection {
 const renameInList = (names: unknown, from: string, to: string): unknown =>
   Array.isArray(names) && names.includes(from) ? names.map((name: unknown) => (name === from ? to : name)) : names
 
-/** Renames a server in the members of a group. */
 function renameGroupMember (group: Record<string, unknown>, from: string, to: string): unknown {
   if (!Array.isArray(group.servers)) return group
   const servers = group.servers.map((member: unknown) =>
@@ -121,7 +120,6 @@ function renameGroupMember (group: Record<string, unknown>, from: string, to: st
   return servers.every((member, at) => member === (group.servers as unknown[])[at]) ? group : { ...group, servers }
 }
 
-/** Renames a server in the scope of a key. */
 function renameInKeyScope (key: Record<string, unknown>, from: string, to: string): unknown {
   const allowedServers = renameInList(key.allowedServers, from, to)
   return allowedServers === key.allowedServers ? key : { ...key, allowedServers }

@@ -122,9 +122,7 @@ export const entities = {
 } as const satisfies Record<string, EntityFacts>
 
 type Entities = typeof entities
-/** An entity by the name of its section. */
 export type EntityName = keyof Entities
-/** An entity that is stored as a list. */
 export type ListEntityName = Exclude<EntityName, 'mcpServers'>
 export type EntityNoun = Entities[EntityName]['noun']
 /** An entry as it is stored. */

@@ -15,7 +15,6 @@ const inputCapabilities = ['sampling', 'elicitation', 'roots'] as const
 export const acceptsQuestions = (client: ClientCapabilities): boolean =>
   inputCapabilities.some((name) => isObject(client[name]))
 
-/** A request of a server to a client. */
 export interface ServerRequest { readonly method: string, readonly params: Readonly<Record<string, unknown>> }
 
 /** The capability that each known server request needs. */

@@ -9,7 +9,6 @@ import type { CatalogueCache } from '../store.ts'
 /** The system's error codes for a missing folder, which a write then creates. */
 const missingFolderCodes: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR'])
 
-/** The name of a server's file. */
 const fileNameOf = (server: string): string => `${createHash('sha256').update(server).digest('hex').slice(0, 32)}.json`
 /** The file names of this cache, complete or being written. Other files in the folder are left alone. */
 const fileNamePattern = /^[0-9a-f]{32}(?:\.uses|\.pins)?\.json(?:\.tmp)?$/

@@ -27,7 +27,6 @@ export class Claims implements ListingHistory {
   readonly #first = byListKind(() => new Map<string, number>())
 
   readonly #recordedCatalogues = new WeakSet<Catalogue>()
-  /** The time of the first reading. */
   #firstReadingTime: number | undefined
   /** Whether the next reading drops the claims to items that it does not list. */
   #isReconfigured = false

@@ -197,7 +197,6 @@ export class Gateway {
   /** Ends the event streams of views without access, and of event types that are no longer shown. */
   endStreams (hasAccess: (view: View) => boolean): void { this.#parts.streams.revoke(hasAccess) }
 
-  /** The current surface of a view for this client. */
   surface (view: View, client: Client): Surface { return this.#parts.surfaces.of(view, client) }
 
   /** The surface of an exchange's view; waits for the catalogues of its providers within their time budgets. */

@@ -66,7 +66,6 @@ export class ProviderTable {
     return provider
   }
 
-  /** The providers that a client has used. */
   usedBy (client: Client): Provider[] {
     return [...this.#usedProviders.get(client.id) ?? []].flatMap((name) => this.get(name) ?? [])
   }

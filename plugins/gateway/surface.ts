@@ -46,7 +46,6 @@ export interface Surface {
   readonly providers: readonly string[]
   /** The capabilities of the providers whose lists are known. */
   readonly capabilities: ReadonlyMap<string, ServerCapabilities>
-  /** The capabilities that the route announces. */
   readonly announced: ServerCapabilities
   /** The `serverInfo` of a single server, as JSON text; undefined: that of the gateway. */
   readonly serverInfo: string | undefined

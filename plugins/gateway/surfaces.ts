@@ -14,7 +14,6 @@ import { Precedence } from './precedence.ts'
 import type { HookLists } from './hooks.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** The input of a presentation. */
 export interface PresentationInput {
   /** The merged surface of the same principal and servers. */
   readonly merged: Surface

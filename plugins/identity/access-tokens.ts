@@ -159,7 +159,6 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   }
 }
 
-/** Whether a revocation covers a token. */
 function isCoveredBy (token: StoredToken, target: RevocationTarget): boolean {
   if ('hash' in target) return token.hash === target.hash
   if ('family' in target) return token.family === target.family

@@ -267,7 +267,6 @@ async function pauseAfter (changes: readonly Change[]): Promise<void> {
 /** The account that a change is charged to: the user, also for the user's keys, or a principal without a user. */
 const accountOf = (by: Principal | string): string => typeof by === 'string' ? by : by.username ?? by.key
 
-/** The HTTP error for an error of the store. */
 function toHttpError (error: unknown): unknown {
   if (error instanceof InvalidChangeError) return new errors.InvalidChange(error.message)
   return error instanceof StorageError ? storageFault(error, new errors.StorageAway(error.message)) : error

@@ -19,7 +19,6 @@ export interface HttpOptions {
   reading?: ReadingOptions
 }
 
-/** One HTTP request to be sent. */
 export interface HttpRequest {
   readonly method: 'POST' | 'GET' | 'DELETE'
   /** Alternating names and values. */
@@ -85,7 +84,6 @@ export class HttpConnection {
   get session (): string | undefined { return this.#session }
   get version (): string | undefined { return this.#version }
 
-  /** Sets the session that the upstream has started. */
   startSession (session: string): void {
     this.#session = session
     this.#refreshHeaders()

@@ -1,6 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
 
-/** A line that a process has printed. */
 export interface PrintedLine {
   /** Its printed length, at most `maxKeptLine`. */
   readonly length: number

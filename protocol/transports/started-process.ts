@@ -64,12 +64,10 @@ export function startFailureMessage (command: string, cwd: string | undefined, e
   }
 }
 
-/** The user that a process runs as. */
 export interface ProcessUser {
   readonly uid: number, readonly gid: number, readonly home: string, readonly name: string
 }
 
-/** A command that runs as a child. */
 export interface ChildCommand {
   readonly command: string
   readonly args: string[]

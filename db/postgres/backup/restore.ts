@@ -15,7 +15,6 @@ const batch = 500
 interface RestoreOptions {
   /** When the backup was made, ISO 8601. */
   readonly createdAt: string
-  /** Whether existing settings are replaced. */
   readonly replacesExisting: boolean
   /** Whether tokens and consents of the backup are restored. Has an effect only if the database was empty. */
   readonly restoresTokens: boolean

@@ -16,7 +16,6 @@ export interface QueryRunner {
   runQuick: RunQuery
   /** Runs statements that may take seconds. */
   runSlow: RunQuery
-  /** Runs work in one transaction. */
   runTransaction: RunQuery<Transaction>
   /** Runs transactions that nobody waits for, one at a time. They delay no other query. */
   runBackground: RunQuery<Transaction>

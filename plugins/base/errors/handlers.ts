@@ -202,7 +202,6 @@ export function errorHandlerByPath (basePath: string): typeof sendEnvelopeError 
   }
 }
 
-/** A list of methods in words. */
 const joinInWords = (methods: readonly string[]): string => methods.join(', ').replace(/, ([^,]*)$/, ' and $1')
 
 /** The error handlers of the root, for all routes outside the scopes with their own error format. */

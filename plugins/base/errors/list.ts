@@ -16,7 +16,6 @@ function withRetryAfter (
   }
 }
 
-/** A quota of the operator is used up. */
 class QuotaUsedUp extends createError('TH_QUOTA_USED_UP', '%s', 429) {
   readonly retryAfter: number | undefined
 

@@ -42,7 +42,6 @@ const options: Options = {
   code: { regExp: Object.assign(toPattern, { code: 'toPattern' }) }
 }
 
-/** One Ajv instance for each dialect. */
 interface AjvInstances { readonly draft2020: Ajv2020, readonly draft7: Ajv }
 
 const newInstances = (allErrors: boolean): AjvInstances =>

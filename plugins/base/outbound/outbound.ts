@@ -115,7 +115,6 @@ export class Outbound {
     return agent
   }
 
-  /** The shared agent of a proxy. */
   #proxyAgent (proxy: string): Agent {
     const known = this.#proxied.get(proxy)
     if (known) return known.agent

@@ -11,7 +11,6 @@ type ScopeName =
 /** The effect of a route: READONLY, Origin checks and the access matrix derive from it. */
 export type Effect = 'read' | 'change' | 'run'
 
-/** One row of the route table. */
 export interface RouteRow {
   readonly method: string
   /** The route pattern of the router, including the base path. */

@@ -81,7 +81,6 @@ export class KeyRing {
   /** The key that seals; created when there is none. @throws StorageError when it cannot be stored */
   sealingKey (): Key { return this.newest ?? (this.#stored = toKey(this.#file.create())) }
 
-  /** The key with this id. */
   find (id: string): Key | undefined {
     return this.#givenKeys.find((key) => key.id === id) ?? (this.#fileKey?.id === id ? this.#fileKey : undefined)
   }

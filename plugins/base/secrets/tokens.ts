@@ -39,7 +39,6 @@ function isRandom (text: string): boolean {
   return /[A-Z]/.test(text) && /\d/.test(text) && wordLength(text) < 2.6
 }
 
-/** Whether a segment of a path is a token. */
 const isTokenSegment = (segment: string): boolean =>
   segment.length >= 16 && !segment.includes('${') &&
     (knownToken.test(segment) || isServiceKey(segment) || isRandom(segment))

@@ -21,7 +21,6 @@ import type { ParkedCall } from './parked-call.ts'
 import { forwardedParamHeaders } from './param-headers.ts'
 import type { ModernRequest } from './request.ts'
 
-/** A request that waits for the answer. */
 interface WaitingRequest { readonly idText: string, readonly reply: ReplyChannel }
 
 /** Notifications of legacy servers that modern clients do not know. */

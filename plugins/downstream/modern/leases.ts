@@ -85,7 +85,6 @@ export class Leases {
     this.#sweeper = setInterval(() => { this.#sweep() }, downstreamLimits.leases.time / 5).unref()
   }
 
-  /** The number of idle clients. */
   get idle (): number { return this.#idle.taken }
 
   /** Acquires a client that no other request holds; `giveBack` returns it. */

@@ -35,7 +35,6 @@ const json = (schema: JsonObject): JsonObject => ({ 'application/json': { schema
 const failure = (description: string): JsonObject => ({
   description, content: json({ $ref: '#/components/schemas/ErrorResponse' })
 })
-/** The Responses Object of every operation. */
 const operationResponses: JsonObject = {
   200: {
     description: 'The result as the tool gave it. `isError` is true where the tool failed',

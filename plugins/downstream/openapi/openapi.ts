@@ -12,7 +12,6 @@ import type { DocumentInput, Format } from './document.ts'
 import type { WrittenDocument } from './worker.ts'
 import { downstreamLimits } from '../limits.ts'
 
-/** The query of a document. */
 interface DocumentQuery {
   title?: string
   description?: string
@@ -150,7 +149,6 @@ export class OpenApi {
 
   #all (principal: Principal): View { return this.#deps.access.viewOfOpenRoute(principal, {}, 'server') }
 
-  /** The servers of a view. */
   #listed (view: View): ListedServer[] {
     const sections = this.#deps.gateway.sections(view, gatewayClient)
     const contested = findContested(sections.map(({ server }) => server.name))

@@ -12,7 +12,6 @@ import { RestSessions } from './sessions.ts'
 import { toolInputOf, type ToolInput } from './tool-input.ts'
 import { downstreamLimits } from '../limits.ts'
 
-/** A plain HTTP caller. */
 export interface HttpCaller {
   readonly principal: Principal
   readonly headers: IncomingHttpHeaders

@@ -54,7 +54,6 @@ export class LogRing {
     this.#redact = redact
   }
 
-  /** The newest entry. */
   get newest (): LogEntry | undefined { return this.#entries.get(this.#lastId) }
 
   /** Replaces the function that masks secrets, and masks the present entries with it. */
@@ -63,12 +62,10 @@ export class LogRing {
     for (const [id, entry] of this.#entries) this.#entries.set(id, { ...entry, message: redact(entry.message) })
   }
 
-  /** Adds a line of the gateway. */
   addGatewayLine (level: LogEntry['level'], message: string): void {
     this.#addEntry({ level, source: 'main', message })
   }
 
-  /** Adds a line that a stdio server has printed. */
   addChildLine (server: string, message: string): void {
     this.#addEntry({ level: 'info', source: 'child', message, processId: server })
   }

@@ -4,7 +4,6 @@ import type { ShownTool } from './search-tools.ts'
 import { truncateAtWord, shortenSchema, shorteningSteps, type ShorteningStep } from './shorten.ts'
 import { extensionsLimits } from '../limits.ts'
 
-/** A search result: a tool and its score. */
 export interface SearchHit { readonly tool: ShownTool, readonly score: number, readonly why?: Reasons }
 
 /** The `metadata` of a search result. */

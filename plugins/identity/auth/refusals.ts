@@ -7,7 +7,6 @@ declare module 'fastify' {
   interface FastifyInstance { refusals: CredentialRefusals }
 }
 
-/** The kind of a refused credential. */
 type CredentialKind = 'password' | 'key' | 'token' | 'secret'
 
 const nouns: Readonly<Record<CredentialKind, string>> = {

@@ -45,7 +45,6 @@ const resourcePaths = /^(?:\/(?:[^/]+\/)?(?:mcp|sse)(?:\/[^?#]*)?|\/api)?$/
 /** Characters and dot segments that `URL` normalizes: the user could consent to another resource than is used. */
 const ambiguousPath = /[\\\s]|\/(?:\.|%2e){1,2}(?=\/|$)/i
 
-/** An address without trailing slashes. */
 const withoutTrailingSlashes = (uri: string): string => uri.replace(/\/+$/, '')
 
 /** The path of a resource below the issuer, `''` for the gateway; undefined: not a resource of it (RFC 8707). */

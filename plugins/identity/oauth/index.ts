@@ -167,7 +167,6 @@ export default fp<OAuthPorts>(async (app, ports) => {
   ]
 })
 
-/** Describes a change of a client for the audit log. */
 function clientChange (before: OAuthClient | undefined, after: OAuthClient | undefined): AuditedChange {
   const isSecretNew =
     before?.secretHash !== undefined && after?.secretHash !== undefined && before.secretHash !== after.secretHash

@@ -279,7 +279,6 @@ export class Interactions {
   }
 }
 
-/** The fields of a form. */
 export type FormFields = Readonly<Partial<Record<string, string>>>
 
 const textOf = (value: unknown): string | undefined => typeof value === 'string' && value !== '' ? value : undefined

@@ -83,7 +83,6 @@ export function createBetterAuth (deps: BetterAuthDeps) {
 
 export type BetterAuth = ReturnType<typeof createBetterAuth>
 
-/** The better-auth plugin that registers our providers. */
 function providersOf ({ providers, resolveAccount: enter, runStep: remembered }: BetterAuthDeps): BetterAuthPlugin {
   // The library prints errors of unknown classes: it gets an APIError, and `runStep` has recorded the cause.
   const step: BetterAuthDeps['runStep'] = async (run) => {

@@ -41,7 +41,6 @@ export class SocialAccounts {
     this.#deps = deps
   }
 
-  /** The current settings. */
   get snapshot (): Snapshot { return this.#deps.settings.current }
 
   /**

@@ -14,7 +14,6 @@ export interface OidcSettings extends ClientCredentials {
   readonly scopes: readonly string[]
   readonly pkce: boolean
   readonly prompt?: string
-  /** The claim with the groups of a user. */
   readonly groupsClaim?: string
 }
 

@@ -6,7 +6,6 @@ import { requireUser } from './look-up.ts'
 
 /** The names of the keys, servers and groups that change when a user is removed or ceases to be an admin. */
 export interface AccountConsequences {
-  /** Keys that are removed. */
   readonly removedKeys: readonly string[]
   /** Keys that stay, and do not count any more. */
   readonly inactiveKeys: readonly string[]

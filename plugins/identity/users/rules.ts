@@ -56,7 +56,6 @@ export const defaultOwner = 'admin'
 /** Whether a name is that of the default owner, compared case-insensitively. */
 export const isDefaultOwnerName = (name: string): boolean => foldUsername(name) === defaultOwner
 
-/** A rule for passwords, with the sentence for a password that breaks it. */
 interface PasswordRule { readonly holds: (password: string) => boolean, readonly sentence: string }
 
 const lengthRule = (min: number): PasswordRule => ({

@@ -12,7 +12,6 @@ import { createFirstAdmin, type FirstAdmin } from './first-admin.ts'
 import { identityLimits } from '../limits.ts'
 import { putUserChange, findUser, requireUser, assertUsernameFree, type ShownUser, toShownUser } from './look-up.ts'
 
-/** The members of a new user. */
 interface NewUser { username: string, password: string, isAdmin?: boolean }
 
 interface UsersOptions {

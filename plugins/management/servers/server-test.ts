@@ -5,7 +5,6 @@ import { type ItemKind, unmatchedOverrides } from '../../settings/index.ts'
 import type { ProbeResult } from '../../upstream/index.ts'
 import { ItemTexts } from './record-json.ts'
 
-/** The result of a test of a server. */
 export interface ServerTest {
   connected: boolean
   status: ProbeResult['status']

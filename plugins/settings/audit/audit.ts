@@ -9,7 +9,6 @@ import { BoundedAuditEntries, type TrailBounds } from './memory-trail.ts'
 
 type Json = Record<string, unknown>
 
-/** An audit entry as the API returns it. */
 export interface ShownAuditEntry extends Omit<AuditEntry, 'timestamp' | 'before' | 'after'> {
   /** ISO 8601. */
   timestamp: string

@@ -66,7 +66,6 @@ function minJsonSize (value: unknown, max: number): number {
   return size
 }
 
-/** The entity of a change, before and after it, without secrets. */
 export interface AuditedChange { entity: AuditEntry['entity'], name: string, before?: Json, after?: Json }
 
 function toAuditedChange (change: Change, former: Snapshot, next: Snapshot): AuditedChange {

@@ -9,7 +9,6 @@ import { LoopBudget } from '../../../protocol/yield.ts'
 import { toItem } from './to-item.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/** A list as it was read. */
 export interface ListRead {
   readonly items: Item[]
   readonly extra: string

@@ -148,7 +148,6 @@ const schemas: Readonly<Record<ListKind, TObject>> = {
 const itemChecks =
   Object.fromEntries(Object.entries(schemas).map(([kind, schema]) => [kind, TypeCompiler.Compile(schema)]))
 
-/** The members of an item of this kind that are checked. */
 const checkedMembers = (kind: ListKind): readonly string[] => Object.keys(schemas[kind].properties)
 
 /** The problem of an item, as a clause; undefined: none. @param item has at least its `checkedMembers` */

@@ -50,7 +50,6 @@ function askedClientOf ({ client, exchange }: Call): string {
 const isWithoutCredentials = ({ address, client }: Exchange): boolean =>
   address !== undefined && client.owner === ownerOfAddress(address)
 
-/** The number of questions that each call waits for. */
 const pendingQuestions = new WeakMap<Call, number>()
 
 interface Recipients { readonly ownerOf: (call: Call) => string, readonly isAsked?: (call: Call) => boolean }
@@ -153,7 +152,6 @@ async function knownHandle (find: () => string | undefined): Promise<string | un
   return find()
 }
 
-/** Counts a question of a call until it is answered. */
 async function countWhilePending (call: Call, answer: Promise<Response>): Promise<Response> {
   pendingQuestions.set(call, (pendingQuestions.get(call) ?? 0) + 1)
   try {

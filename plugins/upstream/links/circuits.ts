@@ -75,7 +75,6 @@ export class Circuits {
     circuit.failures = upstreamLimits.circuit.failures - 1
   }
 
-  /** Records an answer. */
   recordAnswer (circuit: Circuit): void {
     circuit.failures = 0
     circuit.timesOpened = 0

@@ -110,7 +110,6 @@ export class Placement {
     return slot ? [slot] : []
   }
 
-  /** The slots that get a notification of a client. */
   notifiedSlots (client: Client, method: string): Slot[] {
     const slots = this.slotsOf(client)
     // A link that is opened later learns the roots by itself, and lacks the client's headers here.

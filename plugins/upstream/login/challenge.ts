@@ -1,6 +1,5 @@
 /** The content of an upstream's `WWW-Authenticate` header (RFC 6750, section 3; RFC 9728, section 5.1). */
 export interface BearerChallenge {
-  /** The URL of the protected resource metadata. */
   readonly resourceMetadata?: URL
   /** The scopes that the request needs. */
   readonly scopes?: readonly string[]
@@ -34,7 +33,6 @@ export const parseScopes = (text: string | undefined): string[] => [
   ...new Set((text ?? '').split(' ').filter((each) => each !== ''))
 ]
 
-/** The sources of scopes for a server. */
 interface ScopeSources {
   readonly configured: readonly string[] | undefined
   readonly challenged: readonly string[] | undefined

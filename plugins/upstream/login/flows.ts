@@ -17,7 +17,6 @@ import { hashOfTicket, newTicket, storeLoginStart } from './starts.ts'
 import { toRegistration, neededMetadata, type LoginClient, type LoginFrame } from './stored.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/** Where logins are stored. */
 export interface LoginStores {
   readonly grants: OneTimeValues, readonly tokens: UpstreamTokens, readonly states: LoginStates
 }

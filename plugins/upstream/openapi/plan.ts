@@ -26,7 +26,6 @@ export interface Parameter extends Serialization {
   withSlashes?: true
 }
 
-/** One field of a body. */
 export interface BodyField {
   /** The name in the request. */
   name: string

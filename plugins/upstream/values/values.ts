@@ -38,7 +38,6 @@ interface ShownVariable {
   isSet: boolean
 }
 
-/** The page of a ticket. */
 interface TicketPage {
   readonly server: Server
   readonly user: string

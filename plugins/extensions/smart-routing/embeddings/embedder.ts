@@ -50,7 +50,6 @@ export class Embedder {
     this.#now = now
   }
 
-  /** Whether the vector of this id is stored. */
   isStored (id: string): boolean { return this.#storedAt.has(id) }
 
   /** Whether the vector of this id is queued and within the quota. */

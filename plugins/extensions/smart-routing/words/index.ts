@@ -34,7 +34,6 @@ export class ToolIndex {
   readonly #vocabulary = new Vocabulary()
   readonly #servers = new ServerNames()
   #lexicon: Lexicon | undefined
-  /** The indexed tools, by slot. */
   readonly #slots: Array<IndexedTool | undefined> = []
   readonly #slotOf = new Map<SearchTool, number>()
   #freeSlots: number[] = []
@@ -150,7 +149,6 @@ export class ToolIndex {
     }
   }
 
-  /** The slots of the servers that a query names. */
   #namedServerSlots (concepts: readonly Concept[]): Set<number> {
     const terms = concepts.filter(({ weight }) => weight >= 0.5).flatMap(({ variants }) =>
       variants.filter(({ weight }) => weight >= 0.8).map(({ term }) => term))

@@ -109,7 +109,6 @@ export class Lexicon {
     return [...found].map(([term, weight]) => ({ term, weight })).sort((a, b) => b.weight - a.weight)
   }
 
-  /** The languages in which a word is a stop word. */
   stopLanguages (word: string): readonly string[] { return this.#stopWords.get(word) ?? [] }
 
   /** The meanings of a word, or of several words joined by spaces, in all languages. */

@@ -20,7 +20,6 @@ const numberPattern = /^\d+$/
 /** Penalties in mistakes, for another first letter, and for a word of the lexicon that no tool has. */
 const penalty = { first: 0.8, useless: 0.9 }
 
-/** The max number of mistakes in a word. */
 const maxMistakesIn = (word: string): number =>
   lacksVowel.test(word) ? 1 : numberPattern.test(word) ? 0 : mistakesIn(word.length)
 

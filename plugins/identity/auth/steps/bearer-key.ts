@@ -45,7 +45,6 @@ export function keyRestriction (
   return undefined
 }
 
-/** Records that an accepted key was used. */
 function recordUse (keys: BearerKeys, key: BearerKey, principal: Principal | undefined): Principal | undefined {
   if (principal) keys.usage.recordUse(key)
   return principal

@@ -26,7 +26,6 @@ export interface AuthorizationRequest {
   readonly redirectUri: string
 }
 
-/** A provider's response to an authorization request. */
 export interface AuthorizationResponse extends Omit<AuthorizationRequest, 'state'> { readonly code: string }
 
 /** An identity provider. Methods may throw UpstreamFailed or UpstreamSlow, with nothing that the provider sent. */

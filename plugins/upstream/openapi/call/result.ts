@@ -7,7 +7,6 @@ import { transportLimits } from '../../../../protocol/transports/transport.ts'
 import { isJsonMediaType } from '../http-syntax.ts'
 import { upstreamLimits } from '../../limits.ts'
 
-/** The response of an API. */
 export interface ApiResponse {
   method: string
   /** Without the query, which may hold a key. */

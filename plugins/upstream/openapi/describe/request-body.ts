@@ -125,7 +125,6 @@ function describeWhole (
   }
 }
 
-/** The description of an argument that is bytes. */
 const bytesDescription = 'Bytes in base64, or a data: address'
 
 /** The schema of a field whose values, or the elements of whose values, are bytes. */

@@ -7,7 +7,6 @@ import {
 } from './keywords.ts'
 import type { References } from './refs.ts'
 
-/** The keywords of the converted schema. */
 type ConvertedKeywords = Map<string, unknown>
 
 /**
