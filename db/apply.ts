@@ -95,8 +95,7 @@ class ListSection {
   /** The changed section; undefined if it did not change. */
   changedSection (): unknown {
     const entries = this.#entries.filter((entry) => entry !== undefined)
-    return entries.length === this.#former.length &&
-      entries.every((entry, at) => entry === this.#former[at])
+    return entries.length === this.#former.length && entries.every((entry, at) => entry === this.#former[at])
       ? undefined
       : entries
   }

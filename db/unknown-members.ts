@@ -81,9 +81,7 @@ export const warningsOfDocument = (document: SettingsDocument): readonly string[
     .filter(([name, value]) => !knownSections.includes(name) && !isCommentName(name) && !isNothing(value))
     .map(([name, value]) => {
       if (name === 'userConfigs') return mcpHubWarning(name)
-      return clientSectionNames.includes(
-        name
-      ) && typeof value === 'object'
+      return clientSectionNames.includes(name) && typeof value === 'object'
         ? clientSectionWarning(name)
         : unknownMemberWarning(name, name, knownSections)
     }),

@@ -149,8 +149,7 @@ export class Call {
     this.#arm()
     return await this.#send(exchange, { ...changes, ...step.changes }, this.#id).catch((error: unknown) => {
       // An earlier request of the call may have had an effect, so the caller must not repeat it.
-      throw error instanceof UpstreamError &&
-        error.didNotRun
+      throw error instanceof UpstreamError && error.didNotRun
         ? new UpstreamError('broken', error.messageForClients)
         : error
     })

@@ -195,9 +195,7 @@ export class DualEraSession implements UpstreamSession {
       const begun = await beginning
       if (!('error' in begun)) this.#useLegacy(session, false)
       else if (discovered.error instanceof NotModernError && session.closed) {
-        throw new WrongEraError(
-          'legacy', discovered.error.message
-        )
+        throw new WrongEraError('legacy', discovered.error.message)
       } else throw begun.error
       return
     }

@@ -167,9 +167,7 @@ function timeoutError ({ location, isEmbedded }: DatabaseDriver, startupTimeout:
   if (isEmbedded) {
     return new Error(
       `The embedded database in ${location} was not ready within ${seconds} s ` +
-      `(${databaseErrorCode(
-        error
-      ) === 'ETIMEDOUT'
+      `(${databaseErrorCode(error) === 'ETIMEDOUT'
 ? preparationReason
 : describeFailure(error)}). DB_STARTUP_TIMEOUT says how ` +
       'long to wait.'

@@ -34,8 +34,7 @@ export class RecordedTokens implements OAuthTokens {
   async listRevokedWithin (time: number): Promise<string[]> {
     return (await this.#records.list(recordCollections.revokedFamilies, { changedWithin: time }, true)).flatMap((
       { owner }
-    ) =>
-      owner ?? [])
+    ) => owner ?? [])
   }
 
   async rotate (hash: string, issued: readonly IssuedToken[]): Promise<'swapped' | 'reused' | 'unknown'> {

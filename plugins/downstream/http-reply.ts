@@ -96,9 +96,7 @@ export class HttpReply implements ReplyChannel {
       if (this.canStream) this.#raw.writeHead(200, { 'content-type': 'text/event-stream' }).end()
       else this.#raw.writeHead(202).end()
     } else if (this.#options.isBatch) {
-      writeJson(
-        this.#raw, ['[', ...answers.flatMap((each, at) => at === 0 ? each : [',', ...each]), ']']
-      )
+      writeJson(this.#raw, ['[', ...answers.flatMap((each, at) => at === 0 ? each : [',', ...each]), ']'])
     } else writeJson(this.#raw, first, status)
   }
 

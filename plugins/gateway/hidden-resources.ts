@@ -96,8 +96,7 @@ export function unlistedHiddenTest (hidden: HiddenResources, uri: string): (serv
   if (!hasHidden(hidden)) return () => false
   const spellings = spellingsOf(uri)
   return (server) =>
-    spellings.some((each) =>
-      isHiddenAt(hidden, hidden, server, each) || isHiddenAt(hidden, hidden.files, server, each))
+    spellings.some((each) => isHiddenAt(hidden, hidden, server, each) || isHiddenAt(hidden, hidden.files, server, each))
 }
 
 /** The normalized spellings of a URI, any of which a server may read. */

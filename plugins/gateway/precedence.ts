@@ -141,8 +141,7 @@ export class Precedence {
   #owner (kind: 'resources' | 'resourceTemplates', key: string, also?: Claimant): Claimant | undefined {
     let owner: Claimant | undefined
     const known = [this.#claimantsOf(kind).get(key) ?? []].flat()
-    const all = also === undefined ||
-      known.includes(also)
+    const all = also === undefined || known.includes(also)
       ? known
       : [...known, also].sort((one, other) => one.at - other.at)
     for (const each of all) {

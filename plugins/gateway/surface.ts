@@ -89,9 +89,7 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
       const isOff = (uri: string): boolean => kind === 'resources' && isInHiddenSkill(hidden, server.name, uri)
       if (!precedence) addRaw(kind, built, section, catalogue, input.supportsApps, isOff)
       else if (isNamedKind(kind)) {
-        addNamed(
-          kind, built, input, at, catalogue, precedence, written ?? precedence
-        )
+        addNamed(kind, built, input, at, catalogue, precedence, written ?? precedence)
       } else {
         addLocated(kind, built, section, at, catalogue, precedence, (uri) => isOff(uri) ||
           (!section.isOwnedByAdmin && (isReserved(uri) || isListedHidden(hidden, server.name, uri))))

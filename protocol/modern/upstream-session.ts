@@ -143,8 +143,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     const { resultText, errorText } = response
     if (errorText !== undefined) return this.#refused(call, response, errorText)
     const hasTasks = call.exchange !== undefined && this.#tasks.isDeclaredFor(call.exchange)
-    const type = resultText !== undefined &&
-      mayBeOfOtherType.test(resultText)
+    const type = resultText !== undefined && mayBeOfOtherType.test(resultText)
       ? unknownType(call, resultText, hasTasks)
       : undefined
     if (type !== undefined) {

@@ -36,9 +36,7 @@ const blockMembers: Readonly<Record<string, Shape>> = {
   annotations: object({ audience: checkedList(string), priority: number, lastModified: string }, { type: 'object' }),
   icons: {
     type: 'list',
-    element: object(
-      { ...strings('src', 'mimeType', 'theme'), sizes: checkedList(string) }, { needs: 'src' }
-    )
+    element: object({ ...strings('src', 'mimeType', 'theme'), sizes: checkedList(string) }, { needs: 'src' })
   },
   ...meta
 }

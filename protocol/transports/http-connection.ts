@@ -31,8 +31,7 @@ const postHeaders = ['content-type', 'application/json', 'accept', 'application/
 const getHeaders = (lastEventId: string | undefined): string[] => [
   'accept',
   'text/event-stream',
-  ...(lastEventId === undefined ||
-    /\p{Cc}/u.test(lastEventId)
+  ...(lastEventId === undefined || /\p{Cc}/u.test(lastEventId)
     ? []
     : ['last-event-id', Buffer.from(lastEventId).toString('latin1')])
 ]

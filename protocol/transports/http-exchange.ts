@@ -220,9 +220,7 @@ export class HttpExchange implements AnswerHandlers {
     const [connection, id] = [this.#connection, this.#id]
     if (this.#isAnswered || id === undefined || connection.isClosed) return
     if (this.#lastEvent === undefined || this.#isStateless || this.#resumeAttempts >= maxTries) {
-      this.#fail(
-        error
-      ); return
+      this.#fail(error); return
     }
     if (isPoll) connection.receiver?.paused(id, this.#wait)
     connection.schedule(this.#wait, () => {

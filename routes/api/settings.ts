@@ -70,9 +70,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, ({ principal }) =>
     ({
       data: {
-        ...app.servers.listWithConfigs(
-          principal
-        ),
+        ...app.servers.listWithConfigs(principal),
         groups: app.groups.listWithSelectors(principal),
         systemConfig: app.system.get(principal)
       }

@@ -96,8 +96,7 @@ export const unavailableMessage = (error: unknown): string => `The database cann
 
 /** A message for any error. That of a Drizzle error is not used: it contains SQL with values, which may be secrets. */
 export const safeMessageOf = (error: unknown): string =>
-  error instanceof Error && error.cause === undefined &&
-    databaseErrorCode(error) === undefined
+  error instanceof Error && error.cause === undefined && databaseErrorCode(error) === undefined
     ? error.message
     : unavailableMessage(error)
 

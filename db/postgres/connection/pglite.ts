@@ -33,8 +33,7 @@ export async function assertUsableFolder (path: string): Promise<void> {
 /** PGlite's file system throws objects that are not `Error` instances and only have an `errno`. */
 function describeError (error: unknown): string {
   if (error instanceof Error) return error.message
-  return typeof error === 'object' && error !== null &&
-    'errno' in error
+  return typeof error === 'object' && error !== null && 'errno' in error
     ? `error ${String(error.errno)} of its file system`
     : String(error)
 }

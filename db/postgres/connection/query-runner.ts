@@ -42,9 +42,7 @@ export function createQueryRunner (driver: DatabaseDriver, health: () => string 
     return async (work) => await inTransaction(async (db) => await db.transaction(work))
   }
   return {
-    runQuick: createLimitedRunner(
-      2
-    ),
+    runQuick: createLimitedRunner(2),
     runSlow: createLimitedRunner(1),
     runTransaction: transactions(2),
     runBackground: transactions(1)

@@ -38,9 +38,7 @@ export class PostgresClients implements OAuthClients {
     this.#maxRegistered = count
     this.#cleanup = new PeriodicCleanup(
       async () => {
-        await queries.runTransaction(async (
-          tx
-        ) => { await removeClientAuthorizations(tx, await removeIdle(tx)) })
+        await queries.runTransaction(async (tx) => { await removeClientAuthorizations(tx, await removeIdle(tx)) })
       }
     )
   }

@@ -49,8 +49,7 @@ const sealedTables: readonly SealedTable[] = [
     table: socialSecret,
     key: socialSecret.id,
     name: socialSecret.id,
-    placeOf: () =>
-      placeOfSecret
+    placeOf: () => placeOfSecret
   },
   sealedRecords('sessions of browsers', recordCollections.loginStates),
   sealedRecords('authorization codes', recordCollections.grants),
@@ -153,8 +152,7 @@ export class PostgresResealing implements Resealing {
     { table, which, sealedBy }: Omit<CountedTable, 'what'>
   ): Promise<Array<{ id: string, count: number }>> {
     if (sealedBy) {
-      return await this.#queries.runSlow(async (db) =>
-        await selectRows(db, countByIndex(table, sealedBy)))
+      return await this.#queries.runSlow(async (db) => await selectRows(db, countByIndex(table, sealedBy)))
     }
     const id = keyIdOf(table.sealed)
     return await this.#queries.runSlow(async (db) =>

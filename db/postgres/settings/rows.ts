@@ -61,8 +61,7 @@ export function toDocument (
 ): SettingsDocument {
   const own = ownTables.flatMap((name): Array<[string, unknown]> => {
     if (former !== undefined && rows[name] === former.rows[name]) {
-      return Object.hasOwn(former.document, name) &&
-        hasTableType(name, former.document[name])
+      return Object.hasOwn(former.document, name) && hasTableType(name, former.document[name])
         ? [[name, former.document[name]]]
         : []
     }
@@ -158,8 +157,7 @@ export function mergeRows (
   const before = new Map(former.map((row) => [row.position, row]))
   const fresh = read.map((row) => {
     const known = before.get(row.position)
-    return known !== undefined && known.name === row.name &&
-      JSON.stringify(known.entry) === JSON.stringify(row.entry)
+    return known !== undefined && known.name === row.name && JSON.stringify(known.entry) === JSON.stringify(row.entry)
       ? known
       : row
   })

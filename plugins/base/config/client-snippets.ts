@@ -64,9 +64,7 @@ function clientSnippets ({ url, key }: Access): Snippet[] {
     {
       client: 'Claude Desktop',
       where: 'claude_desktop_config.json',
-      text: json(
-        { mcpServers: { 'tool-hub': bridged } }
-      )
+      text: json({ mcpServers: { 'tool-hub': bridged } })
     },
     {
       client: 'MCP Inspector',

@@ -75,8 +75,7 @@ const isConvertible = (value: unknown): boolean =>
 
 function toType (type: SchemaType, text: string, schema: unknown, context: ConversionContext): unknown {
   switch (type) {
-    case 'integer': return isDecimal(text) && isWholeNumber(text) &&
-      Number.isSafeInteger(Number(text))
+    case 'integer': return isDecimal(text) && isWholeNumber(text) && Number.isSafeInteger(Number(text))
       ? Number(text)
       : undefined
     case 'number': return isDecimal(text) && findInexactNumber(text) === undefined ? Number(text) : undefined

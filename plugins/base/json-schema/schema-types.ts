@@ -61,8 +61,7 @@ function restrictTypes (
       ? schemas.reduce((set: TypeSet, each) => set | allowedTypes(each, root, visited), noTypes)
       : allTypes
   if (Array.isArray(schema.enum)) {
-    types &= schema.enum.reduce((set: TypeSet, value) =>
-      set | bitOf(typeOf(value)), noTypes)
+    types &= schema.enum.reduce((set: TypeSet, value) => set | bitOf(typeOf(value)), noTypes)
   }
   if (Object.hasOwn(schema, 'const')) types &= bitOf(typeOf(schema.const))
   if (typeof schema.$ref === 'string') types &= allowedTypes(resolveRef(schema.$ref, root), root, visited)

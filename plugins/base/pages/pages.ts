@@ -182,9 +182,7 @@ export function loadPages (): Pages {
     home ({ endpoint, docs, health, ...state }) {
       const data = {
         ...state,
-        endpoint: visibleText(
-          endpoint, baseLimits.pageTexts.text
-        ),
+        endpoint: visibleText(endpoint, baseLimits.pageTexts.text),
         docs: ownPath(docs),
         health: ownPath(health)
       }

@@ -44,9 +44,7 @@ function findSecrets (text: string, find: (reading: string) => Iterable<SecretRa
     if (!text.includes(mark)) continue
     const reading = text.replace(escape, decode)
     if (reading !== text) {
-      found.push(
-        ...toEncodedRanges(mergeRanges(findSecrets(reading, find, depth - 1)), text, escape)
-      )
+      found.push(...toEncodedRanges(mergeRanges(findSecrets(reading, find, depth - 1)), text, escape))
     }
   }
   return found

@@ -113,8 +113,7 @@ export class LegacyEndpoint implements Endpoint {
           expected,
           isBatch: batch,
           canPoll: session.canPoll,
-          newStream: () =>
-            session.streams.open(),
+          newStream: () => session.streams.open(),
           onGone
         }
       ))

@@ -26,8 +26,7 @@ function ownDescription ({ serverInfo, instructions }: Catalogue): string | unde
   const words = [description, title, instructions?.trimStart().slice(0, 4 * maxDescription).split(/\n\s*\n/, 1)[0]]
     .find((each): each is string => typeof each === 'string' && each.trim() !== '')
     ?.trim()
-  return words !== undefined &&
-    words.length > maxDescription
+  return words !== undefined && words.length > maxDescription
     ? `${words.slice(0, maxDescription).replace(/[\ud800-\udbff]$/, '')}…`
     : words
 }

@@ -238,8 +238,7 @@ const tooLargeError = (): ShareError => new ShareError(
 /** Checks a `serverUrl`. @throws InvalidInput */
 function checkUrl (text: string): string {
   const url =
-    Buffer.byteLength(text) <= maxUrlLength && /^https?:\/\/[^\s{}\\]+$/i.test(text) &&
-      URL.canParse(text)
+    Buffer.byteLength(text) <= maxUrlLength && /^https?:\/\/[^\s{}\\]+$/i.test(text) && URL.canParse(text)
       ? new URL(text)
       : undefined
   if (!url || url.username !== '' || url.password !== '') {

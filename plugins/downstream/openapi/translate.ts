@@ -196,8 +196,7 @@ export class SchemaTranslator {
       !isObject(additionalProperties)) return { schema: out, isExact: exact }
     const additional = this.translate(additionalProperties)
     // Properties that match a pattern count as additional ones, so they must be accepted there.
-    const byPattern = isObject(patternProperties) &&
-      additionalProperties !== true
+    const byPattern = isObject(patternProperties) && additionalProperties !== true
       ? Object.values(patternProperties)
       : []
     if (byPattern.length > 0) {

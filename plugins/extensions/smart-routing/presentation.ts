@@ -41,9 +41,7 @@ export function toSmartSurface ({ merged, before }: PresentationInput, isProgres
     parts: {
       ...merged.parts,
       tools: {
-        list: old?.equals(
-          list
-        ) === true
+        list: old?.equals(list) === true
           ? old
           : list,
         targets,

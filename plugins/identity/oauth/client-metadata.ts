@@ -100,8 +100,7 @@ export function readClientMetadata (
     softwareVersion: readTextMember(metadata, 'software_version')
   }
   const stated: ClientMetadata = {
-    name: name === undefined ||
-      name.trim() === ''
+    name: name === undefined || name.trim() === ''
       ? 'An application without a name'
       : name.slice(0, identityLimits.oauth.name),
     redirectUris,

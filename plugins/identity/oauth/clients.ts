@@ -59,9 +59,7 @@ export class ClientRegistry {
   async register (body: unknown): Promise<IssuedClient> {
     const registrationToken = newToken()
     return {
-      ...await this.#create(
-        readClientMetadata(readMetadataBody(body), this.#settings()), registrationToken
-      ),
+      ...await this.#create(readClientMetadata(readMetadataBody(body), this.#settings()), registrationToken),
       registrationToken
     }
   }

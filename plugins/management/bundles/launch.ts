@@ -162,8 +162,7 @@ export const maskManifest = (manifest: BundleManifest): BundleManifest => ({
   ...(manifest.user_config && {
     user_config: Object.fromEntries(Object.entries(manifest.user_config).map(([key, option]) => [
       key,
-      option.sensitive === true &&
-        option.default !== undefined
+      option.sensitive === true && option.default !== undefined
         ? { ...option, default: mask(String(option.default)) }
         : option
     ]))

@@ -148,8 +148,7 @@ export function parseGroupMembers (
       throw new errors.InvalidInput(`"servers": ${JSON.stringify(member.name)} is listed twice`)
     }
     seen.add(member.name)
-    const problem = member.alias === undefined ||
-      member.alias === former?.alias
+    const problem = member.alias === undefined || member.alias === former?.alias
       ? undefined
       : aliasProblem(member.alias)
     if (problem !== undefined) {

@@ -43,9 +43,7 @@ export class CloudCatalogue {
       if (value.length < pageSize || seen.size === before) break
     }
     return {
-      value: withUniqueNames(
-        [...seen.values()].slice(0, managementLimits.catalogues.answerEntries)
-      ),
+      value: withUniqueNames([...seen.values()].slice(0, managementLimits.catalogues.answerEntries)),
       staleSince
     }
   }
@@ -154,8 +152,7 @@ const toolsOf = (answer: unknown): CloudTool[] =>
   listOf(answer, 'tools').filter((given) => isText(given.name)).map((given) => ({
     name: textOf(given.name),
     description: textOf(given.description),
-    inputSchema: isObject(given.inputSchema) &&
-      JSON.stringify(given.inputSchema).length <= baseLimits.checkedSchema
+    inputSchema: isObject(given.inputSchema) && JSON.stringify(given.inputSchema).length <= baseLimits.checkedSchema
       ? given.inputSchema
       : {}
   }))

@@ -126,9 +126,7 @@ function fromPackage (given: Package, inputs: ConfigInputs): ServerConfig {
   const { registryType, transport, runtimeArguments = [], packageArguments = [], environmentVariables = [] } = given
   const runner = Object.hasOwn(runners, registryType) ? runners[registryType] : undefined
   if (!runner) {
-    const known = Object.hasOwn(
-      unsupportedTypeMessages, registryType
-    )
+    const known = Object.hasOwn(unsupportedTypeMessages, registryType)
       ? unsupportedTypeMessages[registryType]
       : undefined
     throw new UnusableEntryError(known ?? `packages of the type ${quoteText(

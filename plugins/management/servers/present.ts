@@ -108,8 +108,7 @@ export function toServerRecord (
   const badName = disablingProblem(server)
   const disabled = !config.enabled || badName !== undefined
   const { connectedAt, protocolVersion, warnings: ofState = [], status = 'disconnected', error = null } = state ?? {}
-  const unmatched = manages && status === 'connected' &&
-    catalogue
+  const unmatched = manages && status === 'connected' && catalogue
     ? unmatchedOverrides({ name, config, separator }, catalogue)
     : []
   const warnings = [...remarks, ...ofState, ...unmatched]

@@ -145,9 +145,7 @@ class Templates {
     const isPartial = details.some(({ action }) => action === 'failed')
     return {
       data,
-      message: importSummary(
-        data, variables
-      ),
+      message: importSummary(data, variables),
       warnings: templateWarnings(sent),
       ...(isPartial && { outcome: 'partial' })
     }

@@ -6,8 +6,7 @@ export interface Author { readonly username: string, readonly keyId?: string, re
 
 /** The id and name of a principal's bearer key, for audit records. */
 export const authorKeyOf = ({ kind, credential }: Principal): Pick<Author, 'keyId' | 'keyName'> =>
-  credential !== undefined &&
-    (kind === 'system-key' || kind === 'user-key')
+  credential !== undefined && (kind === 'system-key' || kind === 'user-key')
     ? { keyId: credential.id, keyName: credential.name }
     : {}
 

@@ -97,8 +97,7 @@ function routeView (
   const byName = snapshot.system.routing?.enableGroupNameRoute !== false
   // A scoped key gets the same error for every name outside its scope, so that it cannot find out which ones exist.
   const unknown = (): Error =>
-    word !== undefined &&
-      isUnlisted(principal, word)
+    word !== undefined && isUnlisted(principal, word)
       ? new errors.OutOfScope()
       : new errors.UnknownRoute(quoteName(word ?? ''))
   const scope = scopeOf(snapshot, { name, group }, byName)

@@ -47,8 +47,7 @@ function actionOf (before: Json | undefined, after: Json | undefined): AuditEntr
 function textOf (part: Json, maxSize: number): string {
   // A value that is far too large is not serialized at all.
   const text = minJsonSize(part, maxSize) > maxSize ? undefined : JSON.stringify(part)
-  return text === undefined ||
-    text.length > maxSize
+  return text === undefined || text.length > maxSize
     ? JSON.stringify({ id: part.id, name: part.name, truncated: true })
     : text
 }

@@ -68,8 +68,7 @@ export function fitCatalogue (catalogue: Catalogue, room: number, warn: (sentenc
   let left = room - memoryOf(catalogue.instructions ?? '')
   const lists = {} as Record<ListKind, readonly Item[]>
   for (const kind of allListKinds) {
-    lists[kind] = catalogue.lists[kind].filter(({ text }) =>
-      (left -= memoryOf(text)) >= 0)
+    lists[kind] = catalogue.lists[kind].filter(({ text }) => (left -= memoryOf(text)) >= 0)
   }
   warn(`its owner's servers list more than ${upstreamLimits.cataloguesPerUser} bytes together; what does not fit is ` +
     'left out')

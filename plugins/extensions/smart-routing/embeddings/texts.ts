@@ -9,8 +9,7 @@ import { extensionsLimits } from '../../limits.ts'
  * server uses, which does not depend on the route.
  */
 export function textToEmbed ({ ownName, server, title, description, inputSchema }: ShownTool): string {
-  const properties = isObject(inputSchema) &&
-    isObject(inputSchema.properties)
+  const properties = isObject(inputSchema) && isObject(inputSchema.properties)
     ? Object.keys(inputSchema.properties).slice(0, 50)
     : []
   const lines = [

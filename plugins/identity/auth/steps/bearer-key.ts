@@ -17,8 +17,7 @@ export const bearerKeyStep = (keys: BearerKeys): AuthStep => ({ headers }, route
     : undefined
   if (routes === 'mcp') return key && recordUse(keys, key, principalOf(key, snapshot))
   const { authorization } = headers
-  const bearer = name === 'authorization' ||
-    authorization === undefined
+  const bearer = name === 'authorization' || authorization === undefined
     ? undefined
     : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
   // `Authorization` takes precedence, as everywhere else on these routes.

@@ -78,9 +78,7 @@ function encodeMultipart (body: RequestBody, fields: Array<[BodyField, string]>)
     const isJsonField = field.contentType !== undefined && isJsonMediaType(field.contentType)
     const isArray = text.startsWith('[') && !isJsonField
     if (isArray && field.delimiter !== undefined) {
-      addPart(
-        field, JSON.stringify(elementsOf(text).map(scalarOf).join(field.delimiter))
-      )
+      addPart(field, JSON.stringify(elementsOf(text).map(scalarOf).join(field.delimiter)))
     } else for (const each of isArray ? elementsOf(text) : [text]) addPart(field, each)
   }
   chunks.push(Buffer.from(`--${boundary}--\r\n`))
