@@ -1,5 +1,7 @@
+import type { Static } from '@sinclair/typebox'
 import { createHash } from 'node:crypto'
 import { Eta } from 'eta'
+import type { MyVariables } from '../../../schemas/server-api.ts'
 import { readAssetSync } from '../config/index.ts'
 import {
   destinationOf, isSafeLink, clientIdHost, redirectSource, visibleName, visibleText, websiteOf, type Destination
@@ -50,9 +52,7 @@ export interface ValuesPage extends FormPage {
   /** Where the values are sent, in words. */
   destination: string
   /** `isSet`: it was given before, and stays if the field is left empty. */
-  variables: ReadonlyArray<{
-    name: string, title?: string, description?: string, secret: boolean, required: boolean, isSet: boolean
-  }>
+  variables: Readonly<Static<typeof MyVariables>>
   /** Why the last values were not stored, as a sentence. */
   error?: string
 }

@@ -1,5 +1,7 @@
+import type { Static } from '@sinclair/typebox'
 import { createHash } from 'node:crypto'
 import { gatewayClient } from '../../../protocol/exchange.ts'
+import type { DocumentQuery, ToolStats } from '../../../schemas/openapi-routes.ts'
 import {
   type Access, alternativeName, chargedOwnerOf, exposedName, prefixOf, type Principal, type View
 } from '../../settings/index.ts'
@@ -12,25 +14,11 @@ import type { DocumentInput, Format } from './document.ts'
 import type { WrittenDocument } from './worker.ts'
 import { downstreamLimits } from '../limits.ts'
 
-interface DocumentQuery {
-  title?: string
-  description?: string
-  version?: string
-  serverUrl?: string
-  includeDisabled?: boolean
-  /** Comma-separated names. */
-  servers?: string
-}
-
 /** A document as UTF-8, and its entity tag. */
 interface Document { readonly bytes: Buffer, readonly etag: string }
 
 /** How many tools each connected server has. */
-interface Stats {
-  totalServers: number
-  totalTools: number
-  serverBreakdown: Array<{ name: string; toolCount: number; status: string }>
-}
+type Stats = Static<typeof ToolStats>['data']
 
 interface OpenApiDeps {
   access: Pick<Access, 'viewOfOpenRoute'>
@@ -65,7 +53,7 @@ export class OpenApi {
   async document (
     principal: Principal,
     name: string | undefined,
-    query: DocumentQuery,
+    query: Static<typeof DocumentQuery>,
     format: Format,
     address: string,
     hold: (bytes: number) => void = () => {}

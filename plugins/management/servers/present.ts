@@ -1,3 +1,4 @@
+import type { Static } from '@sinclair/typebox'
 import type { Server, Snapshot } from '../../../db/store.ts'
 import { type Era, eraOf } from '../../../protocol/era.ts'
 import type { DefinitionWarning } from '../../../schemas/definitions-api.ts'
@@ -6,6 +7,7 @@ import type { Catalogue } from '../../../protocol/lists.ts'
 import type { ProviderStatus } from '../../../protocol/provider.ts'
 import { nameProblem } from '../../../schemas/names.ts'
 import { isolationOf, serverTypeOf } from '../../../schemas/server.ts'
+import type { ServerRecord } from '../../../schemas/server-api.ts'
 import { transports } from '../../../schemas/transports.ts'
 import { type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
 import { maskConfig } from '../../base/secrets/index.ts'
@@ -22,26 +24,8 @@ import { ItemTexts } from './record-json.ts'
 export type PresentedItem = Record<string, unknown> & { enabled: boolean, overridden?: boolean }
 
 /** A server in a response of the management API. */
-export interface PresentedServer {
-  name: string
-  enabled: boolean
-  status: ProviderStatus
-  error: string | null
-  /** Parts of the config that have no effect, and remarks about definitions. */
-  warnings?: Array<string | DefinitionWarning>
-  tools: ItemTexts
-  prompts: ItemTexts
-  resources: ItemTexts
-  skills: ItemTexts
-  config: Record<string, unknown>
-  createdAt?: string
-  connectedAt?: string
-  /** The MCP revision of the connection and its era; absent while the server is not connected. */
-  protocolVersion?: string
-  era?: Era
-  /** The URL for the caller's login at the server, with which the gateway then connects. */
-  oauth?: { authorizationUrl: string }
-}
+export type PresentedServer = Omit<Static<typeof ServerRecord>, ItemKind | 'config'> & Record<ItemKind, ItemTexts> &
+  { config: Record<string, unknown> }
 
 /** The config members that are visible to users who can use the server but not manage it. */
 const publicMembers = ['type', 'description', 'visibility', 'owner', 'enabled'] as const
