@@ -1,3 +1,5 @@
+import type { Static } from '@sinclair/typebox'
+import type { ActivityFilters } from '../../schemas/activities.ts'
 import type { Policy } from '../../schemas/policies.ts'
 
 export type ActivityStatus = 'success' | 'error'
@@ -47,13 +49,7 @@ export interface ActivityFilter
 export interface ActivitySpans { readonly from: number, readonly length: number, readonly count: number }
 
 /** The distinct values that can be filtered by, sorted; at most 1,000 of each kind. */
-export interface ActivityFilterValues {
-  readonly servers: readonly string[]
-  readonly tools: readonly string[]
-  readonly groups: readonly string[]
-  readonly usernames: readonly string[]
-  readonly keyNames: readonly string[]
-}
+export type ActivityFilterValues = Readonly<Static<typeof ActivityFilters>>
 
 /** One page of activities, newest first. `total`: entries on all pages; `approximate`: whether that is an estimate. */
 export interface ActivityPage { readonly activities: Activity[], readonly total: number, readonly approximate: boolean }

@@ -1,22 +1,10 @@
+import type { Static } from '@sinclair/typebox'
 import type { Snapshot } from '../../../db/store.ts'
 import { memoized } from '../../../protocol/memoized.ts'
+import type { LogEntry as LogEntrySchema } from '../../../schemas/logs.ts'
 import { maskPatterns, createScrubber, secretsOf } from '../../base/secrets/index.ts'
 
-/** One line of the log. */
-export interface LogEntry {
-  /** Grows with each line of this process. */
-  readonly id: number
-  /** In ms since 1970. */
-  readonly timestamp: number
-  readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
-  /** The level, reduced to four values. */
-  readonly type: 'debug' | 'info' | 'warn' | 'error'
-  /** `child`: the line was printed by a stdio server. */
-  readonly source: 'main' | 'child'
-  readonly message: string
-  /** The name of the server that printed the line. */
-  readonly processId?: string
-}
+export type LogEntry = Readonly<Static<typeof LogEntrySchema>>
 
 /** Receives each new entry; `undefined` when the log is cleared. */
 type LogListener = (entry: LogEntry | undefined) => void

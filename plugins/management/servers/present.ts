@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox'
 import type { Server, Snapshot } from '../../../db/store.ts'
-import { type Era, eraOf } from '../../../protocol/era.ts'
+import { eraOf } from '../../../protocol/era.ts'
 import type { DefinitionWarning } from '../../../schemas/definitions-api.ts'
 import { withMembers } from '../../../protocol/json.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'

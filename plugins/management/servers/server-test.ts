@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import { type Era, eraOf } from '../../../protocol/era.ts'
+import { eraOf } from '../../../protocol/era.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { ServerTestResult } from '../../../schemas/server-api.ts'
