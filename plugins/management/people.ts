@@ -59,7 +59,11 @@ export class People {
     }
   }
 
-  /** The users of a server that the caller manages; admins only for another reason. @throws NoSuch, Forbidden */
+  /**
+   * The users of a server that the caller manages. Admins use every server, and are listed where there is another
+   * reason.
+   * @throws NoSuch, Forbidden
+   */
   async usersOf (caller: Principal, name: string): Promise<ServerUser[]> {
     const { current } = this.#deps.settings
     const server = managedServer(current, caller, name)

@@ -52,7 +52,10 @@ function splitIntoHours ({ from, to, ...equal }: ActivityFilter): { whole: SQL, 
   }
 }
 
-/** Sums up whole hours from their stored sums, and partial ones from their calls. Exported for a test of its plan. */
+/**
+ * Sums up whole hours from their stored sums, and partial hours from their calls. Exported for the test of its query
+ * plan.
+ */
 export function sumActivities (db: Db, filter: ActivityFilter) {
   const { whole, parts } = splitIntoHours(filter)
   const rest = parts.map((part) => sql` union all
@@ -99,7 +102,9 @@ export function selectFilterValues (filter: ActivityFilter, name: FilterColumn):
     ) as found order by value limit ${maxValues}`
 }
 
-/** The number of calls, and of failed ones in each span with calls. Spans of whole hours are read from stored sums. */
+/**
+ * The number of calls, and of failed ones, in each span that has any. Spans of whole hours are read from stored sums.
+ */
 export function sumSpans (filter: ActivityFilter, { from, length, count }: ActivitySpans): SQL {
   const range = { ...filter, from: Math.max(from, filter.from ?? 0), to: from + length * count }
   const isOfHours = from % hourLength === 0 && length % hourLength === 0
