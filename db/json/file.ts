@@ -156,7 +156,7 @@ export class JsonFileStore implements Store, SectionFile {
     return this.#reading
   }
 
-  /** Writes a document. @returns false, and nothing is written: it was edited since the check @throws StorageError */
+  /** Writes a document. @returns false: the file was edited, and nothing is written @throws StorageError */
   async #write (document: SettingsDocument): Promise<boolean> {
     try {
       await this.#acquireLock()

@@ -31,7 +31,7 @@ interface DatabaseOptions {
   mustExist?: boolean
 }
 
-/** Opens a database with up-to-date tables. @throws Error without user and password when that fails in time */
+/** Opens a database, and brings its tables up to date. @throws Error without user and password when that fails */
 export async function openDatabase (
   { dbUrl, startupTimeout, info, warn, mustExist: isExisting = false }: DatabaseOptions
 ): Promise<DatabaseDriver> {

@@ -6,7 +6,7 @@ const times = {
   updatedAt: timestamp('updated_at', { withTimezone: true }).notNull()
 }
 
-/** Persons who logged in by a provider, as better-auth stores them: one per identity. `email` is from its hash. */
+/** Persons who logged in through a provider, as better-auth stores them: one per identity. `email` is from its hash. */
 export const socialUsers = pgTable('social_users', {
   id: text().primaryKey(),
   name: text().notNull(),

@@ -86,7 +86,7 @@ function checkRules (rules: readonly PasswordRule[], password: string): void {
   if (failed.length > 0) throw Object.assign(new errors.WeakPassword(failed.join(' ')), { errors: failed })
 }
 
-/** Checks a password that an admin sets by all rules. @throws WeakPassword with `errors`, a sentence for each */
+/** Checks, by all rules, a password that an admin sets. @throws WeakPassword with `errors`, a sentence for each */
 export function checkGivenPassword (password: string): void {
   checkRules([lengthRule(8), sizeRule, ...classRules], password)
 }

@@ -25,7 +25,7 @@ export interface ProviderDeps extends CorrectionDeps {
   /** The scopes that a client may be granted. */
   readonly scopesOf: (clientId: string) => Promise<readonly string[]>
   readonly findConsent: FindConsent
-  /** Checks a client's secret, after not too many failures. @throws TooManyFailures, TooManyRequests, StorageAway */
+  /** Checks a client's secret, unless too many failed. @throws TooManyFailures, TooManyRequests, StorageAway */
   readonly checkSecret: (raw: IncomingMessage, clientId: string, check: () => boolean) => Promise<boolean>
   /** Counts a client registration. @throws TooManyRequests, StorageAway */
   readonly countRegistration: (raw: IncomingMessage) => Promise<void>
