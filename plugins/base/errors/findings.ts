@@ -63,9 +63,7 @@ function unknownMessage (name: string, schema: unknown): string {
     : `is not known; there are ${known.map((each) => JSON.stringify(each)).join(', ')}`
 }
 
-/**
- * The findings of schema validation; alternatives for one value are joined. Undefined for an error with another cause.
- */
+/** The findings of schema validation; alternatives for one value are joined. Undefined for other errors. */
 export function findingsOf (error: FastifyError): Finding[] | undefined {
   if (!error.validation) return undefined
   const all = rawFindings(error)
