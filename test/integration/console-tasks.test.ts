@@ -2,13 +2,13 @@
 // (helpers/chromium.ts).
 import assert from 'node:assert/strict'
 import type { BrowserContextOptions, Page as Tab } from 'playwright-core'
-import { t as file, test, type Test } from 'tap'
+import { t as file, test } from 'tap'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { openTab, startBrowser } from '../helpers/chromium.ts'
+import { openTab, signedIn, startBrowser } from '../helpers/chromium.ts'
 import { connected, Session, text } from '../helpers/client.ts'
 import { admin, alice } from '../helpers/doors.ts'
-import { npmServer, spawnHub, startHub, until, type Hub } from '../helpers/hub.ts'
+import { npmServer, spawnHub, startHub, until } from '../helpers/hub.ts'
 
 const browser = await startBrowser(file)
 
@@ -18,17 +18,6 @@ const windows: ReadonlyArray<readonly [name: string, options: BrowserContextOpti
   ['narrow', { viewport: { width: 390, height: 844 } }],
   ['narrow, without JavaScript', { viewport: { width: 390, height: 844 }, javaScriptEnabled: false }]
 ]
-
-/** A tab of somebody who has signed in. */
-async function signedIn (t: Test, hub: Hub, options: BrowserContextOptions, username = 'admin'): Promise<Tab> {
-  const { tab } = await openTab(t, browser, options)
-  await tab.goto(`${hub.url}/console`)
-  await tab.fill('#username', username)
-  await tab.fill('#password', 'Same-1234')
-  await tab.click('main button.primary')
-  await tab.waitForURL('**/overview')
-  return tab
-}
 
 /** Presses Tab until the focus is on an element. */
 async function tabTo (tab: Tab, selector: string): Promise<void> {
@@ -88,7 +77,7 @@ for (const [name, options] of windows) {
     const upstream = await startUpstream(t, { tools: [tool('echo')] })
     await upstream.close()
     const hub = await startHub(t, { settings: { users: [admin], mcpServers: { away: { url: upstream.url } } } })
-    const tab = await signedIn(t, hub, options)
+    const tab = await signedIn(t, browser, hub.url, options)
     await until(async () => {
       await tab.goto(`${hub.url}/console/overview`)
       return await tab.locator('#problems').getByText('away').count() > 0
@@ -108,7 +97,7 @@ for (const [name, options] of windows) {
     const upstream = await startUpstream(t, { tools: [tool('echo'), tool('other')] })
     const hub = await startHub(t, { settings: { users: [admin], mcpServers: { fake: { url: upstream.url } } } })
     await connected(hub, 1)
-    const tab = await signedIn(t, hub, options)
+    const tab = await signedIn(t, browser, hub.url, options)
     await tab.goto(`${hub.url}/console/groups/new`)
     await tab.fill('#name', 'few')
     await tab.click('button[value^="open:"]')
@@ -146,7 +135,7 @@ for (const [name, options] of windows) {
     })
     const hub = await startHub(t, { settings: { users: [admin], mcpServers: { s: { url: server.url } } } })
     await connected(hub, 1)
-    const tab = await signedIn(t, hub, options)
+    const tab = await signedIn(t, browser, hub.url, options)
     await tab.goto(`${hub.url}/console/playground?route=s&eyes=self&item=plan`)
     await tab.click('button.primary[value=call]')
     await tab.waitForSelector('.question')
@@ -165,7 +154,7 @@ for (const [name, options] of windows) {
 
   void test(`a template is imported, and a setting refused at its field: ${name}`, async (t) => {
     const hub = await startHub(t, { settings: { users: [admin] } })
-    const tab = await signedIn(t, hub, options)
+    const tab = await signedIn(t, browser, hub.url, options)
     await tab.goto(`${hub.url}/console/templates`)
     const servers = { imported: { url: 'https://mcp.example/mcp' } }
     await tab.fill('#template', JSON.stringify({ version: '1.0', servers, groups: [{ name: 'team', servers: ['imported'] }], requiredEnvVars: [] }))
@@ -188,7 +177,8 @@ for (const [name, options] of windows) {
       settings: { users: [admin, alice], mcpServers: { shared: { url: upstream.url, visibility: 'public' }, hidden: { url: upstream.url } } }
     })
     await connected(hub, 2)
-    const tab = await signedIn(t, hub, options, 'alice')
+    const tab = await signedIn(t, browser, hub.url, options, 'alice')
+    await tab.goto(`${hub.url}/console/overview`)
     assert.doesNotMatch(await tab.textContent('body') ?? '', /hidden/)
     for (const page of ['Users', 'Settings', 'Audit', 'Backup']) assert.equal(await tab.locator('nav a', { hasText: page }).count(), 0)
     await tab.goto(`${hub.url}/console/servers`)
@@ -218,7 +208,7 @@ void test('a call of the playground is cancelled, also at its server', async (t)
   })
   const hub = await startHub(t, { settings: { users: [admin], mcpServers: { s: { url: upstream.url } } } })
   await connected(hub, 1)
-  const tab = await signedIn(t, hub, { viewport: { width: 1280, height: 844 } })
+  const tab = await signedIn(t, browser, hub.url, { viewport: { width: 1280, height: 844 } })
   await tab.goto(`${hub.url}/console/playground?route=s&eyes=self&item=slow`)
   await tab.click('main button.primary[value=call]')
   await until(() => upstream.received.some(({ message }) => message.method === 'tools/call'))
