@@ -403,13 +403,16 @@ void test('after signing out, the back button and the history show nothing', asy
 })
 
 void test('an open page ends at once with demotion, deletion and another password', async (t) => {
-  const { app, url } = await start(t, { settings: { users: [admin, alice, second] } })
+  const third = { ...admin, username: 'third' }
+  const { app, url } = await start(t, { settings: { users: [admin, alice, second, third] } })
   const by = { key: 'test', kind: 'user', user: 'admin', username: 'admin', isAdmin: true } as const
-  for (const [username, path, end] of [
+  const ends = [
     ['second', 'users', async () => await app.users.update(by, 'second', { isAdmin: false })],
     ['alice', 'servers', async () => await app.users.update(by, 'alice', { newPassword: 'Other-1234' })],
-    ['second', 'servers', async () => { await app.users.remove(by, 'second') }]
-  ] as const) {
+    ['third', 'servers', async () => { await app.users.remove(by, 'third') }]
+  ] as const
+  // At once: each page asks again after seconds.
+  await Promise.all(ends.map(async ([username, path, end]) => {
     const { tab } = await openTab(t, browser, wide)
     await signIn(tab, url, username)
     await tab.goto(`${url}/console/${path}`)
@@ -417,5 +420,5 @@ void test('an open page ends at once with demotion, deletion and another passwor
     await tab.waitForURL('**/login?*')
     await tab.goto(`${url}/console/overview`)
     assert.match(tab.url(), /\/login\?/)
-  }
+  }))
 })
