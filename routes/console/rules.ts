@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { visible } from '../../plugins/extensions/index.ts'
-import { ApiError } from '../../plugins/management/index.ts'
+import { ApiError, namesHint, namesIn } from '../../plugins/management/index.ts'
 import type { Policy, PolicyTestResult } from '../../schemas/policies.ts'
 import { addOrderedPages, optionsOf } from './ordered.ts'
 import { type Form, objectIn, textOf, type Visit } from './page.ts'
@@ -83,15 +83,14 @@ const fieldsOf = (
     name: 'approvers',
     label: 'Approvers',
     value: approvers?.join(', '),
-    hint: 'Of a rule that asks: usernames, with a comma between them. ' +
-      'Without them, the client of the caller is asked.'
+    hint: `Of a rule that asks: usernames, ${namesHint}. Without them, the client of the caller is asked.`
   },
   { name: 'message', label: 'Message', value: message, hint: 'A sentence for the caller.' }
 ]
 
 /** The policy that a form describes. An empty optional field is omitted. */
 function toPolicy (sent: Form): object {
-  const approvers = textOf(sent.approvers).split(',').map((each) => each.trim()).filter((each) => each !== '')
+  const approvers = namesIn(textOf(sent.approvers))
   const message = textOf(sent.message).trim()
   return {
     name: textOf(sent.name),
