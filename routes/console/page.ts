@@ -158,6 +158,9 @@ export const found = <Item>(
     : items.filter((item) => textsOf(item).some((text) => String(text ?? '').toLowerCase().includes(sought)))
 }
 
+/** What a rule does, by its `then`. */
+export const decisionWords = { allow: 'allows', deny: 'denies', ask: 'asks', hide: 'hides' } as const
+
 /** Converts a clause to a sentence. */
 export const inSentence = (reason = ''): string => `${withCapital(reason.replace(/\.$/, ''))}.`
 

@@ -79,3 +79,41 @@ void test('what is refused stands at its field in words, and what was typed stay
   const { text: named } = await browser.post('/servers/off/configuration', { mode: 'json', do: 'save', json })
   assert.match(named, /userVariables\.0\.name: expected letters, digits and/)
 })
+
+void test('settings that are lists or objects are JSON fields, with their errors at the field', async (t) => {
+  const app = await appFor(t, { users: [admin] })
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  const page = await browser.get('/settings')
+  const shown = fieldsOf(page)
+  assert.deepEqual(JSON.parse(shown['notifications.events'] ?? ''), ['approval', 'change', 'quota'])
+  await browser.post('/settings', shown, '/settings')
+  assert.deepEqual(app.settings.current.system, {}, 'what is as it was shown is not stored')
+  const stored = await browser.post('/settings', { ...shown, 'notifications.events': '["quota"]' }, '/settings')
+  assert.equal(stored.status, 303)
+  assert.deepEqual(app.settings.current.system.notifications?.events, ['quota'])
+  for (const [field, text, problem] of [
+    ['notifications.events', '["quota",', /This is not JSON/],
+    ['notifications.events', '["meals"]', /[eE]xpected one of approval, change, quota/],
+    ['oauthServer.dynamicRegistration', '{"enabled": 7}', /enabled: expected boolean/]
+  ] as const) {
+    const { status, text: refused } = await browser.post('/settings', { [field]: text }, '/settings')
+    assert.equal(status, 400, text)
+    const [, said = ''] = new RegExp(`id="${field.replace('.', '\\.')}-problem"([^§]*?)</p>`).exec(refused) ?? []
+    assert.match(said, problem)
+    assert.ok(refused.includes(text.replaceAll('"', '&quot;')), 'what was typed')
+  }
+  await browser.post('/settings', { 'notifications.events': '' }, '/settings')
+  assert.equal(app.settings.current.system.notifications?.events, undefined)
+})
+
+void test('a server that is connecting has no count of tools, and its page shows them when they come', async (t) => {
+  const silent = { command: process.execPath, args: ['-e', 'setInterval(() => {}, 1e6)'] }
+  const app = await appFor(t, { users: [admin], mcpServers: { up: silent } })
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  const { text } = await browser.get('/servers/up')
+  assert.match(text, /<nav class="tabs" id="views" data-live/)
+  assert.match(text, /view=tools" aria-current="page">Tools<\/a>/)
+  assert.match(text, /<h2>Connecting…<[^§]*?appear here once it has listed them/)
+})
