@@ -41,7 +41,6 @@ export const settingsTables = {
 export type TableName = keyof typeof settingsTables
 export const tableNames = Object.keys(settingsTables) as TableName[]
 // Used for its type only.
-
 const widestTable = pgTable('', { ...entryColumns(), name: text(), alias: text() })
 /** A row with the columns of all settings tables. */
 export type StoredSettingsRow = typeof widestTable.$inferSelect
