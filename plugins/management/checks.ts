@@ -76,9 +76,7 @@ const countByFoldedName = memoized((servers: Snapshot['servers']): ReadonlyMap<s
 export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'server' | 'group'): string[] {
   const [group, server] = [findGroupByName(snapshot, name), snapshot.servers.get(name)]
   if (!group || !server) return []
-  const target = hasPrecedence(
-    snapshot, group, server
-  )
+  const target = hasPrecedence(snapshot, group, server)
     ? 'group'
     : 'server, since the owner of the group is not an admin'
   const other = about === 'group' ? 'server' : 'group'

@@ -49,8 +49,7 @@ export class People {
     const principal = principalOfUser(user, undefined)
     const { list, targets } = gateway.surface(makeView(principal, { kind: 'global' }), gatewayClient).parts.tools
     return {
-      servers: servers.list(principal).map(({ oauth, ...record }) =>
-        isSelf && oauth ? { ...record, oauth } : record),
+      servers: servers.list(principal).map(({ oauth, ...record }) => isSelf && oauth ? { ...record, oauth } : record),
       groups: groups.list(principal),
       tools: list.entries.flatMap(({ name, key }) => {
         const target = targets.get(name ?? key ?? '')

@@ -16,11 +16,7 @@ export type SentEntry<Name extends OrderedEntity> = Omit<EntryOf<Name>, 'id'>
 interface OrderedEntriesOptions<Name extends OrderedEntity> {
   /** The noun for errors. */
   readonly noun: string
-  /**
-   * Checks an entry before it is stored. @param former the entry that it replaces
-   * @returns the entry to store
-   * @throws InvalidInput
-   */
+  /** Checks an entry before it is stored. @param former the replaced one @returns what to store @throws InvalidInput */
   readonly check?: (entry: EntryOf<Name>, former: EntryOf<Name> | undefined) => EntryOf<Name>
   /** An entry as it is shown. Default: as it is stored. */
   readonly show?: (entry: EntryOf<Name>) => EntryOf<Name>

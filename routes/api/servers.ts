@@ -29,8 +29,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   api.list('/servers', {
     summary: 'List the servers that you may see', item: ServerRecord, key: 'name'
-  }, async ({ principal }) =>
-    await servers.listWithLoginUrls(principal))
+  }, async ({ principal }) => await servers.listWithLoginUrls(principal))
 
   api.post('/servers', {
     summary: 'Add a server',
@@ -67,8 +66,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   api.get('/servers/:name', {
     summary: 'One server, with its items', params: ServerName, data: ServerRecord, revision
-  }, async (call) =>
-    ({ data: await servers.getWithLoginUrl(call.principal, call.params.name) }))
+  }, async (call) => ({ data: await servers.getWithLoginUrl(call.principal, call.params.name) }))
 
   api.put('/servers/:name', {
     ...managed,

@@ -108,8 +108,8 @@ export class Quotas {
     for (const { key: taken } of calls) await counters.giveBack(taken, 1)
     const name = JSON.stringify(quota.name)
     const limits = { tokens: quota.resultTokens, calls: isResult ? undefined : quota.calls }
-    // There is no time at which it would be free: a rule that denies.
-    if (limits.tokens === 0 || limits.calls === 0) throw new Refusal('policy', `The quota ${name} lets nothing pass`)
+    // There is no time at which it would be free.
+    if (limits.tokens === 0 || limits.calls === 0) throw new Refusal('quota', `The quota ${name} lets nothing pass`)
     // It is free when the last of its counters is.
     let last = { key: keys[0] ?? '', left: 0 }
     for (const key of keys) {

@@ -120,10 +120,7 @@ export function begunTaskIn (result: string, { taskForm }: Pick<Exchange, 'taskF
   return task?.startsWith('{') === true ? task : undefined
 }
 
-/**
- * `tasks/list`: the tasks that the principal began or used on this route. A server lists all tasks of a shared
- * connection.
- */
+/** `tasks/list`: the tasks that the principal began or used on this route. Servers list those of all. */
 export const listTasks: Method = async (parts, exchange) => {
   const { surfaces } = parts
   const { view, client } = exchange
@@ -163,10 +160,7 @@ async function allTasks (
   return found
 }
 
-/**
- * The tasks of a server's list that the client knows and may use, with their handles.
- * @param handles that other processes have seen, by `listKey`
- */
+/** The tasks of a list that the client knows and may use, with handles. @param handles of others, by `listKey` */
 async function ownTasks (
   parts: GatewayParts, exchange: Exchange<View>, provider: string, list: string, handles: ReadonlyMap<string, string>
 ): Promise<string[]> {

@@ -68,10 +68,7 @@ export function additionsOf (
   return { changes, outcomes }
 }
 
-/**
- * The reason why one of several servers or groups cannot be stored.
- * @throws the error, if it is not specific to that item
- */
+/** The reason why one of several servers or groups cannot be stored. @throws the error, if not specific to it */
 export function refusalMessage (error: unknown): string {
   const isRefusal =
     [errors.InvalidInput, errors.Forbidden, errors.LimitReached, errors.ShareUsed].some((kind) => error instanceof kind)

@@ -87,10 +87,7 @@ export class Servers {
     if (isolationOf(config) !== 'user') managedServer(snapshot, principal, name)
   }
 
-  /**
-   * Ends the principal's login, also at the authorization server. @returns whether there was one @throws NoSuch,
-   * Forbidden
-   */
+  /** Ends the principal's login, also at its server. @returns whether there was one @throws NoSuch, Forbidden */
   async logOut (principal: Principal, name: string): Promise<boolean> {
     this.mustBeAbleToLogOut(principal, name)
     return await this.#logins.endLogin(principal, visibleServer(this.#settings.current, principal, name))

@@ -94,6 +94,6 @@ test('a quota that lets nothing pass tells no time', async () => {
     const { call, told } = world({ target: {}, ...never })
     const refusal = await call()
     assert.equal(refusal?.message, 'The quota "Minute" lets nothing pass')
-    assert.deepEqual([refusal.reason, refusal.retryAfter, told], ['refused', undefined, []])
+    assert.deepEqual([refusal.reason, refusal.retryAfter, told], ['quota', undefined, []])
   }
 })
