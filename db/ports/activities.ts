@@ -34,6 +34,8 @@ export interface Activity {
   readonly guards?: ReadonlyArray<{
     readonly id: string, readonly name: string, readonly action: string, readonly found: readonly string[]
   }>
+  /** A rule of the operator refused the call, which its server has not got, or whose result was held back. */
+  readonly refused?: true
   /** The input, the output and the error message cannot be decrypted: the encryption key is not available. */
   readonly locked?: true
 }

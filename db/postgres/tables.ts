@@ -41,7 +41,6 @@ export const settingsTables = {
 export type TableName = keyof typeof settingsTables
 export const tableNames = Object.keys(settingsTables) as TableName[]
 // Used for its type only.
-// eslint-disable-next-line @typescript-eslint/no-unused-vars
 const widestTable = pgTable('', { ...entryColumns(), name: text(), alias: text() })
 /** A row with the columns of all settings tables. */
 export type StoredSettingsRow = typeof widestTable.$inferSelect

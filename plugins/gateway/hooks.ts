@@ -57,6 +57,8 @@ export interface FinishedCall extends GatewayCall {
   readonly duration: number
   /** The result as JSON, after `onOutput` hooks and before `onResult`; undefined: an error or `input_required`. */
   readonly output: string | undefined
+  /** The result as `onResult` hooks left it, which is answered; undefined as for `output`. */
+  readonly answer: string | undefined
   /** Whether the result says that its tool failed. */
   readonly isToolError: boolean
   /** The error; undefined when the outcome is `ok` or `input_required`. */

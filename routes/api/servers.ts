@@ -39,7 +39,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async ({ principal, body: { name, config } }) => {
     const data = await servers.create(principal, name, config)
     const message = `Server ${JSON.stringify(name)} was added${data.enabled ? ' and is connecting' : ', disabled'}`
-    return { data, message, warnings: servers.warningsAbout(name, config) }
+    return { data, message, warnings: servers.warningsAbout(principal, name, config) }
   })
 
   api.post('/servers/batch', {
@@ -79,7 +79,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     revision
   }, async ({ principal, params, body: { config, newName } }) => {
     const data = await servers.update(principal, params.name, config, newName)
-    return { data, message: 'The server was updated', warnings: servers.warningsAbout(data.name, config) }
+    return { data, message: 'The server was updated', warnings: servers.warningsAbout(principal, data.name, config) }
   })
 
   api.delete('/servers/:name', { ...managed, summary: 'Remove a server' }, async ({ principal, params }) => {

@@ -46,6 +46,9 @@ function messageFor (keyword: string, message: string, params: Record<string, un
   if (additionalProperty !== undefined) return unknownMessage(String(additionalProperty), schema)
   if (Array.isArray(allowedValues)) return `must be one of ${allowedValues.join(', ')}`
   if (keyword === 'const') return `must be ${JSON.stringify(allowedValue)}`
+  if (keyword === 'minimum') return `must be at least ${String(params.limit)}`
+  if (keyword === 'maximum') return `must be at most ${String(params.limit)}`
+  if (keyword === 'type' && params.type === 'integer') return 'must be a whole number'
   const [bound, noun] = sizeKeywords[keyword] ?? []
   if (bound === undefined || noun === undefined || typeof params.limit !== 'number') return message
   if (bound === 'least' && params.limit === 1) return 'must not be empty'

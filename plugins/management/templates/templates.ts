@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import fp from 'fastify-plugin'
 import { lockReasonOf } from '../../../db/document.ts'
 import { orderedEntries, orderedObject } from '../../../db/order.ts'
 import { isObject } from '../../../protocol/json.ts'
@@ -32,7 +31,7 @@ interface ImportResult { data: TemplateImportResult, message: string, warnings: 
 const nameOf = (member: string | GroupMember): string => typeof member === 'string' ? member : member.name
 
 /** Exports and imports templates: servers and groups without owners and secrets, for another gateway. */
-class Templates {
+export class Templates {
   readonly #settings: Settings
   readonly #servers: Servers
   readonly #groups: Groups
@@ -258,17 +257,3 @@ function lookUpNamed<Value> (kind: 'server' | 'group', name: string, find: () =>
 const uniqueGroups = (groups: readonly ShownGroup[]): ShownGroup[] => [
   ...new Map(groups.map((group) => [group.id, group])).values()
 ]
-
-declare module 'fastify' {
-  interface FastifyInstance { templates: Templates }
-}
-
-interface TemplateOptions {
-  /** The gateway's environment, whose variables configs can refer to. */
-  environment: ProcessEnvironment
-}
-
-/** `app.templates`: export and import of servers and groups without owners and secrets. */
-export default fp<TemplateOptions>(async (app, { environment }) => {
-  app.decorate('templates', new Templates(app.settings, app.servers, app.groups, environment, app.bundles))
-}, { name: 'templates', dependencies: ['bundles', 'settings', 'servers', 'groups', 'throttle'] })
