@@ -1,7 +1,7 @@
 import type { Approval, Approvals, StoredApproval } from '../ports/approvals.ts'
-import {
-  recordCollections, type RecordCollection, type RecordEntry, type Records, type StoredRecord
-} from '../records.ts'
+import { recordCollections, type RecordEntry, type Records, type StoredRecord } from '../records.ts'
+
+const { approvals } = recordCollections
 
 const digestLabel = (digest: string): string => `digest:${digest}`
 
@@ -21,28 +21,26 @@ const toStored = ({ value, version }: StoredRecord): StoredApproval[] =>
 /** Approvals as records. */
 export class RecordedApprovals implements Approvals {
   readonly #records: Records
-  readonly #approvals: RecordCollection
 
-  constructor (records: Records, approvals: RecordCollection = recordCollections.approvals) {
+  constructor (records: Records) {
     this.#records = records
-    this.#approvals = approvals
   }
 
   async add (approval: Approval, kept: number): Promise<void> {
-    await this.#records.put(this.#approvals, [toEntry(approval, kept)])
+    await this.#records.put(approvals, [toEntry(approval, kept)])
   }
 
   async find (id: string): Promise<StoredApproval | undefined> {
-    const found = await this.#records.find(this.#approvals, id)
+    const found = await this.#records.find(approvals, id)
     return found && toStored(found)[0]
   }
 
   async list (digest?: string): Promise<StoredApproval[]> {
     const which = digest === undefined ? {} : { labels: [digestLabel(digest)] }
-    return (await this.#records.list(this.#approvals, which)).flatMap(toStored)
+    return (await this.#records.list(approvals, which)).flatMap(toStored)
   }
 
   async replace ({ version }: StoredApproval, next: Approval, kept: number): Promise<boolean> {
-    return await this.#records.swap(this.#approvals, version, toEntry(next, kept))
+    return await this.#records.swap(approvals, version, toEntry(next, kept))
   }
 }

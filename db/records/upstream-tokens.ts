@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { UpstreamLoginChange, StoredUpstreamLogin, UpstreamTokens } from '../ports/upstream-tokens.ts'
 import {
-  recordCollections, tombstoneRetention, type RecordCollection, type RecordEntry, type Records, type EntryFilter,
-  type StoredRecord
+  recordCollections, tombstoneRetention, type RecordEntry, type Records, type EntryFilter, type StoredRecord
 } from '../records.ts'
+
+const { upstreamTokens, upstreamClaims, removedLogins } = recordCollections
 
 const keyOf = (server: string, holder: string): string => JSON.stringify([server, holder])
 const serverLabel = (server: string): string => `server:${server}`
@@ -12,15 +13,13 @@ const holderLabel = (holder: string): string => `holder:${holder}`
 /** Logins at upstream servers, as records. One that cannot be decrypted counts as absent: its holder logs in again. */
 export class RecordedUpstreamTokens implements UpstreamTokens {
   readonly #records: Records
-  readonly #logins: RecordCollection
 
-  constructor (records: Records, logins: RecordCollection = recordCollections.upstreamTokens) {
+  constructor (records: Records) {
     this.#records = records
-    this.#logins = logins
   }
 
   async find (server: string, holder: string): Promise<StoredUpstreamLogin | undefined> {
-    const found = await this.#records.find(this.#logins, keyOf(server, holder))
+    const found = await this.#records.find(upstreamTokens, keyOf(server, holder))
     return found === undefined || found.isLocked ? undefined : { version: found.version, value: found.value }
   }
 
@@ -35,24 +34,24 @@ export class RecordedUpstreamTokens implements UpstreamTokens {
       key: keyOf(server, holder), value, version, labels: [serverLabel(server), holderLabel(holder)]
     }
     if (replaces === 'any') {
-      await this.#records.put(this.#logins, [entry])
+      await this.#records.put(upstreamTokens, [entry])
       return version
     }
-    if (await this.#records.swap(this.#logins, replaces?.version, entry)) return version
+    if (await this.#records.swap(upstreamTokens, replaces?.version, entry)) return version
     if (replaces !== undefined) return undefined
-    const locked = await this.#records.find(this.#logins, entry.key)
-    return locked?.isLocked && await this.#records.swap(this.#logins, locked.version, entry) ? version : undefined
+    const locked = await this.#records.find(upstreamTokens, entry.key)
+    return locked?.isLocked && await this.#records.swap(upstreamTokens, locked.version, entry) ? version : undefined
   }
 
   async claim (server: string, holder: string, version: string, time: number): Promise<boolean> {
     const key = keyOf(server, holder)
-    if ((await this.#records.find(this.#logins, key))?.version !== version) return false
+    if ((await this.#records.find(upstreamTokens, key))?.version !== version) return false
     const claim = { key: `${version} ${key}`, value: null, expiresIn: time }
-    return await this.#records.swap(recordCollections.upstreamClaims, undefined, claim)
+    return await this.#records.swap(upstreamClaims, undefined, claim)
   }
 
   async remove (server: string, holder: string): Promise<boolean> {
-    const isGone = await this.#records.remove(this.#logins, keyOf(server, holder)) > 0
+    const isGone = await this.#records.remove(upstreamTokens, keyOf(server, holder)) > 0
     if (isGone) await this.#note([{ labels: [serverLabel(server), holderLabel(holder)] }])
     return isGone
   }
@@ -63,14 +62,14 @@ export class RecordedUpstreamTokens implements UpstreamTokens {
         ? serverLabel(target.server)
         : holderLabel(target.holder)]
     }
-    const gone = await this.#records.list(this.#logins, which, true)
-    await this.#records.remove(this.#logins, which)
+    const gone = await this.#records.list(upstreamTokens, which, true)
+    await this.#records.remove(upstreamTokens, which)
     await this.#note(gone)
   }
 
   async listChangedWithin (time: number): Promise<UpstreamLoginChange[]> {
-    const removed = await this.#records.list(recordCollections.removedLogins, { changedWithin: time }, true)
-    const stored = await this.#records.list(this.#logins, { changedWithin: time }, true)
+    const removed = await this.#records.list(removedLogins, { changedWithin: time }, true)
+    const stored = await this.#records.list(upstreamTokens, { changedWithin: time }, true)
     const changes = [
       ...removed.map((entry) => toChange(entry, undefined)), ...stored.map((entry) => toChange(entry, entry.version))
     ]
@@ -81,7 +80,7 @@ export class RecordedUpstreamTokens implements UpstreamTokens {
   async #note (removed: ReadonlyArray<Pick<StoredRecord, 'labels'>>): Promise<void> {
     const entries =
       removed.map(({ labels }) => ({ key: JSON.stringify(labels), value: null, labels, expiresIn: tombstoneRetention }))
-    await this.#records.put(recordCollections.removedLogins, entries)
+    await this.#records.put(removedLogins, entries)
   }
 }
 

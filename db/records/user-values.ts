@@ -1,7 +1,7 @@
 import type { StoredUserValues, UserValueKey, UserValueRecords } from '../ports/user-values.ts'
-import {
-  recordCollections, tombstoneRetention, type RecordCollection, type RecordEntry, type Records, type StoredRecord
-} from '../records.ts'
+import { recordCollections, tombstoneRetention, type RecordEntry, type Records, type StoredRecord } from '../records.ts'
+
+const { userValues } = recordCollections
 
 const keyOf = (server: string, user: string): string => JSON.stringify([server, user])
 const serverLabel = (server: string): string => `server:${server}`
@@ -22,20 +22,18 @@ const isSettled = ({ age }: StoredRecord): boolean => age > 60_000
 /** The values of users for servers, as records. */
 export class RecordedUserValues implements UserValueRecords {
   readonly #records: Records
-  readonly #collection: RecordCollection
 
-  constructor (records: Records, collection: RecordCollection = recordCollections.userValues) {
+  constructor (records: Records) {
     this.#records = records
-    this.#collection = collection
   }
 
   async find (server: string, user: string): Promise<StoredUserValues | undefined> {
-    const found = await this.#records.find(this.#collection, keyOf(server, user))
+    const found = await this.#records.find(userValues, keyOf(server, user))
     return found && toStored(found)
   }
 
   async list (server: string): Promise<StoredUserValues[]> {
-    const found = await this.#records.list(this.#collection, { labels: [serverLabel(server)] })
+    const found = await this.#records.list(userValues, { labels: [serverLabel(server)] })
     return found.flatMap((each) => toStored(each) ?? [])
   }
 
@@ -43,31 +41,31 @@ export class RecordedUserValues implements UserValueRecords {
     key: UserValueKey, version: string | undefined, values: Readonly<Record<string, string>>
   ): Promise<boolean> {
     const entry = toEntry(key, values)
-    if (await this.#records.swap(this.#collection, version, entry)) return true
+    if (await this.#records.swap(userValues, version, entry)) return true
     if (version !== undefined) return false
-    const locked = await this.#records.find(this.#collection, entry.key)
-    return locked?.isLocked === true && await this.#records.swap(this.#collection, locked.version, entry)
+    const locked = await this.#records.find(userValues, entry.key)
+    return locked?.isLocked === true && await this.#records.swap(userValues, locked.version, entry)
   }
 
   async forget (key: UserValueKey): Promise<void> {
     // The empty entry tells the other replicas, and expires.
-    await this.#records.put(this.#collection, [{ ...toEntry(key, {}), expiresIn: tombstoneRetention }])
+    await this.#records.put(userValues, [{ ...toEntry(key, {}), expiresIn: tombstoneRetention }])
   }
 
   async removeAll (which: Pick<UserValueKey, 'server' | 'target'> | Pick<UserValueKey, 'account'>): Promise<void> {
     const label = 'server' in which ? targetLabel(which.server, which.target) : accountLabel(which.account)
-    await this.#records.remove(this.#collection, { labels: [label] })
+    await this.#records.remove(userValues, { labels: [label] })
   }
 
   async listChangedWithin (time: number): Promise<Array<Pick<StoredUserValues, 'server' | 'user' | 'version'>>> {
-    const changed = await this.#records.list(this.#collection, { changedWithin: time }, true)
+    const changed = await this.#records.list(userValues, { changedWithin: time }, true)
     return changed.map((each) => ({ ...toKey(each), version: each.version }))
   }
 
   async sweep (isCurrent: (key: UserValueKey) => boolean): Promise<void> {
-    for (const entry of await this.#records.list(this.#collection, {}, true)) {
+    for (const entry of await this.#records.list(userValues, {}, true)) {
       const key = toKey(entry)
-      if (isSettled(entry) && !isCurrent(key)) await this.#records.remove(this.#collection, keyOf(key.server, key.user))
+      if (isSettled(entry) && !isCurrent(key)) await this.#records.remove(userValues, keyOf(key.server, key.user))
     }
   }
 }
