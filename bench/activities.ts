@@ -71,6 +71,7 @@ async function measureAlone (dbUrl: string): Promise<number> {
 const principal: Principal = { kind: 'anonymous', key: 'anonymous', user: 'anonymous', isAdmin: false }
 
 function finishedCall (): FinishedCall {
+  const result = JSON.stringify({ content: [{ type: 'text', text: 'hello there' }] })
   const params = { name: 'echo-echo', arguments: { message: 'hello there' } }
   const origin = { headers: {}, address: '127.0.0.1' }
   return {
@@ -82,7 +83,8 @@ function finishedCall (): FinishedCall {
     policy: undefined,
     duration: 1.5,
     outcome: 'ok',
-    output: JSON.stringify({ content: [{ type: 'text', text: 'hello there' }] }),
+    output: result,
+    answer: result,
     isToolError: false,
     error: undefined
   }

@@ -28,6 +28,12 @@ const cell = (text: string): string => text.replaceAll('|', '\\|').replace(/\s+/
 const sentencesOf = (comment: string): string =>
   comment.replace(/^\/\*\*/, '').replace(/\*\/$/, '').split('\n').map((line) => line.replace(/^\s*\* ?/, '')).join(' ')
 
+/** The default of a bound; of several that are described together, one on each line. */
+function defaultsOf (value: ts.Expression, source: ts.SourceFile): string {
+  const parts = ts.isObjectLiteralExpression(value) && value.properties.length > 1 ? [...value.properties] : [value]
+  return parts.map((part) => `\`${cell(part.getText(source))}\``).join('<br>')
+}
+
 /** Rows of the bounds in an object; those of an object with comments within come one by one. */
 function rowsOf (object: ts.ObjectLiteralExpression, source: ts.SourceFile, prefix = '', comment = ''): string[] {
   return object.properties.flatMap((property) => {
@@ -40,7 +46,7 @@ function rowsOf (object: ts.ObjectLiteralExpression, source: ts.SourceFile, pref
     const inner = ts.isObjectLiteralExpression(value) && value.properties.some((each) =>
       (ts.getLeadingCommentRanges(text, each.getFullStart()) ?? []).length > 0)
     if (inner) return rowsOf(value, source, `${name}.`, comment)
-    return [`| \`${name}\` | \`${cell(value.getText(source))}\` | ${cell(comment)} |`]
+    return [`| \`${name}\` | ${defaultsOf(value, source)} | ${cell(comment).replaceAll('. `', '.<br>`')} |`]
   })
 }
 

@@ -13,6 +13,13 @@ import { gatewayLimits } from './limits.ts'
 /** No changes to the params. */
 const noChanges: Readonly<Record<string, string>> = {}
 
+/** A response, its result as `onOutput` hooks left it, and the answer that `onResult` hooks made of it. */
+interface Answered {
+  readonly response?: Response | undefined
+  readonly output?: string | undefined
+  readonly answer?: string
+}
+
 /** Sends requests to their providers, and runs the hooks around each. */
 export class Forwarder {
   readonly #providers: ProviderTable
@@ -68,7 +75,7 @@ export class Forwarder {
       const text = resultText ?? '{}'
       // Observers do not see the content of a round: its state is between the server and the client.
       if (exchange.suspendsOn?.(text) === true) {
-        this.#done(call, undefined, undefined, undefined, 'input_required')
+        this.#done(call, {}, undefined, 'input_required')
         return text
       }
       let result = text
@@ -81,11 +88,11 @@ export class Forwarder {
         const next = hook(call, result)
         result = typeof next === 'string' ? next : await next
       }
-      this.#done(call, output, response, undefined)
+      this.#done(call, { output, answer: result, response }, undefined)
       return result
     } catch (error) {
       const answered = await this.#toAnsweredError(call, error)
-      this.#done(call, output, response, answered)
+      this.#done(call, { output, response }, answered)
       throw answered
     } finally {
       release?.()
@@ -111,7 +118,7 @@ export class Forwarder {
       thrown = failure
     }
     thrown = await this.#toAnsweredError(call, thrown)
-    this.#done(call, undefined, undefined, thrown)
+    this.#done(call, {}, thrown)
     throw thrown
   }
 
@@ -131,14 +138,7 @@ export class Forwarder {
     this.#logError(failure, 'a hook that observes calls failed')
   }
 
-  /** @param response of which `output` is the result */
-  #done (
-    call: GatewayCall,
-    output: string | undefined,
-    response: Response | undefined,
-    error: unknown,
-    outcome = outcomeOf(error)
-  ): void {
+  #done (call: GatewayCall, { output, answer, response }: Answered, error: unknown, outcome = outcomeOf(error)): void {
     if (this.#hooks.onDone.length === 0) return
     const finished: FinishedCall = {
       exchange: call.exchange,
@@ -151,6 +151,7 @@ export class Forwarder {
       duration: performance.now() - call.startedAt,
       outcome,
       output,
+      answer,
       isToolError: output !== undefined && (response?.isError ?? saysError(output)),
       error
     }

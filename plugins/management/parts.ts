@@ -10,7 +10,7 @@ import people from './people.ts'
 import ownVariables from './servers/own-variables.ts'
 import servers from './servers/plugin.ts'
 import system from './system/system.ts'
-import templates from './templates/templates.ts'
+import templates from './templates/index.ts'
 
 export interface ManagementOptions extends Pick<BundleOptions, 'childUser' | 'environment'> {
   bundles: Pick<BundleOptions, 'isShared' | 'root'>

@@ -88,7 +88,7 @@ test('onDone sees each call once, with who asked and what came of it', async (t)
     const [call, ...more] = seen
     assert.ok(call)
     const { exchange, duration, startedAt, ...rest } = call
-    assert.deepEqual(rest, { provider: 'toy', item: 'add', outcome: 'ok', output: sum, isToolError: false, error: undefined, trace: undefined, policy: undefined, guards: undefined })
+    assert.deepEqual(rest, { provider: 'toy', item: 'add', outcome: 'ok', output: sum, answer: sum, isToolError: false, error: undefined, trace: undefined, policy: undefined, guards: undefined })
     assert.equal(more.length, 0, 'lists are no calls')
     const times = [before, startedAt, startedAt + duration, after]
     assert.deepEqual(times.toSorted((one, other) => one - other), times)

@@ -1,7 +1,8 @@
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { PolicyContext, PrincipalFacts } from './cel.ts'
-import { findItem, namesOf, templatesFor, toContext, toToolFacts, type Subject } from './facts.ts'
-import { decide, findHiding, strictestOf, type Ruleset, type Verdict } from './ruleset.ts'
+import { CallContext, findItem, namesOf, templatesFor, toToolFacts, type Subject } from './facts.ts'
+import { outcomesOf } from './known.ts'
+import { decide, findHiding, strictestOf, type Outcomes, type Ruleset, type Verdict } from './ruleset.ts'
 
 /** A call as conditions see it, made or only tested. */
 export interface DecidedCall {
@@ -20,16 +21,18 @@ export interface DecidedCall {
  */
 export function decideAbout (ruleset: Ruleset, call: DecidedCall, catalogue: Catalogue | undefined): Verdict {
   const { subject, principal, args, argsText, route, now } = call
-  const contextOf = (name: string): PolicyContext => {
-    const tool = toToolFacts({ ...subject, name }, findItem(catalogue, subject.kind, name))
-    return toContext({ principal, route, now, tool }, args, argsText)
+  const forName = (name: string): [PolicyContext, Outcomes] => {
+    const named = { ...subject, name }
+    const item = findItem(catalogue, subject.kind, name)
+    const context = new CallContext({ principal, route, now, tool: toToolFacts(named, item) }, args, argsText)
+    return [context, outcomesOf(ruleset, context, named, item)]
   }
   const names = namesOf(catalogue, subject)
-  const others = names.slice(1).map((name) => decide(ruleset, contextOf(name)))
-  const verdict = strictestOf([decide(ruleset, contextOf(subject.name)), ...others])
+  const others = names.slice(1).map((name) => decide(ruleset, ...forName(name)))
+  const verdict = strictestOf([decide(ruleset, ...forName(subject.name)), ...others])
   if (verdict.match !== undefined || ruleset.listRules.length === 0) return verdict
   // Who does not see a template has no use of what it makes, unless a rule names that.
   const hiding = templatesFor(catalogue, subject, names)
-    .map((name) => findHiding(ruleset.listRules, contextOf(name))).find((match) => match !== undefined)
+    .map((name) => findHiding(ruleset.listRules, ...forName(name))).find((match) => match !== undefined)
   return hiding === undefined ? verdict : { ...verdict, decision: 'hide', match: hiding }
 }

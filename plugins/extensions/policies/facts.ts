@@ -148,32 +148,47 @@ export function templatesFor (
     .filter((key) => names.some((each) => matchesTemplate(templateLiterals(key), each, work)))
 }
 
-/**
- * The variables of conditions for one call. The arguments are converted when a condition first reads them.
- * @param args parsed @param text their JSON text
- */
-export function toContext (
-  facts: Pick<PolicyContext, 'principal' | 'tool' | 'route' | 'now'>, args: unknown, text: () => string
-): PolicyContext {
-  let converted: { readonly value?: PolicyContext['args'], readonly problem?: unknown } | undefined
-  return {
-    ...facts,
-    get args () {
-      converted ??= convert(args, text)
-      if (converted.value === undefined) throw converted.problem
-      return converted.value
-    }
-  }
-}
+/** The variables of conditions for one call. The arguments are converted when a condition first reads them. */
+export class CallContext implements PolicyContext {
+  readonly principal: PolicyContext['principal']
+  readonly tool: PolicyContext['tool']
+  readonly route: string
+  readonly now: Date
+  readonly #args: unknown
+  readonly #argsText: () => string
+  #converted: PolicyContext['args'] | undefined
+  #problem: unknown
 
-function convert (args: unknown, text: () => string): { value?: PolicyContext['args'], problem?: unknown } {
-  try {
-    const json = text()
-    const value = toCelArguments(args, Buffer.byteLength(json))
-    const ambiguity = ambiguityIn(json)
+  /** @param args parsed @param argsText as JSON text */
+  constructor (
+    { principal, tool, route, now }: Omit<PolicyContext, 'args'>, args: unknown, argsText: () => string
+  ) {
+    this.principal = principal
+    this.tool = tool
+    this.route = route
+    this.now = now
+    this.#args = args
+    this.#argsText = argsText
+  }
+
+  /** @throws Error with a clause, for arguments that conditions cannot read; the same each time */
+  get args (): PolicyContext['args'] {
+    if (this.#problem === undefined) {
+      try {
+        this.#converted ??= this.#convert()
+        return this.#converted
+      } catch (problem) {
+        this.#problem = problem
+      }
+    }
+    throw this.#problem
+  }
+
+  #convert (): PolicyContext['args'] {
+    const text = this.#argsText()
+    const value = toCelArguments(this.#args, Buffer.byteLength(text))
+    const ambiguity = ambiguityIn(text)
     if (ambiguity !== undefined) throw new Error(ambiguity)
-    return { value }
-  } catch (problem) {
-    return { problem }
+    return value
   }
 }

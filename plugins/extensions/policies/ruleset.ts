@@ -8,10 +8,15 @@ export interface Rule {
   /** Undefined for a stored condition that cannot be compiled, for example after an edit of the settings file. */
   readonly condition: Condition | undefined
   readonly isObserved: boolean
+  /** Whether its condition names neither arguments nor time, so that its outcome for a caller and an item stays. */
+  readonly isFixed: boolean
 }
 
 /** A rule that matched a call, or failed. `problem`: why it failed. */
 export interface Match { readonly rule: Rule, readonly problem?: string }
+
+/** The outcomes of fixed rules for one caller and one item; undefined: the rule does not match. */
+export type Outcomes = Map<Rule, Match | undefined>
 
 /** What the policies decide about a call. */
 export interface Verdict {
@@ -39,8 +44,7 @@ export function rulesetOf (policies: ReadonlyMap<string, Policy>): Ruleset {
   let ruleset = rulesets.get(policies)
   if (ruleset === undefined) {
     const rules = [...policies.values()].filter(({ enabled }) => enabled !== false).map(toRule)
-    const decidable = rules.filter(({ condition, isObserved }) =>
-      !isObserved && condition !== undefined && unsuitableFor(condition) === undefined)
+    const decidable = rules.filter(({ isFixed, isObserved }) => isFixed && !isObserved)
     ruleset = { rules, listRules: decidable.some(({ policy }) => policy.then === 'hide') ? decidable : [] }
     rulesets.set(policies, ruleset)
   }
@@ -50,7 +54,9 @@ export function rulesetOf (policies: ReadonlyMap<string, Policy>): Ruleset {
 function toRule (policy: Policy): Rule {
   let rule = compiled.get(policy)
   if (rule === undefined) {
-    rule = { policy, condition: compileStored(policy), isObserved: policy.mode === 'observe' }
+    const condition = compileStored(policy)
+    const isFixed = condition !== undefined && unsuitableFor(condition) === undefined
+    rule = { policy, condition, isObserved: policy.mode === 'observe', isFixed }
     compiled.set(policy, rule)
   }
   return rule
@@ -71,7 +77,13 @@ export const unsuitableFor = ({ variables }: Condition): string | undefined =>
   ['args', 'now'].find((name) => variables.has(name))
 
 /** Whether a rule matches. A rule that fails matches as well, so that it denies. */
-function matchOf (rule: Rule, context: PolicyContext): Match | undefined {
+function matchOf (rule: Rule, context: PolicyContext, outcomes: Outcomes): Match | undefined {
+  if (!rule.isFixed) return evaluate(rule, context)
+  if (!outcomes.has(rule)) outcomes.set(rule, evaluate(rule, context))
+  return outcomes.get(rule)
+}
+
+function evaluate (rule: Rule, context: PolicyContext): Match | undefined {
   if (rule.condition === undefined) return { rule, problem: 'its condition is not valid' }
   try {
     return rule.condition.isTrue(context) ? { rule } : undefined
@@ -85,13 +97,16 @@ const decisionOf = ({ rule, problem }: Match): Policy['then'] => problem === und
 /**
  * Decides about a call: the first rule that matches and is enforced. An item that is hidden does not exist, whatever
  * the arguments and the time, so rules that name these do not count before a rule that hides.
+ * @param outcomes those that are known of this caller and item; others are added
  */
-export function decide ({ rules, listRules }: Ruleset, context: PolicyContext): Verdict {
+export function decide (
+  { rules, listRules }: Ruleset, context: PolicyContext, outcomes: Outcomes = new Map()
+): Verdict {
   const observed: Match[] = []
-  const hiding = findHiding(listRules, context)
+  const hiding = findHiding(listRules, context, outcomes)
   if (hiding !== undefined) return { decision: 'hide', match: hiding, observed }
   for (const rule of rules) {
-    const match = matchOf(rule, context)
+    const match = matchOf(rule, context, outcomes)
     if (match === undefined) continue
     if (!rule.isObserved) return { decision: decisionOf(match), match, observed }
     observed.push(match)
@@ -106,9 +121,11 @@ export const strictestOf = (verdicts: readonly [Verdict, ...Verdict[]]): Verdict
   verdicts.reduce((one, other) => strictness[other.decision] > strictness[one.decision] ? other : one)
 
 /** The rule that hides an item from lists. @param rules those that need neither arguments nor time */
-export function findHiding (rules: readonly Rule[], context: PolicyContext): Match | undefined {
+export function findHiding (
+  rules: readonly Rule[], context: PolicyContext, outcomes: Outcomes = new Map()
+): Match | undefined {
   for (const rule of rules) {
-    const match = matchOf(rule, context)
+    const match = matchOf(rule, context, outcomes)
     if (match !== undefined) return decisionOf(match) === 'hide' ? match : undefined
   }
   return undefined

@@ -21,13 +21,17 @@ declare module 'fastify' {
   }
 }
 
-/** Average characters of a token, for results whose tokens no quota counts. */
-const averageToken = 4
+/** For results whose tokens no quota counts: a token has four characters on average. */
+const estimatedTokens = (text: string): number => Math.ceil(text.length / 4)
 const countedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 /** Whether an answer has the result of a task, in either form. Its call has been counted. */
 const isTaskResult = ({ exchange: { method } }: GatewayCall, answer: string): boolean =>
   method === 'tasks/result' || (method === 'tasks/get' && memberOf(answer, 'result') !== undefined)
+
+/** Whether the tokens of an answer count. */
+const counts = (call: GatewayCall, answer: string | undefined): answer is string =>
+  answer !== undefined && (countedMethods.has(call.exchange.method) || isTaskResult(call, answer))
 
 /** Checks what the schema cannot express. @throws InvalidInput */
 function check (quota: Quota): Quota {
@@ -66,19 +70,17 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
     }
   })
   const createdAtOf = (username: string): string | undefined => app.settings.current.users.get(username)?.createdAt
+  /** The tokens of results that quotas count. */
   const tokens = new WeakMap<GatewayCall['exchange'], number>()
   const countTokens = async ({ exchange: { client } }: GatewayCall, text: string): Promise<number> => {
     const owner = client.owner ?? client.id
     return await pool.run<number>('plugins/extensions/quotas/worker', text, { owner, time: tokenTime })
-      .catch(() => Math.ceil(text.length / averageToken))
+      .catch(() => estimatedTokens(text))
   }
 
   app.gateway.addHook('onCall', (call) => countedMethods.has(call.exchange.method) ? quotas.take(call) : undefined)
   const count = (call: GatewayCall, result: string): string | Promise<string> => {
-    if (!quotas.countsTokens(call)) {
-      tokens.set(call.exchange, Math.ceil(result.length / averageToken))
-      return result
-    }
+    if (!quotas.countsTokens(call)) return result
     return countTokens(call, result).then(async (count) => {
       tokens.set(call.exchange, count)
       await quotas.addTokens(call, count)
@@ -92,10 +94,10 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
     return waiting === undefined ? count(call, result) : waiting.then(() => count(call, result))
   })
   app.gateway.addHook('onDone', (call) => {
-    const { exchange, exchange: { view: { principal } }, provider, outcome, error, isToolError } = call
+    const { exchange, exchange: { view: { principal } }, provider, outcome, answer, error, isToolError } = call
     if (outcome === 'input_required') return quotas.suspend(call)
     const isCall = isRecorded(call)
-    const resultTokens = tokens.get(exchange)
+    const resultTokens = tokens.get(exchange) ?? (counts(call, answer) ? estimatedTokens(answer) : undefined)
     if ((!isCall && resultTokens === undefined) || error instanceof Refusal) return
     const user = usernameOf(principal) ?? ''
     usage.count({
@@ -107,7 +109,11 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
       resultTokens: resultTokens ?? 0
     }, isCall ? 1 : 0, createdAtOf(user))
   })
-  app.decorate('quotas', new OrderedEntries(app.settings, 'quotas', { noun: 'quota', check }))
+  app.decorate('quotas', new OrderedEntries(app.settings, 'quotas', {
+    noun: 'quota',
+    check,
+    warn: async (quota) => (await import('../references.ts')).unknownInQuota(quota, app)
+  }))
   app.decorate('usage', {
     read: async (principal, query) => await usage.read(principal, query, createdAtOf(principal.username ?? ''))
   })
@@ -119,4 +125,4 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
     pool.close()
     await write()
   })
-}, { name: 'quotas', dependencies: ['base', 'gateway', 'settings', 'notifications'] })
+}, { name: 'quotas', dependencies: ['access', 'base', 'gateway', 'settings', 'notifications'] })

@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import fp from 'fastify-plugin'
 import { lockReasonOf } from '../../../db/document.ts'
 import { orderedEntries, orderedObject } from '../../../db/order.ts'
 import { isObject } from '../../../protocol/json.ts'
@@ -32,7 +31,7 @@ interface ImportResult { data: TemplateImportResult, message: string, warnings: 
 const nameOf = (member: string | GroupMember): string => typeof member === 'string' ? member : member.name
 
 /** Exports and imports templates: servers and groups without owners and secrets, for another gateway. */
-class Templates {
+export class Templates {
   readonly #settings: Settings
   readonly #servers: Servers
   readonly #groups: Groups
@@ -145,9 +144,7 @@ class Templates {
     const isPartial = details.some(({ action }) => action === 'failed')
     return {
       data,
-      message: importSummary(
-        data, variables
-      ),
+      message: importSummary(data, variables),
       warnings: templateWarnings(sent),
       ...(isPartial && { outcome: 'partial' })
     }
@@ -184,10 +181,7 @@ class Templates {
     return entries.flatMap(([name]) => details.get(name) ?? [])
   }
 
-  /**
-   * @param sent one of the template's groups
-   * @param at its index, which identifies a group without a name in messages
-   */
+  /** @param sent one of the template's groups @param at its index, for messages about a group without a name */
   async #importGroup (principal: Principal, sent: unknown, at: number): Promise<ImportDetail> {
     const name = isObject(sent) && typeof sent.name === 'string' ? sent.name : ''
     const isKnown = [...this.#settings.current.groups.values()].some((group) => group.name === name)
@@ -263,17 +257,3 @@ function lookUpNamed<Value> (kind: 'server' | 'group', name: string, find: () =>
 const uniqueGroups = (groups: readonly ShownGroup[]): ShownGroup[] => [
   ...new Map(groups.map((group) => [group.id, group])).values()
 ]
-
-declare module 'fastify' {
-  interface FastifyInstance { templates: Templates }
-}
-
-interface TemplateOptions {
-  /** The gateway's environment, whose variables configs can refer to. */
-  environment: ProcessEnvironment
-}
-
-/** `app.templates`: export and import of servers and groups without owners and secrets. */
-export default fp<TemplateOptions>(async (app, { environment }) => {
-  app.decorate('templates', new Templates(app.settings, app.servers, app.groups, environment, app.bundles))
-}, { name: 'templates', dependencies: ['bundles', 'settings', 'servers', 'groups', 'throttle'] })

@@ -1,0 +1,27 @@
+import fp from 'fastify-plugin'
+import type { ProcessEnvironment } from '../../upstream/index.ts'
+import type { Templates } from './templates.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { templates: Pick<Templates, 'export' | 'exportGroup' | 'import'> }
+}
+
+interface TemplateOptions {
+  /** The gateway's environment, whose variables configs can refer to. */
+  environment: ProcessEnvironment
+}
+
+/** `app.templates`: export and import of servers and groups without owners and secrets. Loaded with its first use. */
+export default fp<TemplateOptions>(async (app, { environment }) => {
+  let loading: Promise<Templates> | undefined
+  const load = async (): Promise<Templates> => {
+    loading ??= import('./templates.ts').then(({ Templates }) =>
+      new Templates(app.settings, app.servers, app.groups, environment, app.bundles))
+    return await loading
+  }
+  app.decorate('templates', {
+    export: async (...given) => await (await load()).export(...given),
+    exportGroup: async (...given) => await (await load()).exportGroup(...given),
+    import: async (...given) => await (await load()).import(...given)
+  })
+}, { name: 'templates', dependencies: ['bundles', 'settings', 'servers', 'groups', 'throttle'] })
