@@ -14,7 +14,7 @@ import { existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync 
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { buildTests, bundleOf } from './build.mjs'
-import { batchesOf, durationsFile, filesOf } from './runner/files.mjs'
+import { batchesOf, durationOf, durationsFile, filesOf } from './runner/files.mjs'
 import { inSlots, runProcess } from './runner/process.mjs'
 import { indented, seconds, tapReader } from './runner/report.mjs'
 import { startPostgres } from './runner/postgres.mjs'
@@ -39,10 +39,12 @@ const slots = isMeasured || kind === 'nightly'
 /** ms: a file may be silent for so long, and take so long in all. A soak is silent for minutes, and takes hours. */
 const bounds = has('soak') ? { silence: 3_600_000, limit: 6 * 3_600_000 } : { silence: 180_000, limit: 1_200_000 }
 
-const batches = Object.entries(kinds).map(([kind, count]) => ({
-  kind, batches: batchesOf(filesOf(kind).filter((file) => words.length === 0 || words.some((word) => file.includes(word))), count)
-}))
-const files = batches.flatMap(({ batches }) => batches.flat())
+const isWanted = (file) => words.length === 0 || words.some((word) => file.includes(word))
+const timeOf = (batch) => batch.reduce((sum, file) => sum + durationOf(file), 0)
+// The longest come first, so that little is left to wait for at the end.
+const batches = Object.entries(kinds).flatMap(([kind, count]) => batchesOf(filesOf(kind).filter(isWanted), count))
+  .sort((a, b) => timeOf(b) - timeOf(a))
+const files = batches.flat()
 if (files.length === 0) {
   console.error('no test file has such a path')
   process.exit(1)
@@ -141,16 +143,15 @@ async function runStep (name, command, stepArgs, stepEnv = {}) {
 const conformance = async () => await runStep('conformance', 'npm', ['run', '--silent', 'conformance'])
 let said = ''
 
-const tasks = batches.flatMap(({ kind, batches }) => batches.map((batch) => ({ kind, run: async () => { await runBatch(batch) } })))
+const tasks = batches.map((batch) => async () => { await runBatch(batch) })
 const run = has('ci')
   ? [
       async () => { await runStep('lint', 'npm', ['run', '--silent', 'lint']) },
       async () => { await runStep('types', 'npm', ['run', '--silent', 'types']) },
-      ...tasks.filter(({ kind }) => kind === 'unit').map(({ run }) => run),
       async () => { said = await conformance() },
-      ...tasks.filter(({ kind }) => kind !== 'unit').map(({ run }) => run)
+      ...tasks
     ]
-  : tasks.map(({ run }) => run)
+  : tasks
 await inSlots(slots, run)
 
 const flaky = []
