@@ -5,6 +5,6 @@ import { runCommandLine } from './program.ts'
 export async function runProcessCommand (): Promise<void> {
   guardOutputs()
   const code = await runCommandLine(process.argv.slice(2), processIo())
-  // `serve` returns 0 while the gateway runs, which sets the exit code of the process itself.
+  // `serve` returns 0 while the gateway is still running; the gateway sets the exit code later.
   if (code !== 0) process.exitCode = code
 }

@@ -112,7 +112,7 @@ export function isSameCatalogue (a: Catalogue, b: Catalogue): boolean {
 /** An item as a value, with any members of MCP or an extension. */
 type ItemValue = Readonly<Record<string, unknown>>
 
-/** The identity and items of a provider that is part of the program, as values. */
+/** The identity and items of a built-in provider, as objects that are not yet JSON text. */
 interface StaticLists {
   readonly name: string
   readonly version: string

@@ -100,7 +100,10 @@ export interface ProviderHost {
   changed: () => void
   /** A provider is about to send a question to a client. @throws RpcError to refuse the question */
   question: (provider: string, question: Question, client: Client) => Promise<void>
-  /** Sends a notification that belongs to no request in flight, as `send` does, unless it may not be sent. */
+  /**
+   * Passes a notification that belongs to no request in flight through the hooks, then calls `send` with the resulting
+   * params, unless a hook drops it.
+   */
   onNotification: (provider: string, paramsText: string, send: (paramsText: string) => void) => void
   /** Sends a notification to every listener that sees the provider and whose client `serves` accepts. */
   broadcast: (provider: string, method: string, paramsText: string, serves: (client: Client) => boolean) => void

@@ -8,7 +8,10 @@ export interface RouteIdentity {
   /** The `serverInfo` as JSON text. The `serverInfo` of a single server may lack required members. */
   readonly serverInfo: string
   readonly instructions: string | undefined
-  /** `identityExtra` of the server, where the route shows a single one; else `{}`. */
+  /**
+   * Further members of the server's `initialize` or `server/discover` result, as JSON text; `{}` unless there is
+   * exactly one server.
+   */
   readonly identityExtra: string
 }
 

@@ -121,12 +121,15 @@ export class Precedence {
       : this.ownsUri(at, kind, item.key)
   }
 
-  /** The section that a resource belongs to, whether it is listed now; undefined: no server has ever listed it. */
+  /** The section of a resource, whether or not it is listed now; undefined: no server has ever listed it. */
   ownerOf (uri: string): Section | undefined {
     return (this.#unprefixed.resources.get(uri) ?? this.#owner('resources', uri))?.section
   }
 
-  /** The admin's server with a prompt of this plain name, or this resource, listed now or not; or undefined. */
+  /**
+   * The admin-owned server that exposes a prompt under this name, or has this resource, whether or not it lists it now;
+   * undefined: none.
+   */
   adminsServer (kind: 'prompts' | 'resources', name: string): string | undefined {
     return this.#claimants.find(({ section, claims }) => {
       if (!section.isOwnedByAdmin || section.server.unprefixed === true) return false

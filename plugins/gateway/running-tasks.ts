@@ -145,7 +145,7 @@ export class RunningTasks {
     }
   }
 
-  /** Stores a task, after what is being stored of it already. */
+  /** Stores a task once earlier writes of the same task have ended. */
   async #store (task: TaskRecord): Promise<void> {
     const { id, owner, state, ttl = Infinity } = task
     this.#states.set(owner, id, state, terminalStates.has(state))

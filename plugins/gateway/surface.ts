@@ -52,7 +52,10 @@ export interface Surface {
   /** Whether that `serverInfo` has the members that MCP requires. */
   readonly hasValidServerInfo: boolean
   readonly instructions: string | undefined
-  /** `identityExtra` of the server, where the view has a single one; else `{}`. */
+  /**
+   * Further members of the server's `initialize` or `server/discover` result, as JSON text; `{}` unless there is
+   * exactly one server.
+   */
   readonly identityExtra: string
 }
 

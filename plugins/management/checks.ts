@@ -84,7 +84,7 @@ export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'se
   return [`There is a ${other} named ${JSON.stringify(name)} too${owner}: routes with this name lead to the ${target}`]
 }
 
-/** Warnings about the name of a server, and about those that it names, for a principal who manages it. */
+/** Warnings about the name of a server and the names in its `sharedWithUsers`, for a principal who manages it. */
 export const namingWarnings = (snapshot: Snapshot, principal: Principal, name: string): string[] =>
   [...sharedNameWarnings(snapshot, name, 'server'), ...shareWarnings(snapshot, principal, name)]
 

@@ -23,8 +23,8 @@ export interface AuthorizationSource {
   header: () => string | undefined | Promise<string | undefined>
   /**
    * Reports that a request was refused, and so did not run.
-   * @returns whether to send it again with the current header. Rejects with UpstreamError that says what is needed: the
-   * request fails with it
+   * @returns whether to send it again with the current header
+   * @throws UpstreamError that says what is needed; the request fails with this error
    */
   refused: (challenge: Challenge) => Promise<boolean>
 }
@@ -46,7 +46,7 @@ export function bearerChallenge (
  * cannot be obtained.
  * @param send called with the header; undefined: none
  */
-export function sendAuthorized (
+export function withAuthorization (
   authorization: AuthorizationSource | undefined,
   answer: HttpAnswer,
   send: (value: string | undefined) => void

@@ -184,7 +184,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
     else if (length < tinyPiece && ++this.#crumbs % tinyPieceBatch === 0) this.#reading.pace?.count('crumbs')
   }
 
-  /** Counts what has been read so far. @throws UpstreamError when no memory is left */
+  /** Reserves memory for what has been read so far. @throws UpstreamError when none is left */
   #hold (size: number): void {
     if (this.#account === undefined && size < transportLimits.small) return
     this.#account ??= (this.#reading.meter ?? noMeter).open(this.#owner)

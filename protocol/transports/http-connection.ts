@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { UpstreamError } from '../errors.ts'
 import { Table } from '../table.ts'
-import { type AuthorizationSource, sendAuthorized } from './authorization.ts'
+import { type AuthorizationSource, withAuthorization } from './authorization.ts'
 import type { HttpAnswer } from './http-answer.ts'
 import type { Receiver, SendOptions } from './transport.ts'
 import { maxInFlight, type ReadingOptions, withSlowReaderPause } from './valve.ts'
@@ -139,7 +139,7 @@ export class HttpConnection {
     { method, headers, body }: HttpRequest, answer: HttpAnswer, onSent?: (sent: string | undefined) => void
   ): void {
     const { authorization, dispatcher } = this.options
-    sendAuthorized(authorization, answer, (sent) => {
+    withAuthorization(authorization, answer, (sent) => {
       onSent?.(sent)
       dispatcher.dispatch(
         {

@@ -1,7 +1,7 @@
 import { UpstreamError } from '../errors.ts'
 import { EventStreamParser } from '../event-stream.ts'
 import type { Message } from '../message.ts'
-import { bearerChallenge, sendAuthorized } from './authorization.ts'
+import { bearerChallenge, withAuthorization } from './authorization.ts'
 import { HttpAnswer, networkFailureMessage } from './http-answer.ts'
 import type { HttpOptions } from './http.ts'
 import { resolveRedirect } from './redirect.ts'
@@ -200,7 +200,7 @@ export class SseTransport implements Transport {
     onSent: (sent: string | undefined) => void
   ): void {
     const { authorization, dispatcher } = this.#options
-    sendAuthorized(authorization, answer, (sent) => {
+    withAuthorization(authorization, answer, (sent) => {
       onSent(sent)
       dispatcher.dispatch(
         {

@@ -113,7 +113,10 @@ function placedErrors (found: ApiError['fields'], fields: unknown, rest = ''): R
 /** Whether a change was refused because the record is not the one that the form was made from. */
 export const isChangedMeanwhile = ({ code }: ApiError): boolean => code === 'TH_CHANGED_MEANWHILE'
 
-/** What a form says then. It comes back with what was typed, and with the revision of the record as it is now. */
+/**
+ * The error that a form shows when `isChangedMeanwhile`. The form keeps what was typed, and gets the current revision
+ * of the record.
+ */
 export const changedMeanwhile = 'This was changed meanwhile, in another tab or by somebody else, and nothing was ' +
   'saved. Below is what you typed: saved again, it replaces that change.'
 

@@ -15,7 +15,7 @@ const modes = [{ value: 'enforce', text: 'Decide' }, { value: 'observe', text: '
 
 /** Pages: rules (policies of the API) in their order, with the test of a call below them. */
 const routes: FastifyPluginAsync = async (app) => {
-  /** The result of the test of a call, or why there is none. */
+  /** Tests a call against the policies; returns the result, or the reason why there is none. */
   const tested = async (
     { request }: Visit, { arguments: text = '', username, ...call }: Readonly<Record<string, string>>
   ): Promise<object> => {

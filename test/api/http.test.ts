@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
-import { methodLookup } from '../../plugins/base/scopes/index.ts'
+import { allowedMethodsLookup } from '../../plugins/base/scopes/index.ts'
 import { appFor } from '../helpers/app.ts'
 import { admin, alice, key } from '../helpers/doors.ts'
 import { bearerKey } from '../helpers/hub.ts'
@@ -29,7 +29,7 @@ const asking = (app: FastifyInstance): Ask => async (method, url, more = {}) => 
 })
 
 test('the methods of a path, from the table of routes', async () => {
-  const at = methodLookup([
+  const at = allowedMethodsLookup([
     { method: 'GET', url: '/api/servers/:name', scope: 'api' },
     { method: 'PUT', url: '/api/servers/:name', scope: 'api' },
     { method: 'POST', url: '/api/servers/batch', scope: 'api' },

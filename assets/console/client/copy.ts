@@ -21,7 +21,7 @@ export function copyOnClick (): void {
   })
 }
 
-/** The clipboard needs a secure context: on other pages the text is selected and copied as a person would. */
+/** The Clipboard API needs a secure context. On other pages, the text is selected and copied with `execCommand`. */
 async function copy (text: string, button: HTMLElement): Promise<boolean> {
   if (window.isSecureContext) {
     try {

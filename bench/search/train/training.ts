@@ -1,5 +1,5 @@
 import { stopWords } from '../../../plugins/extensions/smart-routing/words/common-words.ts'
-import { modelWords } from '../../../plugins/extensions/smart-routing/static-model/model.ts'
+import { modelWordsOf } from '../../../plugins/extensions/smart-routing/static-model/model.ts'
 import { firstSentence } from '../../../plugins/extensions/smart-routing/static-model/similarity.ts'
 import type { Definition } from './sources.ts'
 
@@ -15,7 +15,7 @@ type Given = (word: string) => Float32Array | undefined
 export interface Trained { readonly words: readonly string[], readonly vectors: Float32Array }
 
 const isWord = (word: string): boolean => /^[a-z]{2,24}$/.test(word) && !stopWords.has(word)
-const wordsIn = (text: string): string[] => [...new Set(modelWords(text, 60).filter(isWord))]
+const wordsIn = (text: string): string[] => [...new Set(modelWordsOf(text, 60).filter(isWord))]
 
 /**
  * Trains vectors of words on definitions: the first sentence of a description must be nearer to the name and the

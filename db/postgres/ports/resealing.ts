@@ -101,9 +101,9 @@ const countByIndex = (table: PgTable, id: PgColumn): SQL => sql`
 const sealedTextStart = (id: string): string => `v1.${id}.`
 
 /**
- * Re-encrypts the texts that a former encryption key has encrypted, in all tables. Each batch is a transaction that
- * locks its rows and skips rows that others have locked: several replicas may work at once, and an interrupted run
- * leaves complete batches.
+ * Re-encrypts all texts that are encrypted with a former key, in all tables. Each batch is a transaction that locks its
+ * rows and skips those locked by other transactions, so several replicas may work at once, and an interrupted run loses
+ * no finished batch.
  */
 export class PostgresResealing implements Resealing {
   readonly #queries: QueryRunner

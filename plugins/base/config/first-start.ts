@@ -23,7 +23,10 @@ export function commandLine (script = resolve(process.argv[1] ?? '')): string {
   return basename(script).endsWith('.js') ? `node ${shellQuote(script)}` : shellQuote(script)
 }
 
-/** The first lines of a first start, before anything else can fail. @param place where the hash of the password is */
+/**
+ * The text that is printed first on the first start, before anything else can fail.
+ * @param place names the place that keeps a hash of the password
+ */
 export function firstStartText (
   { base, admin, place }: { base: string, admin: { username: string, password?: string }, place: string }
 ): string {

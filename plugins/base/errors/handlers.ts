@@ -28,7 +28,7 @@ const isGatewayError = ({ code }: FastifyError): boolean => code?.startsWith('TH
 /** Converts an error of a subsystem, or a Fastify error for which ours says more, to an HTTP error. */
 function toHttpError (error: FastifyError | ShareError | StorageError, request: FastifyRequest): AnsweredError {
   if (error instanceof StorageError) {
-    // During a known outage of the storage, the log has a line already.
+    // A known storage outage has already been logged.
     const { server } = request
     const isKnown = server.hasDecorator('settings') && server.settings.problem !== undefined
     request.log[isKnown ? 'debug' : 'warn']({ err: error }, 'the storage could not be used for a request')

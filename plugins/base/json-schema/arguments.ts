@@ -2,7 +2,7 @@ import { isDeeperThan, isObject } from '../../../protocol/json.ts'
 import { inputShapeOf } from './input-shape.ts'
 import { findInexactNumber, isDecimal, isWholeNumber } from './numbers.ts'
 import { resolveRef } from './json-pointer.ts'
-import { acceptsValue, typesOf, type SchemaType } from './schema-types.ts'
+import { mayAcceptValue, typesOf, type SchemaType } from './schema-types.ts'
 import { baseLimits } from '../limits/index.ts'
 
 /**
@@ -55,7 +55,7 @@ function convert (schema: unknown, value: unknown, context: ConversionContext): 
     return value.map((each, index) => isConvertible(each) ? convert(schemaAt(index), each, context) : each as unknown)
   }
   if (typeof value !== 'string') return value
-  const acceptsString = acceptsValue(schema, value, root)
+  const acceptsString = mayAcceptValue(schema, value, root)
   if (acceptsString && !eager) return value
   const types = typesOf(schema, root)
   const candidates: unknown[] = []
@@ -63,7 +63,7 @@ function convert (schema: unknown, value: unknown, context: ConversionContext): 
     const converted = types.includes(type) ? toType(type, value, schema, context) : undefined
     if (converted !== undefined) candidates.push(converted)
   }
-  const accepted = candidates.find((each) => acceptsValue(schema, each, root))
+  const accepted = candidates.find((each) => mayAcceptValue(schema, each, root))
   if (accepted !== undefined) return accepted
   if (acceptsString || candidates.length === 0) return value
   // The schema accepts none of them: a value of the right type gets a more specific validation error than a text.

@@ -72,7 +72,7 @@ function restrictTypes (
 }
 
 /** Whether a schema accepts a value, by `type`, `enum` and `const` only. Any two objects, or arrays, are equal. */
-export function acceptsValue (
+export function mayAcceptValue (
   schema: unknown, value: unknown, root: unknown, visited?: Map<unknown, boolean>
 ): boolean {
   if (!isObject(schema)) return schema !== false
@@ -91,7 +91,7 @@ export function acceptsValue (
 function fulfilsRestrictions (
   schema: Record<string, unknown>, value: unknown, root: unknown, visited: Map<unknown, boolean>
 ): boolean {
-  const isAcceptedBy = (each: unknown): boolean => acceptsValue(each, value, root, visited)
+  const isAcceptedBy = (each: unknown): boolean => mayAcceptValue(each, value, root, visited)
   const isEqual = (each: unknown): boolean => each === value || (isComposite(each) && isComposite(value))
   if (Array.isArray(schema.enum) && !schema.enum.some(isEqual)) return false
   if (Object.hasOwn(schema, 'const') && !isEqual(schema.const)) return false

@@ -79,8 +79,8 @@ export const baseLimits = {
   bodyCost: 16,
 
   /**
-   * Memory that values take beside their JSON text, in bytes: each `value`, in addition each `container` (array or
-   * object) and each `member` of an object.
+   * Memory that parsed values take in addition to their JSON text, in bytes: `value` for each value, plus `container`
+   * for each array or object and `member` for each member of an object.
    */
   valueCosts: { value: 48, container: 64, member: 192 },
 
@@ -147,8 +147,8 @@ export const baseLimits = {
   proxies: 64,
 
   /**
-   * Max size of an input schema by which arguments are validated, in characters; beyond: only the server validates
-   * them.
+   * Max size of an input schema against which the gateway validates arguments, in characters; beyond: only the server
+   * validates them.
    */
   checkedSchema: 256 * 1024,
 

@@ -86,7 +86,7 @@ export default fp(async (app) => {
     refuseChanges(each, app.config)
   })
   const { PUBLIC_TOOLS: publicTools } = app.config.env
-  app.decorate('methodsAt', methodLookup(app.routeTable, (scope) => scope === 'open' && publicTools === 'off'))
+  app.decorate('methodsAt', allowedMethodsLookup(app.routeTable, (scope) => scope === 'open' && publicTools === 'off'))
 }, { name: 'scopes', dependencies: ['config', 'errors'] })
 
 /** Scopes whose routes exist in every configuration. While another scope is off, its paths answer 404 to any method. */
@@ -106,7 +106,7 @@ const patternOf = (url: string): RegExp => {
  * @param table read again when the routes of an annex were added
  * @param isHidden whether a scope answers as if it did not exist
  */
-export function methodLookup (
+export function allowedMethodsLookup (
   table: ReadonlyArray<Readonly<Record<'method' | 'url' | 'scope', string>>>,
   isHidden: (scope: string) => boolean
 ): (path: string, isFixed?: boolean) => string[] {

@@ -10,7 +10,8 @@ const userVariable = /(\$\{user\.\w+\})/
 const schemeName = /^(bearer|basic|token|apikey) +$/i
 
 /**
- * Covers what is written around users' variables in a text, except the name of an authentication scheme.
+ * Replaces the text around `${user.…}` variables, except the name of an authentication scheme, with what `cover`
+ * returns for it.
  * @returns undefined if the text has no such variable
  */
 export function coverAroundVariables (text: string, cover: (literal: string) => string): string | undefined {

@@ -135,7 +135,10 @@ export class LegacyEndpoint implements Endpoint {
   }
 }
 
-/** The revision that a request names, else 2025-03-26 (MCP, "Protocol Version Header"). @throws UnsupportedVersion */
+/**
+ * The MCP revision that a request names; 2025-03-26 if it has no such header (MCP, "Protocol Version Header").
+ * @throws UnsupportedVersion
+ */
 function versionOf (headers: IncomingHttpHeaders): LegacyVersion {
   const version = firstValue(headers['mcp-protocol-version'])
   if (version === undefined) return '2025-03-26'

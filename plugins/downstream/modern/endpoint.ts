@@ -41,7 +41,7 @@ interface ModernEndpointDeps {
   gateway: Gateway
   snapshot: () => Snapshot
   logError: LogError
-  /** Seals servers' own states, so that every replica can open them. */
+  /** Encrypts the `requestState` of servers so that every replica can decrypt it. */
   sealer: Sealer | undefined
   usedStates: UsedRequestStates
   /** Whether a header value holds a credential of this gateway. */

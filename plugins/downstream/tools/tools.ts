@@ -176,7 +176,7 @@ export class Tools {
     return target && this.#inputOf(target.provider, target.key)
   }
 
-  /** The input of a tool, by its name at the server. */
+  /** The input of a tool, looked up by the name that its server uses. */
   #inputOf (server: string, tool: string): ToolInput | undefined {
     return toolInputOf(this.#gateway.catalogue(server), tool)
   }

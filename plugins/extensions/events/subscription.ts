@@ -38,7 +38,7 @@ export function secretOf ({ delivery }: Exchange['params']): string {
 
 export const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
 
-/** Objects with equal members become equal texts. */
+/** Sorts the members of objects, nested ones included, so that equal objects have equal JSON texts. */
 const canonical = (value: unknown): unknown => isObject(value)
   ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, canonical(value[key])]))
   : Array.isArray(value) ? value.map(canonical) : value

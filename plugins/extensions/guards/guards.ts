@@ -8,7 +8,7 @@ import type { Guard } from '../../../schemas/guards.ts'
 import { begunTaskIn, type GatewayCall } from '../../gateway/index.ts'
 import { GuardedExchange } from './guarded-exchange.ts'
 import { guardsFor, type Side } from './rules.ts'
-import { ContentRefusal, Searched, type Place, type Screen } from './screen.ts'
+import { ContentRefusal, Searched, type TextOrigin, type Screen } from './screen.ts'
 import type { Judges } from './judges.ts'
 import { changesOf, objectOf, paramsOf, withoutToken, type Param } from './params.ts'
 
@@ -24,7 +24,7 @@ const judged: Readonly<Record<string, readonly string[]>> =
   { 'resources/read': ['uri'], 'completion/complete': ['ref', 'argument', 'context'] }
 
 /** What is searched for whom. */
-interface Message { readonly place: Place, readonly owner: string, readonly searched: Searched }
+interface Message { readonly place: TextOrigin, readonly owner: string, readonly searched: Searched }
 
 interface GuardsDeps {
   readonly active: () => readonly Guard[]
@@ -55,7 +55,7 @@ export class Guards {
   /** Checks a subscription to a resource, which is sent as it is or not at all. @throws Refusal */
   async onSubscribe (exchange: GatewayCall['exchange'], server: string, uri: string): Promise<void> {
     const { paramsText, client } = exchange
-    const place: Place = { side: 'arguments', server, tool: null }
+    const place: TextOrigin = { side: 'arguments', server, tool: null }
     const text = withoutProgressToken(paramsText)
     const searched = new Searched()
     for (const guard of guardsFor(this.#deps.active(), 'arguments', server, null)) {
@@ -93,7 +93,7 @@ export class Guards {
     return guardsFor(active, side, server, tool)
   }
 
-  async #checkArguments (call: GatewayCall, place: Place, guards: readonly Guard[]): Promise<void> {
+  async #checkArguments (call: GatewayCall, place: TextOrigin, guards: readonly Guard[]): Promise<void> {
     const { method, paramsText } = call.exchange
     const given = searchedMembers(method, paramsText)
     const message = { place, owner: ownerOf(call), searched: new Searched() }
@@ -201,7 +201,7 @@ export class Guards {
   }
 
   #checkNotification (
-    guards: readonly Guard[], paramsText: string, place: Place, owner: string
+    guards: readonly Guard[], paramsText: string, place: TextOrigin, owner: string
   ): string | undefined | Promise<string | undefined> {
     let text: string | Promise<string> = paramsText
     const searched = new Searched()
@@ -260,7 +260,7 @@ function searchedMembers (method: string, paramsText: string): readonly Param[] 
 }
 
 /** Prompts and resources are no tools; a task, and an event, may come of any of a server's tools. */
-function placeOf (call: GatewayCall, side: Side): Place {
+function placeOf (call: GatewayCall, side: Side): TextOrigin {
   const { exchange: { method }, provider: server, item } = call
   if (method === 'tools/call') return { side, server, tool: item, call }
   return { side, server, tool: method.startsWith('tasks/') || isAboutEvents(method) ? undefined : null, call }

@@ -7,8 +7,8 @@ import { maskJson, type Kind, type Masked } from './detect/mask.ts'
 import type { MaskTask } from './detect/worker.ts'
 import type { Side } from './rules.ts'
 
-/** Where a text comes from. */
-export interface Place {
+/** The origin of a text. */
+export interface TextOrigin {
   readonly side: Side
   readonly server: string
   readonly tool: string | undefined | null
@@ -20,7 +20,7 @@ export interface Place {
 export class Searched { characters = 0 }
 
 /** What a guard has found, without the content itself. */
-export interface Finding extends Place { readonly guard: Guard, readonly found: readonly Kind[] }
+export interface Finding extends TextOrigin { readonly guard: Guard, readonly found: readonly Kind[] }
 
 /** A refused text, with the text as records may keep it. */
 export class ContentRefusal extends Refusal {
@@ -61,7 +61,7 @@ export class Screen {
    * @throws ContentRefusal
    */
   apply (
-    guard: Guard, text: string, place: Place, owner: string, searched: Searched
+    guard: Guard, text: string, place: TextOrigin, owner: string, searched: Searched
   ): string | Promise<string> {
     const kinds = guard.detect ?? []
     if (kinds.length === 0) return text
@@ -86,7 +86,7 @@ export class Screen {
     )
   }
 
-  #settle (guard: Guard, text: string, { text: masked, found }: Masked, place: Place): string {
+  #settle (guard: Guard, text: string, { text: masked, found }: Masked, place: TextOrigin): string {
     if (found.length === 0) return text
     this.#deps.report({ ...place, guard, found })
     if (guard.action === 'flag') return text

@@ -125,7 +125,7 @@ class NameIndex {
   /** A clause that names the tool of another server that this one imitates. */
   lookalikeOf (server: string, tool: string): string | undefined {
     const plain = plainKey(tool)
-    // Of two such names, the one with digits or with letters of other scripts imitates the other.
+    // Of two names that look alike, the one with digits or letters of other scripts is taken for the imitation.
     const found = this.#byLook.get(lookalikeKey(tool))?.find((each) =>
       each.server !== server && plainKey(each.tool) !== plain && (!isPlain(plain) || isPlain(plainKey(each.tool))))
     return found && `${JSON.stringify(found.tool)}, a tool of the server ${JSON.stringify(found.server)}`

@@ -2,7 +2,7 @@ import { nextCatalogueId, type Catalogue, type Item } from '../../../protocol/li
 import { isAccepted, type Pin, type PinMode, type PinnedServer } from './compare.ts'
 import { digestOf, digestOfInstructions, instructionsItem, keyOf, kindOf, pinnedLists } from './definitions.ts'
 
-/** Why a definition cannot be used: it is listed as it was (`changed`), or not at all (`withheld`). */
+/** How a definition that is not accepted is treated: listed as it was pinned (`changed`), or left out (`withheld`). */
 export type Refused = 'changed' | 'withheld'
 
 /** What is listed of a catalogue, and the definitions that cannot be used, by `keyOf`. */

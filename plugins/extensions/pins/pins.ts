@@ -26,7 +26,7 @@ interface PinsDeps {
 /** A server's pins in memory, without texts that nobody needs now. */
 interface ServerState { readonly version: string | undefined, readonly pinned: PinnedServer | undefined }
 
-/** A catalogue as it was read. */
+/** The source of an examined catalogue, and what was last listed of it. */
 interface Examined {
   readonly source: string
   /** The catalogue that was listed last, and what it depends on. */

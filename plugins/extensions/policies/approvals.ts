@@ -146,7 +146,7 @@ export class Approvals {
 
   /**
    * The approvals that a principal may decide, newest first.
-   * @param limit max number; beyond, the newest
+   * @param limit max number of approvals; if there are more, only the newest are returned
    * @throws Forbidden if it may decide none
    */
   async list (principal: Principal, state?: ApprovalState, limit = 100): Promise<ShownApproval[]> {

@@ -97,7 +97,7 @@ function parsedMember (text: string, name: string): Record<string, unknown> {
   return isObject(value) ? value : {}
 }
 
-/** An item as conditions see it. @param item as its server lists it; undefined: it does not */
+/** The facts about an item that conditions can read. @param item undefined: its server does not list it */
 export const toToolFacts = ({ server, kind, name }: Subject, item: Item | undefined): ToolFacts =>
   new ToolFacts({ server, kind, name, ...detailsOf(kind, item) })
 

@@ -7,7 +7,7 @@ import { usernameOf } from '../activities/describe.ts'
 const minuteInMs = 60_000
 export const windowOf = ({ per }: Quota): number => per === 'minute' ? minuteInMs : 24 * 60 * minuteInMs
 
-/** The tool that is called, or whose task a request is about. */
+/** The tool that a request calls, or whose task it refers to; undefined for prompts and resources. */
 export const toolOf = ({ exchange: { method }, item }: Pick<GatewayCall, 'exchange' | 'item'>): string | undefined =>
   method === 'prompts/get' || method === 'resources/read' ? undefined : item
 

@@ -2,15 +2,15 @@ import fp from 'fastify-plugin'
 import type { BuiltInPrompt, BuiltInResource, PromptRecord, ResourceRecord } from '../../../schemas/builtins.ts'
 import { promptKind, resourceKind } from './kinds.ts'
 import { BuiltInProvider } from './provider.ts'
-import { BuiltInSection } from './section.ts'
+import { BuiltInEntries } from './section.ts'
 import { SkillProvider, skillsMember } from './skill-provider.ts'
 import { BuiltInSkills } from './skill-section.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
     builtIns: {
-      readonly prompts: BuiltInSection<BuiltInPrompt, PromptRecord>
-      readonly resources: BuiltInSection<BuiltInResource, ResourceRecord>
+      readonly prompts: BuiltInEntries<BuiltInPrompt, PromptRecord>
+      readonly resources: BuiltInEntries<BuiltInResource, ResourceRecord>
       readonly skills: BuiltInSkills
     }
   }
@@ -33,8 +33,8 @@ export default fp(async (app) => {
     if (provider.update(next)) changed()
   })
   app.decorate('builtIns', {
-    prompts: new BuiltInSection(app.settings, app.gateway, promptKind),
-    resources: new BuiltInSection(app.settings, app.gateway, resourceKind),
+    prompts: new BuiltInEntries(app.settings, app.gateway, promptKind),
+    resources: new BuiltInEntries(app.settings, app.gateway, resourceKind),
     skills: new BuiltInSkills(app.settings, app.gateway)
   })
 }, { name: 'builtins', dependencies: ['config', 'settings', 'gateway'] })

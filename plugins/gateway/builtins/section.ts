@@ -35,7 +35,7 @@ type SentMembers<Item extends BuiltIn> = { [Member in keyof Omit<Item, 'id'>]?: 
 const adminView = makeView({ key: 'gateway', kind: 'system-key', user: 'gateway', isAdmin: true }, { kind: 'global' })
 
 /** The built-in prompts, resources or skills, for the management API. Its routes allow only admins to write. */
-export class BuiltInSection<Item extends BuiltIn, Shown> {
+export class BuiltInEntries<Item extends BuiltIn, Shown> {
   readonly #settings: Settings
   readonly #gateway: Pick<Gateway, 'surface'>
   readonly #kind: SectionKind<Item, Shown>

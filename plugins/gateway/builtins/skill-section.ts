@@ -3,7 +3,7 @@ import type { BuiltInSkill, NewSkill, SkillRecord, SkillUpdate } from '../../../
 import { errors } from '../../base/errors/index.ts'
 import { findGroupByName, type Principal, type Settings } from '../../settings/index.ts'
 import type { Gateway } from '../gateway.ts'
-import { BuiltInSection, type SectionKind } from './section.ts'
+import { BuiltInEntries, type SectionKind } from './section.ts'
 import { fileFacts, mainFile, readSkill, skillUri } from './skill-files.ts'
 
 const toBase64 = (text: string): string => Buffer.from(text).toString('base64')
@@ -34,11 +34,11 @@ const skillKind: SectionKind<BuiltInSkill, SkillRecord> = {
 /** The built-in skills, for the management API. Its routes allow only admins to write. */
 export class BuiltInSkills {
   readonly #settings: Settings
-  readonly #section: BuiltInSection<BuiltInSkill, SkillRecord>
+  readonly #section: BuiltInEntries<BuiltInSkill, SkillRecord>
 
   constructor (settings: Settings, gateway: Pick<Gateway, 'surface'>) {
     this.#settings = settings
-    this.#section = new BuiltInSection(settings, gateway, skillKind)
+    this.#section = new BuiltInEntries(settings, gateway, skillKind)
   }
 
   /** All skills, including disabled ones, in the order of configuration. */

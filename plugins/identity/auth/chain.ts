@@ -59,8 +59,8 @@ const guestOf = ({ system }: Snapshot): Principal | undefined => system.routing?
   : undefined
 
 /**
- * The session cookie of a social login, for the management API only. It acts as its user, who is read from the current
- * settings: a demotion, a deletion or a new password takes effect at once.
+ * Authenticates requests to the management API by the session cookie of a social login. The user is read from the
+ * current settings, so a demotion, a deletion or a new password takes effect at once.
  */
 export const socialSessionStep = (social: SocialLogin): AuthStep => ({ headers }, routes, snapshot) =>
   routes === 'api' ? social.identify(headers, snapshot) : undefined

@@ -248,8 +248,8 @@ async function findValidConsent (
   const client = await clients.find(clientId)
   if (client?.origin !== 'admin') return undefined
   const consent = await consents.find(username, clientId)
-  // A consent with another mark is void: the user's rights or password changed since, or the account is a later one of
-  // the same name.
+  // A consent with a different mark is void: since it was given, the user's rights or password changed, or the account
+  // was replaced by another of the same name.
   return consent?.mark === mark ? consent : undefined
 }
 

@@ -14,9 +14,9 @@ export const accountMarkOf = ({ username, password, createdAt, restoredAt }: Use
   digest([username, password, createdAt, ...(restoredAt === undefined ? [] : [restoredAt])])
 
 /**
- * A mark that also changes when the user becomes an admin or ceases to be one: what an admin granted to a client ends
- * with the admin's rights, even if the user becomes an admin again; and what the user granted without admin rights does
- * not gain them.
+ * As `accountMarkOf`, but it also changes when the user becomes an admin or stops being one. What an admin granted to a
+ * client ends with the admin's rights, even if the user regains them; what the user granted without admin rights never
+ * gets them.
  */
 export const rightsMarkOf = (user: User): string =>
   user.isAdmin === true ? `${accountMarkOf(user)}+${user.demotedAt ?? ''}` : accountMarkOf(user)

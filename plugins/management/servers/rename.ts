@@ -11,8 +11,8 @@ interface Renaming {
 }
 
 /**
- * Changes a server that keeps its pinned definitions under a new name. They get it before the settings do, since every
- * replica reads the server's lists under its new name at once.
+ * Renames a server without losing its pinned definitions. They are copied to the new name before the settings change,
+ * since replicas read the server's lists under the new name as soon as it changes.
  * @param change changes the settings
  */
 export async function keepingDefinitions (

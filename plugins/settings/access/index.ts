@@ -5,7 +5,7 @@ import { quoteName } from '../../../schemas/unknown-members.ts'
 import { ServerDirectory, type RegisteredProvider } from './directory.ts'
 import { makeView, type Principal, type ViewScope, type View } from './view.ts'
 import {
-  canUseRoute, canSee, resolveGroupScope, resolveScope, visibleServers, type PublicToolsMode, type VisibleServer
+  canUseRoute, canSee, resolveGroupScope, resolveRouteScope, visibleServers, type PublicToolsMode, type VisibleServer
 } from './visibility.ts'
 
 declare module 'fastify' {
@@ -113,7 +113,7 @@ function routeView (
 
 function scopeOf (snapshot: Snapshot, { name, group }: RouteTarget, byName: boolean): ViewScope | undefined {
   if (group !== undefined) return resolveGroupScope(snapshot, group, byName)
-  return name === undefined ? { kind: 'global' } : resolveScope(snapshot, name, byName)
+  return name === undefined ? { kind: 'global' } : resolveRouteScope(snapshot, name, byName)
 }
 
 function serverView (snapshot: Snapshot, principal: Principal, name: string, anonymous: PublicToolsMode): View {

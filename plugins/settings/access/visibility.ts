@@ -102,7 +102,7 @@ const groupMembersOf = (snapshot: Snapshot, id: string): readonly GroupMember[] 
  * @param byName whether groups are found by name, too
  * @returns undefined if there is no such group or server
  */
-export function resolveScope (snapshot: Snapshot, word: string, byName: boolean): ViewScope | undefined {
+export function resolveRouteScope (snapshot: Snapshot, word: string, byName: boolean): ViewScope | undefined {
   const group = findGroup(snapshot, word, byName)
   const server = snapshot.servers.get(word)
   return group && (!server || group.id === word || hasPrecedence(snapshot, group, server))

@@ -63,7 +63,7 @@ export function toItem (written: string, kind: ListKind, notes: ItemRemarks): It
     return undefined
   }
   const changes: Record<string, string> = {}
-  // The name of a resource is for display.
+  // A resource without a name gets its URI as its name, which is only for display.
   if (value.name === undefined && checkedMembers(kind).includes('name')) {
     changes.name = JSON.stringify(name)
     value.name = name

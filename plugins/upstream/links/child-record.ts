@@ -104,7 +104,11 @@ export class ChildRecord {
   }
 }
 
-/** Ends a process and all that it started. @param text of its entry @returns the number of processes */
+/**
+ * Ends an orphaned process and all that it started.
+ * @param text the content of its entry: the process id and the start time
+ * @returns the number of processes that were ended
+ */
 async function endOrphan (mark: string, text: string): Promise<number> {
   const [pid, started = ''] = text.split(' ')
   const leader = { pid: Number(pid), started }

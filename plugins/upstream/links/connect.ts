@@ -135,7 +135,10 @@ export class EraMemory {
     this.#now = now
   }
 
-  /** @param isBase whether it is for the gateway's link @param era if known otherwise */
+  /**
+   * The known era for a new connection, and a callback that records the one found.
+   * @param isBase whether the connection is the gateway's own @param era the era, if the caller already knows it
+   */
   eraKnowledge (isBase: boolean, era?: Era): EraKnowledge {
     const known = era ?? this.#known(isBase)
     return {

@@ -146,9 +146,9 @@ export class SlotPool {
   }
 
   /**
-   * Ends the link that has been idle for longest; for an owner, else the one whose question has been unanswered for
-   * longest.
-   * @throws RpcError -32001 with the sentence when all are in use
+   * Ends the link that has been idle for longest. If none is idle and the owner's share is used up, ends the link that
+   * has waited longest for its client's answer.
+   * @throws RpcError -32001 with the sentence if no link can be ended
    */
   #evict (candidates: readonly Slot[], sentence: string, reason: 'share' | 'limit'): void {
     let oldest: Slot | undefined

@@ -62,7 +62,12 @@ export const manualRegistrationAdvice = ({ redirectUri }: Pick<GatewayClient, 'r
 export const credentialsRequiredError = (): UpstreamError =>
   new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers')
 
-/** Registers the gateway (RFC 7591). @param binding of the server @throws UpstreamError that says what to configure */
+/**
+ * Registers the gateway as a client of an authorization server (RFC 7591).
+ * @param binding a hash of the server's owner and addresses and of the login's holder, for which alone the registration
+ *   is valid
+ * @throws UpstreamError that says what to configure
+ */
 export async function registerGateway (
   { server: { url, metadata }, isGuess }: AuthorizationDiscovery,
   scopes: readonly string[],

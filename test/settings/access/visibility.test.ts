@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { makeView, type Principal, type ViewScope } from '../../../plugins/settings/access/view.ts'
-import { resolveScope, visibleServers } from '../../../plugins/settings/access/visibility.ts'
+import { resolveRouteScope, visibleServers } from '../../../plugins/settings/access/visibility.ts'
 import { snapshotOf, type Given } from '../../helpers/snapshot.ts'
 
 const principals = {
@@ -83,8 +83,8 @@ test('toScope: a group by id, then by name, then a server', async () => {
     ['S', undefined, undefined], ['', undefined, undefined], ['__proto__', undefined, undefined], ['constructor', undefined, undefined]
   ]
   for (const [word, byName, byId] of table) {
-    assert.deepEqual(resolveScope(snapshotOf(given), word, true), byName, word)
-    assert.deepEqual(resolveScope(snapshotOf(given), word, false), byId, word)
+    assert.deepEqual(resolveRouteScope(snapshotOf(given), word, true), byName, word)
+    assert.deepEqual(resolveRouteScope(snapshotOf(given), word, false), byId, word)
   }
 })
 
@@ -101,8 +101,8 @@ test('toScope: of a group and a server of one name the server, where the group i
       admins: ['root'],
       users: ['ann', 'bob']
     })
-    assert.equal(resolveScope(snapshot, 'both', true)?.kind, kind, `group of ${ofGroup}, server of ${ofServer}`)
-    assert.equal(resolveScope(snapshot, 'g1', true)?.kind, 'group', 'by its id in any case')
+    assert.equal(resolveRouteScope(snapshot, 'both', true)?.kind, kind, `group of ${ofGroup}, server of ${ofServer}`)
+    assert.equal(resolveRouteScope(snapshot, 'g1', true)?.kind, 'group', 'by its id in any case')
   }
 })
 

@@ -4,7 +4,7 @@ import type { SimilarityResult } from '../search.ts'
 import type { ShownTool } from '../search-tools.ts'
 import { EmbeddingsError, type EmbeddingsApi } from './api.ts'
 import type { BackOff } from './back-off.ts'
-import { cachedVectorIdOf } from './texts.ts'
+import { knownVectorId } from './texts.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 const bounds = extensionsLimits.smartRouting.embeddings
@@ -46,7 +46,7 @@ export class QueryComparer {
     const byId = new Map<string, ShownTool[]>()
     let [ready, pending] = [0, 0]
     for (const tool of tools.values()) {
-      const id = cachedVectorIdOf(tool)
+      const id = knownVectorId(tool)
       if (id === undefined || !this.#deps.isStored(id)) {
         if (id === undefined || this.#deps.isQueued(id)) pending++
         continue

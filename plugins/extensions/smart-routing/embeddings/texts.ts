@@ -33,5 +33,5 @@ export function vectorIdOf (tool: ShownTool): string {
   return id
 }
 
-/** The id of a tool's vector if it was computed before, else undefined. It takes no time. */
-export const cachedVectorIdOf = (tool: ShownTool): string | undefined => ids.get(tool)
+/** The id of a tool's vector if it was computed before; undefined otherwise. */
+export const knownVectorId = (tool: ShownTool): string | undefined => ids.get(tool)

@@ -8,7 +8,7 @@ import { wordsOf } from '../words/tokens.ts'
 export const magic = 'TH01'
 export const head = 16
 
-/** Max number of words of a text that count. */
+/** Max number of distinct known words that a text's vector is made of; further ones are ignored. */
 const mostWords = 200
 
 /** Vectors of words; the vector of a text is the sum of those of its words. */
@@ -81,4 +81,4 @@ export function product (one: Float32Array, other: Float32Array): number {
 }
 
 /** The words of a text, as a model knows them. @param max max number of words */
-export const modelWords = (text: string, max: number): string[] => wordsOf(text, max, false)
+export const modelWordsOf = (text: string, max: number): string[] => wordsOf(text, max, false)

@@ -2,7 +2,7 @@ import { LoopBudget } from '../../../../protocol/yield.ts'
 import { isObject } from '../../../../protocol/json.ts'
 import { readAssetBytes } from '../../../base/config/index.ts'
 import type { SearchTool } from '../words/index.ts'
-import { modelWords, products, StaticModel } from './model.ts'
+import { modelWordsOf, products, StaticModel } from './model.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 const bounds = extensionsLimits.smartRouting.staticModel
@@ -89,9 +89,9 @@ function vectorOf (
   const properties = Object.keys(schema)
   const names = properties.slice(0, bounds.parameters).map((name) => name.slice(0, bounds.name)).join(' ')
   return model.embed([
-    [partWeights.name, modelWords(`${ownName.slice(0, bounds.name)} ${title.slice(0, bounds.name)}`, bounds.words)],
-    [partWeights.summary, modelWords(firstSentence(description), bounds.words)],
-    [partWeights.parameters, modelWords(names, bounds.words)]
+    [partWeights.name, modelWordsOf(`${ownName.slice(0, bounds.name)} ${title.slice(0, bounds.name)}`, bounds.words)],
+    [partWeights.summary, modelWordsOf(firstSentence(description), bounds.words)],
+    [partWeights.parameters, modelWordsOf(names, bounds.words)]
   ])
 }
 

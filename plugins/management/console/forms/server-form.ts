@@ -45,7 +45,7 @@ export class ServerForm {
   readonly #form: SchemaForm
   readonly #more: ReadonlySet<string>
 
-  /** @param config of the type for which the form is; @param isAdmin admins may set the owner */
+  /** @param config its type decides which fields the form has @param isAdmin whether the form has the field `owner` */
   constructor (config: Config, isAdmin: boolean) {
     const type = formTypeOf(config)
     const { first, more } = locationMembers[transports[type].locatedBy]

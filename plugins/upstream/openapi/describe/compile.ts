@@ -181,7 +181,7 @@ interface OperationContext {
   baseUrl: string | undefined
 }
 
-/** An operation as a tool. `tool` is its JSON text, `unplaced` the path parameters that its path has no place for. */
+/** An operation as a tool. `tool`: its JSON text. `unplaced`: path parameters for which the path has no `{…}`. */
 interface CompiledOperation { plan: OperationPlan, tool: string, name: string, unplaced: string[] }
 
 const namedOperation = ({ operation: { operationId }, method, path }: DescribedOperation): NamedOperation =>

@@ -165,7 +165,7 @@ export class LossDetector {
     return false
   }
 
-  /** undefined for a reference that leads to nothing: the conversion reports it where it is used. */
+  /** Looks up a reference; undefined if it has no target, which the conversion reports where the reference is used. */
   #lookUp (ref: string): unknown {
     try {
       return this.#refs.lookUp(ref)
