@@ -14,10 +14,7 @@ import type * as re2 from 're2js'
 
 let root: string | undefined
 
-/**
- * The absolute path of a file or folder of the package, whether or not it exists.
- * @param name its path below package.json
- */
+/** The absolute path of a file or folder of the package, if it exists or not. @param name below package.json */
 export function packagePath (name: string): string {
   root ??= packageRoot()
   return join(root, name)
@@ -48,10 +45,7 @@ const requireModule = createRequire(import.meta.url)
 export const loadPackage = <Name extends keyof LazyPackages>(name: Name): LazyPackages[Name] =>
   requireModule(import.meta.url.endsWith('.ts') ? name : packagePath(`dist/packages/${name}.cjs`)) as LazyPackages[Name]
 
-/**
- * The absolute path of an asset, whether or not it exists.
- * @param name its path below `assets/`: `icons/tool-hub.svg`
- */
+/** The absolute path of an asset, if it exists or not. @param name its path below `assets/`: `icons/tool-hub.svg` */
 export const assetPath = (name: string): string => packagePath(`assets/${name}`)
 
 /** The text of an asset. @throws as `readFile` */

@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify'
 import { messageOf } from './db/errors.ts'
 import { buildApp } from './app.ts'
 import { FileLock, LockHeldError } from './db/file-lock.ts'
-import { makeFolderSync } from './db/folder.ts'
+import { makeFolder } from './db/folder.ts'
 import { CatalogueFiles } from './db/json/catalogues.ts'
 import { openStorage } from './db/open.ts'
 import { packageVersion } from './package.ts'
@@ -95,7 +95,7 @@ async function start (): Promise<void> {
   const notice = new FirstStartNotice({
     terminal: process.stderr.isTTY ? process.stderr : undefined,
     dataDir,
-    makeFolder: () => { makeFolderSync(dataDir, 'DATA_DIR') },
+    makeFolder: () => { makeFolder(dataDir, 'DATA_DIR') },
     named: (path) => {
       app.log.warn(`What a first start has to tell, with secrets in it, is in ${path}. Read it, and ` +
       'delete it')
@@ -207,7 +207,7 @@ async function createFirstKey (app: FastifyInstance, username: string): Promise<
 async function lockDataDir (dataDir: string): Promise<void> {
   const lock = new FileLock(join(dataDir, 'gateway'))
   try {
-    makeFolderSync(dataDir, 'DATA_DIR')
+    makeFolder(dataDir, 'DATA_DIR')
     await lock.acquire()
     process.once('exit', () => { lock.release() })
   } catch (error) {
@@ -222,7 +222,7 @@ async function lockDataDir (dataDir: string): Promise<void> {
 /** Writes a credential for this user's command line, which is removed when the process exits. */
 function writeCommandLineCredential (app: FastifyInstance, dataDir: string, access: LocalAccess): void {
   try {
-    makeFolderSync(dataDir, 'DATA_DIR')
+    makeFolder(dataDir, 'DATA_DIR')
     writeLocalAccess(dataDir, access)
     process.once('exit', () => { removeLocalAccess(dataDir, access.token) })
   } catch (error) {

@@ -1,12 +1,10 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort, path } from '../test/helpers/hub.ts'
 import { drive, type Driven } from './compare.ts'
 import { Connection } from './connection.ts'
 import { ensureBuilt, override } from './gateway.ts'
-import { Processes, waitFor } from './processes.ts'
+import { makeWorkplace, type Processes, waitFor } from './processes.ts'
 import { echoCall, type Endpoint } from './session.ts'
 import { spread, type Spread } from './statistics.ts'
 import { httpServer, startEcho, waitUntilListed, type Listening } from './upstreams.ts'
@@ -81,13 +79,7 @@ async function start (
 /** Runs a comparison as a program: with the build, in a folder of its own, and nothing left behind. */
 export async function runPaired (measure: (options: PairOptions) => Promise<void>): Promise<void> {
   if (override === undefined) ensureBuilt((progress) => { process.stderr.write(`${progress}\n`) })
-  const folder = mkdtempSync(join(tmpdir(), 'tool-hub-bench-'))
-  const processes = new Processes()
-  process.once('exit', () => {
-    processes.killAll()
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
-  })
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => { process.exit(130) })
+  const { folder, processes } = makeWorkplace()
   await measure({ processes, folder, pairs: 40, calls: 1_000 })
   await processes.stopAll()
 }

@@ -1,7 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readdirSync, readFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 
 /** A process that was started here. */
 export interface Running {
@@ -163,4 +165,16 @@ function childrenOf (pid: number): number[] {
 /** Resident set size in KiB, summed over the pages; that in /proc/<pid>/status lags behind. */
 function resident (pid: number): number {
   return Number(/^Rss: +(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'latin1'))?.[1])
+}
+
+/** A folder and processes for a program that measures: neither outlives it. */
+export function makeWorkplace (): { folder: string, processes: Processes } {
+  const folder = mkdtempSync(join(tmpdir(), 'tool-hub-bench-'))
+  const processes = new Processes()
+  process.once('exit', () => {
+    processes.killAll()
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => { process.exit(130) })
+  return { folder, processes }
 }

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ensureBuilt, override } from './gateway.ts'
 import { activities } from './activities.ts'
@@ -10,7 +7,7 @@ import { compression } from './compression.ts'
 import { consolePages } from './console.ts'
 import { idle } from './idle.ts'
 import { installation } from './installation.ts'
-import { Processes } from './processes.ts'
+import { makeWorkplace } from './processes.ts'
 import { machine, writeResults } from './results.ts'
 import { rest } from './rest.ts'
 import { restart } from './restart.ts'
@@ -45,13 +42,7 @@ const wanted = values.only.split(',')
 const unknown = wanted.filter((name) => !Object.hasOwn(all, name))
 if (unknown.length > 0) throw new Error(`--only takes ${Object.keys(all).join(', ')}; not ${unknown.join(', ')}`)
 
-const folder = mkdtempSync(join(tmpdir(), 'tool-hub-bench-'))
-const processes = new Processes()
-process.once('exit', () => {
-  processes.killAll()
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
-})
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => { process.exit(130) })
+const { folder, processes } = makeWorkplace()
 setTimeout(() => {
   process.stderr.write(`stopped after ${timeout / 60_000} minutes\n`)
   process.exit(1)

@@ -61,8 +61,7 @@ export class ManagementApi {
 const readErrorMessages = (errors: unknown): string[] =>
   (Array.isArray(errors) ? errors as unknown[] : []).flatMap((each) => {
     if (typeof each === 'string') return [each]
-    return typeof each === 'object' && each !== null && 'message' in each &&
-    typeof each.message === 'string'
+    return typeof each === 'object' && each !== null && 'message' in each && typeof each.message === 'string'
       ? [each.message]
       : []
   })

@@ -115,9 +115,7 @@ export class Output {
   }
 }
 
-/**
- * Prints the progress and the result of a maintenance command: as text on stderr, or as one JSON value with `--json`.
- */
+/** Prints the progress and the result of a maintenance command: as text on stderr, or as one JSON value (`--json`). */
 export class MaintenanceReport {
   readonly #io: Pick<Io, 'stdout' | 'stderr'>
   /** The progress messages so far, with `--json`: they are part of the result. */

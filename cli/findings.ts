@@ -13,10 +13,7 @@ import { rehearseStart } from './rehearsal.ts'
 
 interface Finding { level: 'error' | 'warning', place: string, message: string }
 
-/**
- * Checks the environment and the settings file. @returns the problems, errors before warnings
- * @param cwd the folder that relative paths start from
- */
+/** Problems of environment and settings file, errors before warnings. @param cwd that relative paths start from */
 export async function findProblems (environment: Environment, cwd = '.'): Promise<Finding[]> {
   const findings: Finding[] = []
   const add: Add = (level, place, error) => {

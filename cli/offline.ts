@@ -81,10 +81,7 @@ export async function createOfflineApi (
   }
 }
 
-/**
- * The error message if the settings are locked by a process that has no credential in DATA_DIR: it is starting, or has
- * another DATA_DIR.
- */
+/** The error if a process without a credential in DATA_DIR locks the settings: it starts, or has another DATA_DIR. */
 const lockedMessage = ({ pid }: LockHeldError, env: Env, { settings, dataDir }: GatewayPaths): string =>
   `Process ${pid ?? '(unknown)'} works on ${env.DB_URL === undefined ? settings : 'the database of DB_URL'}, and ` +
   `${join(dataDir, 'command-line.json')} is not its: a gateway seems to be starting. Try again in a moment. ` +

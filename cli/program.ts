@@ -19,11 +19,7 @@ import { packageVersion } from '../package.ts'
 
 interface ServeOptions { port?: string, host?: string }
 
-/**
- * Runs a command.
- * @param argv the arguments, without the name of the program
- * @returns the exit code
- */
+/** Runs a command. @param argv the arguments, without the name of the program @returns the exit code */
 export async function runCommandLine (argv: readonly string[], io: Io): Promise<number> {
   const env = { ...io.env }
   const run: CommandRun = { ...io, env, argv, exitCode: exitCodes.ok }

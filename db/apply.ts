@@ -13,10 +13,7 @@ function toPlainJson (former: unknown, value: unknown): unknown {
   return former !== undefined && JSON.stringify(former) === text ? former : JSON.parse(text) as unknown
 }
 
-/**
- * A section that is an object, during the application of changes. Its entries are in a Map, since a member may be named
- * `__proto__`.
- */
+/** A section that is an object, while changes are applied. Entries are in a Map: one may be named `__proto__`. */
 class ObjectSection {
   readonly #former: Record<string, unknown>
   #entries: Map<string, unknown>
@@ -98,8 +95,7 @@ class ListSection {
   /** The changed section; undefined if it did not change. */
   changedSection (): unknown {
     const entries = this.#entries.filter((entry) => entry !== undefined)
-    return entries.length === this.#former.length &&
-      entries.every((entry, at) => entry === this.#former[at])
+    return entries.length === this.#former.length && entries.every((entry, at) => entry === this.#former[at])
       ? undefined
       : entries
   }
@@ -115,7 +111,6 @@ class ListSection {
 const renameInList = (names: unknown, from: string, to: string): unknown =>
   Array.isArray(names) && names.includes(from) ? names.map((name: unknown) => (name === from ? to : name)) : names
 
-/** Renames a server in the members of a group. */
 function renameGroupMember (group: Record<string, unknown>, from: string, to: string): unknown {
   if (!Array.isArray(group.servers)) return group
   const servers = group.servers.map((member: unknown) =>
@@ -124,7 +119,6 @@ function renameGroupMember (group: Record<string, unknown>, from: string, to: st
   return servers.every((member, at) => member === (group.servers as unknown[])[at]) ? group : { ...group, servers }
 }
 
-/** Renames a server in the scope of a key. */
 function renameInKeyScope (key: Record<string, unknown>, from: string, to: string): unknown {
   const allowedServers = renameInList(key.allowedServers, from, to)
   return allowedServers === key.allowedServers ? key : { ...key, allowedServers }
@@ -178,10 +172,7 @@ export function applyChanges (document: SettingsDocument, changes: readonly Chan
   return changed.length === 0 ? document : { ...document, ...Object.fromEntries(changed) }
 }
 
-/**
- * Returns the initial value of a section that is missing.
- * @throws InvalidChangeError when the section exists, since it then has the wrong type
- */
+/** The initial value of a missing section. @throws InvalidChangeError when there is one, which has the wrong type */
 function requireMissingSection<Section> (document: SettingsDocument, name: string, empty: Section): Section {
   if (document[name] !== undefined && document[name] !== null) {
     throw new InvalidChangeError(

@@ -29,9 +29,7 @@ export interface AuditEntry {
   readonly locked?: true
 }
 
-/**
- * A filter for entries, which must match all given members. `from` is inclusive, `to` exclusive, both in ms since 1970.
- */
+/** A filter for entries; all members must match. `from` is inclusive, `to` exclusive, both in ms since 1970. */
 export interface AuditFilter extends Partial<Pick<AuditEntry, 'username' | 'action' | 'entity' | 'name'>> {
   readonly from?: number
   readonly to?: number
@@ -41,11 +39,7 @@ export interface AuditFilter extends Partial<Pick<AuditEntry, 'username' | 'acti
 export interface AuditTrail {
   /** Adds entries. Entries whose id exists are skipped, so that a caller can repeat the call after an error. */
   append: (entries: readonly AuditEntry[]) => Promise<void>
-  /**
-   * Lists entries, newest first.
-   * @param after the id of the entry after which the list begins
-   * @returns undefined if there is no such entry
-   */
+  /** Lists entries, newest first. @param after the id of the one before the list @returns undefined: there is none */
   list: (filter: AuditFilter, limit: number, after?: string) => Promise<AuditEntry[] | undefined>
   /** Removes some of the oldest entries if there are more than `kept`. @returns how many were removed */
   trim: (kept: number) => Promise<number>

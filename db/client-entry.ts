@@ -5,10 +5,7 @@ import type { OAuthClient } from './ports/clients.ts'
 /** The name of the section of clients. */
 export const clientsSectionName = 'oauthClients'
 
-/**
- * An OAuth client as an entry of the settings. Its grants and scopes have the member names of MCPHub; unknown members
- * are kept.
- */
+/** An OAuth client as an entry of the settings, with MCPHub's names of grants and scopes; unknown members are kept. */
 export type ClientEntry = Readonly<Record<string, unknown>>
 
 /** The text members that have the same name in a client and in its entry. */
@@ -122,10 +119,7 @@ function secretHashOf ({ clientSecret, secretHash }: ClientEntry): string | unde
   return isText(secretHash) ? secretHash : undefined
 }
 
-/**
- * Translates an entry written by MCPHub: its metadata has the names of RFC 7591, and its owner shows that it is
- * self-registered.
- */
+/** Translates an entry of MCPHub: metadata with the names of RFC 7591, and an owner that tells self-registered ones. */
 function translateMcpHubEntry (entry: ClientEntry): ClientEntry {
   const metadata = isPlainObject(entry.metadata) ? entry.metadata : {}
   const camelCase = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())

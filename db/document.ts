@@ -56,8 +56,7 @@ function createSchemaCheck (schema: TSchema): (value: unknown) => string | undef
     if (++checked > maxUncompiledChecks) compiled ??= TypeCompiler.Compile(schema)
     if (compiled ? compiled.Check(value) : Value.Check(schema, value)) return undefined
     const problem = firstSchemaProblem(schema, value)
-    return problem &&
-      problem.path !== ''
+    return problem && problem.path !== ''
       ? `"${problem.path}": ${problem.message}`
       : problem?.message ?? 'it cannot be used'
   }
@@ -65,10 +64,7 @@ function createSchemaCheck (schema: TSchema): (value: unknown) => string | undef
 
 const lockReasons = new WeakMap<object, string>()
 
-/**
- * Marks an entry whose secrets cannot be decrypted, with the reason as a message. The entry is kept unchanged and is
- * not used.
- */
+/** Marks an entry whose secrets cannot be decrypted, with the reason. It is kept unchanged, and not used. */
 export const lockEntry = (entry: object, reason: string): void => { lockReasons.set(entry, reason) }
 
 /** The reason why an entry is locked; undefined if it is not locked. */
@@ -135,8 +131,7 @@ function readServer (name: string, raw: unknown, separator: string): Server {
   const before = isPlainObject(raw) ? cachedServers.get(raw) : undefined
   if (before?.server.name === name && before.separator === separator) return before.server
   const locked = lockReasonOf(raw)
-  const { config, warnings: adopted } = isPlainObject(raw) &&
-    locked === undefined
+  const { config, warnings: adopted } = isPlainObject(raw) && locked === undefined
     ? translateConfig(raw)
     : { config: raw, warnings: [] }
   const problem = nameProblem(name) ?? locked ?? validateServer(config) ?? configProblem(config as ServerConfig)

@@ -13,10 +13,7 @@ import { Team } from '../schemas/teams.ts'
 interface EntityFacts {
   /** The schema of an entry. */
   readonly schema: TSchema
-  /**
-   * The member that identifies an entry. Absent for servers: their section is an object, whose member names identify
-   * them.
-   */
+  /** The member that identifies an entry. Absent for servers: their section is an object with their names. */
   readonly key?: string
   /** The member of a snapshot that holds the entries. */
   readonly member: string
@@ -125,9 +122,7 @@ export const entities = {
 } as const satisfies Record<string, EntityFacts>
 
 type Entities = typeof entities
-/** An entity by the name of its section. */
 export type EntityName = keyof Entities
-/** An entity that is stored as a list. */
 export type ListEntityName = Exclude<EntityName, 'mcpServers'>
 export type EntityNoun = Entities[EntityName]['noun']
 /** An entry as it is stored. */

@@ -3,10 +3,7 @@ import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errorCode } from './errors.ts'
 
-/**
- * The process that holds a lock. `started` tells it from a later process with the same pid; `id` is unique per lock
- * object.
- */
+/** The holder of a lock. `started` tells it from a later process with the same pid; `id` is unique per lock object. */
 interface LockHolder { readonly pid: number, readonly started?: string, readonly id: string }
 
 /** The error for a lock that another process holds. */

@@ -1,5 +1,5 @@
 import { mkdirSync, statSync } from 'node:fs'
-import { mkdir, open, stat } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { errorCode } from './errors.ts'
 
@@ -17,10 +17,7 @@ const reasons: Readonly<Record<string, string>> = {
   ELOOP: 'its path has links in a circle'
 }
 
-/**
- * The error for a folder, or a file in it, that cannot be created. The message says why, and which variable to change;
- * `code` is the system's.
- */
+/** A folder, or a file in it, cannot be created: the message says why, and what to change; `code`: the system's. */
 export class FolderError extends Error {
   override readonly name = 'FolderError'
   readonly code: string
@@ -43,53 +40,29 @@ export class FolderError extends Error {
  * @returns the outermost folder that was created; undefined if all folders existed
  * @throws FolderError
  */
-export async function makeFolder (path: string, variable: string): Promise<string | undefined> {
+export function makeFolder (path: string, variable: string): string | undefined {
   let first: string | undefined
-  for (const folder of await missingFolders(path)) {
-    try {
-      await mkdir(folder, { mode: 0o700 })
-      first ??= folder
-    } catch (error) {
-      // Another process may have created it meanwhile.
-      if (!await isFolder(folder)) throw new FolderError(folder, variable, error)
-    }
-  }
-  return first
-}
-
-/** Works like `makeFolder`, synchronously. @throws FolderError */
-export function makeFolderSync (path: string, variable: string): string | undefined {
-  let first: string | undefined
-  for (const folder of missingFoldersSync(path)) {
+  for (const folder of missingFolders(path)) {
     try {
       mkdirSync(folder, { mode: 0o700 })
       first ??= folder
     } catch (error) {
-      if (!isFolderSync(folder)) throw new FolderError(folder, variable, error)
+      // Another process may have created it meanwhile.
+      if (!isFolder(folder)) throw new FolderError(folder, variable, error)
     }
   }
   return first
 }
 
 /** The folder and its parents that do not exist, outermost first. */
-async function missingFolders (path: string): Promise<string[]> {
+function missingFolders (path: string): string[] {
   const folders: string[] = []
-  for (let at = resolve(path); !await isFolder(at); at = dirname(at)) folders.unshift(at)
-  return folders
-}
-
-function missingFoldersSync (path: string): string[] {
-  const folders: string[] = []
-  for (let at = resolve(path); !isFolderSync(at); at = dirname(at)) folders.unshift(at)
+  for (let at = resolve(path); !isFolder(at); at = dirname(at)) folders.unshift(at)
   return folders
 }
 
 /** Whether a folder exists; always true for the root. */
-async function isFolder (path: string): Promise<boolean> {
-  return path === dirname(path) || (await stat(path).catch(() => undefined))?.isDirectory() === true
-}
-
-function isFolderSync (path: string): boolean {
+function isFolder (path: string): boolean {
   try {
     return path === dirname(path) || statSync(path).isDirectory()
   } catch {
@@ -97,10 +70,7 @@ function isFolderSync (path: string): boolean {
   }
 }
 
-/**
- * Makes a file, or the entries of a folder, durable by fsync. Some file systems neither support nor need that for
- * folders.
- */
+/** Makes a file, or the entries of a folder, durable by fsync. Some file systems do not need that for folders. */
 export async function syncPath (path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {

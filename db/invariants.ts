@@ -3,16 +3,11 @@ import { SystemConfig } from '../schemas/settings.ts'
 import { entities } from './entities.ts'
 import { InvalidChangeError, type Change, type Snapshot } from './store.ts'
 
-/**
- * Folds a username for comparison, by NFKC and case folding: `ß` becomes `ss`, U+212A (the Kelvin sign) becomes `k`.
- */
+/** Folds a username for comparison by NFKC and case folding: `ß` becomes `ss`, U+212A (the Kelvin sign) becomes `k`. */
 export const foldUsername = (name: string): string =>
   name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
 
-/**
- * Checks that changed values will be readable. Servers are not checked: an unusable one is stored with its problem.
- * @throws InvalidChangeError
- */
+/** Checks that changed values will be readable. Servers are stored with their problems. @throws InvalidChangeError */
 export function checkChangedValues (changes: readonly Change[]): void {
   for (const change of changes) {
     if (change.entity === 'mcpServers') {

@@ -13,8 +13,7 @@ const secretMembers = ['env', 'headers', 'args', 'url', 'proxy', 'oauth', 'opena
 export function maskedPath (config: Record<string, unknown>): string | undefined {
   for (const name of secretMembers) {
     // An API description contains no secrets, and may be large.
-    const value = name === 'openapi' &&
-      isPlainObject(config.openapi)
+    const value = name === 'openapi' && isPlainObject(config.openapi)
       ? { ...config.openapi, schema: undefined }
       : config[name]
     const path = findMask(value, name)

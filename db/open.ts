@@ -30,10 +30,7 @@ interface StorageOptions {
   startupTimeout: number
   /** Encrypts secrets in the database. The settings file contains them in plain text, since people edit it. */
   vault: Vault
-  /**
-   * Receives warnings that are not the result of a call: an invalid edit of the file, or a database that became
-   * unavailable.
-   */
+  /** Receives warnings that no call causes: an invalid edit of the file, or a database that became unavailable. */
   warn: (message: string) => void
   /** Receives a message when the start must wait for the database. */
   info: (message: string) => void
@@ -69,11 +66,7 @@ export async function openStorage (options: StorageOptions): Promise<Storage> {
   return completeAdapter({ store, counters: new PostgresCounters(driver, () => health() !== undefined), ...ports })
 }
 
-/**
- * Creates the ports on a settings file.
- * @param now the clock for expiry, in ms since 1970
- * @param usagePath as in StorageOptions
- */
+/** Creates the ports on a settings file. @param now a clock in ms since 1970 @param usagePath as in StorageOptions */
 export function createFileStorage (
   file: Store & SectionFile, vault: Vault, now = () => Date.now(), usagePath?: string
 ): Storage {
@@ -90,9 +83,7 @@ export function createFileStorage (
   return usagePath === undefined ? storage : { ...storage, usage: new FileUsage(usagePath, records, counters, now) }
 }
 
-/**
- * Completes an adapter: with in-memory ports that it does not implement, and with the ports that are based on records.
- */
+/** Completes an adapter: with in-memory ports where it has none, and with the ports that are based on records. */
 function completeAdapter (
   { records, counters = new MemoryCounters(), vectors = new MemoryVectors(), ...others }: StorageAdapter
 ): Storage {

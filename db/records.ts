@@ -5,10 +5,7 @@
 /** A kind of records, with its bounds. */
 export interface RecordCollection {
   readonly name: string
-  /**
-   * Without a database, the collection is stored as a section of the settings file. Other collections are then in
-   * memory, and lost at a restart.
-   */
+  /** Without a database, the collection is a section of the settings file. Others are in memory, lost at a restart. */
   readonly isInFile?: true
   /** Whether values are encrypted, in a database as well as in the settings file. */
   readonly isSealed?: true
@@ -132,10 +129,7 @@ export const recordCollections = {
     evicts: 'largest owners',
     maxPerOwner: 1_000
   },
-  /**
-   * Messages for them: those that are waiting, and, without a body, those that were delivered. The owner is the
-   * subscription.
-   */
+  /** Messages for them: waiting ones, and, without a body, delivered ones. The owner is the subscription. */
   eventDeliveries: {
     name: 'eventDeliveries', isSealed: true, maxEntries: 20_000, evicts: 'largest owners', maxPerOwner: 1_000
   },

@@ -59,10 +59,7 @@ export interface Snapshot extends Items {
   readonly warnings?: readonly string[]
 }
 
-/**
- * A change of one entity. Without a value, the entity is removed; `rename` (servers only) gives it a new key in the
- * same position.
- */
+/** A change of one entity; without a value, it is removed. `rename` (servers only): a new key in the same position. */
 export type Change =
   | { [Name in EntityName]: {
     entity: Name, key: string, value: EntryOf<Name> | undefined, rename?: string
@@ -76,10 +73,7 @@ export type Change =
  * completely on stable storage; one that rejected has changed nothing; a reader never sees part of a commit.
  */
 export interface Store {
-  /**
-   * Whether the settings are shared with other replicas, which change them. If not, people may change them with an
-   * editor.
-   */
+  /** Whether the settings are shared with other replicas, which change them. If not, people may edit them. */
   readonly isShared?: boolean
   /** @throws Error with one sentence when the stored settings cannot be read; they are left unchanged */
   load: () => Promise<Snapshot>
@@ -95,15 +89,9 @@ export interface Store {
    * @returns a function that removes the listener
    */
   onChange: (listener: (snapshot: Snapshot) => void) => () => void
-  /**
-   * Checks now for snapshots created outside this process, and passes them to the listeners. Absent if there can be no
-   * other replica.
-   */
+  /** Checks for snapshots of others, and passes them to the listeners. Absent if there can be no other replica. */
   refresh?: () => Promise<void>
-  /**
-   * Returns the reason why the store cannot be read and written now, or, with `readonly`, why it cannot be read;
-   * undefined if it can.
-   */
+  /** Why the store cannot be read and written now, or, with `readonly`, cannot be read; undefined if it can. */
   health: (readonly?: boolean) => string | undefined
   /** Why the last edit on disk is ignored, in full. Absent if the settings cannot be edited on disk. */
   editProblem?: () => string | undefined
@@ -130,9 +118,7 @@ export class InvalidChangeError extends Error {
   override readonly name = 'Invalid'
 }
 
-/**
- * The error for a storage that cannot be used now. `isFull`: no space is left; `isFailing`: the disk reports errors.
- */
+/** A storage cannot be used now. `isFull`: no space is left; `isFailing`: the disk reports errors. */
 export class StorageError extends Error {
   readonly isFull: boolean
   readonly isFailing: boolean
@@ -190,10 +176,7 @@ export interface Counters {
   read: (key: string) => Promise<{ count: number, left: number }>
 }
 
-/**
- * Encrypts the secrets of stored values: a database stores each value with masks in place of its secrets, and one
- * encrypted text with these.
- */
+/** Encrypts secrets: a database stores each value with masks in place of its secrets, and these as one text. */
 export interface Vault {
   /**
    * Separates a value from its secrets.
@@ -208,14 +191,9 @@ export interface Vault {
   separateSecrets: <Value>(
     value: Value, place: string, plain?: ReadonlySet<string>
   ) => { value: Value, sealed: string | null }
-  /**
-   * Reverses `separateSecrets`.
-   * @throws Error when the encryption key is not available, or the text was encrypted for another place
-   */
+  /** Reverses `separateSecrets`. @throws Error when the key is not available, or the text is for another place */
   restoreSecrets: <Value>(value: Value, sealed: string | null, place: string) => Value
-  /**
-   * Returns the paths of masks in a value, such as `headers.Authorization`. Stored masks would be mistaken for secrets.
-   */
+  /** The paths of masks in a value, such as `headers.Authorization`. Stored masks would be mistaken for secrets. */
   findMasks: (value: unknown) => string[]
   /** Whether a text was encrypted with a former key, and should be re-encrypted with the newest. */
   isOutdated: (sealed: string) => boolean
@@ -231,10 +209,7 @@ export interface SealedCounts {
   readonly locked: ReadonlyArray<{ readonly what: string, readonly key: string, readonly count: number }>
 }
 
-/**
- * Re-encrypts texts that a former key has encrypted. Every method throws StorageError when the storage cannot be used
- * now.
- */
+/** Re-encrypts texts of a former key. Every method throws StorageError when the storage cannot be used now. */
 export interface Resealing {
   count: () => Promise<SealedCounts>
   /**

@@ -42,10 +42,7 @@ export function recordTextOrder<Value> (text: string, value: Value, levels: numb
   return value
 }
 
-/**
- * Whether an object, or one within it, has an integer-like member name. JavaScript sorts such names first, so only the
- * first name is checked.
- */
+/** Whether an object, or one within it, has an integer-like name. JavaScript sorts it first: one check is enough. */
 function hasReorderedMembers (value: unknown, levels: number): boolean {
   let objects = [value].filter(isPlainObject)
   for (let level = 1; level <= levels && objects.length > 0; level++) {
@@ -81,10 +78,7 @@ function objectAt (around: Level | undefined, outermost: unknown): Record<string
   return isPlainObject(value) ? value : undefined
 }
 
-/**
- * Records the order of an object whose end was read. Of objects under a repeated name, the order of the last one is
- * kept.
- */
+/** Records the order of an object whose end was read; under a repeated name, the last one counts. */
 function closeLevel (level: Level | undefined): void {
   if (level?.object) recordOrder(level.object, level.names)
 }

@@ -38,10 +38,7 @@ const knownSections: readonly string[] = [
 const isNothing = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0)
 
-/**
- * Limits warnings to 20 and a sentence with the number of further ones.
- * @param place the place that the sentence names
- */
+/** Limits warnings to 20 and a sentence with the number of others. @param place the place that the sentence names */
 export const limitWarnings = (warnings: readonly string[], place: string): readonly string[] =>
   warnings.length <= maxWarnings
     ? warnings
@@ -57,10 +54,7 @@ export function warningsOfEntry (
   return sentences.map((sentence) => `${noun} ${quoteName(typeof called === 'string' ? called : '')}: ${sentence}`)
 }
 
-/**
- * A sentence about a password that is not a hash, as a person may write one. An account without a password is
- * identified by a social login instead.
- */
+/** A sentence about a password that is no hash, as people may write one. An account may have none: social logins. */
 const unusablePassword = ({ password }: Readonly<Record<string, unknown>>): string[] =>
   typeof password !== 'string' || isUsableHash(password)
     ? []
@@ -87,9 +81,7 @@ export const warningsOfDocument = (document: SettingsDocument): readonly string[
     .filter(([name, value]) => !knownSections.includes(name) && !isCommentName(name) && !isNothing(value))
     .map(([name, value]) => {
       if (name === 'userConfigs') return mcpHubWarning(name)
-      return clientSectionNames.includes(
-        name
-      ) && typeof value === 'object'
+      return clientSectionNames.includes(name) && typeof value === 'object'
         ? clientSectionWarning(name)
         : unknownMemberWarning(name, name, knownSections)
     }),

@@ -18,8 +18,7 @@ export function cachingOf (result: string): Caching | undefined {
   const scope = smallMemberOf(result, 'cacheScope')
   if (ttlMs === undefined && scope === undefined) return undefined
   return {
-    ttlMs: typeof ttlMs === 'number' && ttlMs > 0 &&
-    Number.isFinite(ttlMs)
+    ttlMs: typeof ttlMs === 'number' && ttlMs > 0 && Number.isFinite(ttlMs)
       ? Math.trunc(ttlMs)
       : 0,
     isPublic: scope === 'public'

@@ -149,8 +149,7 @@ export class Call {
     this.#arm()
     return await this.#send(exchange, { ...changes, ...step.changes }, this.#id).catch((error: unknown) => {
       // An earlier request of the call may have had an effect, so the caller must not repeat it.
-      throw error instanceof UpstreamError &&
-        error.didNotRun
+      throw error instanceof UpstreamError && error.didNotRun
         ? new UpstreamError('broken', error.messageForClients)
         : error
     })
@@ -184,10 +183,7 @@ export class Call {
     for (const { resolve } of this.#unpark()) resolve(exchange)
   }
 
-  /**
-   * Lets its exchange end while the call goes on. Until the call is attached again, notifications are dropped and
-   * questions wait.
-   */
+  /** Ends its exchange, not the call. Until it is attached again, notifications are dropped and questions wait. */
   detach (): void {
     this.#exchange = undefined
   }
@@ -207,10 +203,7 @@ export class Call {
     if (token !== undefined) this.notify('notifications/progress', restoreProgressToken(paramsText, token))
   }
 
-  /**
-   * Sends a question to the client. Until it is answered, only `maxTotalTimeout` runs, not `timeout`.
-   * @throws RpcError, UpstreamError
-   */
+  /** Sends a question to the client; meanwhile only `maxTotalTimeout` runs. @throws RpcError, UpstreamError */
   async ask (question: Question): Promise<Response> {
     this.#questions++
     this.#awaitingClientSince ??= Date.now()

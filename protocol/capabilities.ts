@@ -15,7 +15,6 @@ const inputCapabilities = ['sampling', 'elicitation', 'roots'] as const
 export const acceptsQuestions = (client: ClientCapabilities): boolean =>
   inputCapabilities.some((name) => isObject(client[name]))
 
-/** A request of a server to a client. */
 export interface ServerRequest { readonly method: string, readonly params: Readonly<Record<string, unknown>> }
 
 /** The capability that each known server request needs. */
@@ -193,10 +192,7 @@ export function validCapabilities (server: ServerCapabilities): {
 
 const listCapabilities = ['tools', 'prompts', 'resources', 'events'] as const
 
-/**
- * An upstream's capabilities as a route declares them. Each list has `listChanged`, since the gateway's settings change
- * it as well.
- */
+/** Capabilities as a route declares them. Lists have `listChanged`: the gateway's settings change them as well. */
 export function routeCapabilities (server: ServerCapabilities): ServerCapabilities {
   const result = { ...server }
   for (const name of listCapabilities) {

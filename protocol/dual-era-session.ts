@@ -181,10 +181,7 @@ export class DualEraSession implements UpstreamSession {
     this.#useLegacy(session, false)
   }
 
-  /**
-   * The process has not answered `server/discover` yet, and may never do so. It reads its messages in order, so its
-   * answers tell its era.
-   */
+  /** The process may never answer `server/discover`. It reads messages in order, so its answers tell its era. */
   async #askBoth (discovering: Promise<Outcome<DiscoveredServer>>): Promise<void> {
     const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#peer)
     const beginning = toOutcome(session.handshake())
@@ -198,9 +195,7 @@ export class DualEraSession implements UpstreamSession {
       const begun = await beginning
       if (!('error' in begun)) this.#useLegacy(session, false)
       else if (discovered.error instanceof NotModernError && session.closed) {
-        throw new WrongEraError(
-          'legacy', discovered.error.message
-        )
+        throw new WrongEraError('legacy', discovered.error.message)
       } else throw begun.error
       return
     }

@@ -1,10 +1,7 @@
 import { legacyVersions } from './legacy/versions.ts'
 import { isModernVersion, modernVersions } from './modern/envelope.ts'
 
-/**
- * The eras of MCP. `legacy`, up to 2025-11-25, begins with `initialize`; in `modern`, since 2026-07-28, each request is
- * self-contained.
- */
+/** The eras of MCP. `legacy`, to 2025-11-25, begins with `initialize`; in `modern` each request stands alone. */
 export type Era = 'legacy' | 'modern'
 
 /** All revisions that the gateway supports, newest first. */

@@ -102,7 +102,6 @@ export const outOfMemoryError = (isOwners = false): UpstreamError => {
   return new UpstreamError(fault, publicMessages[fault], { isPublic: true })
 }
 
-/** Details of an upstream failure. */
 interface FailureDetails {
   /** For the server's managers (the last lines of its stderr); not shown to its clients. */
   readonly detail?: string

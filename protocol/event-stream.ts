@@ -1,9 +1,7 @@
 import { toOneLine } from './json.ts'
 import { TextPieces } from './pieces.ts'
 
-/**
- * One server-sent event. `data` is empty for a priming event; `id` and `retry` (in ms) are set only if they were sent.
- */
+/** One server-sent event. `data` is empty for a priming event; `id` and `retry` (in ms) only if they were sent. */
 export interface StreamEvent { event: string, data: string, id?: string, retry?: number }
 
 /**
@@ -85,7 +83,5 @@ export class EventStreamParser {
 export const eventText = (data: string, id?: string): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${toOneLine(data)}\n\n`
 
-/**
- * The text of a priming event (SEP-1699): an id to resume from, the wait before resuming (`retry`, in ms), and no data.
- */
+/** The text of a priming event (SEP-1699): an id to resume from, the wait before that (`retry`, in ms), and no data. */
 export const primingEventText = (id: string, retry: number): string => `id: ${id}\nretry: ${retry}\ndata: \n\n`

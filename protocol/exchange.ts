@@ -26,10 +26,7 @@ export interface Exchange<View = unknown> {
   readonly params: Record<string, unknown>
   /** `params` as received, for relaying. */
   readonly paramsText: string
-  /**
-   * The HTTP headers of the request, without the one that authenticated the caller. Read them only when needed: the
-   * getter may copy them.
-   */
+  /** The request's HTTP headers, without the caller's credential. Read them only when needed: they may be copied. */
   readonly headers: RequestHeaders
   /** Its `Mcp-Param-*` headers (MCP 2026-07-28), which are forwarded to servers that read any; undefined: none. */
   readonly paramHeaders?: Readonly<Record<string, string>> | undefined
@@ -37,10 +34,7 @@ export interface Exchange<View = unknown> {
   readonly client: Client
   /** The address that the request came from; undefined when it did not come over HTTP. */
   readonly address: string | undefined
-  /**
-   * Whether the exchange may end with `input_required` and be continued by another one (MCP 2026-07-28, "Multi
-   * Round-Trip Requests").
-   */
+  /** Whether it may end with `input_required` and be continued (MCP 2026-07-28, "Multi Round-Trip Requests"). */
   readonly canSuspend: boolean
   /** How the client takes a task in answer to this request, or speaks of one in it. Default: it takes none. */
   readonly taskForm?: TaskForm
@@ -67,11 +61,7 @@ export interface Exchange<View = unknown> {
    * @throws RpcError when the client lacks the capability for that input
    */
   suspendsOn?: (resultText: string) => boolean
-  /**
-   * The upstream closed this call's stream and expects polling: closes the client's stream as well, if the client can
-   * poll.
-   * @param retry in ms
-   */
+  /** The upstream expects polling: closes the client's stream as well, if the client can poll. @param retry in ms */
   pause: (retry: number) => void
 }
 
@@ -86,17 +76,11 @@ export interface Question {
   readonly outlivesRequest: boolean
   /** Params of the upstream's `notifications/cancelled`, once it withdraws the question by one. */
   withdrawal?: string
-  /**
-   * Forwards the client's progress on this question to the upstream.
-   * @param paramsText params of `notifications/progress`
-   */
+  /** Forwards the client's progress to the upstream. @param paramsText params of `notifications/progress` */
   progress: (paramsText: string) => void
 }
 
-/**
- * The client behind an exchange: its identity, its capabilities, and the ids that separate its upstream links from
- * those of others.
- */
+/** The client behind an exchange: identity, capabilities, and the ids that separate its upstream links. */
 export interface Client {
   /** Separates links under `isolation: session`. */
   readonly id: string
@@ -115,10 +99,7 @@ export interface Client {
   readonly listener: Listener | undefined
   /** The headers of a request in flight with this method, as `Exchange.headers`. */
   headersOf?: (method: string) => RequestHeaders | undefined
-  /**
-   * Sends a question that belongs to no request, on a stream that the client holds open.
-   * @throws RpcError when there is no such stream
-   */
+  /** Sends a question of no request on a stream that the client holds open. @throws RpcError when there is none */
   ask: (question: Question) => Promise<Response>
 }
 

@@ -13,10 +13,7 @@ const ownMembers = {
   cacheScope: undefined
 }
 
-/**
- * The members of an `initialize` or `server/discover` result that are the server's own, `_meta` included, as the text
- * of an object.
- */
+/** The server's own members of an `initialize` or `server/discover` result, with `_meta`, as an object's text. */
 export function identityExtraOf (result: string): string {
   const meta = memberOf(result, '_meta')
   const ownMeta = meta?.startsWith('{') === true ? withMembers(meta, { [metaKeys.serverInfo]: undefined }) : undefined

@@ -7,9 +7,7 @@ import type { Peer } from './peer.ts'
 /** The member of `_meta` by which a gateway identifies itself when it connects. */
 export const instanceKey = 'tool-hub/instance'
 
-/**
- * Identifies this process. By it, a gateway detects that it is its own upstream, whose lists would grow without end.
- */
+/** Identifies this process. A gateway that is its own upstream detects that by it: lists would grow without end. */
 export const instanceId = randomUUID()
 
 /** The `name` in `serverInfo` of a gateway. */

@@ -42,10 +42,7 @@ const escapes = new Set(Array.from('"\\/bfnrt', (character) => character.charCod
 const isHex = (code: number): boolean =>
   (code >= 0x30 && code <= 0x39) || (code >= 0x41 && code <= 0x46) || (code >= 0x61 && code <= 0x66)
 
-/**
- * Validates a JSON text (RFC 8259) as `JSON.parse` does.
- * @throws SyntaxError, JsonTooDeep
- */
+/** Validates a JSON text (RFC 8259) as `JSON.parse` does. @throws SyntaxError, JsonTooDeep */
 export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }: ScanOptions): Scan {
   // For each open level: whether it is an object, and the size of the enclosing level.
   const isObject = new Uint8Array(maxDepth + 1)

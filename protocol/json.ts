@@ -2,10 +2,7 @@
 // (12345678901234567890, 1e400) and duplicate members. So values are located in the text and replaced in place. All
 // functions expect text that `JSON.parse` accepts; for other text the result is unspecified, but they return.
 
-/**
- * One member in an object's text: the decoded key, the index of the key, and the range of the value, `text.slice(start,
- * end)`.
- */
+/** A member in an object's text: its decoded key, where that begins, and the value: `text.slice(start, end)`. */
 export interface Member {
   key: string
   keyStart: number
@@ -118,9 +115,7 @@ export function memberOf (text: string, key: string): string | undefined {
   return member && text.slice(member.start, member.end)
 }
 
-/**
- * Parses one member's value if its text has at most 16 KiB, which bounds look-ups in an upstream's result of any size.
- */
+/** Parses one member's value if its text has at most 16 KiB, which bounds look-ups in results of any size. */
 export function smallMemberOf (text: string, key: string): unknown {
   const member = memberOf(text, key)
   return member !== undefined && member.length <= 16 * 1024 ? JSON.parse(member) : undefined
@@ -199,9 +194,7 @@ export function isDeeperThan (text: string, limit: number): boolean {
   return text.length > 2 * limit && opensMoreThan(text, limit) && depthOf(text) > limit
 }
 
-/**
- * Whether the text has more than `limit` opening brackets, those in strings included: a fast check that few texts pass.
- */
+/** Whether the text has more than `limit` opening brackets, also in strings: a fast check that few texts pass. */
 function opensMoreThan (text: string, limit: number): boolean {
   let left = limit
   for (const bracket of '{[') {

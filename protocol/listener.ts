@@ -22,10 +22,7 @@ export const lowerLogLevel = (a: LogLevel | undefined, b: LogLevel | undefined):
  */
 export interface Listener<View = unknown> {
   readonly view: View
-  /**
-   * The least severe level that it receives. Undefined: all that the upstream sends (MCP lets the server decide until a
-   * level is set).
-   */
+  /** The least severe level it receives. Undefined: all that is sent (MCP lets the server decide until it is set). */
   level: LogLevel | undefined
   /** Whether it passes only the notifications that its client asked for by name. Default: no. */
   readonly isFiltered?: boolean

@@ -124,10 +124,7 @@ interface StaticLists {
   readonly skills?: ReadonlyArray<ItemValue & { readonly uri: string }>
 }
 
-/**
- * Makes a catalogue from values, for providers that are not servers. It announces the capabilities of the lists that
- * are given.
- */
+/** A catalogue from values, for providers that are no servers. It announces the lists that are given. */
 export function makeCatalogue ({ name, version, instructions, ...given }: StaticLists): Catalogue {
   const capabilities: Record<string, unknown> = {}
   const itemsOf = (kind: ListKind): Item[] => {

@@ -18,10 +18,7 @@ function typeAt (text: string, at: number): JsonType | undefined {
   }
 }
 
-/**
- * Converts the object that PHP writes for a list without its first element (`{"1": …, "2": …}`) to a list; undefined
- * for any other text.
- */
+/** Makes a list of the object that PHP writes for one without its first element (`{"1": …, "2": …}`); or undefined. */
 export function parseIndexedList (text: string): string | undefined {
   const members = membersOf(text)
   if (members.length === 0 || !members.every(({ key }) => /^\d{1,9}$/.test(key))) return undefined
@@ -150,9 +147,7 @@ class Mender {
     return false
   }
 
-  /**
-   * Whether a value has the expected type. Null, and an empty list for an object, pass: they are handled separately.
-   */
+  /** Whether a value has the expected type. Null, and an empty list for an object, pass: they are handled elsewhere. */
   #isOfType (start: number, { type, values, isObject }: Shape): boolean {
     if (type === undefined && values === undefined) return true
     const text = this.#text

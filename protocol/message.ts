@@ -7,10 +7,7 @@ interface MessageBase {
   /** Of a large message of a server: whether it has `null` or `[]` outside its strings. Undefined: not known. */
   hasGaps?: boolean
 }
-/**
- * A request. `params` is for reading, `paramsText` for relaying; `idText` is the id as the sender wrote it, for the
- * answer.
- */
+/** A request. `params` is for reading, `paramsText` for relaying; `idText` is the id as written, for the answer. */
 export interface Request extends MessageBase {
   kind: 'request'
   id: RequestId

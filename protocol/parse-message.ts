@@ -9,10 +9,7 @@ import type { MalformedMessage, Message, RequestId } from './message.ts'
 import { plainAnswer } from './plain-answer.ts'
 import { detachedCopy, largeText, detachedSlice, truncate, withoutBom } from './text.ts'
 
-/**
- * The side that wrote a message. Servers may omit the version, and write `null` for absent members, as some of their
- * libraries do.
- */
+/** The side that wrote a message. Servers may omit the version, and write `null` for absent members. */
 type Sender = 'client' | 'server'
 
 /** The members of a JSON object that are read, as values and as text. */
@@ -70,10 +67,7 @@ function parseSmall (
   })
 }
 
-/**
- * Creates values only for the members that the gateway reads: the values of a large text may take fifty times its
- * memory.
- */
+/** Creates values only for members that the gateway reads: others of a large text may take fifty times its memory. */
 function parseLarge (
   text: string, maxDepth: number, maxBatch: number, sender: Sender
 ): Message | Array<Message | MalformedMessage> {
@@ -246,10 +240,7 @@ function paramsOf (params: unknown, isServers: boolean): Record<string, unknown>
   return {}
 }
 
-/**
- * The text of params without duplicate members (also in `ref`) and without lookalikes, so that any parser reads exactly
- * what was checked here.
- */
+/** Params without duplicate members (also in `ref`) and lookalikes: any parser reads exactly what was checked here. */
 function normalizeParams (method: string, params: Record<string, unknown>, paramsText: string, size: number): string {
   const hasRepeats = size > Object.keys(params).length
   const isOutermost = guardedNames(method).remove(params)

@@ -13,10 +13,7 @@ import { Table } from './table.ts'
 import { largeText } from './text.ts'
 import type { Receiver, SendOptions, Transport } from './transports/transport.ts'
 
-/**
- * Handles requests and notifications of the other side. `origin`: the id of our request on whose stream the message
- * arrived.
- */
+/** Handles the other side's requests and notifications. `origin`: the id of our request on whose stream it came. */
 export interface PeerHandlers {
   request: (request: Request, origin: number | undefined) => void
   notification: (notification: Notification, origin: number | undefined) => void

@@ -1,9 +1,7 @@
 // Collects bytes and text that arrive in pieces. Memory is counted by size, so tiny pieces must not add overhead: a
 // buffer costs some 200 bytes, or keeps the larger buffer that it is a slice of; a string costs some 30 bytes.
 
-/**
- * Size from which a buffer is kept without a copy, and size of the blocks that smaller ones are copied into; in bytes.
- */
+/** Size from which a buffer is not copied, and size of the blocks that smaller ones are copied into; in bytes. */
 const blockSize = 16 * 1024
 
 /** Bytes in order of arrival, in few buffers. */

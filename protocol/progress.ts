@@ -4,20 +4,14 @@ import { isObject, memberOf, withMembers } from './json.ts'
 // the way back. Only this file reads and writes tokens. All texts are JSON; the other members of `_meta` keep their
 // bytes.
 
-/**
- * The sender's token as written (a string or a number, as JSON text); undefined when the sender wants no progress, also
- * for null.
- */
+/** The sender's token (a string or a number) as JSON text; undefined, also for null: it wants no progress. */
 export function progressTokenOf (params: Readonly<Record<string, unknown>>, paramsText: string): string | undefined {
   const meta = params._meta
   if (!isObject(meta) || (meta.progressToken ?? undefined) === undefined) return undefined
   return memberOf(memberOf(paramsText, '_meta') ?? '{}', 'progressToken')
 }
 
-/**
- * The text of `_meta` with another token; undefined removes it.
- * @param metaText undefined: there was no `_meta`
- */
+/** The text of `_meta` with another token; undefined removes it. @param metaText undefined: there was no `_meta` */
 const withToken = (metaText: string | undefined, token: string | undefined): string =>
   withMembers(metaText ?? '{}', { progressToken: token })
 
@@ -49,9 +43,6 @@ export function withoutProgressToken (paramsText: string): string {
     : withMembers(paramsText, { _meta: withToken(memberOf(paramsText, '_meta'), undefined) })
 }
 
-/**
- * The params of `notifications/progress` with the token of the hop that they are forwarded to.
- * @param token as JSON text
- */
+/** The params of `notifications/progress` with the token of the next hop. @param token as JSON text */
 export const restoreProgressToken = (paramsText: string, token: string): string =>
   withMembers(paramsText, { progressToken: token })

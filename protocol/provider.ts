@@ -51,10 +51,7 @@ export interface Provider {
   taskRun?: (exchange: Exchange, id: string) => string | undefined
   /** For how long and for whom one of its lists for this client may be cached from now on; undefined: unknown. */
   caching?: (client: Client, kind: ListKind) => Caching | undefined
-  /**
-   * Reads its lists for this client if they are unknown or outdated.
-   * @param only whether the request is for this provider alone
-   */
+  /** Reads its lists for this client if unknown or outdated. @param only whether the request is for it alone */
   loadLists?: (client: Client, only: boolean) => ListLoading[]
   /**
    * Reads its lists for a client that has asked for an unknown item; undefined when they are known, or nothing is
@@ -91,10 +88,7 @@ export interface Provider {
   notify?: (client: Client, method: string, paramsText: string) => void
   /** Ends the calls, subscriptions and links of a client that is gone or has lost access to this provider. */
   release?: (client: Client) => Promise<void>
-  /**
-   * Prefix of the URIs that are read from it on every route. Such resources are in no list; the provider decides who
-   * may read them.
-   */
+  /** Prefix of URIs that are read from it on every route, in no list; the provider decides who may read them. */
   uriPrefix?: string
   /** Removes the secrets of its configuration from a text. */
   redact?: (text: string) => string

@@ -13,8 +13,7 @@ export const skillFolder = (uri: string): string | undefined =>
  * The URIs of a skill's files: its `SKILL.md`, and those of its manifest that are in its folder, as the extension
  * requires. A skill with changing content has no manifest.
  */
-export const skillFiles = memoized((skill: Item): readonly string[] =>
-  [...new Set([skill.key, ...manifestOf(skill)])])
+export const skillFiles = memoized((skill: Item): readonly string[] => [...new Set([skill.key, ...manifestOf(skill)])])
 
 function manifestOf ({ key, text }: Item): string[] {
   const folder = skillFolder(key)

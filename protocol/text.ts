@@ -1,6 +1,4 @@
-/**
- * Max length of texts that are parsed as a whole, in characters: the values of longer ones would take too much memory.
- */
+/** Max length of texts that are parsed as a whole, in characters: values of longer ones take too much memory. */
 export const largeText = 256 * 1024
 
 /** The first `length` UTF-16 units of a text; one fewer where that would split a surrogate pair. */

@@ -31,10 +31,7 @@ export interface ClientIdentity {
   readonly exclusive: boolean
 }
 
-/**
- * The call on whose stream a message arrived; `over`: that call has its answer already; undefined: it arrived on no
- * call's stream.
- */
+/** The call on whose stream a message came; `over`: it has its answer already; undefined: on no call's stream. */
 export type MessageOrigin = Call | 'over' | undefined
 
 /** Handles the unsolicited messages of an upstream. */
@@ -43,16 +40,9 @@ export interface SessionHandlers {
   question: (question: Question, origin: MessageOrigin) => Promise<Response>
   /** A notification, except progress of an open call. */
   notification: (notification: Notification, origin: MessageOrigin) => void
-  /**
-   * A call has ended. Called before any message that the upstream sent after its answer.
-   * @param response undefined when there is none
-   */
+  /** A call has ended. Called before any later message of the upstream. @param response undefined: there is none */
   callEnded: (call: Call, response: Response | undefined) => void
-  /**
-   * A `null` or `[]` of the server was mended.
-   * @param what names the message
-   * @param places paths within it
-   */
+  /** A `null` or `[]` of the server was mended. @param what names the message @param places paths within it */
   mended?: (what: string, places: readonly string[]) => void
   /** The connection is gone, and every call on it has failed. */
   closed: (error: UpstreamError) => void
@@ -69,19 +59,11 @@ export interface UpstreamSession {
   readonly openCalls: readonly Call[]
   readonly busy: boolean
   readonly closed: boolean
-  /**
-   * Opens the connection.
-   * @param onDialled called when the process is spawned or the socket requested
-   * @throws UpstreamError, RpcError
-   */
+  /** Opens the connection. @param onDialled called with the process or the socket @throws UpstreamError, RpcError */
   open: (onDialled: () => void) => Promise<void>
   /** Sends a client's request. The answer may be an error. @throws UpstreamError when there is none */
   call: (exchange: Exchange, options: Omit<CallOptions, 'over'>) => Promise<Response>
-  /**
-   * Sends the gateway's own request.
-   * @returns the text of its result
-   * @throws RpcError the upstream's error; UpstreamError
-   */
+  /** Sends the gateway's own request. @returns its result's text @throws RpcError of the upstream; UpstreamError */
   request: (method: string, paramsText?: string, timeout?: number) => Promise<string>
   notify: (method: string, paramsText?: string) => void
   /**

@@ -39,10 +39,7 @@ function countChange ({ server, principal, routeOptions }: FastifyRequest, size:
   if (principal && routeOptions.config.effect === 'change') server.settings.chargeLargeChange(principal, size)
 }
 
-/**
- * Reserves memory for forms that the calling scope and its children parse themselves.
- * @param max max size of one form, in bytes
- */
+/** Reserves memory for forms that the scope and its children parse. @param max max size of one, in bytes */
 export function reserveFormMemory (app: FastifyInstance, max: number): void {
   app.addHook('preParsing', reserveBodyMemory({ limit: () => max, ownerOf: senderOf }))
 }

@@ -2,10 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type HttpCaller, DisconnectSignal } from '../plugins/downstream/index.ts'
 import type { Principal } from '../plugins/settings/index.ts'
 
-/**
- * The caller of a request that runs something. Its `disconnect` fires if the connection closes before the response is
- * sent.
- */
+/** The caller of a request. Its `disconnect` fires if the connection closes before the response is sent. */
 export const callerOf = ({ headers, ip }: FastifyRequest, reply: FastifyReply, principal: Principal): HttpCaller =>
   ({ principal, headers, address: ip, disconnect: disconnectOf(reply) })
 

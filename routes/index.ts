@@ -8,10 +8,7 @@ import publicRoutes from './public/index.ts'
 
 export type RoutesOptions = ManagementRoutesOptions
 
-/**
- * All routes, by scope. Routes that MCP calls do not need are in annexes, which are loaded by the first request for one
- * of their routes.
- */
+/** All routes, by scope. What MCP calls do not need is in annexes, loaded by the first request for them. */
 const routes: FastifyPluginAsync<RoutesOptions> = async (app, { developmentPassword }) => {
   const { basePath } = app.config
   await app.register(browsers)

@@ -11,10 +11,7 @@ const problem = 'waiting for the database'
 
 interface WaitingRoomOptions { readonly logger: { level: string, stream: LogOutput }, readonly env: Env }
 
-/**
- * Answers health checks of orchestrators while the gateway waits for its database, and logs the reason. Every other
- * request gets 503.
- */
+/** Answers health checks while the gateway waits for its database, and logs why. Other requests get 503. */
 export class WaitingRoom {
   readonly #options: WaitingRoomOptions
   #app: Promise<FastifyInstance> | undefined

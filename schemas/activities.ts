@@ -51,6 +51,9 @@ export const ActivityRecord = Type.Object(
     guards: Type.Optional(Type.Array(Type.Object({
       id: Type.String(), name: Type.String(), action: Type.String(), found: Type.Array(Type.String())
     }), { description: 'The guards that found something, and the kinds of it' })),
+    refused: Type.Optional(Type.Literal(true, {
+      description: 'A policy, a guard, a quota or a changed definition refused the call, as `errorMessage` says'
+    })),
     locked: Type.Optional(Type.Literal(true, {
       description: 'Input, output and message are sealed with a key that is not in ENCRYPTION_KEY any more'
     }))

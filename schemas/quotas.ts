@@ -17,7 +17,9 @@ const members = {
   resultTokens: Type.Optional(Type.Integer({ minimum: 0, description: 'Tokens of results' }))
 }
 const targetDescription =
-  'Whom it counts: all that are given must fit, and `*` counts each of its kind separately. Empty: all calls together'
+  'Whom it counts: all that are given must fit, and `*` counts each of its kind separately; with `user`, all ' +
+  'callers without a user together, as one; with `key` or `team`, callers without one are not counted. Empty: all ' +
+  'calls together'
 
 /** A quota, as it is stored. Unknown members are kept unchanged. */
 export const Quota = Type.Object({ id: Type.String({ minLength: 1 }), target: Type.Object(target), ...members })

@@ -114,7 +114,7 @@ const ByName = (description: string) =>
 export const NewServers = Type.Object(
   {
     servers: Type.Optional(Type.Union([
-      Type.Array(Type.Unknown(), { minItems: 1, maxItems: 1_000, description: 'Entries as the body of POST /servers' }),
+      Type.Array(Type.Unknown(), { maxItems: 1_000, description: 'Entries as the body of POST /servers' }),
       ByName('As VS Code has them')
     ])),
     mcpServers: Type.Optional(ByName('As Claude, Cursor, Cline, Windsurf, mcp-hub and MCPHub have them'))

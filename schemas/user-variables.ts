@@ -4,7 +4,10 @@ import { launchingArguments } from './launchers.ts'
 
 /** A value that each user of a server gives for himself. */
 const UserVariable = Type.Object({
-  name: Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$', description: 'Used as `${user.NAME}`' }),
+  name: Type.String({
+    pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$',
+    description: 'Letters, digits and `_`, not first a digit, at most 64. Used as `${user.NAME}`'
+  }),
   title: Type.Optional(Type.String({ maxLength: 200, description: 'What to give, for people' })),
   description: Type.Optional(Type.String({ maxLength: 2_000, description: 'Where to get it, for people' })),
   secret: Type.Optional(Type.Boolean({ description: 'Whether a form hides it. Default: yes' })),

@@ -9,10 +9,7 @@ import { ZipFile } from 'yazl'
 import { type ArchiveBounds, ArchiveError, bundleNameProblem, unpackArchive } from '../../plugins/management/index.ts'
 import { firstSchemaProblem } from '../../schemas/problem.ts'
 
-/**
- * The names of the files in a backup, which is a zip archive; a bundle is `bundles/<name>.zip`, a table
- * `database/<name>.jsonl`.
- */
+/** The names of the files in a backup (a zip archive): bundles `bundles/<name>.zip`, tables `database/<name>.jsonl`. */
 export const backupFiles = {
   description: 'backup.json',
   settings: 'settings.json',

@@ -61,10 +61,7 @@ export async function restoreBackup (
   }
 }
 
-/**
- * Refuses DB_URL_FILE beside an empty DB_URL: the empty variable counts as unset, but may mean the settings file.
- * @throws CommandError
- */
+/** Refuses DB_URL_FILE beside an empty DB_URL, which may mean the settings file. @throws CommandError */
 function checkDatabaseVariables (
   { DB_URL: dbUrl, DB_URL_FILE: dbUrlFile = '' }: Readonly<Record<string, string | undefined>>
 ): void {

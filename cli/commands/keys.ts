@@ -1,22 +1,11 @@
+import type { Static } from '@sinclair/typebox'
 import type { Command } from 'commander'
+import type { KeyRecord } from '../../schemas/key-api.ts'
 import { encodePathSegment, withApi, type CommandRun } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
 import { collectOption } from './server-config.ts'
 
-interface Key {
-  id: string
-  name: string
-  token: string
-  kind: string
-  owner?: string
-  accessType: string
-  allowedGroups: string[]
-  allowedServers: string[]
-  enabled: boolean
-  expiresAt?: string
-  lastUsedAt?: string
-  inactive?: string
-}
+type Key = Static<typeof KeyRecord>
 interface CreateOptions { kind: string, owner: string, group: string[], server: string[], expires?: string }
 
 export function addKeyCommands (program: Command, run: CommandRun): void {

@@ -49,10 +49,7 @@ function textOf (out: CommandContext['out'], { timestamp, level, processId, mess
     `${processId === undefined ? '' : `[${processId}] `}${shown}`
 }
 
-/**
- * Prints log lines as they occur, with --json as one JSON text each, until the gateway or the reader of the output
- * ends.
- */
+/** Prints log lines as they occur, with --json as one JSON text each, until the gateway or the reader of it ends. */
 async function follow ({ api, out, run: { signal, stdout } }: CommandContext, options: LogOptions): Promise<void> {
   const answer = await fetch(`${api.url}/api/logs/stream`, { headers: api.headers, signal })
   if (!answer.ok || answer.body === null) {

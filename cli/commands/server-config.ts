@@ -65,11 +65,7 @@ function isBehindDashes (target: readonly string[], argv: readonly string[]): bo
   return at >= 0 && argv.length - at - 1 >= target.length
 }
 
-/**
- * Parses the values of a repeatable option into pairs.
- * @param shape the expected syntax, for the error message
- * @throws CommandError
- */
+/** Parses a repeatable option's values into pairs. @param shape the expected syntax, for errors @throws CommandError */
 export function parsePairs (
   texts: readonly string[], pattern: RegExp, option: string, shape: string
 ): Record<string, string> {

@@ -58,9 +58,7 @@ export function addUserCommands (program: Command, run: CommandRun): void {
 
 /** Reads a password from a pipe, or from the terminal without showing it. */
 const givenPassword = async (run: CommandRun, username: string): Promise<string> =>
-  canAskUser(
-    run
-  )
+  canAskUser(run)
     ? await askUser(run, `New password of ${username}`, true)
     : (await readStdin(run)).replace(/\r?\n$/, '')
 

@@ -9,12 +9,8 @@ import type { CatalogueCache } from '../store.ts'
 /** The system's error codes for a missing folder, which a write then creates. */
 const missingFolderCodes: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR'])
 
-/** The name of a server's file. */
 const fileNameOf = (server: string): string => `${createHash('sha256').update(server).digest('hex').slice(0, 32)}.json`
-/**
- * The pattern of the file names of this cache, of complete files and of those that are being written. Other files in
- * the folder are left alone.
- */
+/** The file names of this cache, complete or being written. Other files in the folder are left alone. */
 const fileNamePattern = /^[0-9a-f]{32}(?:\.uses|\.pins)?\.json(?:\.tmp)?$/
 /** The part of a file's name after the hash, for texts about the use of tools and about pinned definitions. */
 const notesEnd = /\.(?:uses|pins)(?=\.json)/
@@ -94,7 +90,7 @@ export class CatalogueFiles implements CatalogueCache {
       return await open(path, 'w', 0o600)
     } catch (error) {
       if (!missingFolderCodes.has(errorCode(error))) throw error
-      await makeFolder(this.#folder, 'DATA_DIR')
+      makeFolder(this.#folder, 'DATA_DIR')
       return await open(path, 'w', 0o600)
     }
   }

@@ -7,9 +7,7 @@ import { errorCode } from '../errors.ts'
 import { syncPath } from '../folder.ts'
 import { isRenameRefused, FileEditedError, replaceFileAtomically, toStorageError } from './write.ts'
 
-/**
- * Age in ms from which a file's timestamps identify its content: some file systems have timestamps as coarse as 2 s.
- */
+/** Age, in ms, from which a file's timestamps identify its content: some have steps of 2 s. */
 const timestampResolution = 2_500
 
 /**
@@ -45,11 +43,7 @@ export class SettingsFile {
     return await resolvePath(this.#path)
   }
 
-  /**
-   * Reads the file.
-   * @returns undefined when the file does not exist
-   * @throws the system's error, or one with the code `ENOTFILE`
-   */
+  /** Reads the file. @returns undefined: there is none @throws the system's error, or one with the code `ENOTFILE` */
   async read (): Promise<{ bytes: Buffer, stamp: FileStamp } | undefined> {
     const before = await stat(this.#path).catch(undefinedIfMissing)
     if (before === undefined) return undefined
@@ -111,10 +105,7 @@ export class SettingsFile {
     }
   }
 
-  /**
-   * Sets the mode of the file to 0600, and removes leftovers of interrupted writes. The file must be valid, and this
-   * process must hold its lock.
-   */
+  /** Sets the mode to 0600, and removes leftovers of interrupted writes. Needs the lock, and a valid file. */
   async cleanUp (): Promise<void> {
     await this.restrictMode()
     await removeLeftovers(await this.realPath())
@@ -137,10 +128,7 @@ export class SettingsFile {
     }
   }
 
-  /**
-   * Writes the file durably.
-   * @throws StorageError, or FileEditedError when the file does not contain the known bytes; the file is then unchanged
-   */
+  /** Writes the file durably. @throws StorageError; FileEditedError, without a change, when it has unknown bytes */
   async write (bytes: Buffer): Promise<void> {
     const former = this.#bytes
     const path = await this.realPath()
@@ -173,10 +161,7 @@ export class SettingsFile {
     }
   }
 
-  /**
-   * Checks, right before a write, that the file was not edited.
-   * @throws FileEditedError when it does not contain the known bytes
-   */
+  /** Checks right before a write that the file was not edited. @throws FileEditedError when it has other bytes */
   #assertUnchanged (): void {
     const now = statSync(this.#path, { bigint: true, throwIfNoEntry: false })
     if ((now && stampOf(now).text) === this.#stamp?.text) return
@@ -185,10 +170,7 @@ export class SettingsFile {
     if (!isKnown) throw new FileEditedError()
   }
 
-  /**
-   * Restores the old bytes if the write failed after the rename, at the fsync of the folder, when the file has the new
-   * bytes already.
-   */
+  /** Restores the old bytes if the write failed after the rename, at the fsync of the folder. */
   async #undoWrite (path: string, bytes: Buffer, former: Buffer | undefined): Promise<void> {
     try {
       const found = await this.read()

@@ -8,10 +8,7 @@ const reportInvalidAfter = 500
 export class SettingsFileState {
   readonly #path: string
   readonly #warn: (message: string) => void
-  /**
-   * The reason why the content of the file is invalid. `since`: the time at which that was first detected, in ms since
-   * the epoch.
-   */
+  /** Why the content of the file is invalid. `since`: when that was first detected, in ms since the epoch. */
   #invalid: { reason: string, since: number, isReported: boolean } | undefined
   /** Whether the invalid content was logged, and its end was not logged yet. */
   #hasLoggedInvalid = false

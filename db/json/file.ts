@@ -156,11 +156,7 @@ export class JsonFileStore implements Store, SectionFile {
     return this.#reading
   }
 
-  /**
-   * Writes a document.
-   * @returns false if the file was edited since the last check, and nothing was written
-   * @throws StorageError
-   */
+  /** Writes a document. @returns false: the file was edited, and nothing is written @throws StorageError */
   async #write (document: SettingsDocument): Promise<boolean> {
     try {
       await this.#acquireLock()
@@ -183,7 +179,7 @@ export class JsonFileStore implements Store, SectionFile {
     const path = await this.#disk.realPath()
     this.#lock = new FileLock(path)
     try {
-      await makeFolder(dirname(path), 'SETTINGS_PATH')
+      makeFolder(dirname(path), 'SETTINGS_PATH')
       await this.#lock.acquire()
     } catch (error) {
       if (error instanceof LockHeldError) {

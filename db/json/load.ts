@@ -13,18 +13,12 @@ const transientReadErrors: Readonly<Record<string, string>> = {
   EIO: 'the disk reports an error'
 }
 
-/**
- * Adds the path and advice to a read error.
- * @throws StorageError when the system failed, regardless of the file's content; Error
- */
+/** Adds path and advice to a read error. @throws StorageError when the system failed, whatever the content; Error */
 export async function convertReadErrors<Result> (reading: Promise<Result>, path: string): Promise<Result> {
   return await reading.catch((error: unknown) => { throw toReadError(error, path) })
 }
 
-/**
- * Advice for the operator when too many files are open; empty for other read failures.
- * @param reason the message of the StorageError
- */
+/** Advice when too many files are open; empty for other failures. @param reason the message of the StorageError */
 export const openFilesAdvice = (reason: string): string =>
   /E[MN]FILE/.test(reason)
     ? ' Raise the limit of open files (ulimit -n, LimitNOFILE of systemd; fs.file-max for all processes).'

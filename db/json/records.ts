@@ -74,8 +74,7 @@ export class FileRecords implements Records, Resealing {
 
   async remove (collection: RecordCollection, which: string | EntryFilter): Promise<number> {
     if (!collection.isInFile) return await this.#memory.remove(collection, which)
-    return await this.#list(collection).change((kept) =>
-      removeEntries(kept as MemoryEntries, which, this.#now()))
+    return await this.#list(collection).change((kept) => removeEntries(kept as MemoryEntries, which, this.#now()))
   }
 
   /**
@@ -145,8 +144,7 @@ export class FileRecords implements Records, Resealing {
       this.#lists.get(name) ?? new EntryList(this.#file, {
         name,
         isEntry: isFileEntry,
-        keyOf: ({ key }) =>
-          key,
+        keyOf: ({ key }) => key,
         isEditable: false
       })
     this.#lists.set(name, list)

@@ -7,10 +7,7 @@ const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes)
 
 /** The path of the backup: the bytes found at the start of the process, or those before the last write in place. */
 export const backupPath = (path: string): string => `${path}.bak`
-/**
- * The path of a marker that exists only during a write in place. It contains the digest of the backup, in the format of
- * `sha256sum`.
- */
+/** The marker of a write in place, while it lasts: the digest of the backup, as `sha256sum` writes it. */
 const markerPath = (path: string): string => `${path}.bak.sha256`
 
 /**

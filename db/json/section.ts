@@ -46,10 +46,7 @@ interface EntryListOptions<Entry> {
   isEntry: (item: unknown) => item is Entry
   /** The key of an entry. If several entries have the same key, the first is used. */
   keyOf: (entry: Entry) => string
-  /**
-   * Whether an edit of the file can add and change entries. Otherwise it can only remove them, so that it cannot bring
-   * back used tokens.
-   */
+  /** Whether an edit of the file can add and change entries, or only remove them: then no used token comes back. */
   isEditable: boolean
 }
 

@@ -38,10 +38,7 @@ function isSameObject (object: Readonly<Record<string, unknown>>, entries: Reado
     entries.every(([name, value], at) => name === members[at]?.[0] && value === members[at][1])
 }
 
-/**
- * Replaces entries of a re-read list by the equal objects of the former one.
- * @param keyMember the member that identifies an entry of the list
- */
+/** Replaces entries of a re-read list by equal ones of the former. @param keyMember the member that identifies one */
 function shareList (former: readonly unknown[], next: readonly unknown[], keyMember: string): readonly unknown[] {
   const byKey = new Map<unknown, unknown>()
   for (const entry of former) {

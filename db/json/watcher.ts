@@ -6,10 +6,7 @@ const pollInterval = 1_000
 /** Delay after a file system event, in ms, so that a burst of events causes one check. */
 const debounceDelay = 50
 
-/**
- * Calls back when a file may have changed: on file system events, and once a second in any case. Does not keep the
- * process alive.
- */
+/** Calls back when a file may have changed: on file system events, and once a second. Keeps no process alive. */
 export class FileWatcher {
   readonly #timer: NodeJS.Timeout
   readonly #watch: FSWatcher | undefined

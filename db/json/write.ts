@@ -67,10 +67,7 @@ export async function replaceFileAtomically (
   await syncPath(dirname(path))
 }
 
-/**
- * Whether `replaceFileAtomically` failed because no file can be renamed over this one, for example because it is a
- * mount point.
- */
+/** Whether `replaceFileAtomically` failed because no file can be renamed over this one, such as a mount point. */
 export const isRenameRefused = (error: unknown): boolean =>
   error instanceof Error && 'syscall' in error && error.syscall === 'rename' &&
     ['EBUSY', 'EXDEV', 'EPERM'].includes(errorCode(error) ?? '')

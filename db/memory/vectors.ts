@@ -4,9 +4,7 @@ import { unitVector } from '../unit-vector.ts'
 /** An embedding as a unit vector, with the hash of its text. `usedAt` is in ms since 1970. */
 interface MemoryVector { readonly hash: string, readonly unit: Float32Array, usedAt: number }
 
-/**
- * Embeddings of this process alone; they are computed again after a restart. Beyond the limit, the oldest are removed.
- */
+/** Embeddings of this process alone, computed again after a restart. Beyond the limit, the oldest are removed. */
 export class MemoryVectors implements VectorStore {
   readonly #maxNumbers: number
   readonly #now: () => number
@@ -14,10 +12,7 @@ export class MemoryVectors implements VectorStore {
   readonly #collections = new Map<string, Map<string, MemoryVector>>()
   #numbers = 0
 
-  /**
-   * @param numbers max numbers stored, over all embeddings
-   * @param now the clock, in ms since 1970
-   */
+  /** @param numbers max numbers stored, over all embeddings @param now the clock, in ms since 1970 */
   constructor (numbers: number = maxVectorNumbers, now = () => Date.now()) {
     this.#maxNumbers = numbers
     this.#now = now
@@ -100,10 +95,7 @@ export class MemoryVectors implements VectorStore {
   }
 }
 
-/**
- * The cosine of two unit vectors of the same length. A plain loop for speed: there may be thousands of vectors of
- * thousands of numbers.
- */
+/** The cosine of two unit vectors of equal length. A plain loop for speed: there may be thousands of long vectors. */
 function cosine (one: Float32Array, other: Float32Array): number {
   let sum = 0
   for (let at = 0; at < one.length; at++) sum += (one[at] ?? 0) * (other[at] ?? 0)

@@ -1,3 +1,5 @@
+import type { Static } from '@sinclair/typebox'
+import type { ActivityFilters } from '../../schemas/activities.ts'
 import type { Policy } from '../../schemas/policies.ts'
 
 export type ActivityStatus = 'success' | 'error'
@@ -32,6 +34,8 @@ export interface Activity {
   readonly guards?: ReadonlyArray<{
     readonly id: string, readonly name: string, readonly action: string, readonly found: readonly string[]
   }>
+  /** A rule of the operator refused the call, which its server has not got, or whose result was held back. */
+  readonly refused?: true
   /** The input, the output and the error message cannot be decrypted: the encryption key is not available. */
   readonly locked?: true
 }
@@ -47,18 +51,9 @@ export interface ActivityFilter
 export interface ActivitySpans { readonly from: number, readonly length: number, readonly count: number }
 
 /** The distinct values that can be filtered by, sorted; at most 1,000 of each kind. */
-export interface ActivityFilterValues {
-  readonly servers: readonly string[]
-  readonly tools: readonly string[]
-  readonly groups: readonly string[]
-  readonly usernames: readonly string[]
-  readonly keyNames: readonly string[]
-}
+export type ActivityFilterValues = Readonly<Static<typeof ActivityFilters>>
 
-/**
- * One page of activities, newest first. `total`: the number of entries on all pages; `approximate`: whether it is an
- * estimate.
- */
+/** One page of activities, newest first. `total`: entries on all pages; `approximate`: whether that is an estimate. */
 export interface ActivityPage { readonly activities: Activity[], readonly total: number, readonly approximate: boolean }
 
 /** The record of calls. Available with a database only. */
@@ -93,9 +88,6 @@ export interface Activities {
   durationQuantile: (filter: ActivityFilter, share: number) => Promise<number | undefined>
   /** Removes all activities before a time, in small steps. @returns the number of removed ones */
   removeBefore: (before: number) => Promise<number>
-  /**
-   * Removes some of the activities before a time.
-   * @returns their number; 0 also while another replica removes some
-   */
+  /** Removes some of the activities before a time. @returns their number; 0 also while another replica removes some */
   removeSomeBefore: (before: number) => Promise<number>
 }

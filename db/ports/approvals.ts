@@ -31,7 +31,6 @@ export interface Approval {
   readonly isUsed?: true
 }
 
-/** An approval with the version by which it is replaced. */
 export interface StoredApproval { readonly approval: Approval, readonly version: string }
 
 /** The approvals of all replicas. They survive a restart. */

@@ -64,10 +64,7 @@ export interface OAuthClients {
   /** Lists clients, oldest first: all of them, or a range, in which case no others are read. */
   list: (range?: ListRange) => Promise<OAuthClient[]>
   count: () => Promise<number>
-  /**
-   * Adds a client. If several callers, on any replica, add the same id, exactly one succeeds.
-   * @returns false if a client with this id exists
-   */
+  /** Adds a client; of several callers with one id, on any replica, one succeeds. @returns false if the id exists */
   create: (client: OAuthClient) => Promise<boolean>
   /**
    * Replaces a client by the result of a function. No other change of the client runs at the same time, on any replica,

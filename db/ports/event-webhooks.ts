@@ -1,3 +1,6 @@
+import type { Static } from '@sinclair/typebox'
+import type { FailedEventDelivery } from '../../schemas/events.ts'
+
 /** The credential of a principal that has a subscription: a bearer key, or an authorization of an OAuth client. */
 export type LastingCredential =
   | { readonly keyId: string }
@@ -52,20 +55,7 @@ export interface EventDelivery {
 }
 
 /** A message that could not be delivered. */
-export interface FailedDelivery {
-  readonly subscription: string
-  /** The user of the subscription. */
-  readonly user: string
-  readonly server: string
-  readonly event: string
-  readonly url: string
-  readonly messageId: string
-  readonly body: string
-  readonly attempts: number
-  readonly reason: string
-  /** In ISO 8601. */
-  readonly failedAt: string
-}
+export type FailedDelivery = Readonly<Static<typeof FailedEventDelivery>>
 
 /** How the messages of a subscription fare; times in ms since 1970. */
 export interface DeliveryStatus {

@@ -24,17 +24,12 @@ export interface LoginStates {
   removeAll: (username: string) => Promise<void>
 }
 
-/**
- * The first use of a `requestState`. `answers`: the SHA-256, in hex, of the answers that came with it; `age`: the time
- * since then, in ms.
- */
+/** The first use of a `requestState`. `answers`: SHA-256, in hex, of its answers; `age`: time since then, in ms. */
 export interface RequestStateUse { readonly answers: string, readonly age: number }
 
 /** The states (`requestState`, MCP 2026-07-28) that clients have returned, by their SHA-256 in hex. */
 export interface UsedRequestStates {
-  /**
-   * Whether used states are remembered across a restart. If not, no state may be valid beyond the life of the process.
-   */
+  /** Whether used states are remembered across a restart. If not, no state may outlive the process. */
   readonly outlivesProcess: boolean
   /**
    * Records the use of a state. If several callers, on any replica, use it, exactly one is the first.

@@ -16,10 +16,7 @@ export interface SocialIdentity {
 export interface SocialLogins {
   /** Returns the `database` option of better-auth. The first call loads the library's adapter. */
   loadAdapter: () => Promise<object>
-  /**
-   * Returns the key that signs session cookies, which all replicas share. It is generated once, and again if it can no
-   * longer be decrypted.
-   */
+  /** The key that signs session cookies, shared by all replicas. It is generated once, and if it does not decrypt. */
   loadSigningKey: () => Promise<string>
   find: (hash: string) => Promise<SocialIdentity | undefined>
   /** Stores an identity, replacing a former one with this hash. */

@@ -10,7 +10,6 @@ export interface TaskRecord {
   readonly user: string
   /** The stored user of the principal, who may see and cancel it. */
   readonly username?: string
-  /** The name of the key that began it. */
   readonly keyName?: string
   /** The route: the scope and presentation of its view. */
   readonly route: unknown

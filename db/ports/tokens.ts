@@ -21,7 +21,6 @@ export interface IssuedToken {
   readonly expiresAt: number
 }
 
-/** A stored token. */
 export type StoredToken = TokenFamily & IssuedToken
 
 /** The tokens to revoke: one token, or all of a family, a client, a user, or a client of a user. */

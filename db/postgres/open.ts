@@ -31,10 +31,7 @@ interface DatabaseOptions {
   mustExist?: boolean
 }
 
-/**
- * Opens a database and brings its tables up to date.
- * @throws Error with one sentence, without user and password, when that fails within the timeout
- */
+/** Opens a database, and brings its tables up to date. @throws Error without user and password when that fails */
 export async function openDatabase (
   { dbUrl, startupTimeout, info, warn, mustExist: isExisting = false }: DatabaseOptions
 ): Promise<DatabaseDriver> {
@@ -99,10 +96,7 @@ export async function assertDatabaseUrl (dbUrl: string): Promise<void> {
   else await assertUsableFolder(folder)
 }
 
-/**
- * The folder of an embedded database; undefined if the database is on a server.
- * @throws Error when the URL is of neither kind
- */
+/** The folder of an embedded database; undefined: it is on a server. @throws Error when the URL is of neither kind */
 function folderOf (dbUrl: string): string | undefined {
   const [, folder] = /^pglite:\/\/(.*)$/s.exec(dbUrl) ?? []
   if (folder === '') throw new Error('DB_URL names no folder for the embedded database: pglite://<folder>')
@@ -173,9 +167,7 @@ function timeoutError ({ location, isEmbedded }: DatabaseDriver, startupTimeout:
   if (isEmbedded) {
     return new Error(
       `The embedded database in ${location} was not ready within ${seconds} s ` +
-      `(${databaseErrorCode(
-        error
-      ) === 'ETIMEDOUT'
+      `(${databaseErrorCode(error) === 'ETIMEDOUT'
 ? preparationReason
 : describeFailure(error)}). DB_STARTUP_TIMEOUT says how ` +
       'long to wait.'

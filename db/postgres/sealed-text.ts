@@ -16,10 +16,7 @@ export function resealText (vault: Vault, { data, sealed }: SealedText, place: s
   return { data: anew.value, sealed: anew.sealed }
 }
 
-/**
- * Reverses `sealText`.
- * @throws Error when the encryption key is not available, or the text was encrypted for another place
- */
+/** Reverses `sealText`. @throws Error when the key is not available, or the text was encrypted for another place */
 export const unsealText = (vault: Vault, { data, sealed }: SealedText, place: string): string =>
   vault.restoreSecrets(data, sealed, place).secret
 

@@ -6,10 +6,7 @@ const times = {
   updatedAt: timestamp('updated_at', { withTimezone: true }).notNull()
 }
 
-/**
- * Persons who have logged in through a provider, as better-auth stores them: one per identity. `email` is derived from
- * the identity's hash.
- */
+/** Persons who logged in through a provider, as better-auth stores them: one per identity. `email` is from its hash. */
 export const socialUsers = pgTable('social_users', {
   id: text().primaryKey(),
   name: text().notNull(),
@@ -59,10 +56,7 @@ export const socialSessions = pgTable(
   ]
 )
 
-/**
- * The bindings of identities to local accounts. `hash` is the hash of provider and subject; `subject` identifies the
- * local account.
- */
+/** Bindings of identities to local accounts. `hash`: of provider and subject; `subject`: identifies the account. */
 export const socialIdentities = pgTable(
   'social_identities',
   {

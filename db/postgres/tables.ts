@@ -28,9 +28,7 @@ const listTable = (name: ListEntityName): PgTable =>
     name
   ).table, entityFactsOf(name).alias === undefined ? entryColumns() : { ...entryColumns(), alias: text().unique() })
 
-/**
- * The tables of settings, by the name of the section that they store. `sections` stores all other sections, unchanged.
- */
+/** The tables of settings by their sections. `sections` stores all other sections, unchanged. */
 export const settingsTables = {
   // `name` is the full name; `key` is shortened if the full name is too long for an index.
   mcpServers: pgTable(entityFactsOf('mcpServers').table, { ...entryColumns(), name: text().notNull() }),
@@ -43,7 +41,6 @@ export const settingsTables = {
 export type TableName = keyof typeof settingsTables
 export const tableNames = Object.keys(settingsTables) as TableName[]
 // Used for its type only.
-// eslint-disable-next-line @typescript-eslint/no-unused-vars
 const widestTable = pgTable('', { ...entryColumns(), name: text(), alias: text() })
 /** A row with the columns of all settings tables. */
 export type StoredSettingsRow = typeof widestTable.$inferSelect

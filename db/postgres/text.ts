@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/**
- * Escapes characters that PostgreSQL cannot store in a text (NUL, unpaired surrogates), and U+E000 itself, as U+E000
- * and four hex digits.
- */
+/** Escapes what PostgreSQL cannot store (NUL, unpaired surrogates), and U+E000: U+E000 and four hex digits. */
 export const escapeText = (text: string): string =>
   text.replace(
     // eslint-disable-next-line no-control-regex

@@ -49,10 +49,7 @@ export class RecordedConsents implements Consents {
 
 const uidLabel = (uid: string): string => `uid:${uid}`
 
-/**
- * Browser states as records, owned by their users. A state that cannot be decrypted counts as ended: the user logs in
- * again.
- */
+/** Browser states as records of their users. One that cannot be decrypted counts as ended: the user logs in again. */
 export class RecordedLoginStates implements LoginStates {
   readonly #records: Records
   readonly #states: RecordCollection

@@ -4,16 +4,10 @@ import {
   recordCollections, tombstoneRetention, type RecordCollection, type RecordEntry, type Records
 } from '../records.ts'
 
-/**
- * A refresh token that was exchanged is kept as `used` and without labels, so that a revocation does not remove it and
- * its reuse is detected.
- */
+/** An exchanged refresh token stays as `used`, without labels: no revocation removes it, and its reuse is detected. */
 type RecordedToken = StoredToken & { readonly used?: true }
 
-/**
- * Tokens as records, under their hashes. A revoked family is remembered, since tokens of it may just be about to be
- * stored.
- */
+/** Tokens as records, by their hashes. A revoked family is remembered: tokens of it may be about to be stored. */
 export class RecordedTokens implements OAuthTokens {
   readonly #records: Records
   readonly #tokens: RecordCollection
@@ -40,8 +34,7 @@ export class RecordedTokens implements OAuthTokens {
   async listRevokedWithin (time: number): Promise<string[]> {
     return (await this.#records.list(recordCollections.revokedFamilies, { changedWithin: time }, true)).flatMap((
       { owner }
-    ) =>
-      owner ?? [])
+    ) => owner ?? [])
   }
 
   async rotate (hash: string, issued: readonly IssuedToken[]): Promise<'swapped' | 'reused' | 'unknown'> {
@@ -79,10 +72,7 @@ export class RecordedTokens implements OAuthTokens {
     await this.#end([...new Set(affected.flatMap(({ owner }) => owner ?? []))])
   }
 
-  /**
-   * Revokes families. They are recorded as revoked first, so that a token that is stored afterwards is recognized as
-   * invalid.
-   */
+  /** Revokes families. They are recorded as revoked first, so that a token stored afterwards counts as invalid. */
   async #end (families: readonly string[]): Promise<void> {
     if (families.length === 0) return
     const revoked = families.map((family) =>

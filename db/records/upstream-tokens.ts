@@ -9,10 +9,7 @@ const keyOf = (server: string, holder: string): string => JSON.stringify([server
 const serverLabel = (server: string): string => `server:${server}`
 const holderLabel = (holder: string): string => `holder:${holder}`
 
-/**
- * Logins at upstream servers, as records. A value that cannot be decrypted is treated as absent: its holder logs in
- * again.
- */
+/** Logins at upstream servers, as records. One that cannot be decrypted counts as absent: its holder logs in again. */
 export class RecordedUpstreamTokens implements UpstreamTokens {
   readonly #records: Records
   readonly #logins: RecordCollection

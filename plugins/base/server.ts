@@ -14,10 +14,7 @@ import { baseLimits } from './limits/index.ts'
 export interface ServerOptions {
   logger: FastifyServerOptions['logger']
   env: Pick<SharedEnv, 'BASE_PATH' | 'TRUST_PROXY'>
-  /**
-   * Replaces `baseLimits.slowSenders`: max time for the headers and for the whole request, and how often connections
-   * are checked, in ms.
-   */
+  /** Replaces `baseLimits.slowSenders`: max time for headers, for the whole request, and between checks, in ms. */
   slowSenders?: { readonly headers: number, readonly request: number, readonly interval: number }
   /** Max open connections of clients; default: derived from the limit of open files. */
   maxConnections?: number
@@ -25,10 +22,7 @@ export interface ServerOptions {
   listener?: Server
 }
 
-/**
- * Creates a Fastify instance with the gateway's limits, error handlers and parsers, without routes. It does not listen
- * yet.
- */
+/** Creates a Fastify instance with the gateway's limits, error handlers and parsers; no routes, not listening. */
 export function createServer (options: ServerOptions): FastifyInstance {
   const { logger, env, slowSenders = baseLimits.slowSenders, maxConnections: max, listener } = options
   const ofRoutes = {

@@ -76,10 +76,7 @@ export function toRpcAnswerError (error: unknown, logError: LogError): RpcError 
 export const firstValue = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value[0] : value
 
-/**
- * The header with the caller's credential, in lower case. It is configurable for bearer keys, and `authorization` for
- * tokens.
- */
+/** The header with the caller's credential, in lower case: configurable for keys, `authorization` for tokens. */
 export function credentialHeader ({ kind }: Principal, snapshot: Snapshot): string | undefined {
   if (kind === 'anonymous') return undefined
   return kind === 'system-key' || kind === 'user-key' ? keyHeaderOf(snapshot) : 'authorization'

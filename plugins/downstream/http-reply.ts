@@ -96,9 +96,7 @@ export class HttpReply implements ReplyChannel {
       if (this.canStream) this.#raw.writeHead(200, { 'content-type': 'text/event-stream' }).end()
       else this.#raw.writeHead(202).end()
     } else if (this.#options.isBatch) {
-      writeJson(
-        this.#raw, ['[', ...answers.flatMap((each, at) => at === 0 ? each : [',', ...each]), ']']
-      )
+      writeJson(this.#raw, ['[', ...answers.flatMap((each, at) => at === 0 ? each : [',', ...each]), ']'])
     } else writeJson(this.#raw, first, status)
   }
 
@@ -169,10 +167,7 @@ export function writeJson (
   if (raw.writableLength > maxUncountedReply) new UnreadReply(raw).recordWrite()
 }
 
-/**
- * The event stream of one answer to a modern client. It ends with its connection, since modern clients do not resume
- * streams.
- */
+/** The event stream of an answer to a modern client. It ends with its connection: these do not resume streams. */
 export class ModernReplyStream implements ReplyStream {
   readonly isResumable = false
   onResume: ((connection: EventStream) => void) | undefined

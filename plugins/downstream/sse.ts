@@ -19,10 +19,7 @@ import type { LegacyRequests } from './legacy/requests.ts'
 import type { Sessions } from './legacy/sessions.ts'
 import { downstreamLimits } from './limits.ts'
 
-/**
- * A client of the SSE transport: the stream on which it receives all messages, and the session that `initialize`
- * begins.
- */
+/** A client of the SSE transport: its stream for all messages, and the session of `initialize`. */
 class SseConnection implements MessageChannel {
   readonly id: string
   readonly view: View

@@ -1,9 +1,6 @@
 import { isObject } from '../../protocol/json.ts'
 
-/**
- * The tags of an item, sorted, each once. They are no part of MCP: servers put them into `_meta`, those of FastMCP into
- * a member of it.
- */
+/** The tags of an item, sorted, each once. They are not of MCP: servers put them into `_meta`, or a member of it. */
 export function tagsOf ({ _meta: meta }: Readonly<Record<string, unknown>>): string[] {
   if (!isObject(meta)) return []
   const places = [meta, meta.fastmcp, meta._fastmcp]

@@ -17,23 +17,16 @@ const nextReading = (): number => (lastReading = Math.max(lastReading + 1, Date.
 export interface StoredClaims {
   /** The time of the server's first reading; undefined: none. */
   readonly initial: number | undefined
-  /**
-   * Items that no catalogue lists, or that were first listed after the first reading, with the time of their first
-   * listing.
-   */
+  /** Items that no catalogue lists, or first listed after the first reading, with the time of their first listing. */
   readonly items: Readonly<Record<ListKind, Iterable<readonly [key: string, reading: number]>>>
 }
 
-/**
- * All items that a server lists or has listed, to any class of clients. The server keeps its claim to items that it no
- * longer lists.
- */
+/** All items that a server lists or has listed, to any clients. It keeps its claim to those not listed any more. */
 export class Claims implements ListingHistory {
   /** The time of the reading that first listed each item. */
   readonly #first = byListKind(() => new Map<string, number>())
 
   readonly #recordedCatalogues = new WeakSet<Catalogue>()
-  /** The time of the first reading. */
   #firstReadingTime: number | undefined
   /** Whether the next reading drops the claims to items that it does not list. */
   #isReconfigured = false
@@ -126,10 +119,7 @@ function keysOf (catalogues: readonly Catalogue[], kind: ListKind): ReadonlySet<
   return keys
 }
 
-/**
- * Drops the claims to unlisted items with long keys, and to the oldest ones beyond the limits.
- * @param max max number of unlisted items
- */
+/** Drops the claims to unlisted items with long keys, and the oldest beyond the limits. @param max unlisted items */
 function forget (first: Map<string, number>, listed: ReadonlySet<string>, max: number): void {
   const former = [...first.keys()].filter((key) => !listed.has(key))
   let count = former.length

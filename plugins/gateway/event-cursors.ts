@@ -29,10 +29,7 @@ export class EventCursors {
     return this.#sealer.seal(JSON.stringify([server, key, cursor]), placeOf(view))
   }
 
-  /**
-   * The server's cursor in a client's params, as JSON text.
-   * @throws RpcError -32602, the same one for every cursor that was not sealed for this use
-   */
+  /** The server's cursor in params, as JSON text. @throws RpcError -32602 for any that was not sealed for this use */
   open (view: View, { server, key }: EventTarget, sealed: unknown): string {
     if ((sealed ?? null) === null) return 'null'
     if (typeof sealed === 'string' && sealed.length <= maxCursor) {

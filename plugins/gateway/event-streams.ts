@@ -43,11 +43,7 @@ export class EventStreams {
   readonly #open = new Set<OpenStream>()
   readonly #shares = new Shares(gatewayLimits.eventStreams, 'open event streams')
 
-  /**
-   * Keeps a stream until its request has ended.
-   * @param isShown whether its view still shows the event type
-   * @throws ShareError
-   */
+  /** Keeps a stream until its request ends. @param isShown whether its view shows the event type @throws ShareError */
   async run (stream: EventStream, isShown: () => boolean, send: () => Promise<string>): Promise<string> {
     const release = this.#shares.take(stream.client.owner ?? stream.client.id)
     const open = { stream, isShown }

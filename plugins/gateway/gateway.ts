@@ -133,11 +133,7 @@ export class Gateway {
     return this.#host.changed
   }
 
-  /**
-   * Handles one request.
-   * @returns the text of its result, or a list to be written
-   * @throws RpcError to answer with
-   */
+  /** Handles one request. @returns the text of its result, or a list to be written @throws RpcError to answer with */
   handle (exchange: Exchange<View>): Promise<Result> {
     const seen = this.#parts.hooks.onView.length === 0 ? exchange : this.#seen(exchange)
     return methodFor(exchange.method, this.#methods)(this.#parts, seen)
@@ -201,7 +197,6 @@ export class Gateway {
   /** Ends the event streams of views without access, and of event types that are no longer shown. */
   endStreams (hasAccess: (view: View) => boolean): void { this.#parts.streams.revoke(hasAccess) }
 
-  /** The current surface of a view for this client. */
   surface (view: View, client: Client): Surface { return this.#parts.surfaces.of(view, client) }
 
   /** The surface of an exchange's view; waits for the catalogues of its providers within their time budgets. */
@@ -237,18 +232,12 @@ export class Gateway {
     return this.#parts.resolver.exposedName(view, this.surface(view, client), kind, provider, key)
   }
 
-  /**
-   * The provider from which a view reads the resource that an exchange names.
-   * @throws RpcError -32002 when the view shows no such resource
-   */
+  /** The provider from which a view reads the named resource. @throws RpcError -32002 when the view shows none */
   async findReader (exchange: Exchange<View>): Promise<string> {
     return (await this.#parts.resolver.findReader(exchange)).provider
   }
 
-  /**
-   * The provider that `tools/call`, `prompts/get` or `resources/read` would use now.
-   * @throws RpcError when the view shows no such item
-   */
+  /** The provider that `tools/call`, `prompts/get` or `resources/read` would use. @throws RpcError: no such item */
   async providerOf (exchange: Exchange<View>): Promise<string> { return await providerOf(this.#parts, exchange) }
 
   /**

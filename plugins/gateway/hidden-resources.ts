@@ -64,10 +64,7 @@ export function collectHidden (sections: readonly Section[]): HiddenResources {
 const emptyKeys = (): { keys: Set<string>, byAdmins: Set<string>, folders: Map<string, boolean> } =>
   ({ keys: new Set(), byAdmins: new Set(), folders: new Map() })
 
-/**
- * Whether a resource that a server lists under this URI is in the folder of a hidden skill, and in no folder of one
- * that is shown.
- */
+/** Whether a server's resource with this URI is in the folder of a hidden skill, and in none of a shown one. */
 export const isInHiddenSkill = (hidden: HiddenResources, server: string, uri: string): boolean =>
   hidden.hasHiddenSkills && isInHiddenFolder(hidden, server, normalizeUri(uri))
 
@@ -94,16 +91,12 @@ export function isListedHidden (hidden: HiddenResources, server: string, uri: st
   return hasHidden(hidden) && isHiddenAt(hidden, hidden, server, normalizeUri(uri))
 }
 
-/**
- * Returns a test for whether an unlisted URI is hidden at a server. Any spelling of a hidden file's path counts as that
- * file.
- */
+/** A test for whether an unlisted URI is hidden at a server. Any spelling of a hidden file's path counts as it. */
 export function unlistedHiddenTest (hidden: HiddenResources, uri: string): (server: string) => boolean {
   if (!hasHidden(hidden)) return () => false
   const spellings = spellingsOf(uri)
   return (server) =>
-    spellings.some((each) =>
-      isHiddenAt(hidden, hidden, server, each) || isHiddenAt(hidden, hidden.files, server, each))
+    spellings.some((each) => isHiddenAt(hidden, hidden, server, each) || isHiddenAt(hidden, hidden.files, server, each))
 }
 
 /** The normalized spellings of a URI, any of which a server may read. */

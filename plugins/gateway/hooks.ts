@@ -11,10 +11,7 @@ export interface GatewayCall {
   exchange: Exchange<View>
   /** The server's name. */
   readonly provider: string
-  /**
-   * The tool, prompt or resource by its own name, if the request names one, or a task of a tool. A hook may replace it
-   * for observers.
-   */
+  /** The named tool, prompt or resource by its own name, or a task of a tool. Hooks may replace it for observers. */
   item: string | undefined
   /** The time of its arrival, as `performance.now()`. */
   readonly startedAt: number
@@ -58,10 +55,7 @@ export interface FinishedCall extends GatewayCall {
   readonly outcome: Outcome
   /** The duration of the call, in ms. */
   readonly duration: number
-  /**
-   * The provider's result as JSON, as `onOutput` hooks left it, before `onResult` hooks changed it; undefined after an
-   * error or `input_required`.
-   */
+  /** The result as JSON, after `onOutput` hooks and before `onResult`; undefined: an error or `input_required`. */
   readonly output: string | undefined
   /** The result as `onResult` hooks left it, which is answered; undefined as for `output`. */
   readonly answer: string | undefined
@@ -95,9 +89,7 @@ export interface GatewayHooks {
    * for all that follows, records of the call included.
    */
   onOutput: (call: GatewayCall, result: string) => Promise<string> | string
-  /**
-   * Called with the error that ends a call, before it is recorded. @returns the error for all that follows
-   */
+  /** Called with the error that ends a call, before it is recorded. @returns the error for all that follows */
   onError: (call: GatewayCall, error: RpcError) => Promise<RpcError> | RpcError
   /** Called with the text of a result that ends its call. @returns the text to answer with */
   onResult: (call: GatewayCall, result: string) => Promise<string> | string

@@ -77,8 +77,7 @@ export class ListResult {
     if (known) return known
     const end = this.#endOfPage(at)
     const last = this.entries[end - 1]
-    const nextCursor = end < this.entries.length &&
-      last
+    const nextCursor = end < this.entries.length && last
       ? JSON.stringify(`${end}.${hashOf(this.#nameOf(last))}`)
       : undefined
     const page = new ListResult(this.kind, this.entries.slice(at, end), withMembers(this.#extra, { nextCursor }))

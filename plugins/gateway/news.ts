@@ -31,9 +31,7 @@ interface ListenerEntry {
 
 const none: ReadonlySet<string> = new Set()
 
-/**
- * Sends the notifications that belong to no request (changed lists, messages of providers), and applies lost access.
- */
+/** Sends the notifications that belong to no request (lists, messages of providers), and applies lost access. */
 export class Notifier {
   readonly #providers: ProviderTable
   readonly #surfaces: Surfaces
@@ -48,10 +46,7 @@ export class Notifier {
     this.#resolver = resolver
   }
 
-  /**
-   * Notifies a listener of all changes from now on, even if its client has not listed anything yet.
-   * @param address of the client, if it is known
-   */
+  /** Notifies a listener of changes from now on, even before its client lists anything. @param address the client's */
   addListener (listener: Listener<View>, client: Client, address?: string): void {
     const { parts } = this.#surfaces.of(this.#surfaces.filtered(listener.view, address), client)
     const seen: ListenerEntry['seen'] = {}
@@ -210,9 +205,7 @@ function concerns (kind: ListKind, { isFiltered = false }: Listener<View>, { cap
   return kind === 'events' ? isFiltered : hasExtension(capabilities, extension)
 }
 
-/**
- * Whether a list differs from the one that its client received last. Records the list, so the next call returns false.
- */
+/** Whether a list differs from the one that its client received last. Records it: the next call returns false. */
 function hasListChanged ({ seen }: ListenerEntry, list: ListResult): boolean {
   const ref = seen[list.kind]
   const former = ref?.deref()

@@ -16,11 +16,7 @@ import { RunningTasks } from './running-tasks.ts'
 import { Surfaces } from './surfaces.ts'
 import { TaskHandles } from './task-handles.ts'
 
-/**
- * Creates the parts of a gateway.
- * @param sealer of the ids of tasks and the cursors of events
- * @param store of tasks; undefined: they are not listed
- */
+/** Creates a gateway's parts. @param sealer of task ids and cursors @param store of tasks; undefined: not listed */
 export function createParts (
   access: Pick<Access, 'snapshot' | 'visibleServers'>,
   logError: (error: unknown, sentence: string) => void,

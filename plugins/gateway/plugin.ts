@@ -15,10 +15,7 @@ export interface GatewayOptions {
   storage: Pick<Storage, 'tasks'>
 }
 
-/**
- * Decorates `app.gateway`, which lists and runs all tools, prompts and resources, for MCP, REST and OpenAPI. Providers
- * register with it.
- */
+/** Decorates `app.gateway`, which lists and runs all items, for MCP, REST and OpenAPI. Providers register with it. */
 const gateway = fp<GatewayOptions>(async (app, { sealer, storage }) => {
   const gateway = new Gateway({
     access: app.access,

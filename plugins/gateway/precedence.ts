@@ -126,10 +126,7 @@ export class Precedence {
     return (this.#unprefixed.resources.get(uri) ?? this.#owner('resources', uri))?.section
   }
 
-  /**
-   * The admin's server with a prompt of this plain name, or with this resource, whether it is listed now; undefined:
-   * none.
-   */
+  /** The admin's server with a prompt of this plain name, or this resource, listed now or not; or undefined. */
   adminsServer (kind: 'prompts' | 'resources', name: string): string | undefined {
     return this.#claimants.find(({ section, claims }) => {
       if (!section.isOwnedByAdmin || section.server.unprefixed === true) return false
@@ -144,8 +141,7 @@ export class Precedence {
   #owner (kind: 'resources' | 'resourceTemplates', key: string, also?: Claimant): Claimant | undefined {
     let owner: Claimant | undefined
     const known = [this.#claimantsOf(kind).get(key) ?? []].flat()
-    const all = also === undefined ||
-      known.includes(also)
+    const all = also === undefined || known.includes(also)
       ? known
       : [...known, also].sort((one, other) => one.at - other.at)
     for (const each of all) {

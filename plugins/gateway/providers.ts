@@ -56,10 +56,7 @@ export class ProviderTable {
     return key
   }
 
-  /**
-   * The provider that a client is about to use; recorded, to be released with the client.
-   * @throws RpcError -32001 if the provider is gone
-   */
+  /** The provider that a client is about to use; recorded, to be released. @throws RpcError -32001 if it is gone */
   use (name: string, client: Client): Provider {
     const provider = this.get(name)
     if (!provider) {
@@ -69,7 +66,6 @@ export class ProviderTable {
     return provider
   }
 
-  /** The providers that a client has used. */
   usedBy (client: Client): Provider[] {
     return [...this.#usedProviders.get(client.id) ?? []].flatMap((name) => this.get(name) ?? [])
   }

@@ -29,9 +29,7 @@ export class ItemResolver {
     this.#links = links
   }
 
-  /**
-   * The target of a tool's or prompt's exposed name. A route with raw names also accepts the names of merged routes.
-   */
+  /** The target of a tool's or prompt's exposed name. Routes with raw names also accept those of merged routes. */
   lookUpName (view: View, surface: Surface, kind: NamedKind, name: string): Target | undefined {
     const { targets, aliases } = surface.parts[kind]
     const found = targets.get(name) ?? aliases.get(name)
@@ -78,10 +76,7 @@ export class ItemResolver {
     throw new NotConnected(scope.name, this.#providers.get(scope.name), client)
   }
 
-  /**
-   * Waits for the catalogue of one provider for this client.
-   * @throws RpcError -32001 when it is unknown and cannot be read now
-   */
+  /** Waits for a provider's catalogue for this client. @throws RpcError -32001 when it is unknown and cannot be read */
   async waitForLists (name: string, client: Client): Promise<void> {
     await this.#providers.waitForLists([name], client, true)
     const provider = this.#providers.get(name)

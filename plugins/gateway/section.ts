@@ -22,10 +22,7 @@ export interface Target {
   readonly provider: string
   readonly key: string
   readonly item?: Item
-  /**
-   * For a presentation's tool that stands for another tool: calls that tool.
-   * @param call runs `tools/call` for another exchange
-   */
+  /** For a presentation's tool that stands for another: calls that. @param call runs `tools/call` for an exchange */
   readonly redirect?: (exchange: Exchange<View>, call: (exchange: Exchange<View>) => Promise<string>) => Promise<string>
 }
 
@@ -65,10 +62,7 @@ export function showItem (
 export const isShownKey = ({ server, member }: VisibleServer, kind: ItemKind, key: string): boolean =>
   selectsItem(member, kind, key) && isItemEnabled(overrideOf(server, kind, key))
 
-/**
- * Whether a section shows a resource. What is in the folder of a skill is shown with the skill, whatever resources the
- * group selects.
- */
+/** Whether a section shows a resource. One in a skill's folder is shown with the skill, whatever the group selects. */
 export function isShownUri (section: Section, uri: string): boolean {
   const { server, catalogue } = section
   if (catalogue === undefined || catalogue.lists.skills.length === 0) return isShownKey(section, 'resources', uri)
@@ -110,10 +104,7 @@ const appsExtension = 'io.modelcontextprotocol/ui'
 export const supportsMcpApps = (client: ClientCapabilities): boolean =>
   isObject(client.extensions) && client.extensions[appsExtension] !== undefined
 
-/**
- * Converts a tool for a client without MCP Apps: removes the metadata of its UI. Undefined for a tool that only an App
- * may call.
- */
+/** A tool for a client without MCP Apps: without its UI's metadata. Undefined for one that only an App may call. */
 export function withoutApps (text: string): string | undefined {
   if (!text.includes('"_meta"') || !text.includes('"ui')) return text
   const { _meta: meta } = JSON.parse(text) as { _meta?: unknown }

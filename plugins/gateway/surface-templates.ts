@@ -70,9 +70,7 @@ export function adminsTemplates (
   return templates.filter(({ target }) => admins.has(target.provider))
 }
 
-/**
- * Returns a test for whether a template matches a URI, which is then reserved. Beyond the limit of comparisons: true.
- */
+/** A test for whether a template matches a URI, which is then reserved. Beyond the limit of comparisons: true. */
 export function reservationTest (templates: ReadonlyArray<ResourceTemplate<Target>>): (uri: string) => boolean {
   let left: number = gatewayLimits.templateComparisons
   return (uri) => {

@@ -46,7 +46,6 @@ export interface Surface {
   readonly providers: readonly string[]
   /** The capabilities of the providers whose lists are known. */
   readonly capabilities: ReadonlyMap<string, ServerCapabilities>
-  /** The capabilities that the route announces. */
   readonly announced: ServerCapabilities
   /** The `serverInfo` of a single server, as JSON text; undefined: that of the gateway. */
   readonly serverInfo: string | undefined
@@ -90,9 +89,7 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
       const isOff = (uri: string): boolean => kind === 'resources' && isInHiddenSkill(hidden, server.name, uri)
       if (!precedence) addRaw(kind, built, section, catalogue, input.supportsApps, isOff)
       else if (isNamedKind(kind)) {
-        addNamed(
-          kind, built, input, at, catalogue, precedence, written ?? precedence
-        )
+        addNamed(kind, built, input, at, catalogue, precedence, written ?? precedence)
       } else {
         addLocated(kind, built, section, at, catalogue, precedence, (uri) => isOff(uri) ||
           (!section.isOwnedByAdmin && (isReserved(uri) || isListedHidden(hidden, server.name, uri))))
@@ -236,10 +233,7 @@ function mergedInstructions (sections: readonly Section[]): string | undefined {
   return parts.length === 0 ? undefined : parts.join('\n\n')
 }
 
-/**
- * Whether a server's resource, listed or not, is hidden or belongs to another server. A URI that is too long to be
- * normalized counts as hidden.
- */
+/** Whether a server's resource, listed or not, is hidden or another server's. A URI too long to normalize is hidden. */
 export function isHidden ({ parts, hidden, ownerOf }: Surface, server: string, uri: string): boolean {
   const isListed = parts.resources.targets.get(uri)?.provider === server
   const isServersOff = (): boolean =>

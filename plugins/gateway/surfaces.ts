@@ -14,7 +14,6 @@ import { Precedence } from './precedence.ts'
 import type { HookLists } from './hooks.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** The input of a presentation. */
 export interface PresentationInput {
   /** The merged surface of the same principal and servers. */
   readonly merged: Surface
@@ -45,10 +44,7 @@ interface FoldedSurfaces {
   readonly generation: number, readonly snapshot: Snapshot, readonly surfaces: BoundedMap<string, WeakRef<Surface>>
 }
 
-/**
- * The surfaces of all views, each folded once per generation of catalogues and settings. Client classes with identical
- * catalogues share a surface.
- */
+/** The surfaces of all views, folded once per generation. Client classes with identical catalogues share one. */
 export class Surfaces {
   readonly #access: Pick<Access, 'snapshot' | 'visibleServers'>
   readonly #providers: ProviderTable
@@ -78,10 +74,7 @@ export class Surfaces {
   /** The servers that a view sees now. */
   visible (view: View): VisibleServer[] { return this.#access.visibleServers(view) }
 
-  /**
-   * A view without the items that hooks hide from it. Without such hooks, it is the view itself.
-   * @param address that of the request, if it is known
-   */
+  /** A view without the items that hooks hide; without hooks the view itself. @param address the request's, if known */
   filtered (view: View, address?: string): View {
     if (view.filter !== undefined) return view
     for (const hook of this.#filters) {

@@ -24,9 +24,7 @@ export interface TaskTarget {
 /** Max length of a handle that is opened, in characters. */
 const maxHandle = 8 * 1024
 
-/**
- * Identifies a server for what clients keep of it. The name alone is not enough: another server may have it later.
- */
+/** Identifies a server for what clients keep of it. The name alone is not enough: another server may have it later. */
 export function serverIdentity (name: string, config: Partial<VisibleServer['server']['config']> = {}): string {
   const { createdAt, owner, url, command } = config
   return hash('sha256', JSON.stringify([name, createdAt, owner, url, command]), 'base64url')

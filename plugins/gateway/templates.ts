@@ -1,10 +1,7 @@
 /** A resource template of some server. */
 export interface ResourceTemplate<Target> { readonly literals: readonly string[], readonly target: Target }
 
-/**
- * Remaining work for finding literals in URIs; each search costs at most the length of the literal times that of the
- * URI.
- */
+/** Remaining work for literals in URIs; a search costs at most the length of the literal times that of the URI. */
 interface MatchWork { left: number }
 
 /** Longer URIs match no template: the cost of matching grows with the length of the URI times that of a literal. */

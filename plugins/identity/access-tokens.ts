@@ -9,25 +9,16 @@ import { identityLimits } from './limits.ts'
 
 /** How long a cached token is used without asking the storage, in ms. */
 const freshTime = 2_000
-/**
- * How long a cached token is used while the storage is being asked, in ms. This bounds the time until a revocation on
- * another replica takes effect.
- */
+/** Max time that a cached token is used while the storage is asked, in ms: a revocation elsewhere then counts. */
 const usableTime = 4_000
 /** Interval at which ended authorizations are searched for, in ms. */
 const sweepInterval = 2_000
-/**
- * How long an authorization is remembered after its access token has expired, in ms: as long as an idle session is
- * kept.
- */
+/** How long an authorization is remembered after its access token has expired, in ms: as an idle session. */
 const authorizationRetention = identityLimits.sessionIdle
 /** Age of the oldest revocations by other replicas that are looked for, in ms. */
 const revocationLookBack = 30_000
 
-/**
- * The pattern of a token of the authorization server: 256 random bits in base64url after a prefix. Tokens of earlier
- * versions have no prefix.
- */
+/** A token of the authorization server: 256 random bits in base64url after a prefix, which earlier versions lack. */
 const tokenPattern = new RegExp(`^(?:${credentialPrefixes.token})?[\\w-]{43}$`)
 
 /** A cached token. `at`: the time at which the storage returned it, in ms since 1970; `reading`: a read in progress. */
@@ -92,10 +83,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
     for (const family of families) this.#end(family)
   }
 
-  /**
-   * Ends the sessions and calls of families that the storage has revoked, for example after the reuse of a refresh
-   * token.
-   */
+  /** Ends the sessions and calls of families that the storage has revoked, as after the reuse of a refresh token. */
   async endRevokedFamilies (): Promise<void> {
     this.#revocations++
     await this.#sweep()
@@ -171,7 +159,6 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   }
 }
 
-/** Whether a revocation covers a token. */
 function isCoveredBy (token: StoredToken, target: RevocationTarget): boolean {
   if ('hash' in target) return token.hash === target.hash
   if ('family' in target) return token.family === target.family

@@ -7,7 +7,7 @@ import type { ServerConfig } from '../../schemas/server.ts'
 import { errors, noSuchError } from '../base/errors/index.ts'
 import { defaultOwner } from '../identity/index.ts'
 import {
-  canManage, canSee, findGroupByName, isRestrictedConfig, type Principal, hasPrecedence
+  canManage, canSee, findGroupByName, hasPrecedence, isRestrictedConfig, type Principal, teamReference, teamsOf
 } from '../settings/index.ts'
 import { managementLimits } from './limits.ts'
 
@@ -76,9 +76,7 @@ const countByFoldedName = memoized((servers: Snapshot['servers']): ReadonlyMap<s
 export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'server' | 'group'): string[] {
   const [group, server] = [findGroupByName(snapshot, name), snapshot.servers.get(name)]
   if (!group || !server) return []
-  const target = hasPrecedence(
-    snapshot, group, server
-  )
+  const target = hasPrecedence(snapshot, group, server)
     ? 'group'
     : 'server, since the owner of the group is not an admin'
   const other = about === 'group' ? 'server' : 'group'
@@ -86,21 +84,37 @@ export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'se
   return [`There is a ${other} named ${JSON.stringify(name)} too${owner}: routes with this name lead to the ${target}`]
 }
 
-/** Warnings about the name of a server, and about those that it names. */
-export const namingWarnings = (snapshot: Snapshot, name: string): string[] =>
-  [...sharedNameWarnings(snapshot, name, 'server'), ...unknownShareWarnings(snapshot, name)]
+/** Warnings about the name of a server, and about those that it names, for a principal who manages it. */
+export const namingWarnings = (snapshot: Snapshot, principal: Principal, name: string): string[] =>
+  [...sharedNameWarnings(snapshot, name, 'server'), ...shareWarnings(snapshot, principal, name)]
 
 /** Max number of names in a warning; further ones are only counted. */
 const maxListedNames = 10
 
-/** A warning about users and teams with which a server is shared, and which do not exist. */
-function unknownShareWarnings ({ servers, teams, users }: Snapshot, name: string): string[] {
-  const { sharedWithUsers = [] } = servers.get(name)?.config ?? {}
-  const unknown = sharedWithUsers.filter((each) => !(each.startsWith('@') ? teams.has(each.slice(1)) : users.has(each)))
+/** Whether a principal knows that a name of `sharedWithUsers` is that of a user or team: his own and his teams. */
+export function knownShares (
+  snapshot: Pick<Snapshot, 'teams' | 'users'>, principal: Principal
+): (entry: string) => boolean {
+  const { teams, users } = snapshot
+  if (principal.isAdmin) return (entry) => entry.startsWith('@') ? teams.has(entry.slice(1)) : users.has(entry)
+  const known = new Set([principal.username, ...teamsOf(snapshot, principal).map(teamReference)])
+  return (entry) => known.has(entry)
+}
+
+/**
+ * A warning about users and teams with which a server is shared, and which do not exist. Only admins may know who
+ * exists: others get the same sentence about all whom they do not know.
+ */
+function shareWarnings (snapshot: Snapshot, principal: Principal, name: string): string[] {
+  const { sharedWithUsers = [] } = snapshot.servers.get(name)?.config ?? {}
+  const isKnown = knownShares(snapshot, principal)
+  const unknown = sharedWithUsers.filter((each) => !isKnown(each))
   if (unknown.length === 0) return []
   const listed = unknown.slice(0, maxListedNames).map((each) => JSON.stringify(each)).join(', ')
   const more = unknown.length > maxListedNames ? ` and ${unknown.length - maxListedNames} more` : ''
-  return [`"sharedWithUsers": there is no ${listed}${more} yet, so that it opens nothing`]
+  return [principal.isAdmin
+    ? `"sharedWithUsers": there is no ${listed}${more} yet, so that it opens nothing`
+    : `"sharedWithUsers": check the spelling of ${listed}${more}: a name that nobody has is stored, and opens nothing`]
 }
 
 /**

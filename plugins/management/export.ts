@@ -77,10 +77,7 @@ class Export {
   toText (exported: object): string { return documentText(exported) }
 }
 
-/**
- * Refuses to export settings with secrets that cannot be decrypted, since the export would be an incomplete backup.
- * @throws SecretsLocked
- */
+/** Refuses an export with secrets that cannot be decrypted: it would be incomplete. @throws SecretsLocked */
 function checkDecryptable ({ servers, system }: Snapshot): void {
   const locked =
     [...servers.values()].flatMap(({ name, config }) =>

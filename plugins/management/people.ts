@@ -1,11 +1,10 @@
 import fp from 'fastify-plugin'
-import type { Server } from '../../db/store.ts'
 import { gatewayClient } from '../../protocol/exchange.ts'
 import { errors, noSuchError } from '../base/errors/index.ts'
 import type { Gateway } from '../gateway/index.ts'
 import { defaultOwner, principalOfUser, storedUsernameOf } from '../identity/index.ts'
 import { makeView, type Principal, type Settings, shareOf } from '../settings/index.ts'
-import { managedServer } from './checks.ts'
+import { knownShares, managedServer } from './checks.ts'
 import type { Groups, ShownGroup } from './groups/groups.ts'
 import type { PresentedServer } from './servers/present.ts'
 import type { Servers } from './servers/servers.ts'
@@ -50,8 +49,7 @@ export class People {
     const principal = principalOfUser(user, undefined)
     const { list, targets } = gateway.surface(makeView(principal, { kind: 'global' }), gatewayClient).parts.tools
     return {
-      servers: servers.list(principal).map(({ oauth, ...record }) =>
-        isSelf && oauth ? { ...record, oauth } : record),
+      servers: servers.list(principal).map(({ oauth, ...record }) => isSelf && oauth ? { ...record, oauth } : record),
       groups: groups.list(principal),
       tools: list.entries.flatMap(({ name, key }) => {
         const target = targets.get(name ?? key ?? '')
@@ -62,31 +60,34 @@ export class People {
 
   /**
    * The users of a server that the caller manages. Admins use every server, and are listed where there is another
-   * reason.
+   * reason. To an owner who is no admin it tells nothing of who exists: he gets himself, the names that he has shared
+   * the server with, whether there is such a user or not, members of his own teams, and those who have used the server.
    * @throws NoSuch, Forbidden
    */
   async usersOf (caller: Principal, name: string): Promise<ServerUser[]> {
     const { current } = this.#deps.settings
-    const server = managedServer(current, caller, name)
-    const reasons = [...current.users.values()].flatMap((user) => {
-      const via = this.#reasonOf(principalOfUser(user, undefined), server)
-      return via === undefined ? [] : [{ user, via }]
-    })
+    const { config } = managedServer(current, caller, name)
+    const { owner = defaultOwner, sharedWithUsers = [], visibility } = config
+    const isKnown = knownShares(current, caller)
+    const known = sharedWithUsers.filter((each) => !each.startsWith('@') || isKnown(each))
     const uses = await this.#deps.lastUses(name)
-    return reasons.map(({ user: { username, createdAt = '' }, via }) => {
+    const named = caller.isAdmin ? [] : known.filter((each) => !each.startsWith('@'))
+    const rows = new Map<string, ServerUser>(named.map((username) => [username, { username, via: 'shared' }]))
+    for (const user of current.users.values()) {
+      const { username, createdAt = '' } = user
+      const principal = principalOfUser(user, undefined)
+      const knownShare = shareOf(current, principal, known)
+      const share = knownShare ?? shareOf(current, principal, sharedWithUsers)
+      const reason = share === username ? 'shared' : share ?? (visibility === 'public' ? 'public' : undefined)
+      const via = username === owner ? 'owner' : reason
+      if (via === undefined) continue
       const used = uses.get(username)
       // An earlier call was made by a former account of the name.
-      const isOwn = used !== undefined && !(used < Date.parse(createdAt))
-      return { username, via, ...(isOwn && { lastUsedAt: new Date(used).toISOString() }) }
-    })
-  }
-
-  #reasonOf (principal: Principal, { config }: Server): string | undefined {
-    const { owner = defaultOwner, sharedWithUsers, visibility } = config
-    if (principal.username === owner) return 'owner'
-    const entry = shareOf(this.#deps.settings.current, principal, sharedWithUsers)
-    if (entry !== undefined) return entry === principal.username ? 'shared' : entry
-    return visibility === 'public' ? 'public' : undefined
+      const isUsed = used !== undefined && !(used < Date.parse(createdAt))
+      if (!caller.isAdmin && username !== caller.username && knownShare === undefined && !isUsed) continue
+      rows.set(username, { username, via, ...(isUsed && { lastUsedAt: new Date(used).toISOString() }) })
+    }
+    return [...rows.values()]
   }
 }
 

@@ -6,10 +6,7 @@ import type { Config } from '../base/config/index.ts'
 /** The part of `app.config` that determines public addresses. */
 export interface AddressConfig { readonly basePath: Config['basePath'], readonly env: Pick<Config['env'], 'BASE_URL'> }
 
-/**
- * The public address as the operator configured it, with the name of its source: BASE_URL, else `install.baseUrl`. It
- * is not validated.
- */
+/** The configured public address, with its source: BASE_URL, else `install.baseUrl`. It is not validated. */
 export function configuredAddress (
   { install }: SystemConfig,
   { BASE_URL: url }: AddressConfig['env']

@@ -13,8 +13,7 @@ export function withHashedToken ({ token, ...key }: BearerKey): BearerKey {
 export function hashTokens ({ keys }: Snapshot, asked: readonly Change[]): Change[] {
   const touched = new Set(asked.flatMap((change) => change.entity === 'bearerKeys' ? [change.key] : []))
   return [...keys.values()].flatMap((key): Change[] =>
-    key.token === undefined ||
-      touched.has(key.id)
+    key.token === undefined || touched.has(key.id)
       ? []
       : [{ entity: 'bearerKeys', key: key.id, value: withHashedToken(key) }]
   )

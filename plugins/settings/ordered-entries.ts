@@ -16,16 +16,12 @@ export type SentEntry<Name extends OrderedEntity> = Omit<EntryOf<Name>, 'id'>
 interface OrderedEntriesOptions<Name extends OrderedEntity> {
   /** The noun for errors. */
   readonly noun: string
-  /**
-   * Checks an entry before it is stored. @param former the entry that it replaces
-   * @returns the entry to store
-   * @throws InvalidInput
-   */
+  /** Checks an entry before it is stored. @param former the replaced one @returns what to store @throws InvalidInput */
   readonly check?: (entry: EntryOf<Name>, former: EntryOf<Name> | undefined) => EntryOf<Name>
   /** An entry as it is shown. Default: as it is stored. */
   readonly show?: (entry: EntryOf<Name>) => EntryOf<Name>
   /** Sentences about probable mistakes in a stored entry. Default: none. */
-  readonly warn?: (entry: EntryOf<Name>, snapshot: Snapshot) => readonly string[]
+  readonly warn?: (entry: EntryOf<Name>) => Promise<readonly string[]>
 }
 
 /** The entries of an ordered entity, for the management API. Its routes allow only admins to use them. */
@@ -56,7 +52,7 @@ export class OrderedEntries<Name extends OrderedEntity> {
   get (id: string): EntryOf<Name> { return this.#show(this.#mustHave(this.#settings.current, id)) }
 
   /** Sentences about probable mistakes in a stored entry. */
-  warningsAbout (entry: EntryOf<Name>): readonly string[] { return this.#warn?.(entry, this.#settings.current) ?? [] }
+  async warningsAbout (entry: EntryOf<Name>): Promise<readonly string[]> { return await this.#warn?.(entry) ?? [] }
 
   /** Adds an entry after the others. @throws InvalidInput, LimitReached */
   async create (principal: Principal, sent: SentEntry<Name>): Promise<EntryOf<Name>> {

@@ -176,10 +176,7 @@ export class Settings extends EventEmitter<{
     throw new ShareError('You make more changes, or larger ones, than one user may; try again in a minute', true)
   }
 
-  /**
-   * Runs changes one at a time, so that conflicts can only arise with writers outside this process. Accounts take
-   * turns.
-   */
+  /** Runs changes one at a time, so that conflicts arise only with other processes. Accounts take turns. */
   async #inTurn (owner: string, work: () => Promise<Snapshot>): Promise<Snapshot> {
     const release = await this.#turns.take(owner)
     try {
@@ -225,9 +222,7 @@ export class Settings extends EventEmitter<{
     }
   }
 
-  /**
-   * Resolves when all changes in progress have ended. After `ms`, changes that still wait for the store are aborted.
-   */
+  /** Resolves when all changes in progress have ended. After `ms`, changes that wait for the store are aborted. */
   async drain (ms: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>((resolve) => {
@@ -272,7 +267,6 @@ async function pauseAfter (changes: readonly Change[]): Promise<void> {
 /** The account that a change is charged to: the user, also for the user's keys, or a principal without a user. */
 const accountOf = (by: Principal | string): string => typeof by === 'string' ? by : by.username ?? by.key
 
-/** The HTTP error for an error of the store. */
 function toHttpError (error: unknown): unknown {
   if (error instanceof InvalidChangeError) return new errors.InvalidChange(error.message)
   return error instanceof StorageError ? storageFault(error, new errors.StorageAway(error.message)) : error

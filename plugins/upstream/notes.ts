@@ -42,9 +42,7 @@ export class StatusLog {
     }
   }
 
-  /**
-   * Logs a remark unless it was logged recently: a server decides how often its lists are read, and could fill the log.
-   */
+  /** Logs a remark unless it was logged recently: a server could fill the log. */
   readonly remark: Log = (level, sentence, more) => {
     if (level === 'warn') {
       const now = this.#now()

@@ -74,10 +74,7 @@ class UpstreamHooks {
   }
 }
 
-/**
- * Decorates `app.upstreams`: the running servers, as providers of the gateway. They connect once the app is ready, and
- * never delay it.
- */
+/** Decorates `app.upstreams`: servers as providers. They connect once the app is ready, and never delay it. */
 const upstream = fp<UpstreamOptions>(async (app, options) => {
   const { catalogueCache: cache, initTimeout, requestTimeout, environment, childUser, childRecord, connects = true } =
     options

@@ -38,10 +38,7 @@ export interface UpstreamDeps {
   openValues: (changed: ValuesListener) => ServerValues | undefined
   allowance: CatalogueAllowance
   review: CatalogueReview
-  /**
-   * `isUserOwned`: the server belongs to a user without admin rights. `shouldWaitFor`: a merged list waits for its
-   * first lists.
-   */
+  /** `isUserOwned`: by a user without admin rights. `shouldWaitFor`: a merged list waits for its first lists. */
   waiting: { isUserOwned: () => boolean, shouldWaitFor: (client: Client) => boolean }
 }
 

@@ -57,10 +57,7 @@ export class LegacyTasks {
     this.#deps = deps
   }
 
-  /**
-   * Serves a request in another form than the server's.
-   * @returns undefined for a request that is sent as it is
-   */
+  /** Serves a request in another form than the server's. @returns undefined for a request that is sent as it is */
   serve (exchange: Exchange, options: Options): Promise<Response> | undefined {
     const { method, params: { task } } = exchange
     if (method === 'tools/call') {

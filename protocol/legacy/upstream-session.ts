@@ -21,10 +21,7 @@ import { isLegacyVersion, latestLegacyVersion } from './versions.ts'
 /** Max wait for the answer to a ping that checks whether the server still knows the session, in ms. */
 const sessionCheckTimeout = 10_000
 
-/**
- * A connection in a revision up to 2025-11-25: `initialize`, then requests in both directions. It does not reconnect by
- * itself.
- */
+/** A connection in a revision up to 2025-11-25: `initialize`, then requests both ways. It does not reconnect. */
 export class LegacyUpstreamSession implements UpstreamSession {
   identity: ServerIdentity = {
     version: latestLegacyVersion, capabilities: {}, serverInfo: '{}', instructions: undefined
@@ -77,10 +74,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
     }
   }
 
-  /**
-   * Performs the `initialize` handshake on an open connection. The connection stays open when that fails.
-   * @throws UpstreamError, RpcError
-   */
+  /** Performs `initialize` on an open connection, which stays open on failure. @throws UpstreamError, RpcError */
   async handshake (): Promise<void> {
     const { capabilities, clientInfo } = this.#client
     // By the instance id, a gateway detects that it is its own upstream.
@@ -209,10 +203,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
   }
 }
 
-/**
- * @param result of `initialize`, as text
- * @throws UpstreamError when server and gateway have no revision in common
- */
+/** @param result of `initialize`, as text @throws UpstreamError when server and gateway have no revision in common */
 function identityOf (result: string): ServerIdentity {
   const value: unknown = JSON.parse(result)
   const { protocolVersion: version, capabilities, instructions } = isObject(value) ? value : {}

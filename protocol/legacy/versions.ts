@@ -7,10 +7,7 @@ export const latestLegacyVersion: LegacyVersion = legacyVersions[0]
 export const isLegacyVersion = (value: unknown): value is LegacyVersion =>
   legacyVersions.some((version) => version === value)
 
-/**
- * The version to answer `initialize` with: the requested one if it is supported, else the newest (Lifecycle, "Version
- * Negotiation").
- */
+/** The version to answer `initialize` with: the requested one, else the newest ("Version Negotiation"). */
 export const negotiateVersion = (asked: unknown): LegacyVersion => isLegacyVersion(asked) ? asked : latestLegacyVersion
 
 /** Whether a revision has JSON-RPC batches: those up to 2025-03-26. */

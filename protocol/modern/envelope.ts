@@ -25,10 +25,7 @@ export const metaKeys = {
   serverInfo: 'io.modelcontextprotocol/serverInfo'
 } as const
 
-/**
- * The error codes that MCP defines for this era. Over HTTP their status is 400. They concern one hop, and are never
- * relayed.
- */
+/** MCP's error codes for this era. Over HTTP their status is 400. They concern one hop, and are never relayed. */
 export const modernCode = {
   /** A header is missing, or contradicts the body. */
   headerMismatch: -32020,

@@ -23,10 +23,7 @@ export function toLegacyToolResult (result: string): string {
 
 const whitespace: ReadonlySet<string> = new Set([' ', '\t', '\n', '\r'])
 
-/**
- * Removes the whitespace between the tokens of a JSON text, so that texts can be compared with all digits of their
- * numbers.
- */
+/** Removes whitespace between the tokens of a JSON text, to compare texts with all digits of their numbers. */
 function compact (text: string): string {
   let made = ''
   let from = 0

@@ -16,10 +16,7 @@ export interface RoundBounds {
   readonly rounds: number
   /** Max questions in one such answer. */
   readonly questions: number
-  /**
-   * Pause before a request without questions is sent again, in ms, times the number of the round: a server may defer
-   * work in this way.
-   */
+  /** Pause before a request without questions is sent again, in ms, times the round: servers may defer work so. */
   readonly pause: number
 }
 
@@ -147,10 +144,7 @@ const withElicitationId = (paramsText: string): string =>
     ? withMembers(paramsText, { elicitationId: JSON.stringify(randomUUID()) })
     : paramsText
 
-/**
- * Whether JSON-RPC defines the code: then the error is about the question that it answers, and says nothing of the
- * call.
- */
+/** Whether JSON-RPC defines the code: then the error is about the question that it answers, not about the call. */
 const isProtocolError = ({ code }: RpcError): boolean => code >= -32700 && code <= -32600
 
 /** The error of a call when the client could not be asked a question. It names the capability that the client lacks. */

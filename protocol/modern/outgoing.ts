@@ -115,10 +115,7 @@ export class OutgoingEnvelope {
   }
 }
 
-/**
- * Matches every text with a member `_meta`, escaped or not. Often a modern client's params have none once its envelope
- * is removed.
- */
+/** Matches texts with a member `_meta`, escaped or not. Modern clients' params often have none but the envelope. */
 const metaPattern = /_meta|\\u/
 
 /** Members of multi round-trip requests, which clients of earlier revisions do not use. */

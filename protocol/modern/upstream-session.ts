@@ -143,8 +143,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     const { resultText, errorText } = response
     if (errorText !== undefined) return this.#refused(call, response, errorText)
     const hasTasks = call.exchange !== undefined && this.#tasks.isDeclaredFor(call.exchange)
-    const type = resultText !== undefined &&
-      mayBeOfOtherType.test(resultText)
+    const type = resultText !== undefined && mayBeOfOtherType.test(resultText)
       ? unknownType(call, resultText, hasTasks)
       : undefined
     if (type !== undefined) {
@@ -167,10 +166,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     return this.#rounds.collectAnswers(call, resultText).then((changes) => ({ changes }))
   }
 
-  /**
-   * Handles an error answer. An error about the gateway's own hop means nothing to the client: it is corrected, or
-   * reworded.
-   */
+  /** Handles an error answer. One about the gateway's hop means nothing to clients: it is corrected, or reworded. */
   #refused (call: Call, response: Response, errorText: string): Promise<NextStep> | undefined {
     const error = toRpcError(errorText)
     if (error.code === code.invalidParams && call.exchange?.canSuspend !== true &&

@@ -22,10 +22,7 @@ const contents: Shape = { ...contentsOf('""'), fallback: '{"uri":"","text":""}' 
 const asBlock = (text: string): string => `{"type":"text","text":${text.startsWith('"') ? text : JSON.stringify(text)}}`
 const isOf = (...types: unknown[]) =>
   (valueOf: (key: string) => unknown): boolean => types.includes(valueOf('type') ?? 'text')
-/**
- * A block of content of any type: text, image, audio, a resource or a link to one, a use of a tool. `input` has a
- * call's arguments.
- */
+/** A block of content: text, image, audio, a resource or a link, a use of a tool. `input` has a call's arguments. */
 const blockMembers: Readonly<Record<string, Shape>> = {
   ...strings('title', 'description'),
   type: { ...string, fallback: '"text"' },
@@ -39,9 +36,7 @@ const blockMembers: Readonly<Record<string, Shape>> = {
   annotations: object({ audience: checkedList(string), priority: number, lastModified: string }, { type: 'object' }),
   icons: {
     type: 'list',
-    element: object(
-      { ...strings('src', 'mimeType', 'theme'), sizes: checkedList(string) }, { needs: 'src' }
-    )
+    element: object({ ...strings('src', 'mimeType', 'theme'), sizes: checkedList(string) }, { needs: 'src' })
   },
   ...meta
 }

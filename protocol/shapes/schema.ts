@@ -2,9 +2,7 @@ import { memberOf } from '../json.ts'
 import type { Shape } from './shape.ts'
 import { value, object, list, names, required } from './parts.ts'
 
-/**
- * Keywords that take no null, nor anything else to look into. `default`, `const` and `example` are the author's values.
- */
+/** Keywords without null, and nothing to look into. `default`, `const` and `example` are the author's values. */
 const plainKeywords = names(
   '$id', '$schema', '$ref', '$anchor', '$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor',
   '$vocabulary', '$comment',

@@ -1,7 +1,4 @@
-/**
- * The form of one place in a message, as far as it decides how `null` and `[]` are read there. Without a shape, both
- * stay.
- */
+/** The form of a place in a message, which decides how `null` and `[]` are read there; without it, both stay. */
 export interface Shape {
   /** An object belongs here and no list: `[]` is an object without members. */
   readonly isObject?: boolean
@@ -11,10 +8,7 @@ export interface Shape {
   readonly each?: Shape
   /** Every element of a list. */
   readonly element?: Shape
-  /**
-   * The type of the value: what is of another one is read as `coerce` says, and by default as `null` is. Default: types
-   * do not count.
-   */
+  /** The type: what is of another is read as `coerce` says, by default as `null`. Default: types do not count. */
   readonly type?: JsonType
   /** The values that count, as JSON texts; others are read as one of another type. */
   readonly values?: readonly string[]
@@ -24,10 +18,7 @@ export interface Shape {
   readonly required?: readonly string[]
   /** The JSON text that replaces `null` where a value is required. Default: the member or element is removed. */
   readonly fallback?: string | ((textOf: (key: string) => string | undefined) => string)
-  /**
-   * Decides whether `fallback` applies.
-   * @param valueOf the value of a member beside this one; undefined: it is not there, or null
-   */
+  /** Whether `fallback` applies. @param valueOf the value of a member beside this one; undefined: none, or null */
   readonly isNeeded?: (valueOf: (key: string) => unknown) => boolean
   /** The key of a required member: where it is null, the whole object counts as null. */
   readonly needs?: string

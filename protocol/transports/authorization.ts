@@ -29,10 +29,7 @@ export interface AuthorizationSource {
   refused: (challenge: Challenge) => Promise<boolean>
 }
 
-/**
- * The challenge in an answer; undefined when it has none. A 403 has one only with `insufficient_scope` (RFC 6750,
- * section 3.1).
- */
+/** The challenge in an answer, if any. A 403 has one only with `insufficient_scope` (RFC 6750, section 3.1). */
 export function bearerChallenge (
   status: number,
   wwwAuthenticate: string | undefined,

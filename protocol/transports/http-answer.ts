@@ -32,10 +32,7 @@ const unboundedReading: ReadingOptions = {}
 const tinyPiece = 64
 const tinyPieceBatch = 64
 
-/**
- * Reads one HTTP answer through undici's lowest-level interface: a stream object per call would cost more than the
- * call.
- */
+/** Reads an HTTP answer by undici's lowest interface: a stream object would cost more than the call. */
 export class HttpAnswer implements Dispatcher.DispatchHandler {
   readonly #handlers: AnswerHandlers
   #controller: Dispatcher.DispatchController | undefined
@@ -237,10 +234,7 @@ export function networkFailureMessage (error: Error, url: URL): string {
   }
 }
 
-/**
- * A missing end is no error: some servers do not finish their compressed stream, and the content shows whether it is
- * complete.
- */
+/** A missing end is no error: some servers do not finish a compressed stream, and the content shows what is missing. */
 const lenientOptions = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH }
 
 /**

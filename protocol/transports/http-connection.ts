@@ -10,10 +10,7 @@ export interface HttpOptions {
   url: URL
   /** Extra headers, sent with every request. */
   headers: Record<string, string>
-  /**
-   * The current headers of the client that the connection serves, for messages without their own. No name is in
-   * `headers`.
-   */
+  /** The current headers of the connection's client, for messages without their own. No name is in `headers`. */
   clientHeaders?: () => SendOptions['headers']
   /** Supplies `Authorization`, which is then in neither of the others. Default: none is added. */
   authorization?: AuthorizationSource
@@ -22,7 +19,6 @@ export interface HttpOptions {
   reading?: ReadingOptions
 }
 
-/** One HTTP request to be sent. */
 export interface HttpRequest {
   readonly method: 'POST' | 'GET' | 'DELETE'
   /** Alternating names and values. */
@@ -31,15 +27,11 @@ export interface HttpRequest {
 }
 
 const postHeaders = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream']
-/**
- * An event id may have any characters (HTML, "Server-sent events"): it is sent as UTF-8, or omitted when no header can
- * carry it.
- */
+/** An event id may have any characters ("Server-sent events"): it is sent as UTF-8, or omitted when it cannot be. */
 const getHeaders = (lastEventId: string | undefined): string[] => [
   'accept',
   'text/event-stream',
-  ...(lastEventId === undefined ||
-    /\p{Cc}/u.test(lastEventId)
+  ...(lastEventId === undefined || /\p{Cc}/u.test(lastEventId)
     ? []
     : ['last-event-id', Buffer.from(lastEventId).toString('latin1')])
 ]
@@ -91,7 +83,6 @@ export class HttpConnection {
   get session (): string | undefined { return this.#session }
   get version (): string | undefined { return this.#version }
 
-  /** Sets the session that the upstream has started. */
   startSession (session: string): void {
     this.#session = session
     this.#refreshHeaders()
@@ -204,9 +195,7 @@ export class HttpConnection {
   /** Records that the upstream has ended the session. */
   markExpired (): void { this.#isExpired = true }
 
-  /**
-   * Handles a session that the upstream has ended: closes the connection once every open request has its own outcome.
-   */
+  /** Handles a session that the upstream has ended: closes it once every open request has its own outcome. */
   expire (): void {
     this.#isExpired = true
     if (this.#pending.size === 0) {

@@ -162,10 +162,7 @@ export class HttpExchange implements AnswerHandlers {
     }
   }
 
-  /**
-   * Closes a stream that has brought its answer, after reading what has arrived meanwhile: the event loop may have been
-   * blocked.
-   */
+  /** Closes a stream that has brought its answer, after what arrived meanwhile: the loop may have been blocked. */
   #closeStream (): void {
     setImmediate(() => { this.abort(); this.#done() })
   }
@@ -218,17 +215,12 @@ export class HttpExchange implements AnswerHandlers {
     this.#connection.receiver?.failed(this.#id, isLost ? resumeError() : error)
   }
 
-  /**
-   * Resumes the stream later, since it ended before the answer.
-   * @param isPoll whether the upstream ended it regularly, to be polled
-   */
+  /** Resumes the stream later: it ended before the answer. @param isPoll whether that was regular, for polling */
   #resume (error: UpstreamError, isPoll: boolean): void {
     const [connection, id] = [this.#connection, this.#id]
     if (this.#isAnswered || id === undefined || connection.isClosed) return
     if (this.#lastEvent === undefined || this.#isStateless || this.#resumeAttempts >= maxTries) {
-      this.#fail(
-        error
-      ); return
+      this.#fail(error); return
     }
     if (isPoll) connection.receiver?.paused(id, this.#wait)
     connection.schedule(this.#wait, () => {

@@ -1,6 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
 
-/** A line that a process has printed. */
 export interface PrintedLine {
   /** Its printed length, at most `maxKeptLine`. */
   readonly length: number
@@ -42,26 +41,17 @@ const carets = /^\s*\^+\s*$/
 const nodeVersion = /^Node\.js v\d+\.\d+\.\d+/
 const traceback = /^\s*Traceback \(most recent call last\):/
 
-/**
- * The last lines that a process printed, without stack frames: of a fatal error, the message helps the operator, and
- * the frames would displace it.
- */
+/** The last lines of a process, without stack frames, which would displace the message of a fatal error. */
 export class LastLines {
   readonly #lines: string[] = []
   /** The sum of their lengths. */
   #size = 0
   readonly #show: (line: string) => string
-  /**
-   * The part of a stack that is being skipped: the source lines after a position in Node, or the indented lines of a
-   * Python traceback.
-   */
+  /** The part of a stack that is skipped: source lines after a position in Node, or a Python traceback's. */
   #within: 'position' | 'traceback' | undefined
   #skipped = 0
 
-  /**
-   * @param show converts a line for people. It is called only for lines that are asked for, since a process may print
-   * thousands per second
-   */
+  /** @param show converts a line for people, only when asked for: a process may print thousands per second */
   constructor (show: (line: string) => string) {
     this.#show = show
   }

@@ -37,10 +37,7 @@ function readStat (pid: number): Stat | undefined {
   return { pid, state, parent: Number(parent), group: Number(group), session: Number(session), started }
 }
 
-/**
- * Reads a process's mark. Asynchronous, since the kernel reads the environment from that process's memory, which may
- * block.
- */
+/** Reads a process's mark. Asynchronous: the kernel reads that process's memory, which may block. */
 async function readMark (pid: number): Promise<string | undefined> {
   const environ = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
   return /(?:^|\0)TOOL_HUB_CHILD=([^\0]*)/.exec(environ)?.[1]

@@ -102,10 +102,7 @@ export class ProcessTree {
     await this.end(Promise.resolve(), 500)
   }
 
-  /**
-   * Sends STOP until no process is left that could start another: one that is started while others are killed has no
-   * parent to be found by.
-   */
+  /** Sends STOP until no process is left that could start another, which would have no parent to be found by. */
   async #stop (): Promise<void> {
     await this.scan()
     let fresh = [...this.#found.values()]

@@ -40,9 +40,7 @@ export function resolveRedirect (
   return to
 }
 
-/**
- * Delays before an event stream is reopened, in ms: the default, and the limits of a delay that the upstream requests.
- */
+/** Delays before an event stream is reopened, in ms: the default, and limits of what the upstream requests. */
 export const reconnectDelays = { delay: 1_000, shortest: 500, longest: 30_000 } as const
 
 /** Whether a status is temporary: the upstream still holds the former stream, limits the rate, or has a fault. */

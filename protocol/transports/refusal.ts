@@ -3,9 +3,7 @@ import { isModernCode } from '../modern/envelope.ts'
 import { toRpcError } from '../message.ts'
 import { parseMessages } from './transport.ts'
 
-/**
- * Statuses of servers that do not understand a request (MCP 2026-07-28, "Streamable HTTP", "Backward Compatibility").
- */
+/** Statuses for requests that are not understood (MCP 2026-07-28, "Streamable HTTP", "Backward Compatibility"). */
 const notUnderstood: ReadonlySet<number> = new Set([400, 404, 405])
 
 /**
@@ -27,9 +25,7 @@ export function refusalError (status: number, text: string, inSession = false, i
   )
 }
 
-/**
- * The error for the status of a request without a session: a request that the upstream did not understand did not run.
- */
+/** The error for the status of a request without a session: what the upstream did not understand did not run. */
 export function statelessError (status: number, text: string): UpstreamError {
   if (!notUnderstood.has(status)) return refusalError(status, text)
   return new UpstreamError('expired', 'the upstream does not speak the MCP revision that it was spoken to in (HTTP ' +
@@ -55,10 +51,7 @@ export function isModernRefusal (status: number, text: string): boolean {
 const isSessionGone = (errorText: string | undefined): boolean =>
   errorText !== undefined && [code.badRequest, code.unavailable].some((each) => each === toRpcError(errorText).code)
 
-/**
- * Whether the body of an HTTP error is a JSON-RPC answer to this request. False for 401, and for an answer that says
- * that the session is unknown.
- */
+/** Whether an HTTP error's body is a JSON-RPC answer to this request. False for 401, and for an unknown session. */
 export function isRpcAnswer (status: number, text: string, id: number): boolean {
   if (status < 400 || status === 401) return false
   try {

@@ -161,10 +161,7 @@ export class SseTransport implements Transport {
     this.#dispatch(url, 'POST', { 'content-type': 'application/json' }, text, post, (sent) => { sentWith = sent })
   }
 
-  /**
-   * The error for an endpoint's answer. An endpoint that never accepted a message is probably not where the server
-   * listens.
-   */
+  /** The error for an endpoint's answer. One that never accepted a message is probably not where the server listens. */
   #refusal (status: number, { origin, pathname }: URL): UpstreamError {
     const plain = refusalError(status, '')
     if (!this.#isTaken) {

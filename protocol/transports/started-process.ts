@@ -28,10 +28,7 @@ export interface StartedProcess {
   readonly exited: Promise<ProcessExit>
 }
 
-/**
- * Starts a process.
- * @throws NodeJS.ErrnoException when the command or folder does not exist, or the command may not be executed
- */
+/** Starts a process. @throws NodeJS.ErrnoException: no such command or folder, or it may not be executed */
 export type StartProcess = (order: ProcessSpec) => Promise<StartedProcess>
 
 /** Starts a process as a child of this one. */
@@ -67,12 +64,10 @@ export function startFailureMessage (command: string, cwd: string | undefined, e
   }
 }
 
-/** The user that a process runs as. */
 export interface ProcessUser {
   readonly uid: number, readonly gid: number, readonly home: string, readonly name: string
 }
 
-/** A command that runs as a child. */
 export interface ChildCommand {
   readonly command: string
   readonly args: string[]

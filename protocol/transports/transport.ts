@@ -2,10 +2,7 @@ import type { UpstreamError } from '../errors.ts'
 import type { Message } from '../message.ts'
 import { parseMessage } from '../parse-message.ts'
 
-/**
- * Receives the messages and events of a transport. `origin`: the upstream id of the request on whose stream a message
- * arrived.
- */
+/** Receives a transport's messages and events. `origin`: the upstream id of the request on whose stream one came. */
 export interface Receiver {
   /** @returns whether it is an answer that is awaited */
   message: (message: Message, origin: number | undefined) => boolean
@@ -39,14 +36,9 @@ export interface SendOptions {
 
 /** One connection to an upstream: sends and receives message texts without interpreting them. */
 export interface Transport {
-  /**
-   * Whether each message has headers, and each request its own stream, whose end cancels the request in revisions
-   * without sessions.
-   */
+  /** Whether messages have headers, and requests their own streams, whose end cancels where there are no sessions. */
   readonly hasStreams?: boolean
-  /**
-   * Of a transport that starts a process: the last lines of its stderr and invalid stdout, for `UpstreamError.detail`.
-   */
+  /** Of a process: the last lines of its stderr and invalid stdout, for `UpstreamError.detail`. */
   readonly lastLines?: string
   /**
    * Opens the connection.

@@ -1,10 +1,7 @@
 import type { Message } from '../message.ts'
 import type { MemoryMeter, Receiver } from './transport.ts'
 
-/**
- * The kinds of unsolicited output of a server: a message that no request waits for, text that is no message, and many
- * pieces of a few bytes each.
- */
+/** Unsolicited output: a message that no request waits for, text that is no message, many pieces of a few bytes. */
 export type Unsolicited = Message['kind'] | 'noise' | 'crumbs'
 
 /** Limits the unsolicited output of servers. The gateway limits the sum for all servers of one user. */
@@ -64,9 +61,7 @@ interface ValveOptions {
   readonly resume: () => void
 }
 
-/**
- * The bytes processed at once: a few messages, by which a server may exceed its pace; up to `longPiece` of a long line.
- */
+/** Bytes processed at once: a few messages, by which a server may exceed its pace; up to `longPiece` of a long line. */
 const pieceSize = 1024
 const longPiece = 16 * 1024
 
@@ -111,10 +106,7 @@ export class Valve {
   /** Drops the waiting bytes. */
   clear (): void { this.#waiting.length = 0 }
 
-  /**
-   * Processes a chunk, or the beginning of it: the rest is queued.
-   * @returns the time until processing continues, in ms; undefined: no wait
-   */
+  /** Processes a chunk, or its beginning: the rest is queued. @returns ms until it continues; undefined: no wait */
   #pass (chunk: Buffer): number | undefined {
     for (let at = 0, end = 0; at < chunk.length; at = end) {
       end = pieceEnd(chunk, at)

@@ -36,12 +36,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   api.get('/activities/filters', {
     summary: 'The values to filter by', data: ActivityFilters, before
-  }, async ({ principal }) =>
-    ({ data: await activities.filterValues(principal) }))
+  }, async ({ principal }) => ({ data: await activities.filterValues(principal) }))
 
   api.get('/activities/:id', {
     summary: 'One recorded call', params: ActivityId, data: ActivityRecord, before
-  }, async (call) =>
-    ({ data: await activities.find(call.principal, call.params.id) }))
+  }, async (call) => ({ data: await activities.find(call.principal, call.params.id) }))
 }
 export default routes

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Success } from '../../schemas/answers.ts'
 import { Approval, ApprovalId, ApprovalQuery } from '../../schemas/approvals.ts'
+import type { ShownApproval } from '../../plugins/extensions/index.ts'
 import { type Principal, toAuthor } from '../../plugins/settings/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
@@ -18,16 +19,17 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   const decide = async (
     principal: Principal, id: string, state: 'approved' | 'denied'
-  ): ReturnType<typeof approvals.decide> => {
-    const decided = await approvals.decide(principal, id, state)
+  ): Promise<ShownApproval> => {
+    const { decided, former } = await approvals.decide(principal, id, state)
     const { username, server, tool, policy } = decided
     const call = { id, username, server, tool, policy: policy.name }
     app.audit.addChange(toAuthor(principal), {
-      entity: 'approval', name: `${server} ${tool}`, before: { ...call, state: 'pending' }, after: { ...call, state }
+      entity: 'approval', name: `${server} ${tool}`, before: { ...call, state: former }, after: { ...call, state }
     })
     return decided
   }
-  const decision = 'Nobody decides about a call of his own.'
+  const decision = 'The last decision counts, until the call is made or the approval expires. Nobody decides about a ' +
+    'call of his own.'
   api.post('/approvals/:id/approve', {
     summary: 'Allow a call once',
     description: `The caller makes the same call again, before the approval expires. ${decision}`,

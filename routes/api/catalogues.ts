@@ -55,8 +55,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   get('/market/tags', { summary: 'List their tags', data: Texts }, () => ({ data: market.tags() }))
   get('/market/tags/:tag', {
     summary: 'List the servers with a tag', params: Type.Object({ tag: Type.String() }), data: Servers
-  }, (call) =>
-    ({ data: market.withTag(call.params.tag) }))
+  }, (call) => ({ data: market.withTag(call.params.tag) }))
 
   get('/cloud/servers', {
     summary: 'List the servers of the service that mcpRouter names',
@@ -65,12 +64,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async ({ request }) => answer(await cloud.listServers(ownerOfRequest(request))))
   get('/cloud/servers/:name', {
     summary: 'Read one of them', params: Name, data: CloudServer
-  }, async ({ params, request }) =>
-    answer(await cloud.findServer(params.name, ownerOfRequest(request))))
+  }, async ({ params, request }) => answer(await cloud.findServer(params.name, ownerOfRequest(request))))
   get('/cloud/servers/:name/tools', {
     summary: 'List its tools', params: Name, data: Type.Array(CloudTool)
-  }, async ({ params, request }) =>
-    answer(await cloud.listTools(params.name, ownerOfRequest(request))))
+  }, async ({ params, request }) => answer(await cloud.listTools(params.name, ownerOfRequest(request))))
 
   get('/registry/servers', {
     summary: 'List or search the MCP registry',

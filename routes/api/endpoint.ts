@@ -19,10 +19,7 @@ export interface ApiCall<
   readonly reply: FastifyReply
 }
 
-/**
- * The answer of a handler, from which the response is made. Warnings are also appended to the message, since some
- * clients show nothing else.
- */
+/** The answer of a handler. Warnings are also appended to the message: some clients show nothing else. */
 interface Answer {
   readonly data?: unknown
   /** A sentence without its full stop. */
@@ -169,10 +166,7 @@ function toEnvelope ({ created: _, outcome, message, warnings = [], ...answer }:
   }
 }
 
-/**
- * Sets status 201 and the Location header (RFC 9110, section 15.3.2).
- * @param collection the path of the collection below `/api`
- */
+/** Sets status 201 and Location (RFC 9110, section 15.3.2). @param collection its path below `/api` */
 export function setCreated (reply: FastifyReply, collection: string, key: string): void {
   reply.code(201).header('location', `${reply.server.config.basePath}/api${collection}/${encodeURIComponent(key)}`)
 }

@@ -52,14 +52,15 @@ export function withoutViews<Item extends object, New, Change> (entries: {
   create: (principal: Principal, input: New) => Promise<Item>
   update: (principal: Principal, key: string, change: Change) => Promise<Item>
   remove: (principal: Principal, key: string) => Promise<void>
-  warningsAbout?: (item: Item) => readonly string[]
+  warningsAbout?: (item: Item) => Promise<readonly string[]>
 }): EntityItems<Item, New, Change> {
-  const toResult = (data: Item): WriteResult => ({ data, warnings: entries.warningsAbout?.(data) })
+  const toResult = async (data: Item): Promise<WriteResult> =>
+    ({ data, warnings: await entries.warningsAbout?.(data) })
   return {
     list: () => entries.list(),
     get: (_principal, key) => entries.get(key),
-    create: async (principal, input) => toResult(await entries.create(principal, input)),
-    update: async (principal, key, change) => toResult(await entries.update(principal, key, change)),
+    create: async (principal, input) => await toResult(await entries.create(principal, input)),
+    update: async (principal, key, change) => await toResult(await entries.update(principal, key, change)),
     remove: async (principal, key) => { await entries.remove(principal, key) }
   }
 }

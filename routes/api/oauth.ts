@@ -12,8 +12,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.get('/oauth/consents', {
     summary: 'List what you have allowed applications',
     data: Type.Array(ConsentRecord)
-  }, async (call) =>
-    ({ data: await oauth.listConsents(call.principal.username ?? '') }))
+  }, async (call) => ({ data: await oauth.listConsents(call.principal.username ?? '') }))
 
   api.delete('/oauth/consents/:clientId', {
     summary: 'Withdraw what you have allowed an application',

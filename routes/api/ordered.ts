@@ -11,7 +11,7 @@ interface Entries<Item extends object, New> {
   readonly create: (principal: Principal, sent: New) => Promise<Item>
   readonly update: (principal: Principal, id: string, sent: New) => Promise<Item>
   readonly remove: (principal: Principal, id: string) => Promise<void>
-  readonly warningsAbout: (item: Item) => readonly string[]
+  readonly warningsAbout: (item: Item) => Promise<readonly string[]>
   readonly reorder: (principal: Principal, ids: readonly string[]) => Promise<Item[]>
 }
 

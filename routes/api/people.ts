@@ -19,7 +19,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   endpointsOf(app, 'Servers').get('/servers/:name/users', {
     summary: 'Who may use a server',
-    description: 'For its owner and admins. Admins use every server, and are listed where there is another reason.',
+    description:
+      'For its owner and admins. Admins use every server, and are listed where there is another reason. An owner who ' +
+      'is no admin gets himself, whom `sharedWithUsers` names, members of his own teams, and who has used it.',
     params: ServerName,
     data: Type.Array(ServerUser),
     before: ({ principal, params }) => { servers.mustManage(principal, params.name) }

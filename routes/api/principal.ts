@@ -9,10 +9,7 @@ declare module 'fastify' {
   }
 }
 
-/**
- * The caller of a management route, as the guard of scope `api` identified it.
- * @throws Unauthorized when there is none
- */
+/** The caller of a management route, as identified by the guard of `api`. @throws Unauthorized when there is none */
 export function principalOf (request: FastifyRequest): Principal {
   if (!request.principal) throw new errors.Unauthorized('Log in first')
   return request.principal

@@ -29,8 +29,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   api.list('/servers', {
     summary: 'List the servers that you may see', item: ServerRecord, key: 'name'
-  }, async ({ principal }) =>
-    await servers.listWithLoginUrls(principal))
+  }, async ({ principal }) => await servers.listWithLoginUrls(principal))
 
   api.post('/servers', {
     summary: 'Add a server',
@@ -40,7 +39,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async ({ principal, body: { name, config } }) => {
     const data = await servers.create(principal, name, config)
     const message = `Server ${JSON.stringify(name)} was added${data.enabled ? ' and is connecting' : ', disabled'}`
-    return { data, message, warnings: servers.warningsAbout(name, config) }
+    return { data, message, warnings: servers.warningsAbout(principal, name, config) }
   })
 
   api.post('/servers/batch', {
@@ -67,8 +66,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   api.get('/servers/:name', {
     summary: 'One server, with its items', params: ServerName, data: ServerRecord, revision
-  }, async (call) =>
-    ({ data: await servers.getWithLoginUrl(call.principal, call.params.name) }))
+  }, async (call) => ({ data: await servers.getWithLoginUrl(call.principal, call.params.name) }))
 
   api.put('/servers/:name', {
     ...managed,
@@ -81,7 +79,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     revision
   }, async ({ principal, params, body: { config, newName } }) => {
     const data = await servers.update(principal, params.name, config, newName)
-    return { data, message: 'The server was updated', warnings: servers.warningsAbout(data.name, config) }
+    return { data, message: 'The server was updated', warnings: servers.warningsAbout(principal, data.name, config) }
   })
 
   api.delete('/servers/:name', { ...managed, summary: 'Remove a server' }, async ({ principal, params }) => {

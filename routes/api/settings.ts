@@ -11,7 +11,6 @@ import { endpointsOf } from './endpoint.ts'
 import { principalOf } from './principal.ts'
 import { serializeRecords } from './records.ts'
 
-/** An object with any members. */
 const AnyObject = Type.Object({}, { additionalProperties: true })
 /** A boolean query parameter. */
 const Flag = (description: string) => Type.Optional(StringEnum(['true', 'false', '1', '0'], { description }))
@@ -71,9 +70,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, ({ principal }) =>
     ({
       data: {
-        ...app.servers.listWithConfigs(
-          principal
-        ),
+        ...app.servers.listWithConfigs(principal),
         groups: app.groups.listWithSelectors(principal),
         systemConfig: app.system.get(principal)
       }

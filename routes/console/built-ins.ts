@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { namesHint, namesIn } from '../../plugins/management/index.ts'
 import { revisionOf } from '../entity-tag.ts'
 import { type Form, noticeOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
 import { partOf } from './states.ts'
@@ -40,7 +41,7 @@ const kinds = {
       {
         name: 'arguments',
         label: 'Arguments',
-        hint: 'Names, with a comma between them; a * marks those that must be given: language, code*'
+        hint: `Names, ${namesHint}; a * marks those that must be given: language, code*`
       }
     ]
   },
@@ -69,7 +70,7 @@ const kinds = {
       {
         name: 'routes',
         label: 'Routes',
-        hint: 'Names of groups, with a comma between them; /mcp is the global route.'
+        hint: `Names of groups, ${namesHint}; /mcp is the global route.`
       }
     ]
   }
@@ -238,8 +239,6 @@ const globalRoute = '/mcp'
 const routesOf = ({ settings }: FastifyInstance, { global = false, groups = [] }: StoredBuiltIn): string =>
   [...global ? [globalRoute] : [], ...groups.map((id) => settings.current.groups.get(id)?.name ?? id)].join(', ')
 
-const wordsOf = (text: string): string[] => text.split(',').map((each) => each.trim()).filter((each) => each !== '')
-
 function toFieldText (app: FastifyInstance, item: StoredBuiltIn, field: string): string {
   if (field === 'routes') return routesOf(app, item)
   if (field === 'arguments') {
@@ -253,11 +252,11 @@ function toRequestBody (kind: Kind, sent: Form): object {
   return Object.fromEntries(kinds[kind].fields.flatMap((field): Array<[string, unknown]> => {
     const text = textOf(sent[field.name]).replaceAll('\r\n', '\n')
     if (field.name === 'arguments') {
-      return [[field.name, wordsOf(text).map((each) =>
+      return [[field.name, namesIn(text, true).map((each) =>
         ({ name: each.replace(/\*$/, ''), ...each.endsWith('*') && { required: true } }))]]
     }
     if (field.name === 'routes') {
-      const words = wordsOf(text)
+      const words = namesIn(text, true)
       return [['global', words.includes(globalRoute)], ['groups', words.filter((each) => each !== globalRoute)]]
     }
     return [[field.name, text === '' && !('required' in field) ? null : text]]

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { errors } from '../../plugins/base/errors/index.ts'
+import { errors, noSuchError } from '../../plugins/base/errors/index.ts'
 import { isRefresh, type Watch } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { inSentence, pagesOf } from './page.ts'
+import { decisionWords, inSentence, pagesOf } from './page.ts'
 import { addressOf, pageOf } from './states.ts'
 
 type Call = Awaited<ReturnType<FastifyInstance['activities']['find']>>
@@ -12,6 +12,11 @@ type Query = Readonly<Record<string, string>>
 const routes: FastifyPluginAsync = async (app) => {
   const { kit: { base }, activities } = app
   const { page } = pagesOf(app)
+
+  const callOf = async (principal: Principal, id: string): Promise<Call> =>
+    await activities.find(principal, id).catch((error: unknown) => {
+      throw error instanceof errors.NoSuch ? noSuchError('call', id) : error
+    })
 
   // Calls are recorded when they end, under the time when they began: their number shows those that took long.
   const watch: Watch = async (principal, query) => {
@@ -55,12 +60,12 @@ const routes: FastifyPluginAsync = async (app) => {
     const { id = [] } = request.query as { id?: string | string[] }
     const chosen = [id].flat().slice(0, 2)
     if (chosen.length === 0) throw new errors.InvalidInput('Choose two calls of the list, then compare them')
-    const calls = await Promise.all(chosen.map(async (each) => await activities.find(principal, each)))
+    const calls = await Promise.all(chosen.map(async (each) => await callOf(principal, each)))
     return { calls: calls.map((call) => wholeOf(app, principal, call)) }
   })
 
   page('call', { title: 'A call', path: '/calls/:id' }, async ({ principal, params: { id = '' } }) => {
-    const call = await activities.find(principal, id)
+    const call = await callOf(principal, id)
     return { title: call.tool, calls: [wholeOf(app, principal, call)] }
   })
 }
@@ -116,6 +121,16 @@ async function barsOf ({ activities }: FastifyInstance, principal: Principal, fi
   }
 }
 
+/** How a call ended badly; undefined: it did not. A rule that asks may have let it pass. */
+function stateOf ({ status, policy, guards = [] }: Call): 'failed' | 'refused' | undefined {
+  if (status !== 'error') return undefined
+  const isDenied = policy?.mode === 'enforce' && (policy.decision === 'deny' || policy.decision === 'hide')
+  return isDenied || guards.some(({ action }) => action === 'refuse') ? 'refused' : 'failed'
+}
+
+const ruleText = ({ name, mode, decision }: NonNullable<Call['policy']>): string =>
+  `${name} ${decisionWords[decision]}${mode === 'observe' ? ', and only observes' : ''}`
+
 function rowOf (base: string, call: Call): object {
   const { id, timestamp, server, tool, username, keyName, status, errorMessage, duration } = call
   return {
@@ -125,26 +140,29 @@ function rowOf (base: string, call: Call): object {
     server,
     tool,
     who: username ?? keyName ?? 'nobody',
-    isFailed: status === 'error',
-    error: errorMessage,
+    state: stateOf(call),
+    error: status === 'error' ? errorMessage : undefined,
     ms: duration
   }
 }
 
 function wholeOf ({ kit: { base }, servers }: FastifyInstance, principal: Principal, call: Call): object {
-  const { timestamp, server, tool, username, keyName, group, sourceIp, duration, status, errorMessage } = call
+  const { timestamp, server, tool, username, keyName, group, sourceIp, duration, policy, guards = [] } = call
   const isThere = servers.list(principal).some(({ name }) => name === server)
   const href = pageOf(base, server)
   const facts: Array<[string, unknown]> = [
     ['When', { time: timestamp }], ['Server', isThere ? { text: server, href } : server],
     ['Who', username ?? 'nobody'], ['Key', keyName],
-    ['Group', group], ['From', sourceIp], ['Took', `${Math.round(duration)} ms`]
+    ['Group', group], ['From', sourceIp], ['Took', `${Math.round(duration)} ms`],
+    ['Application', call.clientName ?? call.clientId],
+    ['Rule', policy && ruleText(policy)],
+    ...guards.map(({ name, action, found }): [string, string] => ['Guard', `${name}: ${found.join(', ')} (${action})`])
   ]
   return {
     tool,
     ...isThere && { href: addressOf(href, { q: tool }) },
-    isFailed: status === 'error',
-    error: errorMessage,
+    state: stateOf(call),
+    error: call.errorMessage,
     facts: facts.filter(([, value]) => value !== undefined),
     input: textOf(call.input),
     output: textOf(call.output)

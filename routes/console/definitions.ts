@@ -4,7 +4,10 @@ import type { DefinitionChange } from '../../schemas/definitions-api.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 import { differencesOf, markDifference } from './differences.ts'
 import { noticeOf, pagesOf, textOf } from './page.ts'
-import { headOf, manages } from './server-head.ts'
+import type { ServerState } from './states.ts'
+import { headOf, manages, serverItemKinds } from './server-head.ts'
+
+interface ListedItem { readonly name?: string, readonly uri?: string, readonly enabled?: boolean }
 
 const path = (name: string | undefined): string => `/servers/${encodeURIComponent(name ?? '')}`
 
@@ -33,12 +36,19 @@ const routes: FastifyPluginAsync = async (app) => {
         since,
         digest,
         isNew: before === null,
+        ...itemOf(kit.base, server, kind, item),
         differences: differencesOf(membersOf(before), membersOf(after))
           .map(({ path, before: was = '', after: is = '' }) => ({ path: visible(path), ...markDifference(was, is) }))
       })),
       remarks: (server.warnings ?? []).flatMap((each) => typeof each === 'string'
         ? []
-        : { ...each, item: visible(each.item), place: visible(each.place), message: visible(each.message) })
+        : {
+            ...each,
+            ...itemOf(kit.base, server, each.kind, each.item),
+            item: visible(each.item),
+            place: visible(each.place),
+            message: visible(each.message)
+          })
     }
   })
 
@@ -46,11 +56,27 @@ const routes: FastifyPluginAsync = async (app) => {
     const { principal, request, params: { name = '' }, form: sent } = visit
     servers.get(principal, name)
     const [kind, item, digest] = [textOf(sent.kind), textOf(sent.item), textOf(sent.digest)]
-    const done = await kit.api.ask(request, 'POST', `${path(name)}/changes/accept`, { kind, item, digest })
+    const done = textOf(sent.do) === 'off'
+      ? await kit.api.ask(request, 'POST', `${itemPath(name, kind, item)}/toggle`, { enabled: false })
+      : await kit.api.ask(request, 'POST', `${path(name)}/changes/accept`, { kind, item, digest })
     return { to: `${path(name)}/definitions`, notice: noticeOf(done) }
   })
 }
 export default routes
+
+/** The path of an item, in the console and in the API. */
+const itemPath = (server: string, kind: string, item: string): string =>
+  `${path(server)}/${kind}s/${encodeURIComponent(item)}`
+
+/** The address of an item's page, and whether it is off; nothing for one that is not listed, such as a hidden one. */
+function itemOf (
+  base: string, server: ServerState, kind: string, item: string
+): { href?: string, isOff?: boolean } {
+  const list = serverItemKinds.find((each) => each === `${kind}s`)
+  const listed = list === undefined ? [] : JSON.parse([...server[list].pieces()].join('')) as ListedItem[]
+  const found = listed.find(({ name, uri }) => item === (list === 'skills' ? uri : name))
+  return found ? { href: `${base}${itemPath(server.name, kind, item)}`, isOff: found.enabled === false } : {}
+}
 
 /** Instructions are a text rather than an object. */
 const membersOf = (definition: unknown): unknown =>

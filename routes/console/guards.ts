@@ -1,7 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify'
+import { namesHint, namesIn } from '../../plugins/management/index.ts'
 import type { Guard } from '../../schemas/guards.ts'
 import { addOrderedPages, optionsOf } from './ordered.ts'
-import { type Form, linesOf, listOf, numberOf, textOf } from './page.ts'
+import { type Form, listOf, numberOf, textOf } from './page.ts'
 
 const sides = [
   { value: 'both', text: 'Arguments and results' },
@@ -57,7 +58,7 @@ const fieldsOf = ({ name, on, servers, tools, detect = [], action, webhook }: Pa
     label: 'Servers',
     type: 'textarea',
     rows: 2,
-    hint: 'Names, one in a line. Left empty: all.',
+    hint: `Names, ${namesHint}. Left empty: all.`,
     value: servers?.join('\n')
   },
   {
@@ -65,7 +66,7 @@ const fieldsOf = ({ name, on, servers, tools, detect = [], action, webhook }: Pa
     label: 'Tools',
     type: 'textarea',
     rows: 2,
-    hint: 'Their own names, without the server, one in a line. Left empty: all, with prompts and resources.',
+    hint: `Their own names, without the server, ${namesHint}. Left empty: all, with prompts and resources.`,
     value: tools?.join('\n')
   },
   {
@@ -109,14 +110,15 @@ const fieldsOf = ({ name, on, servers, tools, detect = [], action, webhook }: Pa
 
 /** The guard that a form describes. A form with a new secret, and without an address, is sent as it is. */
 function toGuard (sent: Form, former?: Guard): object {
-  const [servers, tools, detect] = [linesOf(sent.servers), linesOf(sent.tools), listOf(sent.detect)]
+  const [servers, tools] = [sent.servers, sent.tools].map((field) => namesIn(textOf(field), true))
+  const detect = listOf(sent.detect)
   const [url, secret] = [textOf(sent['webhook.url']).trim(), textOf(sent['webhook.secret'])]
   const timeout = textOf(sent['webhook.timeoutMs']).trim()
   return {
     name: textOf(sent.name),
     on: textOf(sent.on),
-    ...servers.length > 0 && { servers },
-    ...tools.length > 0 && { tools },
+    ...servers?.length !== 0 && { servers },
+    ...tools?.length !== 0 && { tools },
     ...detect.length > 0 && { detect },
     action: textOf(sent.action),
     ...(url !== '' || (secret !== '' && secret !== former?.webhook?.secret)) && {

@@ -38,11 +38,12 @@ export function addItemPages (app: FastifyInstance, pages: ItemPages): void {
   const { kind, schemaOf, method, paramsOf } = pages
   const path = `/servers/:name/${kind}/:item`
 
-  page('item', { title: 'Item', path }, async (visit) => {
+  const untried = async (visit: Visit): Promise<PageData> => {
     const item = await itemOf(app, visit, kind)
     const fields = kit.formOf(schemaOf(item)).fields({})
     return { ...shown(app, visit, item, pages), mode: 'form', json: '{}', fields }
-  })
+  }
+  page('item', { title: 'Item', path }, untried)
 
   form(path, { effect: 'run' }, async (visit) => {
     const item = await itemOf(app, visit, kind)
@@ -54,7 +55,9 @@ export function addItemPages (app: FastifyInstance, pages: ItemPages): void {
     return undefined
   })
 
-  form(`${path}/override`, { effect: 'change' }, async ({ request, params, form: sent }) => {
+  form(`${path}/override`, {
+    effect: 'change', again: async (visit) => ({ page: 'item', data: await untried(visit), field: 'description' })
+  }, async ({ request, params, form: sent }) => {
     const item = addressOf('', kind, params)
     const what = textOf(sent.do)
     const done = await (what === 'reset'

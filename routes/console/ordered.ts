@@ -47,8 +47,10 @@ export function addOrderedPages<Item extends Entry> (
   /** @param rest the path below that of the collection */
   const ask = async (
     { request, form: sent }: Visit, method: 'POST' | 'PUT' | 'DELETE', rest: string, body?: object
-  ): Promise<{ to: string, notice: Notice }> =>
-    ({ to: list, notice: noticeOf(await api.ask(request, method, `${path}${rest}`, body, revisionIn(sent))) })
+  ): Promise<{ to: string, notice: Notice }> => {
+    const answer = await api.ask(request, method, `${path}${rest}`, body, revisionIn(sent))
+    return { to: list, notice: inWordsOf(noun, noticeOf(answer)) }
+  }
 
   page(name, { title, isInNav: true, watch: () => entries.list() }, async (visit) => {
     const all = entries.list()
@@ -122,6 +124,10 @@ export function addOrderedPages<Item extends Entry> (
   form(`${list}/:id/remove`, { effect: 'change' }, async (visit) =>
     await ask(visit, 'DELETE', below(entryOf(visit).id)))
 }
+
+/** A notice of the API, with the noun of the page: what the API calls a policy is a rule here. */
+const inWordsOf = (noun: string, { kind, text }: Notice): Notice =>
+  ({ kind, text: text.replace(/^The \w+(?= was )/, `The ${noun}`) })
 
 /** @param href of the entry's page @param at its place among `count` */
 function toRow (

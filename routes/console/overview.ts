@@ -16,10 +16,11 @@ const routes: FastifyPluginAsync = async (app) => {
       costOf(app, principal), opennessOf(app)
     ]
   }, async ({ principal, request }) => {
-    const seen = await servers.listWithLoginUrls(principal)
+    const [seen, waiting, calls] =
+      await Promise.all([servers.listWithLoginUrls(principal), waitingOf(app, principal), callsOf(app, principal)])
     return {
       live: {},
-      waiting: await waitingOf(app, principal),
+      waiting,
       counts: Object.fromEntries(states.map((state) => [state, seen.filter((each) => stateOf(each) === state).length])),
       // A server that has failed stays a problem while it is tried again.
       problems: [
@@ -31,7 +32,7 @@ const routes: FastifyPluginAsync = async (app) => {
       endpoint: endpointOf(app, request),
       open: opennessOf(app),
       cost: costOf(app, principal),
-      calls: await callsOf(app, principal)
+      calls
     }
   })
 }
@@ -126,19 +127,15 @@ const bars = 12
 /** The calls of the last hour, or the reason why calls are not recorded. */
 async function callsOf ({ activities }: FastifyInstance, principal: Principal): Promise<object> {
   if (!activities.isAvailable) return { unavailable: inSentence(activities.disabledReason) }
-  const now = Date.now()
-  const statsOf = async (from: number, to: number) => await activities.stats(principal, {
-    startDate: new Date(from).toISOString(), endDate: new Date(to).toISOString()
-  })
-  const length = 60 * minute / bars
-  const starts = Array.from({ length: bars }, (_, at) => now - (bars - at) * length)
-  const found = await Promise.all(starts.map(async (from) => await statsOf(from, from + length - 1)))
-  const p95 = await activities.p95(principal, { startDate: new Date(now - 60 * minute).toISOString() })
+  const from = Date.now() - 60 * minute
+  const [found, p95] = await Promise.all([
+    activities.series(principal, {}, { from, length: 60 * minute / bars, count: bars }),
+    activities.p95(principal, { startDate: new Date(from).toISOString() })
+  ])
   return {
-    total: found.reduce((sum, { totalCalls }) => sum + totalCalls, 0),
-    failed: found.reduce((sum, { errorCount }) => sum + errorCount, 0),
+    total: found.reduce((sum, { ok, failed }) => sum + ok + failed, 0),
+    failed: found.reduce((sum, { failed }) => sum + failed, 0),
     p95,
-    bars: found.map(({ successCount, errorCount }, at) =>
-      ({ at: new Date(starts[at] ?? now).toISOString(), ok: successCount, failed: errorCount }))
+    bars: found
   }
 }

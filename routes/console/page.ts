@@ -37,8 +37,8 @@ interface FormOptions {
   readonly again?: (visit: Visit) => RenderedPage | Promise<RenderedPage>
 }
 
-/** A page that is rendered instead of a redirect. */
-interface RenderedPage { readonly page: string, readonly data: PageData }
+/** A page that is rendered instead of a redirect. `field`: the form's only field, where the page has other forms. */
+interface RenderedPage { readonly page: string, readonly data: PageData, readonly field?: string }
 
 /** The redirect after a form. */
 interface FormRedirect { readonly to: string, readonly notice?: Notice }
@@ -76,11 +76,13 @@ export function pagesOf (app: FastifyInstance): Pages {
         const visit = visitOf(request, reply)
         const done = await Promise.resolve(visit).then(act).catch(async (error: unknown) => {
           if (again === undefined || !(error instanceof ApiError)) throw error
-          const { page, data } = await again(visit)
+          const { page, data, field } = await again(visit)
           if (error.retryAfter !== undefined) reply.header('retry-after', String(error.retryAfter))
           const values = typedIn(visit.form)
           const isConflict = isChangedMeanwhile(error)
-          const errors = isConflict ? { '': changedMeanwhile } : placedErrors(error.fields, data.fields)
+          const errors = isConflict
+            ? { '': changedMeanwhile }
+            : placedErrors(error.fields, field === undefined ? data.fields : [{ name: field }], field)
           kit.renderer.send(reply, page, { ...data, values, errors, isConflict }, error.statusCode)
           return undefined
         })
@@ -94,15 +96,15 @@ export function pagesOf (app: FastifyInstance): Pages {
 
 /**
  * Errors by the fields of a form. An error in a part of a field's value belongs to the field, one that belongs to no
- * field to the whole form.
+ * field to the whole form, or to `rest`.
  */
-function placedErrors (found: ApiError['fields'], fields: unknown): Record<string, string> {
+function placedErrors (found: ApiError['fields'], fields: unknown, rest = ''): Record<string, string> {
   if (!Array.isArray(fields)) return found
   const names = (fields as ReadonlyArray<{ readonly name: string }>).map(({ name }) => name)
   const placed: Record<string, string> = {}
   for (const [path, text] of Object.entries(found)) {
-    const name = names.find((each) => path === each || path.startsWith(`${each}.`)) ?? ''
-    const sentence = name === path ? text : `${path}: ${text}`
+    const name = names.find((each) => path === each || path.startsWith(`${each}.`)) ?? rest
+    const sentence = name === path || path === '' ? text : `${path}: ${text}`
     placed[name] = placed[name] === undefined ? sentence : `${placed[name]}\n${sentence}`
   }
   return placed
@@ -156,6 +158,9 @@ export const found = <Item>(
     : items.filter((item) => textsOf(item).some((text) => String(text ?? '').toLowerCase().includes(sought)))
 }
 
+/** What a rule does, by its `then`. */
+export const decisionWords = { allow: 'allows', deny: 'denies', ask: 'asks', hide: 'hides' } as const
+
 /** Converts a clause to a sentence. */
 export const inSentence = (reason = ''): string => `${withCapital(reason.replace(/\.$/, ''))}.`
 
@@ -175,7 +180,7 @@ export const linesOf = (field: Form[string]): string[] =>
   textOf(field).split('\n').map((line) => line.trim()).filter((line) => line !== '')
 
 /** A whole number; any other text stays as it is, so that the API says what is wrong with it. */
-export const numberOf = (text: string): number | string => /^\d+$/.test(text) ? Number(text) : text
+export const numberOf = (text: string): number | string => /^-?\d+$/.test(text) ? Number(text) : text
 
 /**
  * Parses a JSON object; an empty text is an empty one.

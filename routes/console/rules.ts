@@ -1,9 +1,9 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { visible } from '../../plugins/extensions/index.ts'
-import { ApiError } from '../../plugins/management/index.ts'
+import { ApiError, namesHint, namesIn } from '../../plugins/management/index.ts'
 import type { Policy, PolicyTestResult } from '../../schemas/policies.ts'
 import { addOrderedPages, optionsOf } from './ordered.ts'
-import { type Form, objectIn, textOf, type Visit } from './page.ts'
+import { decisionWords, type Form, objectIn, textOf, type Visit } from './page.ts'
 
 const decisions = [
   { value: 'deny', text: 'Deny it' },
@@ -12,9 +12,8 @@ const decisions = [
   { value: 'allow', text: 'Allow it' }
 ]
 const modes = [{ value: 'enforce', text: 'Decide' }, { value: 'observe', text: 'Only record what it would decide' }]
-const words = { allow: 'allows', deny: 'denies', ask: 'asks', hide: 'hides' } as const
 
-/** Pages: policies in their order, with the test of a call below them. */
+/** Pages: rules (policies of the API) in their order, with the test of a call below them. */
 const routes: FastifyPluginAsync = async (app) => {
   /** The result of the test of a call, or why there is none. */
   const tested = async (
@@ -26,12 +25,12 @@ const routes: FastifyPluginAsync = async (app) => {
       const body = { ...call, principal: { username }, arguments: args }
       const { data } = await app.kit.api.ask(request, 'POST', '/policies/test', body)
       const { decision, policy, reason, observed = [] } = data as PolicyTestResult
-      const others = observed.map((each) => `${each.name} ${words[each.decision]}`)
+      const others = observed.map((each) => `${each.name} ${decisionWords[each.decision]}`)
       return {
         decision,
         text: policy === null
-          ? 'No policy decides: the call is made.'
-          : visible(`${policy.name} ${words[decision]}. ${reason}.`),
+          ? 'No rule matches: the call is made.'
+          : visible(`${policy.name} ${decisionWords[decision]}. ${reason}.`),
         under: others.length === 0 ? undefined : visible(`Only observed: ${others.join(', ')}.`)
       }
     } catch (error) {
@@ -47,7 +46,7 @@ const routes: FastifyPluginAsync = async (app) => {
     loss: 'decides about no call any more',
     rowOf: ({ when, then: decision, mode, approvers = [] }) => ({
       about: visible(when),
-      effect: { text: words[decision], under: visible(approvers.join(', ')) },
+      effect: { text: decisionWords[decision], under: visible(approvers.join(', ')) },
       tags: mode === 'observe' ? ['only observes'] : []
     }),
     fieldsOf,
@@ -83,15 +82,14 @@ const fieldsOf = (
     name: 'approvers',
     label: 'Approvers',
     value: approvers?.join(', '),
-    hint: 'Of a rule that asks: usernames, with a comma between them. ' +
-      'Without them, the client of the caller is asked.'
+    hint: `Of a rule that asks: usernames, ${namesHint}. Without them, the client of the caller is asked.`
   },
   { name: 'message', label: 'Message', value: message, hint: 'A sentence for the caller.' }
 ]
 
 /** The policy that a form describes. An empty optional field is omitted. */
 function toPolicy (sent: Form): object {
-  const approvers = textOf(sent.approvers).split(',').map((each) => each.trim()).filter((each) => each !== '')
+  const approvers = namesIn(textOf(sent.approvers))
   const message = textOf(sent.message).trim()
   return {
     name: textOf(sent.name),

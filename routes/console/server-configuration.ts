@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { ApiError, type Notice, type PageData } from '../../plugins/management/index.ts'
+import type { Principal } from '../../plugins/settings/index.ts'
 import { revisionOfServer } from '../entity-tag.ts'
 import {
   argumentsIn, changedMeanwhile, isChangedMeanwhile, noticeOf, objectIn, pagesOf, revisionIn, textOf, type Visit
@@ -41,7 +42,12 @@ const routes: FastifyPluginAsync = async (app) => {
         return again(edited, { kind: isOk ? 'done' : 'error', text: `${text}. Nothing was stored.` })
       }
       const done = await api.ask(request, 'PUT', server, { config }, revisionIn(sent))
-      return { to: `${server}/configuration`, notice: noticeOf(done) }
+      const notice = noticeOf(done)
+      const hint = teamHint(app, principal, config)
+      return {
+        to: `${server}/configuration`,
+        notice: hint === undefined ? notice : { kind: 'warning', text: `${notice.text} ${hint}` }
+      }
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       if (isChangedMeanwhile(error)) {
@@ -86,6 +92,16 @@ async function toPageData (
     rename: `${pageOf(app.kit.base, name)}/rename`
   }
   return { config: server.config, data }
+}
+
+/** Says how a team is written, if a server is shared with a name that only a team has. */
+function teamHint (
+  { teams, users }: FastifyInstance, principal: Principal, { sharedWithUsers: names }: Config
+): string | undefined {
+  if (!Array.isArray(names)) return undefined
+  const meant = teams.list(principal)
+    .find(({ name }) => names.includes(name) && !(principal.isAdmin && users.get(name)))?.name
+  return meant && `${JSON.stringify(meant)} is a team: write "@${meant}" to share it with the team.`
 }
 
 const asJson = (config: Config): EditedConfig => ({ mode: 'json', json: JSON.stringify(config, undefined, 2) })

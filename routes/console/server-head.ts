@@ -58,7 +58,13 @@ export function headOf (app: FastifyInstance, principal: Principal, server: Serv
     },
     views: [
       ...serverItemKinds.map((kind) =>
-        ({ view: kind, title: titles[kind], count: server[kind].length, href: addressOf(href, { view: kind }) })),
+        ({
+          view: kind,
+          title: titles[kind],
+          // What is not read yet is not none.
+          ...(stateOf(server) !== 'connecting' || server[kind].length > 0) && { count: server[kind].length },
+          href: addressOf(href, { view: kind })
+        })),
       ...principal.isAdmin ? [{ view: 'output', title: 'Output', href: addressOf(href, { view: 'output' }) }] : [],
       ...isManaged
         ? [

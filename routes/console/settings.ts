@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { SystemSections } from '../../schemas/system.ts'
+import { ApiError } from '../../plugins/management/index.ts'
 import { revisionOf } from '../entity-tag.ts'
 import { type Form, inSentence, noticeOf, numberOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
 
@@ -33,6 +34,8 @@ const routes: FastifyPluginAsync = async (app) => {
     return {
       title: 'Settings',
       revision,
+      // The errors of parts of a value belong to its field.
+      fields: allSettings.map(({ path }) => ({ name: path })),
       stored: storedBeside(sent, current),
       sections: sections.map(({ heading, text, settings }) =>
         ({ heading, text, fields: settings.map((setting) => fieldOf(setting, current.get(setting.path))) }))
@@ -77,11 +80,10 @@ const told: ReadonlyArray<readonly [section: string, heading: string, text: stri
 
 const propertiesOf = (schema: unknown): Readonly<Record<string, Schema>> => (schema as Schema).properties ?? {}
 
-/** The settings of a section whose value fits one form field. */
+/** The settings of a section; lists and objects are fields for JSON. */
 const settingsOf = (section: string): Setting[] => {
   const schema = propertiesOf(SystemSections)[section]
   return Object.entries(propertiesOf(schema ?? {}))
-    .filter(([, member]) => member.type !== 'array' && member.type !== 'object')
     .map(([member, own]) => ({ path: `${section}.${member}`, schema: own }))
 }
 
@@ -105,8 +107,14 @@ function valuesOf ({ anyOf, enum: values }: Schema): unknown[] | undefined {
   return constants?.every((value) => value !== undefined) ? constants : values && [...values]
 }
 
+const isJson = ({ type }: Schema): boolean => type === 'array' || type === 'object'
+
 const inWords = (value: unknown): string =>
-  value === true ? 'on' : value === false ? 'off' : value === undefined || value === '' ? 'none' : String(value)
+  value === true ? 'on' : value === false ? 'off' : value === undefined || value === '' ? 'none' : textIn(value)
+
+/** A value as its field shows it. @param indent of JSON */
+const textIn = (value: unknown, indent?: number): string =>
+  typeof value === 'object' ? JSON.stringify(value, undefined, indent) : String(value ?? '')
 
 function fieldOf ({ path, schema: { title = path, description, ...schema } }: Setting, current: unknown): object {
   const choices = schema.type === 'boolean' ? [true, false] : valuesOf(schema)
@@ -117,7 +125,7 @@ function fieldOf ({ path, schema: { title = path, description, ...schema } }: Se
   return {
     name: path,
     label: title,
-    hint: [help, isHidden && hidden].filter(Boolean).join(' '),
+    hint: [help, isHidden && hidden, isJson(schema) && 'As JSON.'].filter(Boolean).join(' '),
     standard: isHidden ? undefined : inWords(schema.default),
     ...choices
       ? {
@@ -127,36 +135,52 @@ function fieldOf ({ path, schema: { title = path, description, ...schema } }: Se
         }
       : isHidden
         ? { type: 'password' }
-        : { type: 'text', value: current === undefined ? '' : String(current) }
+        : isJson(schema)
+          ? { type: 'textarea', rows: 4, value: textIn(current, 2) }
+          : { type: 'text', value: textIn(current) }
   }
 }
 
 /** The current values of the fields that have another text in the form: a line each. */
 const storedBeside = (sent: Form, current: ReadonlyMap<string, unknown>): string =>
-  Object.keys(changesOf(sent, current)).length === 0
-    ? ''
-    : allSettings.filter(({ path, schema }) => sent[path] !== undefined && !isSecret(path) &&
-        textOf(sent[path]).trim() !== String(current.get(path) ?? schema.default ?? ''))
-      .map(({ path, schema }) => `${path}: ${inWords(current.get(path) ?? schema.default)}`).join('\n')
+  allSettings
+    .filter(({ path, schema }) => sent[path] !== undefined && !isSecret(path) &&
+      sentText(sent[path]) !== textIn(current.get(path) ?? schema.default, 2))
+    .map(({ path, schema }) => `${path}: ${inWords(current.get(path) ?? schema.default)}`).join('\n')
 
 /** The changes in a form: fields whose text differs from the current value. An empty field resets to the default. */
 function changesOf (sent: Form, current: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const changes: Record<string, unknown> = {}
   for (const { path, schema } of allSettings) {
     if (sent[path] === undefined) continue
-    const text = textOf(sent[path]).trim()
+    const text = sentText(sent[path])
     const value = current.get(path) ?? schema.default
-    if (text === String(value ?? '') || (isSecret(path) && text === '')) continue
+    if (text === textIn(value, 2) || (isSecret(path) && text === '')) continue
     const [section = '', member] = path.split('.')
-    const read = text === '' ? null : valueOf(schema, text)
+    const read = text === '' ? null : valueOf(path, schema, text)
     if (member === undefined) changes[section] = read
     else changes[section] = { ...changes[section] as object | undefined, [member]: read }
   }
   return changes
 }
 
-/** Converts a text to the type of the schema. Any other text is sent unchanged, and the API reports the error. */
-function valueOf ({ type }: Schema, text: string): unknown {
+/** The text of a field, without the line ends that browsers send. */
+const sentText = (field: Form[string]): string => textOf(field).replaceAll('\r\n', '\n').trim()
+
+/**
+ * Converts a text to the type of the schema. Any other text is sent unchanged, and the API reports the error.
+ * @throws ApiError for a text that is no JSON
+ */
+function valueOf (path: string, schema: Schema, text: string): unknown {
+  const { type } = schema
+  if (isJson(schema)) {
+    try {
+      return JSON.parse(text) as unknown
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      throw new ApiError(400, { message: `"${path}": This is not JSON: ${reason}.` })
+    }
+  }
   if (type === 'boolean') return text === 'true'
   return type === 'integer' || type === 'number' ? numberOf(text) : text
 }

@@ -54,7 +54,7 @@ function tasksPart (base: string, tasks: readonly Task[], page: string): object 
     ],
     rows: items.map(({ id, tool, server, username, keyName, route, state, startedAt, updatedAt, ttl }) => ({
       cells: [
-        { text: shortNameOf(tool), under: `${server} · ${route}`, isMono: true },
+        { text: shortNameOf(tool), under: `${server} · ${route} · ${shortIdOf(id)}`, isMono: true },
         { text: username ?? keyName ?? 'nobody', under: username === undefined ? undefined : keyName },
         states.get(state) ?? shortNameOf(state),
         { time: startedAt },
@@ -69,6 +69,9 @@ function tasksPart (base: string, tasks: readonly Task[], page: string): object 
     }))
   }
 }
+
+/** Enough of an id to tell the tasks of one tool apart. */
+const shortIdOf = (id: string): string => shortNameOf(id).slice(-8)
 
 const states: ReadonlyMap<string, string> = new Map([['working', 'works'], ['input_required', 'waits for an answer']])
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import type { PageData } from '../../plugins/management/index.ts'
+import { namesHint, namesIn, type PageData } from '../../plugins/management/index.ts'
 import { revisionOf } from '../entity-tag.ts'
 import { type Form, found, linesOf, noticeOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
 import { partOf } from './states.ts'
@@ -114,7 +114,7 @@ function fieldsOf (team?: Team): object[] {
       name: 'members',
       label: 'Members',
       type: 'textarea',
-      hint: 'Usernames, one in a line. Members by a login stay members by their login.',
+      hint: `Usernames, ${namesHint}. Members by a login stay members by their login.`,
       value: team?.members.join('\n')
     },
     {
@@ -122,12 +122,13 @@ function fieldsOf (team?: Team): object[] {
       label: 'Groups of the login provider',
       type: 'textarea',
       rows: 4,
-      hint: 'One in a line. Whoever logs in with one of them is a member until the next login.',
+      hint: 'One in a line, since they may have commas. Whoever logs in with one of them is a member until the next ' +
+        'login.',
       value: team?.claims?.join('\n')
     }
   ]
 }
 
 const askedTeam = (form: Form): object => ({
-  description: textOf(form.description), members: linesOf(form.members), claims: linesOf(form.claims)
+  description: textOf(form.description), members: namesIn(textOf(form.members)), claims: linesOf(form.claims)
 })

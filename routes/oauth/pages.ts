@@ -19,8 +19,7 @@ const routes: FastifyPluginAsync = async (app) => {
   reserveFormMemory(app, maxForm)
   app.addContentTypeParser('application/x-www-form-urlencoded', async (
     request: FastifyRequest, payload: FastifyRequest['raw']
-  ) =>
-    fieldsOf(limitFormFields(await readBodyText(payload, maxForm, unmeasuredReservationOf(request)))))
+  ) => fieldsOf(limitFormFields(await readBodyText(payload, maxForm, unmeasuredReservationOf(request)))))
   app.addHook('onRequest', (request, _reply, done) => {
     app.auth.checkOrigin(request)
     done()

@@ -22,10 +22,7 @@ const answers = {
   yaml: { description: 'An OpenAPI 3.0.3 document', content: { 'application/yaml': { schema: OpenApiDocument } } }
 } as const
 
-/**
- * OpenAPI documents of the tools that can be called over plain HTTP. Responses have an ETag; a matching If-None-Match
- * gets 304.
- */
+/** OpenAPI documents of the tools over plain HTTP. Responses have an ETag; a matching If-None-Match gets 304. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   allowAnyOrigin(app, Object.fromEntries(['json', 'yaml'].flatMap((format) =>
     ['/openapi', '/:name/openapi', '/users/openapi'].map((path) => [`${path}.${format}`, 'GET']))))

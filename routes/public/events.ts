@@ -5,10 +5,7 @@ import { EventChallenge, EventReceipt, EventWebhookToken } from '../../schemas/e
 import { reserveFormMemory } from '../bodies.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
-/**
- * The gateway's own webhooks, to which servers send events. The address is sealed, and the signature of each message is
- * the guard.
- */
+/** The gateway's own webhooks for servers' events. The address is sealed; each message's signature is the guard. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { size: bodyLimit } = extensionsLimits.eventWebhooks
   reserveFormMemory(app, bodyLimit)

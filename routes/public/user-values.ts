@@ -68,10 +68,7 @@ async function showForm (
   }))
 }
 
-/**
- * Answers a ticket with the page of a user's values for a server.
- * @returns undefined when there is no such page
- */
+/** Answers a ticket with the page of a user's values for a server. @returns undefined when there is no such page */
 export async function answerTicket (
   request: FastifyRequest, reply: FastifyReply, ticket: string
 ): Promise<FastifyReply | undefined> {

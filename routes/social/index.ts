@@ -11,10 +11,7 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
 const tags = ['Social login']
 
-/**
- * Scope `social`: login with other providers, with this gateway's path names and those of better-auth. Every route
- * answers 404 while it is off.
- */
+/** Scope `social`: logins by providers, with this gateway's paths and better-auth's. While off, each answers 404. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'social')
   securityHeaders(app)

@@ -356,8 +356,13 @@ test('POST /api/servers/batch takes the file of a client as it is', async (t) =>
   assert.deepEqual([config.type, config.enabled, state], ['streamable-http', false, 'disabled'])
   const servers = { b: { type: 'http', url: 'https://127.0.0.1:1/mcp', disabled: true } }
   assert.equal((await ask(app, 'POST', '/api/servers/batch', { servers, inputs: [] })).status, 200, 'VS Code')
-  for (const wrong of [{}, { servers: {} }, { mcpServers: {} }, { servers: 'x' }, { servers: [] }]) {
-    assert.equal((await ask(app, 'POST', '/api/servers/batch', wrong)).status, 400, JSON.stringify(wrong))
+  const [expected, none] = [/^"servers": expected a list/, /^There are no servers in it$/]
+  for (const [wrong, said] of [
+    [{}, expected], [{ servers: {} }, none], [{ mcpServers: {} }, none], [{ servers: 'x' }, /must be array or object/], [{ servers: [] }, none]
+  ] as const) {
+    const { status, body } = await ask(app, 'POST', '/api/servers/batch', wrong)
+    assert.equal(status, 400, JSON.stringify(wrong))
+    assert.match(body.message, said)
   }
 })
 

@@ -659,6 +659,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
       keyName: 'key',
       sourceIp: '::1',
       errorMessage: 'none',
+      refused: true,
       clientId: 'of another gateway',
       status: 'error',
       duration: 0.1

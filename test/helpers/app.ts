@@ -21,17 +21,20 @@ const noVault = {
 
 /**
  * The gateway within this process, ready, on a settings file of its own; closed after the test. For what cannot be asked from outside.
+ * @param settings undefined: those of the folder
+ * @param folder that is there, and stays; none: a new one
  * @param wrap puts faults between the gateway and its storage
  */
 export async function appFor (
   t: Cleanup,
-  settings: object,
+  settings: object | undefined,
   env: Partial<Env> = {},
-  { store, wrap = (opened) => opened, ...more }: Partial<AppOptions> & { store?: Store, wrap?: (opened: Storage) => Storage } = {}
+  { store, folder: given, wrap = (opened) => opened, ...more }:
+    Partial<AppOptions> & { store?: Store, folder?: string, wrap?: (opened: Storage) => Storage } = {}
 ): Promise<FastifyInstance> {
-  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-app-'))
+  const folder = given ?? await mkdtemp(join(tmpdir(), 'tool-hub-app-'))
   const settingsPath = join(folder, 'mcp_settings.json')
-  await writeFile(settingsPath, JSON.stringify(settings), { mode: 0o600 })
+  if (settings !== undefined) await writeFile(settingsPath, JSON.stringify(settings), { mode: 0o600 })
   const storage = wrap(await openStorage({ settingsPath, startupTimeout: 1_000, vault: noVault, warn: () => {}, info: () => {} }))
   const app = await buildApp({
     logger: false,
@@ -48,7 +51,7 @@ export async function appFor (
   })
   t.after(async () => {
     await app.close()
-    await rm(folder, { recursive: true, force: true })
+    if (given === undefined) await rm(folder, { recursive: true, force: true })
   })
   await app.ready()
   return app

@@ -1,13 +1,13 @@
 // Chromium for tests of pages: Debian's `chromium-headless-shell`, which takes half of the CPU time of `chromium`, or that one.
 // Pictures of the pages are left in .cache/pages.
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync } from 'node:fs'
-import axe, { type AxeResults } from 'axe-core'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { chromium, type Browser, type BrowserContextOptions, type Page as Tab } from 'playwright-core'
 import { deadline, path, type Cleanup } from './hub.ts'
 
 const executablePath = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find((each) => existsSync(each))
 const pictures = path('.cache/pages')
+const axe = readFileSync(path('node_modules/axe-core/axe.min.js'), 'utf8')
 
 /** A browser; the names of clients on the web (`*.example`) lead to this machine. */
 export async function startBrowser (t: Cleanup): Promise<Browser> {
@@ -39,11 +39,62 @@ export async function picture (tab: Tab, name: string): Promise<void> {
   await tab.screenshot({ path: `${pictures}/${name}.png`, fullPage: true })
 }
 
+/** Signs in without a look at the page that asks for it. @returns when the tab has a session of the console */
+export async function signIn (tab: Tab, url: string, username = 'admin', password = 'Same-1234'): Promise<void> {
+  const { request } = tab.context()
+  const page = await (await request.get(`${url}/console/login`)).text()
+  const form = { _csrf: /name="_csrf" value="([^"]+)"/.exec(page)?.[1] ?? '', username, password }
+  const answer = await request.post(`${url}/console/login`, { form, maxRedirects: 0 })
+  assert.equal(answer.status(), 303, `${username} cannot sign in`)
+}
+
+/** A tab of somebody who has signed in, at no page yet. */
+export async function signedIn (
+  t: Cleanup, browser: Browser, url: string, options: BrowserContextOptions = {}, username = 'admin'
+): Promise<Tab> {
+  const { tab } = await openTab(t, browser, options)
+  await signIn(tab, url, username)
+  return tab
+}
+
+/** Looks at the page that a tab has, in windows of other widths and colours, which load nothing anew. */
+export async function inWindows (
+  tab: Tab, windows: ReadonlyArray<readonly [width: number, colorScheme: 'light' | 'dark']>, look: (width: number) => Promise<void>
+): Promise<void> {
+  for (const [width, colorScheme] of windows) {
+    await tab.setViewportSize({ width, height: 844 })
+    await tab.emulateMedia({ colorScheme })
+    await look(width)
+  }
+}
+
+/** What is read of an answer of axe: all of it takes longer to send than to find. */
+const summary = `({ violations, passes }) => ({
+  violations: violations.map(({ id, impact, nodes }) => [id, impact, nodes.map(({ html }) => html)]),
+  hasLooked: passes.some(({ id }) => id === 'color-contrast')
+})`
+
 /** axe finds nothing wrong with a page. @param rules some of axe's; none: all */
 export async function assertAccessible (tab: Tab, name: string, rules?: readonly string[]): Promise<void> {
-  await tab.evaluate(axe.source)
-  const options = rules === undefined ? {} : { runOnly: rules }
-  const { violations, passes } = await tab.evaluate(`axe.run(${JSON.stringify(options)})`) as AxeResults
-  assert.ok(passes.some(({ id }) => id === 'color-contrast'), `${name}: axe did not look at it`)
-  assert.deepEqual(violations.map(({ id, impact, nodes }) => [id, impact, nodes.map(({ html }) => html)]), [], name)
+  if (await tab.evaluate("typeof axe === 'undefined'")) {
+    // The pages after this one have it from their start: a script that the browser has compiled already.
+    await tab.addInitScript({ content: axe })
+    await tab.evaluate(axe)
+  }
+  // Of what is right, it tells one element for each rule.
+  const options = { resultTypes: ['violations'], ...rules !== undefined && { runOnly: rules } }
+  const { violations, hasLooked } = await tab.evaluate(`axe.run(${JSON.stringify(options)}).then(${summary})`) as
+    { violations: unknown[], hasLooked: boolean }
+  assert.ok(hasLooked, `${name}: axe did not look at it`)
+  assert.deepEqual(violations, [], name)
+}
+
+/** axe finds nothing wrong with a page, and nothing is wider than the window. */
+export async function assertGood (tab: Tab, name: string): Promise<void> {
+  await assertAccessible(tab, name)
+  await assertFits(tab, name)
+}
+
+export async function assertFits (tab: Tab, name: string): Promise<void> {
+  assert.equal(await tab.evaluate('document.documentElement.scrollWidth <= innerWidth'), true, `${name} is wider than the window`)
 }

@@ -10,3 +10,6 @@ const hooks = createRequire(import.meta.url)('node:async_hooks')
 const none = { enable: () => none, disable: () => none }
 hooks.createHook = () => none
 syncBuiltinESMExports()
+
+// A file that is run by itself ends with its last test: what it started for all of them (`t.after`) would keep the process.
+if (/\.test\.ts$/.test(process.argv[1] ?? '')) (await import('tap')).t.teardown(() => {})

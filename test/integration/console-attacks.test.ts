@@ -9,7 +9,7 @@ import type { Activities } from '../../db/ports/activities.ts'
 import { Refusal, startUpstream, type Upstream } from '../fakes/fault-http.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { appFor } from '../helpers/app.ts'
-import { assertAccessible, openTab, startBrowser } from '../helpers/chromium.ts'
+import { assertGood, inWindows, openTab, signIn, startBrowser } from '../helpers/chromium.ts'
 import { admin, alice, key, secret, start } from '../helpers/doors.ts'
 import { until } from '../helpers/hub.ts'
 import { listen } from '../helpers/listen.ts'
@@ -43,14 +43,6 @@ async function openWatched (
   })
   tab.on('close', () => { happened.push(...complaints.filter((each) => !/status of 40\d|^\[DOM\]/.test(each))) })
   return { tab, happened }
-}
-
-async function signIn (tab: Tab, url: string, username = 'admin'): Promise<void> {
-  await tab.goto(`${url}/console/login`)
-  await tab.fill('#username', username)
-  await tab.fill('#password', 'Same-1234')
-  await tab.click('main button.primary')
-  await tab.waitForURL('**/overview')
 }
 
 /** What the page holds that only an attacker would write: elements, handlers, and addresses that no page leads to. */
@@ -206,28 +198,10 @@ const pages: ReadonlyArray<readonly [path: string, isShown?: false]> = [
   [`users/${encodeURIComponent(markup)}`]
 ]
 
-void test('markup and addresses of others are text on every page, with and without JavaScript', async (t) => {
-  const { url } = await startHostile(t)
-  for (const javaScriptEnabled of [true, false]) {
-    const { tab, happened } = await openWatched(t, url, { javaScriptEnabled })
-    await signIn(tab, url)
-    // An audit entry with hostile values.
-    await tab.goto(`${url}/console/groups/${id}`)
-    await tab.fill('#description', `${markup} ${String(javaScriptEnabled)}`)
-    await tab.click('text=Save')
-    for (const [path, isShown] of pages) {
-      await tab.goto(`${url}/console/${path}`)
-      await assertInert(tab, path, isShown)
-    }
-    await tab.close()
-    assert.deepEqual(happened, [])
-  }
-})
-
 /** Words without a place to break, and texts of the other direction, one of which turns what stands after it. */
 const odds = { long: 'unbroken'.repeat(30), rtl: '\u0645\u0631\u062d\u0628\u0627 \u05e9\u05dc\u05d5\u05dd', turning: '\u202eturned' }
 
-void test('what others write breaks no layout, and axe finds nothing: wide and narrow, light and dark', async (t) => {
+void test('what others write is text on every page and breaks no layout, with and without JavaScript: wide and narrow, light and dark', async (t) => {
   const { app, url } = await startHostile(t)
   await app.settings.change((current) => [
     ...Object.values(odds).map((name) => ({
@@ -242,20 +216,25 @@ void test('what others write breaks no layout, and axe finds nothing: wide and n
     'teams', `teams/${encodeURIComponent(odds.turning)}`, 'users', `users/${encodeURIComponent(odds.long)}/view`, 'approvals', 'rules', 'settings',
     'backup', 'account', 'servers/hostile/definitions', 'servers/hostile/remove', `servers/${encodeURIComponent(odds.long)}`, `groups/${id}/remove`,
     'add-a-server/market', 'logs'
-  ]
-  for (const [width, colorScheme] of [[390, 'light'], [1280, 'dark']] as const) {
-    const { tab, happened } = await openWatched(t, url, { viewport: { width, height: 844 }, colorScheme })
+  ].map((path) => [path, false] as const)
+  for (const javaScriptEnabled of [true, false]) {
+    const { tab, happened } = await openWatched(t, url, { javaScriptEnabled })
     await signIn(tab, url)
+    // An audit entry with hostile values.
     await tab.goto(`${url}/console/groups/${id}`)
-    await tab.fill('#description', `${odds.turning} ${odds.long} ${colorScheme}`)
+    await tab.fill('#description', `${markup} ${odds.turning} ${odds.long} ${String(javaScriptEnabled)}`)
     await tab.click('text=Save')
-    for (const path of [...pages.map(([path]) => path), ...more]) {
-      await t.test(`${path} at ${width}`, async () => {
+    for (const [path, isShown] of [...pages, ...more]) {
+      await t.test(`${path}, ${javaScriptEnabled ? 'with' : 'without'} JavaScript`, async () => {
         await tab.goto(`${url}/console/${path}`)
+        await assertInert(tab, path, isShown)
+        // Without JavaScript, axe cannot be asked.
+        if (!javaScriptEnabled) return
         await tab.evaluate("for (const each of document.querySelectorAll('main details')) each.open = true")
-        await assertAccessible(tab, path)
-        assert.equal(await tab.evaluate('document.documentElement.scrollWidth <= innerWidth'), true, 'it is too wide')
-        assert.deepEqual(await tab.evaluate(planted), [])
+        await inWindows(tab, [[390, 'light'], [1280, 'dark']], async (width) => {
+          await assertGood(tab, `${path} at ${width}`)
+          await assertInert(tab, path, false)
+        })
       })
     }
     await tab.close()
@@ -356,6 +335,7 @@ void test('no form of the console can be sent by another site, with the session 
   })
   const attacker = await openTab(t, browser, wide)
   await signIn(attacker.tab, url, 'alice')
+  await attacker.tab.goto(`${url}/console/overview`)
   const csrf = await attacker.tab.getAttribute('[name=_csrf]', 'value') ?? ''
   assert.ok(csrf)
   const { tab } = await openTab(t, browser, wide)
@@ -406,27 +386,6 @@ void test('no page of the console shows in a frame, and none is read by another 
   }
 })
 
-void test('a session that was planted before is not the one of who signs in', async (t) => {
-  const { url } = await start(t)
-  const { tab } = await openTab(t, browser, wide)
-  const thief = await openTab(t, browser, wide)
-  await signIn(thief.tab, url, 'alice')
-  const plant = (await thief.tab.context().cookies()).filter(({ name }) => name.startsWith('tool-hub-console'))
-  await tab.context().addCookies(plant.map(({ name, value }) => ({ name, value, url: `${url}/console` })))
-  await tab.goto(`${url}/console/overview`)
-  await tab.click('text=Sign out')
-  await signIn(tab, url)
-  const token = (cookies: Array<{ name: string, value: string }>): string | undefined => cookies.find(({ name }) => name === 'tool-hub-console')?.value
-  const own = token(await tab.context().cookies())
-  assert.ok(own !== undefined && own !== token(plant))
-  await thief.tab.goto(`${url}/console/overview`)
-  assert.match(thief.tab.url(), /\/login/, 'the session that was planted has ended')
-  const value = 'a'.repeat(43)
-  await thief.tab.context().addCookies([{ name: 'tool-hub-console', value, url: `${url}/console` }])
-  await signIn(thief.tab, url, 'alice')
-  assert.notEqual(token(await thief.tab.context().cookies()), value)
-})
-
 void test('after signing out, the back button and the history show nothing', async (t) => {
   const { url } = await start(t, { settings: { mcpServers: { 'secret-name': { url: 'http://127.0.0.1:9/mcp', enabled: false } } } })
   const { tab } = await openTab(t, browser, wide)
@@ -443,95 +402,17 @@ void test('after signing out, the back button and the history show nothing', asy
   }
 })
 
-void test('nobody is sent to another site after signing in, or by the theme', async (t) => {
-  const { url } = await start(t)
-  const origins: string[] = []
-  for (const next of [
-    'https://evil.example/', '//evil.example/console/', '/\\evil.example/console/', '\\\\evil.example', 'https:evil.example', 'javascript:alert(1)',
-    '/console//evil.example', '/console/..//evil.example', '/console/%2e%2e//evil.example', '/console/%5cevil.example', '/%09/evil.example',
-    'data:text/html,x', '/console/sign-out', '/console/login?next=https://evil.example', '%2f%2fevil.example', '/console/overview@evil.example', 'http://127.0.0.1@evil.example'
-  ]) {
-    const { tab, happened } = await openWatched(t, url)
-    await tab.goto(`${url}/console/login?${new URLSearchParams({ next }).toString()}`)
-    await tab.fill('#username', 'alice')
-    await tab.fill('#password', 'Same-1234')
-    await tab.click('main button.primary')
-    await tab.waitForSelector('text=Sign out', { state: 'attached' })
-    await tab.evaluate(`document.querySelector('form.theme [name=next]').value = ${JSON.stringify(next)}; document.querySelector('form.theme').submit()`)
-    await tab.waitForSelector('text=Sign out', { state: 'attached' })
-    origins.push(new URL(tab.url()).origin)
-    await tab.close()
-    assert.deepEqual(happened, [], next)
-  }
-  assert.deepEqual([...new Set(origins)], [url])
-})
-
-void test('the welcome link is good once, here, and for 15 minutes', async (t) => {
-  const { app, url } = await start(t)
-  const { welcome } = app.console
-  const opens = async (code: string, extraHTTPHeaders: Record<string, string> = {}): Promise<number> => {
-    const { tab } = await openTab(t, browser, { extraHTTPHeaders })
-    return (await tab.goto(`${url}/console/welcome?code=${code}`))?.status() ?? 0
-  }
-  const real = Date.now
-  t.after(() => { Date.now = real })
-  const user = app.users.get('admin')
-  assert.ok(user)
-  const code = welcome.make(user)
-  for (const name of ['x-forwarded-for', 'forwarded', 'x-forwarded-host', 'x-real-ip', 'via']) {
-    assert.equal(await opens(code, { [name]: '192.0.2.1' }), 403, name)
-  }
-  Date.now = () => real() + 15 * 60_000
-  assert.equal(await opens(code), 403)
-  Date.now = real
-  const [first, other] = [await openTab(t, browser), await openTab(t, browser)]
-  for (const { tab } of [first, other]) {
-    await tab.goto(`${url}/console/welcome?code=${code}`)
-    await tab.fill('#password', 'My-own-12')
-    await tab.fill('#repeated', 'My-own-12')
-  }
-  await first.tab.click('main button.primary')
-  await first.tab.waitForURL('**/overview')
-  await other.tab.click('main button.primary')
-  await other.tab.waitForSelector('text=This link is not good any more')
-  assert.equal(await opens(code), 403)
-  assert.deepEqual((await other.tab.context().cookies()).filter(({ name }) => name === 'tool-hub-console'), [])
-})
-
-void test('a user finds no page of admins, and a session opens nothing but the console', async (t) => {
-  const { app, url } = await start(t)
-  const { tab } = await openTab(t, browser, wide)
-  await signIn(tab, url, 'alice')
-  const routeTable = app.routeTable.filter(({ scope }) => scope.startsWith('console'))
-  const forAdmins = routeTable.filter(({ method, scope }) => method === 'GET' && scope === 'console-admin')
-  assert.ok(forAdmins.length > 8)
-  const linked = await tab.evaluate("[...document.querySelectorAll('nav a')].map((each) => new URL(each.href).pathname)") as string[]
-  for (const { url: path } of forAdmins) {
-    assert.ok(!linked.includes(path), `${path} is in the navigation`)
-    const answer = await tab.goto(`${url}${path.replace(/:\w+/g, 'admin')}`)
-    assert.equal(answer?.status(), 404, path)
-    assert.match(await tab.textContent('main') ?? '', /There is no such page/)
-  }
-  const statusOf = async (path: string, body?: object): Promise<unknown> => await tab.evaluate(`fetch('${path}', {
-    credentials: 'include',
-    headers: { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }${body === undefined ? '' : `, method: 'POST', body: '${JSON.stringify(body)}'`}
-  }).then((response) => response.status)`)
-  await tab.goto(`${url}/console/overview`)
-  assert.equal(await statusOf('/api/servers'), 401)
-  assert.equal(await statusOf('/api/auth/keys', { name: 'k' }), 401)
-  assert.equal(await statusOf('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/list' }), 401)
-  const cookie = (await tab.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')
-  assert.equal((await fetch(`${url}/api/servers`, { headers: { cookie } })).status, 401)
-})
-
 void test('an open page ends at once with demotion, deletion and another password', async (t) => {
-  const { app, url } = await start(t, { settings: { users: [admin, alice, second] } })
+  const third = { ...admin, username: 'third' }
+  const { app, url } = await start(t, { settings: { users: [admin, alice, second, third] } })
   const by = { key: 'test', kind: 'user', user: 'admin', username: 'admin', isAdmin: true } as const
-  for (const [username, path, end] of [
+  const ends = [
     ['second', 'users', async () => await app.users.update(by, 'second', { isAdmin: false })],
     ['alice', 'servers', async () => await app.users.update(by, 'alice', { newPassword: 'Other-1234' })],
-    ['second', 'servers', async () => { await app.users.remove(by, 'second') }]
-  ] as const) {
+    ['third', 'servers', async () => { await app.users.remove(by, 'third') }]
+  ] as const
+  // At once: each page asks again after seconds.
+  await Promise.all(ends.map(async ([username, path, end]) => {
     const { tab } = await openTab(t, browser, wide)
     await signIn(tab, url, username)
     await tab.goto(`${url}/console/${path}`)
@@ -539,5 +420,5 @@ void test('an open page ends at once with demotion, deletion and another passwor
     await tab.waitForURL('**/login?*')
     await tab.goto(`${url}/console/overview`)
     assert.match(tab.url(), /\/login\?/)
-  }
+  }))
 })

@@ -2,33 +2,25 @@
 // (helpers/chromium.ts).
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import type { Page as Tab } from 'playwright-core'
-import { t as file, test, type Test } from 'tap'
+import { t as file, test } from 'tap'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { openTab, startBrowser } from '../helpers/chromium.ts'
+import { signedIn, startBrowser } from '../helpers/chromium.ts'
 import { connected, Session, settings } from '../helpers/client.ts'
 import { pglite } from '../helpers/database.ts'
 import { admin, alice } from '../helpers/doors.ts'
-import { freePort, startHub, until, type Hub } from '../helpers/hub.ts'
+import { freePort, startHub, until } from '../helpers/hub.ts'
 
 const browser = await startBrowser(file)
 
-async function signedIn (t: Test, hub: Hub, height = 844): Promise<Tab> {
-  const { tab } = await openTab(t, browser, { viewport: { width: 1280, height } })
-  await tab.goto(`${hub.url}/console`)
-  await tab.fill('#username', 'admin')
-  await tab.fill('#password', 'Same-1234')
-  await tab.click('main button.primary')
-  await tab.waitForURL('**/overview')
-  return tab
-}
+const wide = { viewport: { width: 1280, height: 844 } }
+const low = { viewport: { width: 1280, height: 600 } }
 
 void test('a page says that the gateway is away, and goes on by itself when it is back', async (t) => {
   const many = Object.fromEntries(Array.from({ length: 500 }, (_, n) =>
     [`server-${n}`, { command: 'node', args: ['-e', '0'], enabled: false, owner: 'admin' }]))
   const env = { PORT: String(await freePort()) }
   const hub = await startHub(t, { settings: { users: [admin, alice], mcpServers: many }, env })
-  const tab = await signedIn(t, hub)
+  const tab = await signedIn(t, browser, hub.url, wide)
   await tab.goto(`${hub.url}/console/servers?q=server-77`)
   await tab.waitForSelector('tr:has-text("server-77")')
   assert.equal(await tab.isVisible('#cut-off'), false)
@@ -45,7 +37,7 @@ void test('a page says that the gateway is away, and goes on by itself when it i
 
 void test('a stream that a proxy refuses is asked for again', async (t) => {
   const hub = await startHub(t, { settings: { users: [admin, alice] } })
-  const tab = await signedIn(t, hub)
+  const tab = await signedIn(t, browser, hub.url, wide)
   let refused = 0
   await tab.route('**/console/live?*', async (route) => {
     refused++
@@ -68,8 +60,8 @@ void test('new calls come to an open page, marked; what is read and chosen keeps
   const call = async (name: string, times = 1): Promise<void> => {
     for (let n = 0; n < times; n++) await session.call(`fake-${name}`, { message: String(n) })
   }
-  const tab = await signedIn(t, hub, 600)
-  const others = await signedIn(t, hub)
+  const tab = await signedIn(t, browser, hub.url, low)
+  const others = await signedIn(t, browser, hub.url, wide)
   await tab.goto(`${hub.url}/console/calls`)
   await tab.waitForSelector('text=Nobody has called anything yet')
   await call('echo')
@@ -109,7 +101,7 @@ void test('a row under the pointer or with the focus keeps its place, too', asyn
   await connected(hub, 1)
   const session = await Session.open(`${hub.url}/mcp`)
   for (let n = 0; n < 20; n++) await session.call('fake-echo', { message: String(n) })
-  const tab = await signedIn(t, hub, 600)
+  const tab = await signedIn(t, browser, hub.url, low)
   await until(async () => {
     await tab.goto(`${hub.url}/console/calls`)
     return await tab.locator(rows).count() === 20
@@ -128,7 +120,7 @@ void test('a row under the pointer or with the focus keeps its place, too', asyn
 void test('lines of the log come to an open page, and the line that is read stays', async (t) => {
   const prints = 'setInterval(() => { for (let n = 0; n < 40; n++) console.error(n, Date.now()) }, 1e3)'
   const hub = await startHub(t, { settings: { users: [admin, alice], mcpServers: { chatty: { command: 'node', args: ['-e', prints] } } } })
-  const tab = await signedIn(t, hub)
+  const tab = await signedIn(t, browser, hub.url, wide)
   await tab.goto(`${hub.url}/console/logs?server=chatty`)
   await until(async () => await tab.locator('.log li.new').count() >= 30)
   await tab.evaluate("document.querySelector('.log').scrollTop = 300")

@@ -1,11 +1,10 @@
 // Servers in the console, in a browser: configuration, catalogues, bundles, trials with progress. It needs Chromium (helpers/chromium.ts).
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import type { Page as Tab } from 'playwright-core'
 import { t as file, test, type Test } from 'tap'
 import { startUpstream, tool, type Call, type Upstream } from '../fakes/fault-http.ts'
 import { zip } from '../fakes/zip.ts'
-import { assertAccessible, openTab, startBrowser } from '../helpers/chromium.ts'
+import { assertAccessible, assertGood, inWindows, openTab, signedIn, signIn, startBrowser } from '../helpers/chromium.ts'
 import { connected, type Json } from '../helpers/client.ts'
 import { admin } from '../helpers/doors.ts'
 import { startHub, until, type Hub } from '../helpers/hub.ts'
@@ -46,14 +45,6 @@ async function start (t: Test): Promise<World> {
   return { hub, upstream, calls }
 }
 
-async function signIn (tab: Tab, hub: Hub): Promise<void> {
-  await tab.goto(`${hub.url}/console`)
-  await tab.fill('#username', 'admin')
-  await tab.fill('#password', 'Same-1234')
-  await tab.click('main button')
-  await tab.waitForURL('**/overview')
-}
-
 const storedIn = async (hub: Hub, name: string): Promise<Json> =>
   (JSON.parse(await readFile(hub.settingsPath, 'utf8')) as { mcpServers: Record<string, Json> }).mcpServers[name] ?? {}
 
@@ -66,33 +57,31 @@ const pages = [
 
 void test('axe finds nothing, nothing is wider than the window, and no markup of others runs', async (t) => {
   const { hub } = await start(t)
-  for (const [width, colorScheme] of [[1280, 'dark'], [390, 'light']] as const) {
-    const { tab, complaints } = await openTab(t, browser, { viewport: { width, height: 844 }, colorScheme })
-    await signIn(tab, hub)
-    for (const page of pages) {
-      await tab.goto(`${hub.url}/console/${page}`)
-      for (const part of await tab.locator('details:not(.client)').all()) await part.evaluate('(each) => { each.open = true }').catch(() => {})
-      await assertAccessible(tab, `${page} at ${width}`)
-      assert.equal(await tab.evaluate('document.documentElement.scrollWidth <= innerWidth'), true, `${page} at ${width} is too wide`)
-      assert.notEqual(await tab.title(), 'run', page)
-    }
-    for (const page of ['prompts/review', `templates/${encodeURIComponent(uriTemplate)}`]) {
-      await tab.goto(`${hub.url}/console/servers/fake/${page}`)
-      await tab.fill('[name^="arg/"]', 'x')
-      await tab.click('.actions button[value=call]')
-      await tab.waitForSelector('#result')
-      await assertAccessible(tab, `the result of ${page} at ${width}`)
-      assert.notEqual(await tab.title(), 'run', page)
-    }
-    assert.deepEqual(complaints.filter((each) => !/^\[DOM\]/.test(each)), [])
+  const { tab, complaints } = await openTab(t, browser, { viewport: { width: 1280, height: 844 } })
+  await signIn(tab, hub.url)
+  const look = async (page: string): Promise<void> => {
+    await inWindows(tab, [[1280, 'dark'], [390, 'light']], async (width) => { await assertGood(tab, `${page} at ${width}`) })
+    assert.notEqual(await tab.title(), 'run', page)
   }
+  for (const page of pages) {
+    await tab.goto(`${hub.url}/console/${page}`)
+    for (const part of await tab.locator('details:not(.client)').all()) await part.evaluate('(each) => { each.open = true }').catch(() => {})
+    await look(page)
+  }
+  for (const page of ['prompts/review', `templates/${encodeURIComponent(uriTemplate)}`]) {
+    await tab.goto(`${hub.url}/console/servers/fake/${page}`)
+    await tab.fill('[name^="arg/"]', 'x')
+    await tab.click('.actions button[value=call]')
+    await tab.waitForSelector('#result')
+    await look(`the result of ${page}`)
+  }
+  assert.deepEqual(complaints.filter((each) => !/^\[DOM\]/.test(each)), [])
 })
 
 for (const javaScriptEnabled of [true, false]) {
   void test(`a configuration is edited as a form and as JSON, ${javaScriptEnabled ? 'with' : 'without'} JavaScript`, async (t) => {
     const { hub } = await start(t)
-    const { tab } = await openTab(t, browser, { javaScriptEnabled, viewport: { width: 1280, height: 844 } })
-    await signIn(tab, hub)
+    const tab = await signedIn(t, browser, hub.url, { javaScriptEnabled, viewport: { width: 1280, height: 844 } })
     await tab.goto(`${hub.url}/console/servers/mine`)
     await tab.click('text=Configuration')
     await tab.click('button[value="add:arg/args"]')
@@ -120,8 +109,7 @@ for (const javaScriptEnabled of [true, false]) {
 
 void test('Enter in a field saves; another type has other fields', async (t) => {
   const { hub } = await start(t)
-  const { tab } = await openTab(t, browser, { viewport: { width: 390, height: 844 } })
-  await signIn(tab, hub)
+  const tab = await signedIn(t, browser, hub.url, { viewport: { width: 390, height: 844 } })
   await tab.goto(`${hub.url}/console/servers/mine/configuration`)
   await tab.fill('[name="arg/cwd"]', '/tmp')
   await tab.press('[name="arg/cwd"]', 'Enter')
@@ -137,8 +125,7 @@ void test('Enter in a field saves; another type has other fields', async (t) => 
 
 void test('a server from the market, and one from a bundle, without JavaScript', async (t) => {
   const { hub } = await start(t)
-  const { tab } = await openTab(t, browser, { javaScriptEnabled: false, viewport: { width: 1280, height: 844 } })
-  await signIn(tab, hub)
+  const tab = await signedIn(t, browser, hub.url, { javaScriptEnabled: false, viewport: { width: 1280, height: 844 } })
   await tab.goto(`${hub.url}/console/add-a-server`)
   await tab.click('.tabs >> text=Market')
   await tab.fill('#q', 'jira')
@@ -167,8 +154,7 @@ void test('a server from the market, and one from a bundle, without JavaScript',
 
 void test('a call shows its progress, and its result in the same page; one that is cancelled ends at the server', async (t) => {
   const { hub, upstream, calls } = await start(t)
-  const { tab } = await openTab(t, browser, { viewport: { width: 1280, height: 844 } })
-  await signIn(tab, hub)
+  const tab = await signedIn(t, browser, hub.url, { viewport: { width: 1280, height: 844 } })
   await tab.goto(`${hub.url}/console/servers/fake/tools/slow`)
   await tab.click('.actions button[value=call]')
   await until(() => calls.length === 1, 'it was never called')

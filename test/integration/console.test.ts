@@ -1,10 +1,9 @@
 // The console in a browser: what axe finds, what changes while one looks, and what works without JavaScript (console-tasks.test.ts: the
 // daily tasks). It needs Chromium (helpers/chromium.ts).
 import assert from 'node:assert/strict'
-import type { Page as Tab } from 'playwright-core'
 import { t as file, test, type Test } from 'tap'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { assertAccessible, openTab, startBrowser } from '../helpers/chromium.ts'
+import { assertGood, inWindows, openTab, signedIn, signIn, startBrowser } from '../helpers/chromium.ts'
 import { connected } from '../helpers/client.ts'
 import { admin, alice } from '../helpers/doors.ts'
 import { startHub, until, type Hub } from '../helpers/hub.ts'
@@ -32,14 +31,6 @@ async function startConsole (t: Test): Promise<{ hub: Hub, upstream: { url: stri
   return { hub, upstream }
 }
 
-async function signIn (tab: Tab, hub: Hub, username = 'admin'): Promise<void> {
-  await tab.goto(`${hub.url}/console`)
-  await tab.fill('#username', username)
-  await tab.fill('#password', 'Same-1234')
-  await tab.click('main button')
-  await tab.waitForURL('**/overview')
-}
-
 const pages = [
   'overview', 'servers', 'servers/fake', 'servers/broken?view=output', 'servers/fake?view=configuration', 'servers/fake/tools/echo',
   'servers/fake/remove', 'add-a-server', 'groups', 'groups/new', 'keys', 'keys/new', 'playground', 'playground?route=&eyes=self&item=fake-echo',
@@ -50,30 +41,23 @@ const pages = [
 
 void test('axe finds nothing on any page, wide and narrow, light and dark; nothing is wider than the window, and no markup of others runs', async (t) => {
   const { hub } = await startConsole(t)
-  for (const [width, colorScheme] of [[1280, 'light'], [390, 'dark']] as const) {
-    const { tab, complaints } = await openTab(t, browser, { viewport: { width, height: 844 }, colorScheme })
-    await tab.goto(`${hub.url}/console`)
-    await assertAccessible(tab, 'login')
-    await signIn(tab, hub)
-    for (const page of pages) {
-      await tab.goto(`${hub.url}/console/${page}`)
-      await assertAccessible(tab, `${page} at ${width}`)
-      assert.equal(await tab.evaluate('document.documentElement.scrollWidth <= innerWidth'), true, `${page} at ${width} is too wide`)
-      assert.notEqual(await tab.title(), 'run', page)
-    }
-    assert.deepEqual(complaints.filter((each) => !/status of 404|^\[DOM\]/.test(each)), [])
+  const { tab, complaints } = await openTab(t, browser, { viewport: { width: 1280, height: 844 } })
+  for (const page of ['login', ...pages]) {
+    await tab.goto(`${hub.url}/console/${page}`)
+    await inWindows(tab, [[1280, 'light'], [390, 'dark']], async (width) => { await assertGood(tab, `${page} at ${width}`) })
+    assert.notEqual(await tab.title(), 'run', page)
+    if (page === 'login') await signIn(tab, hub.url)
   }
+  assert.deepEqual(complaints.filter((each) => !/status of 404|^\[DOM\]/.test(each)), [])
 })
 
 void test('states change while one looks, switches change in place, and a search needs no button', async (t) => {
   const { hub, upstream } = await startConsole(t)
-  const { tab } = await openTab(t, browser, { viewport: { width: 1280, height: 844 } })
-  await signIn(tab, hub)
+  const tab = await signedIn(t, browser, hub.url, { viewport: { width: 1280, height: 844 } })
   await tab.goto(`${hub.url}/console/servers`)
-  const other = await openTab(t, browser)
-  await signIn(other.tab, hub)
-  await other.tab.goto(`${hub.url}/console/servers/fake`)
-  await other.tab.click('text=Turn off')
+  const other = await signedIn(t, browser, hub.url)
+  await other.goto(`${hub.url}/console/servers/fake`)
+  await other.click('text=Turn off')
   await tab.waitForSelector('tr:has-text("fake") .state.off')
   await tab.fill('#q', 'brok')
   await tab.waitForURL('**/servers?*q=brok*')
@@ -83,8 +67,8 @@ void test('states change while one looks, switches change in place, and a search
 
 void test('the theme is chosen and kept', async (t) => {
   const { hub } = await startConsole(t)
-  const { tab } = await openTab(t, browser, { colorScheme: 'light' })
-  await signIn(tab, hub)
+  const tab = await signedIn(t, browser, hub.url, { colorScheme: 'light' })
+  await tab.goto(`${hub.url}/console/overview`)
   await tab.click('text=Menu')
   await tab.click('.theme button[value=dark]')
   await until(async () => await tab.evaluate('document.documentElement.dataset.theme') === 'dark')
@@ -95,7 +79,11 @@ void test('the theme is chosen and kept', async (t) => {
 void test('without JavaScript: sign in, search, switch a tool off, call it, and the menu of a narrow window', async (t) => {
   const { hub } = await startConsole(t)
   const { tab } = await openTab(t, browser, { javaScriptEnabled: false, viewport: { width: 390, height: 844 } })
-  await signIn(tab, hub)
+  await tab.goto(`${hub.url}/console`)
+  await tab.fill('#username', 'admin')
+  await tab.fill('#password', 'Same-1234')
+  await tab.click('main button')
+  await tab.waitForURL('**/overview')
   await tab.click('text=Menu')
   await tab.click('nav >> text=Servers')
   await tab.fill('#q', 'fake')
@@ -117,8 +105,7 @@ void test('without JavaScript: sign in, search, switch a tool off, call it, and 
 
 void test('the first page with its files is at most 120 KB', async (t) => {
   const { hub } = await startConsole(t)
-  const { tab } = await openTab(t, browser)
-  await signIn(tab, hub)
+  const tab = await signedIn(t, browser, hub.url)
   await tab.goto(`${hub.url}/console/overview`, { waitUntil: 'load' })
   const files = await tab.evaluate("[...document.querySelectorAll('link[rel=stylesheet], script[src]')].map((each) => each.href || each.src)") as string[]
   const all = await Promise.all([`${hub.url}/console/login`, ...files].map(async (url) => (await (await fetch(url)).arrayBuffer()).byteLength))

@@ -20,6 +20,12 @@ const userOf = async (browser: Browser): Promise<User | undefined> => {
   return visit.status === 200 ? (JSON.parse(visit.text) as { user: User }).user : undefined
 }
 
+const trusted = 'https://dash.example.com'
+const { hub, idp, query } = await socialHub(file, {
+  env: { SOCIAL_AUTH_TRUSTED_ORIGINS: `["${trusted}"]`, ALLOW_REGISTRATION: 'true' },
+  systemConfig: { oauthServer: { enabled: true } }
+})
+
 /** Changes of a callback's address. */
 const having = (name: string, value: string) => (url: URL): URL => {
   url.searchParams.set(name, value)
@@ -116,11 +122,6 @@ test('who enters which account', async (t) => {
   })
 })
 
-const trusted = 'https://dash.example.com'
-const { hub, idp, query } = await socialHub(file, {
-  env: { SOCIAL_AUTH_TRUSTED_ORIGINS: `["${trusted}"]`, ALLOW_REGISTRATION: 'true' },
-  systemConfig: { oauthServer: { enabled: true } }
-})
 const origin = new URL(hub.url).origin
 const begin = `${mount}/signIn/social?provider=oidc`
 

@@ -11,44 +11,6 @@ import { npmServer, startHub, until } from '../helpers/hub.ts'
 import { served } from '../helpers/served.ts'
 import { document, echoArguments, edit, get, ids, object, operations, post, refused, run, several, valid } from '../helpers/open-tools.ts'
 
-test('every operation of real servers runs as its document says', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-files-'))
-  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
-  await writeFile(join(folder, 'text'), 'hello')
-  const hub = await startHub(t, {
-    env: { PUBLIC_TOOLS: 'all' },
-    settings: settings({
-      everything: npmServer('everything', 'stdio'),
-      files: { ...npmServer('filesystem', folder), cwd: folder },
-      memory: { ...npmServer('memory'), env: { MEMORY_FILE_PATH: join(folder, 'memory.json') } },
-      remote: { type: 'streamable-http', url: await everything(t) }
-    })
-  })
-  await connected(hub, 4)
-  const whole = await document(hub)
-  await valid(whole)
-  const all = operations(whole)
-  assert.deepEqual([...new Set(all.map(({ server }) => server))], ['everything', 'files', 'memory', 'remote'])
-  assert.ok(all.length > 40, `${all.length} operations`)
-  for (const name of ['everything', 'files', 'memory', 'remote']) {
-    const part = await document(hub, `/api/${name}/openapi.json`)
-    await valid(part)
-    assert.deepEqual(ids(part), all.filter(({ server }) => server === name).map(({ id }) => id))
-  }
-  let succeeded = 0
-  // By default, one of them takes ten seconds: it is called with all of its arguments only.
-  await Promise.all(all.flatMap((operation) => (operation.id.includes('long') ? [true] : [false, true]).map(async (full) => {
-    const answer = await within(operation.id, run(hub, whole, operation, full))
-    assert.equal(answer.status, 200, `${operation.method} ${operation.path}: ${answer.text}`)
-    const result: unknown = JSON.parse(answer.text)
-    assert.ok(Array.isArray(at(result, 'content')), answer.text)
-    // Arguments that the server's own schema refuses would be an error of ours.
-    assert.doesNotMatch(text(result), /-32602|invalid arguments/i, `${operation.id}: ${answer.text}`)
-    if (at(result, 'isError') !== true) succeeded++
-  })))
-  assert.ok(succeeded > all.length, `only ${succeeded} of ${2 * all.length} calls did something`)
-})
-
 const tools = [
   tool('ten', object(several(10))),
   tool('eleven', object(several(11))),
@@ -423,4 +385,42 @@ test('an operationId keeps its meaning while its server is away, and when an ear
     return !('a_b/c' in await ids())
   }, 'a server that is away is still described')
   assert.deepEqual(await ids(), { 'a/b_c': before['a/b_c'], 'a/b_d': before['a/b_d'] })
+})
+
+test('every operation of real servers runs as its document says', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-files-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  await writeFile(join(folder, 'text'), 'hello')
+  const hub = await startHub(t, {
+    env: { PUBLIC_TOOLS: 'all' },
+    settings: settings({
+      everything: npmServer('everything', 'stdio'),
+      files: { ...npmServer('filesystem', folder), cwd: folder },
+      memory: { ...npmServer('memory'), env: { MEMORY_FILE_PATH: join(folder, 'memory.json') } },
+      remote: { type: 'streamable-http', url: await everything(t) }
+    })
+  })
+  await connected(hub, 4)
+  const whole = await document(hub)
+  await valid(whole)
+  const all = operations(whole)
+  assert.deepEqual([...new Set(all.map(({ server }) => server))], ['everything', 'files', 'memory', 'remote'])
+  assert.ok(all.length > 40, `${all.length} operations`)
+  for (const name of ['everything', 'files', 'memory', 'remote']) {
+    const part = await document(hub, `/api/${name}/openapi.json`)
+    await valid(part)
+    assert.deepEqual(ids(part), all.filter(({ server }) => server === name).map(({ id }) => id))
+  }
+  let succeeded = 0
+  // By default, one of them takes ten seconds: it is called with all of its arguments only.
+  await Promise.all(all.flatMap((operation) => (operation.id.includes('long') ? [true] : [false, true]).map(async (full) => {
+    const answer = await within(operation.id, run(hub, whole, operation, full))
+    assert.equal(answer.status, 200, `${operation.method} ${operation.path}: ${answer.text}`)
+    const result: unknown = JSON.parse(answer.text)
+    assert.ok(Array.isArray(at(result, 'content')), answer.text)
+    // Arguments that the server's own schema refuses would be an error of ours.
+    assert.doesNotMatch(text(result), /-32602|invalid arguments/i, `${operation.id}: ${answer.text}`)
+    if (at(result, 'isError') !== true) succeeded++
+  })))
+  assert.ok(succeeded > all.length, `only ${succeeded} of ${2 * all.length} calls did something`)
 })

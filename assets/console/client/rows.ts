@@ -7,8 +7,8 @@ const rowsOf = (list: Element): Map<string, HTMLElement> =>
 
 /**
  * Brings a list up to date whose newest rows come first: new rows are added and marked, the others stay as they are.
- * What is being read keeps its place on the screen: the row under the pointer or with the focus, else the first one
- * that is visible of a list whose beginning is not.
+ * One row stays at its place on the screen: the one under the pointer or with the focus, else the first visible row of
+ * a list whose beginning is out of sight.
  * @param next the list as it is now
  * @returns the new rows
  */

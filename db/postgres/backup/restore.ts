@@ -15,7 +15,6 @@ const batch = 500
 interface RestoreOptions {
   /** When the backup was made, ISO 8601. */
   readonly createdAt: string
-  /** Whether existing settings are replaced. */
   readonly replacesExisting: boolean
   /** Whether tokens and consents of the backup are restored. Has an effect only if the database was empty. */
   readonly restoresTokens: boolean
@@ -80,18 +79,13 @@ export async function restoreTables (
   }
 }
 
-/**
- * An account in the database. If a member of it is encrypted, it is treated as a different account, since that member
- * may be its password.
- */
+/** An account in the database. One with an encrypted member, maybe its password, counts as a different account. */
 function toStoredAccount ({ data, sealed }: { data: unknown, sealed: string | null }): BackupAccount {
   const user: unknown = typeof data === 'string' ? JSON.parse(data) : data
   return sealed === null && isPlainObject(user) ? user : {}
 }
 
-/**
- * Creates a function that prepares the account in a row of a backup for its restore, as `createAccountRestorer` does.
- */
+/** Creates a function that prepares the account in a row of a backup as `createAccountRestorer` does. */
 function createRowMarker (present: readonly BackupAccount[], keepsTokens: boolean): (line: string) => string {
   const marks = createAccountRestorer(present, keepsTokens)
   return (line) => {

@@ -1,9 +1,6 @@
 import { isIP } from 'node:net'
 
-/**
- * Connection parameters of libpq and other drivers. postgres.js would pass them on to PostgreSQL as settings, which
- * rejects them.
- */
+/** Connection parameters of libpq and other drivers. postgres.js sends them as settings, which PostgreSQL rejects. */
 const foreignParameters = new Set([
   'channel_binding',
   'gssencmode',
@@ -35,18 +32,13 @@ const unverifiedModes = ['disable', 'false', 'allow', 'prefer', 'require']
 export interface DatabaseAddress {
   /** The URL for postgres.js, without the parameters that it cannot handle. */
   readonly url: string
-  /**
-   * TLS options that postgres.js does not set: if the host is an IP address, Node needs it to verify the certificate.
-   */
+  /** TLS options that postgres.js does not set: for an IP address, Node needs it to verify. */
   readonly tls: { readonly ssl?: { readonly host: string } }
   /** The hosts with their ports, comma-separated, for messages. */
   readonly location: string
 }
 
-/**
- * Parses a DB_URL of a server.
- * @throws Error when the URL cannot be parsed; the message contains no part of the URL, which includes a password
- */
+/** Parses a DB_URL of a server. @throws Error when that fails; its message has no part of the URL, with its password */
 export function parseDatabaseUrl (text: string): DatabaseAddress {
   const [, scheme = '', authority = '', path = '', query = ''] =
     /^(postgres(?:ql)?:\/\/)([^/?#]*)([^?]*)(.*)$/s.exec(text) ?? []

@@ -5,10 +5,7 @@ type NoSchema = Record<string, never>
 export type Db = PgDatabase<PgQueryResultHKT, NoSchema>
 export type Transaction = PgTransaction<PgQueryResultHKT, NoSchema, ExtractTablesWithRelations<NoSchema>>
 
-/**
- * Access to a PostgreSQL database, on a server or embedded in this process. Its errors are those of the underlying
- * library.
- */
+/** A PostgreSQL database, on a server or embedded in this process. Errors are those of the underlying library. */
 export interface DatabaseDriver {
   /** The database's address for messages, without user and password. */
   readonly location: string

@@ -1,8 +1,6 @@
 import { InvalidChangeError, StorageError } from '../../store.ts'
 
-/**
- * The code of an error, or of the first of its causes that has one: an SQLSTATE, or a code of the system or the driver.
- */
+/** The code of an error, or of the first of its causes with one: an SQLSTATE, or one of the system or the driver. */
 export function databaseErrorCode (error: unknown): string | undefined {
   for (let each = error; each instanceof Error; each = each.cause) {
     if ('code' in each && typeof each.code === 'string') return each.code
@@ -51,10 +49,7 @@ const permanentFailures: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'its TLS certificate has expired',
   CERT_NOT_YET_VALID: 'its TLS certificate is not valid yet'
 }
-/**
- * A pattern for Node's message when a connection closes before the TLS handshake. Its code, ECONNRESET, is the same as
- * for every broken connection.
- */
+/** Node's message when a connection closes before the TLS handshake. The code ECONNRESET does not tell that. */
 const missingTlsPattern = /before secure TLS connection was established/
 
 function isWithoutTls (error: unknown): boolean {
@@ -88,10 +83,7 @@ export function isDatabaseUnavailable (error: unknown): boolean {
     /^E[A-Z]+$/.test(code)
 }
 
-/**
- * Whether a transaction was rolled back in favour of a concurrent one: serialization failure (40001) or deadlock
- * (40P01).
- */
+/** Whether a transaction was rolled back for a concurrent one: serialization failure (40001) or deadlock (40P01). */
 export const isConcurrencyFailure = (error: unknown): boolean =>
   ['40001', '40P01'].includes(databaseErrorCode(error) ?? '')
 
@@ -102,13 +94,9 @@ export const isPermanentFailure = (error: unknown): boolean =>
 /** The message for an unavailable database, safe to send to a client. */
 export const unavailableMessage = (error: unknown): string => `The database cannot be used (${describeFailure(error)}).`
 
-/**
- * A message for any error. The message of a Drizzle error is not used, since it contains SQL with values, which may be
- * secrets.
- */
+/** A message for any error. That of a Drizzle error is not used: it contains SQL with values, which may be secrets. */
 export const safeMessageOf = (error: unknown): string =>
-  error instanceof Error && error.cause === undefined &&
-    databaseErrorCode(error) === undefined
+  error instanceof Error && error.cause === undefined && databaseErrorCode(error) === undefined
     ? error.message
     : unavailableMessage(error)
 

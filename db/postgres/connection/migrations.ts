@@ -4,9 +4,7 @@ import { bigint, pgSchema, text } from 'drizzle-orm/pg-core'
 import type { Db } from './driver.ts'
 
 const schema = 'drizzle'
-/**
- * The table of completed migrations. Not Drizzle's default name, which another program in the same database may use.
- */
+/** The table of completed migrations. Another program in the database may use Drizzle's default name. */
 const migrationsTable = 'tool_hub_migrations'
 
 const tables =

@@ -33,8 +33,7 @@ export async function assertUsableFolder (path: string): Promise<void> {
 /** PGlite's file system throws objects that are not `Error` instances and only have an `errno`. */
 function describeError (error: unknown): string {
   if (error instanceof Error) return error.message
-  return typeof error === 'object' && error !== null &&
-    'errno' in error
+  return typeof error === 'object' && error !== null && 'errno' in error
     ? `error ${String(error.errno)} of its file system`
     : String(error)
 }
@@ -69,7 +68,7 @@ export class PgliteDriver implements DatabaseDriver {
     const path = await realpath(resolve(folder)).catch(() => resolve(folder))
     await assertUsableFolder(path)
     const { PGlite, drizzle } = await importPglite()
-    await makeFolder(dirname(path), 'DB_URL')
+    makeFolder(dirname(path), 'DB_URL')
     const lock = new FileLock(path)
     await lock.acquire().catch((error: unknown) => {
       throw error instanceof LockHeldError
@@ -80,7 +79,7 @@ export class PgliteDriver implements DatabaseDriver {
         : new FolderError(dirname(path), 'DB_URL', error)
     })
     try {
-      await makeFolder(path, 'DB_URL')
+      makeFolder(path, 'DB_URL')
       // Also for an existing folder: PGlite creates files in it that everybody may read and write.
       await chmod(path, 0o700)
       const engine = await PGlite.create({ dataDir: path, parsers: { 114: keepJsonText, 3802: keepJsonText } })

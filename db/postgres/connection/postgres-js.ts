@@ -178,10 +178,7 @@ export class PostgresJsDriver implements DatabaseDriver {
   }
 }
 
-/**
- * Takes the advisory lock until the transaction ends.
- * @param onWait called when another replica holds it, before waiting
- */
+/** Takes the advisory lock for the transaction. @param onWait called before waiting for a replica that holds it */
 async function lockMigrations (sql: postgres.Sql, onWait: () => void): Promise<void> {
   const [lock] = await sql.unsafe<Array<{ acquired: boolean }>>('select pg_try_advisory_xact_lock($1) as ' +
     'acquired', [migrationsLock])

@@ -16,7 +16,6 @@ export interface QueryRunner {
   runQuick: RunQuery
   /** Runs statements that may take seconds. */
   runSlow: RunQuery
-  /** Runs work in one transaction. */
   runTransaction: RunQuery<Transaction>
   /** Runs transactions that nobody waits for, one at a time. They delay no other query. */
   runBackground: RunQuery<Transaction>
@@ -25,10 +24,7 @@ export interface QueryRunner {
 /** Max waiting queries per method of `QueryRunner`. */
 const maxWaiting = 1_000
 
-/**
- * @param health returns the reason why the database is known to be unavailable, or undefined. While there is a reason,
- *   queries fail at once
- */
+/** @param health why the database is known to be unavailable, with which queries fail at once; or undefined */
 export function createQueryRunner (driver: DatabaseDriver, health: () => string | undefined): QueryRunner {
   const createLimitedRunner = (concurrency: number): RunQuery => {
     const limit = pLimit(concurrency)
@@ -46,9 +42,7 @@ export function createQueryRunner (driver: DatabaseDriver, health: () => string 
     return async (work) => await inTransaction(async (db) => await db.transaction(work))
   }
   return {
-    runQuick: createLimitedRunner(
-      2
-    ),
+    runQuick: createLimitedRunner(2),
     runSlow: createLimitedRunner(1),
     runTransaction: transactions(2),
     runBackground: transactions(1)

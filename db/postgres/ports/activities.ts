@@ -24,7 +24,7 @@ const maxPayloads = 8 * 1024 * 1024
 /** The `place` of a call for the vault: its texts cannot be decrypted for another call. */
 export const activityPlace = (id: string): string => `activities/${id}`
 /** The members that are encrypted together, as one text. */
-type SealedMembers = Pick<Activity, 'input' | 'output' | 'errorMessage' | 'policy' | 'guards'>
+type SealedMembers = Pick<Activity, 'input' | 'output' | 'errorMessage' | 'policy' | 'guards' | 'refused'>
 const membersText = (members: SealedMembers): string => JSON.stringify(members)
 /** The record of calls, in tables that all replicas share. */
 export class PostgresActivities implements Activities {
@@ -130,10 +130,10 @@ export class PostgresActivities implements Activities {
   }
 
   #toRow (activity: Activity): CallRow {
-    const { id, input, output, errorMessage, policy, guards } = activity
-    const sealed = [input, output, errorMessage, policy, guards].every((member) => member === undefined)
+    const { id, input, output, errorMessage, policy, guards, refused } = activity
+    const sealed = [input, output, errorMessage, policy, guards, refused].every((member) => member === undefined)
       ? undefined
-      : sealText(this.#vault, membersText({ input, output, errorMessage, policy, guards }), activityPlace(id))
+      : sealText(this.#vault, membersText({ input, output, errorMessage, policy, guards, refused }), activityPlace(id))
     return { ...toRow(activity), ...sealed, sealedBy: sealed?.sealed?.split('.')[1] }
   }
 

@@ -103,7 +103,8 @@ export function selectFilterValues (filter: ActivityFilter, name: FilterColumn):
 }
 
 /**
- * The number of calls, and of failed ones, in each span that has any. Spans of whole hours are read from stored sums.
+ * The number of calls, and of failed ones, by span; spans without calls are left out. Spans of whole hours are read
+ * from stored sums.
  */
 export function sumSpans (filter: ActivityFilter, { from, length, count }: ActivitySpans): SQL {
   const range = { ...filter, from: Math.max(from, filter.from ?? 0), to: from + length * count }

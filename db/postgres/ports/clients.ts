@@ -23,10 +23,7 @@ const columns = { data: clients.data, lastUsed: clients.lastUsed }
 /** Max clients for which the time of the last write by `touch` is kept in memory. */
 const maxTouched = 10_000
 
-/**
- * Clients, shared by all replicas. A transaction that changes or removes a client locks its row first, then the
- * families of its tokens.
- */
+/** Clients shared by all replicas. A transaction locks the row of a client first, then the families of its tokens. */
 export class PostgresClients implements OAuthClients {
   readonly #queries: QueryRunner
   readonly #maxRegistered: number
@@ -41,9 +38,7 @@ export class PostgresClients implements OAuthClients {
     this.#maxRegistered = count
     this.#cleanup = new PeriodicCleanup(
       async () => {
-        await queries.runTransaction(async (
-          tx
-        ) => { await removeClientAuthorizations(tx, await removeIdle(tx)) })
+        await queries.runTransaction(async (tx) => { await removeClientAuthorizations(tx, await removeIdle(tx)) })
       }
     )
   }
@@ -165,10 +160,7 @@ export class PostgresClients implements OAuthClients {
   }
 }
 
-/**
- * Removes self-registered clients. Rows that another transaction is changing are skipped, so that two transactions
- * cannot deadlock.
- */
+/** Removes self-registered clients. Rows that others are changing are skipped, which excludes deadlocks. */
 async function removeRegistered (tx: Transaction, which: SQL): Promise<Array<{ data: string }>> {
   const some =
     tx.select({ key: clients.key }).from(clients).where(and(isRegistered, which)).for('update', { skipLocked: true })

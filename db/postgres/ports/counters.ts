@@ -17,10 +17,7 @@ const timeLeft = sql<string>`ceil(extract(epoch from ${counters.expires} - now()
 /** Keys are stored as hashes: they may contain usernames and addresses, and may have any length. */
 const hash = (key: string): string => createHash('sha256').update(key).digest('base64url')
 
-/**
- * Counters shared by all replicas. While the database is unavailable, each replica counts alone: the limits then apply
- * per replica.
- */
+/** Counters shared by all replicas. While the database is unavailable, limits apply per replica. */
 export class PostgresCounters implements Counters {
   readonly #driver: DatabaseDriver
   readonly #isUnavailable: () => boolean

@@ -1,10 +1,7 @@
 /** Min time between two cleanups, in ms. */
 const interval = 60_000
 
-/**
- * Removes expired rows in the background of a write, at most once a minute. What a failed cleanup leaves, the next one
- * removes.
- */
+/** Removes expired rows in the background of a write, at most once a minute; the next one makes up for a failure. */
 export class PeriodicCleanup {
   readonly #cleanUp: () => Promise<unknown>
   #lastRun = -Infinity

@@ -17,10 +17,7 @@ type Row = typeof records.$inferSelect
 
 /** The primary key, which is also the place that a value is encrypted for. */
 const idOf = ({ name }: RecordCollection, key: string): string => `${name}/${toIndexableText(key)}`
-/**
- * Labels of all collections share one index. They are encoded, since drivers differ in how they write quotes in an
- * array.
- */
+/** Labels of all collections share one index. They are encoded: drivers write quotes in arrays differently. */
 const labelOf = ({ name }: RecordCollection, label: string): string =>
   `${name}/${encodeURIComponent(toIndexableText(label))}`
 const timeFromNow = (ms: number): SQL => sql`now() + ${ms} * interval '1 millisecond'`
@@ -32,10 +29,7 @@ const wholeColumns = { ...briefColumns, value, data, sealed }
 type Found = Pick<Row, 'id' | 'owner' | 'labels' | 'version' | 'expires'> &
   Partial<Pick<Row, 'value' | 'data' | 'sealed'>> & { readonly age: number }
 
-/**
- * Records shared by all replicas, in one table. If two callers write the same entry, the second waits for the row lock
- * of the first.
- */
+/** Records shared by all replicas, in one table. Of two writers of an entry, the second waits for the row lock. */
 export class PostgresRecords implements Records {
   readonly outlivesProcess = true
   readonly #queries: QueryRunner
@@ -218,10 +212,7 @@ export async function removeRecords (db: Db, which: SQL | undefined): Promise<Ar
   return await db.delete(records).where(inArray(records.id, locked)).returning({ owner: records.owner })
 }
 
-/**
- * Removes the oldest entries of an owner. Rows that another transaction is changing are skipped, so that two
- * transactions cannot deadlock.
- */
+/** Removes the oldest entries of an owner. Rows that others are changing are skipped, which excludes deadlocks. */
 async function removeExcess (
   tx: Transaction, { name, maxPerOwner = 0 }: RecordCollection, owner: string
 ): Promise<void> {

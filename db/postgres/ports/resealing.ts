@@ -49,8 +49,7 @@ const sealedTables: readonly SealedTable[] = [
     table: socialSecret,
     key: socialSecret.id,
     name: socialSecret.id,
-    placeOf: () =>
-      placeOfSecret
+    placeOf: () => placeOfSecret
   },
   sealedRecords('sessions of browsers', recordCollections.loginStates),
   sealedRecords('authorization codes', recordCollections.grants),
@@ -81,19 +80,13 @@ const countedTables: readonly CountedTable[] = [
   ...sealedTables
 ]
 
-/**
- * The id of the encryption key in an encrypted text (`v1.<8 hex digits>.…`), extracted in SQL so that the text itself
- * is not transferred.
- */
+/** The id of the key in an encrypted text (`v1.<8 hex digits>.…`), extracted in SQL: the text is not transferred. */
 const keyIdOf = (sealed: PgColumn): SQL<string> => sql<string>`substr(${sealed}, 4, 8)`
 
 /** Max rows per key that are counted in a large table. */
 const maxCounted = 10_000
 
-/**
- * The ids of keys in an indexed column, each found by one index look-up, and the numbers of their rows, up to
- * `maxCounted`.
- */
+/** The key ids in an indexed column, each found by one look-up, with the numbers of their rows up to `maxCounted`. */
 const countByIndex = (table: PgTable, id: PgColumn): SQL => sql`
   with recursive ids as (
     select min(${id}) as id from ${table}
@@ -159,8 +152,7 @@ export class PostgresResealing implements Resealing {
     { table, which, sealedBy }: Omit<CountedTable, 'what'>
   ): Promise<Array<{ id: string, count: number }>> {
     if (sealedBy) {
-      return await this.#queries.runSlow(async (db) =>
-        await selectRows(db, countByIndex(table, sealedBy)))
+      return await this.#queries.runSlow(async (db) => await selectRows(db, countByIndex(table, sealedBy)))
     }
     const id = keyIdOf(table.sealed)
     return await this.#queries.runSlow(async (db) =>

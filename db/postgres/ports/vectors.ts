@@ -142,10 +142,7 @@ export class PostgresVectors implements VectorStore {
     return rows.map(({ key, score }) => ({ key, score: Number(score) }))
   }
 
-  /**
-   * Compares in this process, if the database cannot. For vectors that were read before, only the hashes are read
-   * again.
-   */
+  /** Compares in this process, if the database cannot. Of vectors that were read before, only hashes are read. */
   async #nearestInProcess (
     collection: string,
     unit: Float32Array,
@@ -166,10 +163,7 @@ export class PostgresVectors implements VectorStore {
   }
 }
 
-/**
- * Reads vectors by their keys. Their numbers are transferred as bytes, since parsing texts of thousands of numbers
- * would take too long.
- */
+/** Reads vectors by their keys, with their numbers as bytes: parsing texts of thousands of numbers takes too long. */
 async function readVectors (db: Db, collection: string, keys: readonly string[]): Promise<Vector[]> {
   const rows = await db
     .select({
@@ -182,10 +176,7 @@ async function readVectors (db: Db, collection: string, keys: readonly string[])
   return rows.map(({ key, hash, bytes }) => ({ id: key, hash, embedding: numbersOf(Buffer.from(bytes, 'base64')) }))
 }
 
-/**
- * The numbers of a one-dimensional `real[]` in the format of `array_send`: a header of 20 bytes, then for each number
- * its length and its value.
- */
+/** The numbers of a `real[]` in the format of `array_send`: 20 bytes, then the length and the value of each. */
 function numbersOf (bytes: Buffer): number[] {
   const numbers: number[] = []
   for (let at = 24; at + 4 <= bytes.length; at += 8) numbers.push(bytes.readFloatBE(at))

@@ -14,10 +14,7 @@ import { oauthClients as clients } from '../tables.ts'
 /** A document without its clients, and the rows of these. */
 interface SplitDocument { readonly document: SettingsDocument, readonly clients: readonly ClientRow[] }
 
-/**
- * Takes the clients out of a document. Entries of another shape stay in it.
- * @throws Error when a client has a mask in place of its secret
- */
+/** Takes clients out of a document; entries of another shape stay. @throws Error when a client's secret is a mask */
 export function splitClients (document: SettingsDocument, vault: Vault): SplitDocument {
   const { [clientsSectionName]: value, ...rest } = document
   if (!Array.isArray(value)) return { document, clients: [] }
@@ -55,10 +52,7 @@ export async function replaceClients (tx: Transaction, rows: readonly ClientRow[
   await insertClients(tx, rows)
 }
 
-/**
- * Reads all clients as entries. `locked` has a message for each client whose unknown members cannot be decrypted and
- * are omitted.
- */
+/** Reads all clients as entries. `locked`: a message for each with unknown members that cannot be decrypted. */
 export async function exportClients (db: Db, vault: Vault): Promise<{ entries: ClientEntry[], locked: string[] }> {
   const entries: ClientEntry[] = []
   const locked: string[] = []

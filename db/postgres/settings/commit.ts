@@ -51,10 +51,7 @@ export async function commitRows (
   return { version: base.version + 1, head: id, rows, outdated: [] }
 }
 
-/**
- * Finds out whether a commit was made, with retries while the database is unavailable.
- * @throws StorageError when it stays unavailable
- */
+/** Finds out whether a commit was made; retries while the database is away. @throws StorageError when it stays so */
 async function findOutcome (
   driver: DatabaseDriver, base: DatabaseState, id: string, isClosed: () => boolean
 ): Promise<boolean> {

@@ -5,10 +5,7 @@ import { orderedEntries, orderedObject } from '../../order.ts'
 import type { Change } from '../../store.ts'
 import { tableNames, type TableName } from '../tables.ts'
 
-/**
- * An entry of the settings and its place in the order. `name` is its member name if the section is an object, else
- * empty.
- */
+/** An entry of the settings and its place. `name` is its member name in a section that is an object, else empty. */
 export interface SettingsRow { readonly position: number, readonly name: string, readonly entry: unknown }
 
 /** The rows of each table, in the order of configuration. */
@@ -29,9 +26,7 @@ export function entryName (table: TableName, { name, entry }: SettingsRow): stri
   return typeof key === 'string' ? key : undefined
 }
 
-/**
- * Whether a section has the type that its table can store. A section of another type is kept in the table `sections`.
- */
+/** Whether a section has the type that its table can store. Others are kept in the table `sections`. */
 const hasTableType = (name: TableName, value: unknown): boolean =>
   isList(name) ? Array.isArray(value) : name === 'systemConfig' || isPlainObject(value)
 const isOwnTable = (name: string): name is OwnTable => name !== 'sections' && Object.hasOwn(noRows, name)
@@ -66,8 +61,7 @@ export function toDocument (
 ): SettingsDocument {
   const own = ownTables.flatMap((name): Array<[string, unknown]> => {
     if (former !== undefined && rows[name] === former.rows[name]) {
-      return Object.hasOwn(former.document, name) &&
-        hasTableType(name, former.document[name])
+      return Object.hasOwn(former.document, name) && hasTableType(name, former.document[name])
         ? [[name, former.document[name]]]
         : []
     }
@@ -103,10 +97,7 @@ export function updateRows (
 
 const nextPosition = (rows: readonly SettingsRow[]): number => (rows.at(-1)?.position ?? 0) + 1
 
-/**
- * Computes the rows of a changed list. A former entry that is skipped was removed, or moved to a later position, where
- * it gets a new row.
- */
+/** The rows of a changed list. A skipped former entry was removed, or moved to a later position in a new row. */
 function updateList (table: TableName, former: readonly SettingsRow[], next: readonly unknown[]): SettingsRow[] {
   let at = 0
   let position = nextPosition(former)
@@ -166,8 +157,7 @@ export function mergeRows (
   const before = new Map(former.map((row) => [row.position, row]))
   const fresh = read.map((row) => {
     const known = before.get(row.position)
-    return known !== undefined && known.name === row.name &&
-      JSON.stringify(known.entry) === JSON.stringify(row.entry)
+    return known !== undefined && known.name === row.name && JSON.stringify(known.entry) === JSON.stringify(row.entry)
       ? known
       : row
   })

@@ -133,10 +133,7 @@ export class PostgresStore implements Store {
     })
   }
 
-  /**
-   * Rejects a commit immediately while the database is known to be unavailable, instead of waiting for a timeout.
-   * @throws StorageError
-   */
+  /** Rejects a commit at once while the database is known to be unavailable. @throws StorageError */
   #checkHealth (): void {
     const reason = this.health()
     if (reason !== undefined) throw new StorageError(this.#isClosed ? reason : `${reason} Nothing was changed.`, false)
@@ -247,10 +244,7 @@ export class PostgresStore implements Store {
     this.#unavailable = reason
   }
 
-  /**
-   * Reads a commit that was announced. Several notifications lead to one read, and those of this replica's own commits
-   * to none.
-   */
+  /** Reads a commit that was announced. Several notifications lead to one read, this replica's own to none. */
   #onNotification (head: string): void {
     const isScheduled = this.#notifiedHead !== undefined
     this.#notifiedHead = head

@@ -118,9 +118,7 @@ function isSpellingOf (text: string | null, data: unknown): text is string {
   }
 }
 
-/**
- * Converts a table row back. If its secrets cannot be decrypted, the entry has masks in place of them and is locked.
- */
+/** Converts a table row back. If its secrets cannot be decrypted, the entry has masks for them and is locked. */
 export function decodeRow (table: TableName, stored: StoredSettingsRow, vault: Vault): SettingsRow {
   // `spelling` is used only if it matches `data`, since somebody may have edited `data` by hand.
   const spelled = isSpellingOf(stored.spelling, stored.data) ? JSON.parse(stored.spelling) as unknown : stored.data
@@ -152,10 +150,7 @@ function withoutLegacyKey (system: Record<string, unknown>): Record<string, unkn
 /** Whether dots in the texts of a table are not masks of secrets. */
 const isPlainText = (table: TableName): boolean => isListEntityName(table) && entityFactsOf(table).isPlainText === true
 
-/**
- * Refuses a settings file with masks, such as an export without secrets: the masks would be stored as secrets.
- * @throws Error
- */
+/** Refuses a file with masks, such as an export without secrets: they would be stored as secrets. @throws Error */
 export function checkNoMasks (rows: SettingsRows, vault: Vault): void {
   const masks = tableNames
     .filter((table) => !isPlainText(table) && table !== 'sections')

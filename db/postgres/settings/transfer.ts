@@ -35,8 +35,7 @@ export async function exportDocument (driver: DatabaseDriver, vault: Vault): Pro
     }))
     const document = toDocument({
       ...rows,
-      sections: rows.sections.filter(({ entry }) =>
-        lockReasonOf(entry) === undefined)
+      sections: rows.sections.filter(({ entry }) => lockReasonOf(entry) === undefined)
     })
     const clients = await exportClients(driver.db, vault)
     return { document: addClients(document, clients.entries), locked: [...locked, ...clients.locked] }

@@ -90,10 +90,7 @@ export async function lockHead (tx: Transaction, id: string): Promise<CommitHead
   return head
 }
 
-/**
- * Whether a commit was made. Reading with a row lock waits for a transaction that is still in progress on a broken
- * connection.
- */
+/** Whether a commit was made. Its row lock waits for a transaction still in progress on a broken connection. */
 export async function wasCommitted (db: Db, base: CommitHead, id: string): Promise<boolean> {
   return await db.transaction(async (tx) => {
     await tx.select().from(settingsRevision).for('update')
@@ -125,10 +122,7 @@ export async function writeFirstCommit (
   })
 }
 
-/**
- * Re-encrypts rows of a former key with the newest key. A row that was written meanwhile is skipped, since its write
- * used the newest key.
- */
+/** Re-encrypts rows of a former key with the newest. One that is written meanwhile is skipped: it has the newest. */
 export async function resealRows (
   db: Db, vault: Vault, rows: SettingsRows, outdated: DatabaseState['outdated']
 ): Promise<void> {

@@ -10,10 +10,7 @@ declare module 'fastify' {
 type Preparation = (app: FastifyInstance) => void | Promise<void>
 
 interface AnnexOptions {
-  /**
-   * The paths that the annex serves where the main app has no route, with the base path. One that ends with `/` stands
-   * for all below it.
-   */
+  /** The paths that the annex serves where the main app has no route, with the base path. `/` at the end: all below. */
   readonly paths: readonly string[]
   /** Routes that a pattern of the main app would take. */
   readonly rather?: ReadonlyArray<{ readonly method: HTTPMethods, readonly url: string }>
@@ -51,11 +48,7 @@ export class Annexes {
     await preparation(app)
   }
 
-  /**
-   * Adds an annex.
-   * @param app the main app, before it is ready
-   * @returns makes the annex now, unless it is there already
-   */
+  /** Adds an annex. @param app the main app, before it is ready @returns makes the annex now, unless it is there */
   add (app: FastifyInstance, { paths, rather = [], load }: AnnexOptions): Annex['open'] {
     let opened: Promise<FastifyInstance> | undefined
     const open = async (): Promise<FastifyInstance> => {
@@ -83,10 +76,7 @@ export class Annexes {
     return open
   }
 
-  /**
-   * Hands a request on to the annex that serves its path.
-   * @returns undefined: no annex does
-   */
+  /** Hands a request on to the annex that serves its path. @returns undefined: no annex does */
   handOn (request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
     const path = request.url.split('?', 1)[0] ?? ''
     const annex = this.#annexes.find(({ paths }) =>

@@ -31,12 +31,7 @@ export const limitQueryParameters: onRequestHookHandler = ({ url }, reply, done)
   done(tooManyError('query'))
 }
 
-/**
- * Refuses a form with too many fields.
- * @param text application/x-www-form-urlencoded
- * @returns the same text
- * @throws InvalidInput
- */
+/** Refuses a form (application/x-www-form-urlencoded) with too many fields. @returns the text @throws InvalidInput */
 export function limitFormFields (text: string): string {
   if (hasTooMany(text)) throw tooManyError('form')
   return text

@@ -8,10 +8,7 @@ import helmet, { type HelmetOptions } from 'helmet'
 /** Response headers beyond the CORS-safelisted ones that scripts may read. */
 const exposedHeaders = ['mcp-session-id', 'mcp-protocol-version', 'www-authenticate', 'retry-after', 'etag']
 
-/**
- * CORS for the origins of the public address and of ALLOWED_ORIGINS, and `nosniff` on every answer. Registered once, at
- * the root.
- */
+/** CORS for the origins of the public address and ALLOWED_ORIGINS, and `nosniff` on all answers. Once, at the root. */
 export default fp(async (app) => {
   await app.annexes.onEveryApp(app, async (each) => {
     await each.register(cors, {

@@ -1,6 +1,4 @@
-/**
- * How to connect one client, as text to paste. `where`: `shell`, or the file to paste into; `needs`: a prerequisite.
- */
+/** How to connect one client, a text to paste. `where`: `shell`, or the file to paste into; `needs`: a prerequisite. */
 interface Snippet { readonly client: string, readonly where: string, readonly needs?: string, readonly text: string }
 
 /** The endpoint URL and the bearer key for the client. */
@@ -66,9 +64,7 @@ function clientSnippets ({ url, key }: Access): Snippet[] {
     {
       client: 'Claude Desktop',
       where: 'claude_desktop_config.json',
-      text: json(
-        { mcpServers: { 'tool-hub': bridged } }
-      )
+      text: json({ mcpServers: { 'tool-hub': bridged } })
     },
     {
       client: 'MCP Inspector',

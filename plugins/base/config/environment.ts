@@ -17,14 +17,10 @@ const maxSecretFile = 64 * 1024
 export const readEnvironment = (environment: Environment): Env =>
   readEnv({
     ...environment,
-    ...Object.fromEntries(secretVariableNames.map((name) =>
-      [name, readSecret(name, environment)]))
+    ...Object.fromEntries(secretVariableNames.map((name) => [name, readSecret(name, environment)]))
   })
 
-/**
- * Reads a secret from its variable or its file, without a byte-order mark and a trailing line break.
- * @throws Error
- */
+/** Reads a secret from its variable or its file, without a byte-order mark and a trailing line break. @throws Error */
 function readSecret (name: string, environment: Environment): string | undefined {
   const [text, path = ''] = [environment[name], environment[`${name}_FILE`]]
   if (path === '') return text

@@ -23,10 +23,7 @@ export function commandLine (script = resolve(process.argv[1] ?? '')): string {
   return basename(script).endsWith('.js') ? `node ${shellQuote(script)}` : shellQuote(script)
 }
 
-/**
- * The first lines of a first start, printed before anything else can fail.
- * @param place where a hash of the password is stored
- */
+/** The first lines of a first start, before anything else can fail. @param place where the hash of the password is */
 export function firstStartText (
   { base, admin, place }: { base: string, admin: { username: string, password?: string }, place: string }
 ): string {

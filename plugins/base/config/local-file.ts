@@ -7,9 +7,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { errorCode } from '../../../db/errors.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 
-/**
- * How the CLI reaches a gateway on the same machine: its URL, and a credential that is valid from this machine only.
- */
+/** How the CLI reaches a gateway on the same machine: its URL, and a credential valid from this machine only. */
 export interface LocalAccess {
   readonly url: string
   readonly token: string
@@ -52,10 +50,7 @@ const pathOf = (dataDir: string): string => join(dataDir, 'command-line.json')
 /** Creates a credential. Its prefix distinguishes it from keys. */
 export const newLocalToken = (): string => `${credentialPrefixes.local}${randomBytes(32).toString('hex')}`
 
-/**
- * Checks that a folder can be written or created, without creating it.
- * @throws Error with a sentence about DATA_DIR
- */
+/** Checks that a folder can be written or created, without creating it. @throws Error with a sentence about DATA_DIR */
 export function requireWritableFolder (dataDir: string): void {
   for (let at = dataDir; ; at = dirname(at)) {
     const stats = statSync(at, { throwIfNoEntry: false })

@@ -31,10 +31,7 @@ export function peerTrust (text: string): (address: string) => boolean {
   return (address) => isTrusted(address, 0)
 }
 
-/**
- * Whether a text is `loopback`, `linklocal`, `uniquelocal`, or an address, alone or with a prefix length or (IPv4) a
- * netmask.
- */
+/** Whether a text is `loopback`, `linklocal`, `uniquelocal`, or an address, also with a prefix length or netmask. */
 function isRange (text: string): boolean {
   const [address = ''] = text.split('/')
   try {

@@ -4,10 +4,7 @@ import type { FastifyError } from 'fastify'
 import { errors } from './list.ts'
 import { baseLimits } from '../limits/index.ts'
 
-/**
- * Max size of the path and headers of one request, in bytes. It fits a resource URI of 2,048 characters in any script,
- * percent-encoded.
- */
+/** Max size of path and headers of a request, in bytes: a percent-encoded resource URI of 2,048 characters fits. */
 export const maxHeaderSize = 32 * 1024
 
 /** An error, and the body members that hold its code: `error` on tool routes, else `code`. */
@@ -53,10 +50,7 @@ function headTooLarge ({ rawPacket, bytesParsed }: ClientError, basePath: string
   return { error: new errors.AddressTooLong(maxHeaderSize, adviceFor(method, path, isTool)), members }
 }
 
-/**
- * Advice for a request with a URL that is too long (414).
- * @param method undefined: only the end of the URL is known
- */
+/** Advice for a request with a URL that is too long (414). @param method undefined: only the end of the URL is known */
 function adviceFor (method: string | undefined, path: string, isTool: boolean): string {
   if (method === undefined) return 'a tool takes its arguments as a JSON body as well, with POST at the same path'
   if (!isTool) return 'send a shorter one'
@@ -82,10 +76,7 @@ function linger (socket: Socket): void {
   socket.once('close', () => { clearTimeout(end) })
 }
 
-/**
- * Answers the request that is arriving on a connection with an error, and closes the connection. Must not be called
- * after an answer has begun.
- */
+/** Answers the arriving request with an error, and closes the connection. Not after an answer has begun. */
 function refuseConnection (error: FastifyError, socket: Socket): void {
   respond(error, socket)
   // Data that still arrives is not read.

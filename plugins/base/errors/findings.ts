@@ -46,6 +46,9 @@ function messageFor (keyword: string, message: string, params: Record<string, un
   if (additionalProperty !== undefined) return unknownMessage(String(additionalProperty), schema)
   if (Array.isArray(allowedValues)) return `must be one of ${allowedValues.join(', ')}`
   if (keyword === 'const') return `must be ${JSON.stringify(allowedValue)}`
+  if (keyword === 'minimum') return `must be at least ${String(params.limit)}`
+  if (keyword === 'maximum') return `must be at most ${String(params.limit)}`
+  if (keyword === 'type' && params.type === 'integer') return 'must be a whole number'
   const [bound, noun] = sizeKeywords[keyword] ?? []
   if (bound === undefined || noun === undefined || typeof params.limit !== 'number') return message
   if (bound === 'least' && params.limit === 1) return 'must not be empty'
@@ -63,9 +66,7 @@ function unknownMessage (name: string, schema: unknown): string {
     : `is not known; there are ${known.map((each) => JSON.stringify(each)).join(', ')}`
 }
 
-/**
- * The findings of schema validation; alternatives for one value are joined. Undefined for an error with another cause.
- */
+/** The findings of schema validation; alternatives for one value are joined. Undefined for other errors. */
 export function findingsOf (error: FastifyError): Finding[] | undefined {
   if (!error.validation) return undefined
   const all = rawFindings(error)

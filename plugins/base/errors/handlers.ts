@@ -40,10 +40,7 @@ function toHttpError (error: FastifyError | ShareError | StorageError, request: 
   return error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' ? new errors.UnsupportedMediaType() : error
 }
 
-/**
- * Logs a fault of the gateway, and sets `Retry-After` (RFC 9110, section 10.2.3).
- * @returns the status
- */
+/** Logs a fault of the gateway, and sets `Retry-After` (RFC 9110, section 10.2.3). @returns the status */
 function beginAnswer (error: AnsweredError, request: FastifyRequest, reply: FastifyReply): number {
   const status = statusOf(error)
   if (status >= 500 && !isGatewayError(error)) request.log.error({ err: error }, 'a request failed')
@@ -69,10 +66,7 @@ const sentenceOf = (error: FastifyError): string =>
 const challengeFor = ({ headers: { authorization } }: FastifyRequest): string =>
   authorization !== undefined && /^bearer /i.test(authorization) ? 'Bearer error="invalid_token"' : 'Bearer'
 
-/**
- * The answer to a method that a path does not take, with the header `Allow`.
- * @param methods those that it takes
- */
+/** The answer to a method that a path does not take, with the header `Allow`. @param methods those that it takes */
 function notAllowed (methods: readonly string[], reply: FastifyReply): FastifyError {
   reply.header('allow', methods.join(', '))
   return new errors.MethodNotAllowed(joinInWords(methods))
@@ -104,10 +98,7 @@ export function sendEnvelopeError (given: FastifyError, request: FastifyRequest,
   })
 }
 
-/**
- * Error format of OpenAPI documents and of tools over plain HTTP: `{success: false, error, message}`; `error` is the
- * code.
- */
+/** The error format of OpenAPI documents and plain HTTP: `{success: false, error, message}`; `error` is the code. */
 export function sendToolError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   const error = toHttpError(given, request)
   const status = beginAnswer(error, request, reply)
@@ -162,10 +153,7 @@ function send (reply: FastifyReply, status: number, body: object): void {
   void reply.code(status).type('application/json').send(JSON.stringify(body))
 }
 
-/**
- * The status and the sentence of an error, for a page. Logs a fault of the gateway, and says when the request may be
- * repeated.
- */
+/** Status and sentence of an error, for a page. Logs faults of the gateway, and says when to repeat the request. */
 export function toldError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): ToldError {
   const error = toHttpError(given, request)
   const status = beginAnswer(error, request, reply)
@@ -214,7 +202,6 @@ export function errorHandlerByPath (basePath: string): typeof sendEnvelopeError 
   }
 }
 
-/** A list of methods in words. */
 const joinInWords = (methods: readonly string[]): string => methods.join(', ').replace(/, ([^,]*)$/, ' and $1')
 
 /** The error handlers of the root, for all routes outside the scopes with their own error format. */

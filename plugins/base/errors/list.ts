@@ -16,7 +16,6 @@ function withRetryAfter (
   }
 }
 
-/** A quota of the operator is used up. */
 class QuotaUsedUp extends createError('TH_QUOTA_USED_UP', '%s', 429) {
   readonly retryAfter: number | undefined
 
@@ -152,10 +151,7 @@ export const errors = {
 export const invalidAt = (path: string, message: string): FastifyError =>
   Object.assign(new errors.InvalidInput(`${path} ${message}`), { errors: [{ path, message }] })
 
-/**
- * The error for an entry that does not exist, or that the caller may not see; the message is the same for both.
- * @param name as the caller gave it
- */
+/** An entry does not exist, or the caller may not see it: one message for both. @param name as the caller gave it */
 export const noSuchError = (what: string, name: string): FastifyError =>
   new errors.NoSuch(`${what}: ${quoteName(name)}`)
 
@@ -175,10 +171,7 @@ export async function awaitRecords<Result> (answer: Promise<Result>): Promise<Re
   }
 }
 
-/**
- * OAuth error codes in bodies (RFC 6749, section 5.2; RFC 7591, section 3.2.2; RFC 6750, section 3.1; RFC 8707, section
- * 2).
- */
+/** OAuth error codes in bodies (RFC 6749, section 5.2; RFC 7591, 3.2.2; RFC 6750, 3.1; RFC 8707, 2). */
 type OAuthCode =
   | 'invalid_request'
   | 'invalid_client_metadata'

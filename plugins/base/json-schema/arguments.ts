@@ -25,10 +25,7 @@ export function convertArguments (
   )
 }
 
-/**
- * The order in which types are tried, the most specific first. Numbers come before booleans, which accept `1` and `0`
- * too.
- */
+/** The order in which types are tried, most specific first. Numbers are before booleans, which take `1` and `0` too. */
 const conversionOrder: readonly SchemaType[] = ['null', 'integer', 'number', 'boolean', 'object', 'array']
 
 /** Max texts that turn out not to be JSON, since a failed parse is expensive. Further texts are not parsed. */
@@ -78,8 +75,7 @@ const isConvertible = (value: unknown): boolean =>
 
 function toType (type: SchemaType, text: string, schema: unknown, context: ConversionContext): unknown {
   switch (type) {
-    case 'integer': return isDecimal(text) && isWholeNumber(text) &&
-      Number.isSafeInteger(Number(text))
+    case 'integer': return isDecimal(text) && isWholeNumber(text) && Number.isSafeInteger(Number(text))
       ? Number(text)
       : undefined
     case 'number': return isDecimal(text) && findInexactNumber(text) === undefined ? Number(text) : undefined

@@ -8,9 +8,7 @@ const arrayOf = (value: unknown): unknown[] => Array.isArray(value) ? value : []
 
 /** The parameters of a tool's input schema, from its top level and from the schemas that it is combined from. */
 interface InputShape {
-  /**
-   * The schema of each parameter by name, in the order of first declaration, without parameters that allow no value.
-   */
+  /** The schema of each parameter by name, in order of declaration, without parameters that allow no value. */
   readonly properties: ReadonlyMap<string, unknown>
   readonly required: ReadonlySet<string>
   /** The schema of undeclared parameters; undefined when there is none. */

@@ -13,10 +13,7 @@ export const parsePointer = (pointer: string): string[] => {
 
 const unescapeToken = (token: string): string => token.replaceAll('~1', '/').replaceAll('~0', '~')
 
-/**
- * The value that a JSON Pointer refers to; undefined if there is no such value. Only own properties and array elements
- * are followed.
- */
+/** The value that a JSON Pointer refers to, or undefined. Only own properties and array elements are followed. */
 export function resolvePointer (root: unknown, pointer: string): unknown {
   if (!/^#?(\/|$)/.test(pointer)) return undefined
   let value = root

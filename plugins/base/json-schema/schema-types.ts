@@ -61,8 +61,7 @@ function restrictTypes (
       ? schemas.reduce((set: TypeSet, each) => set | allowedTypes(each, root, visited), noTypes)
       : allTypes
   if (Array.isArray(schema.enum)) {
-    types &= schema.enum.reduce((set: TypeSet, value) =>
-      set | bitOf(typeOf(value)), noTypes)
+    types &= schema.enum.reduce((set: TypeSet, value) => set | bitOf(typeOf(value)), noTypes)
   }
   if (Object.hasOwn(schema, 'const')) types &= bitOf(typeOf(schema.const))
   if (typeof schema.$ref === 'string') types &= allowedTypes(resolveRef(schema.$ref, root), root, visited)
@@ -72,10 +71,7 @@ function restrictTypes (
   return types
 }
 
-/**
- * Whether a schema accepts a value, judged by `type`, `enum` and `const` only. Any two objects, and any two arrays,
- * count as equal.
- */
+/** Whether a schema accepts a value, by `type`, `enum` and `const` only. Any two objects, or arrays, are equal. */
 export function acceptsValue (
   schema: unknown, value: unknown, root: unknown, visited?: Map<unknown, boolean>
 ): boolean {

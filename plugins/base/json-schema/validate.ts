@@ -13,10 +13,7 @@ const maxErrors = 100
 
 interface Pattern { test: (text: string) => boolean, toString: () => string }
 
-/**
- * Compiles the keyword `pattern`, with the `u` flag of JSON Schema or else without it; an invalid pattern matches every
- * text.
- */
+/** Compiles a `pattern`, with the `u` flag of JSON Schema or else without; an invalid one matches every text. */
 function toPattern (pattern: string, flags: string): Pattern {
   const expression = toRegExp(pattern, flags) ?? toRegExp(pattern, '')
   // Ajv caches patterns by their text.
@@ -45,7 +42,6 @@ const options: Options = {
   code: { regExp: Object.assign(toPattern, { code: 'toPattern' }) }
 }
 
-/** One Ajv instance for each dialect. */
 interface AjvInstances { readonly draft2020: Ajv2020, readonly draft7: Ajv }
 
 const newInstances = (allErrors: boolean): AjvInstances =>

@@ -44,10 +44,7 @@ export class BoundedMap<Key, Value> extends Map<Key, Value> {
   }
 }
 
-/**
- * Removes the oldest entries of a Map until their total size is within a bound.
- * @param kept the key of the entry that stays, whatever its size
- */
+/** Removes the oldest entries until their total size is within a bound. @param kept the key that stays in any case */
 export function evictOldest<Key, Value> (
   map: Map<Key, Value>, maxSize: number, sizeOf: (value: Value) => number, kept: Key
 ): void {

@@ -53,7 +53,6 @@ class Connections {
     this.#shares = new Shares(options.max, 'connections')
   }
 
-  /** The number of open connections. */
   get open (): number { return this.#shares.taken + this.#fromProxies }
 
   /** The number of connections that were closed because a limit was reached. */

@@ -22,10 +22,7 @@ export class MemoryBudget {
     this.#shares = new Shares(max, 'bytes in flight')
   }
 
-  /**
-   * @param relieve called when the budget is exceeded: closes the connection of the slowest reader; returns false when
-   * none can be closed
-   */
+  /** @param relieve closes the slowest reader when the budget is exceeded; returns false when none can be closed */
   setReliever (relieve: () => boolean): void { this.#relieve = relieve }
 
   /**
@@ -92,11 +89,7 @@ class MemoryAccount {
     this.#take = take
   }
 
-  /**
-   * Sets the size of the text.
-   * @param size in bytes, as received
-   * @returns false when no memory is left for it: the text must be dropped
-   */
+  /** Sets the size of the text, in bytes as received. @returns false when there is no memory: it must be dropped */
   resize (size: number): boolean {
     const bytes = size > baseLimits.smallText ? size * baseLimits.answerCost : 0
     if (bytes > this.#bytes) {

@@ -9,10 +9,7 @@ interface SemaphoreOptions {
 
 interface Waiter { readonly isPrivileged: boolean, readonly admit: () => void }
 
-/**
- * Admits a limited number of holders at the same time. The others wait: owners take turns, and each owner's waiters are
- * served in order.
- */
+/** Admits a limited number of holders at a time. Of those who wait, owners take turns, each in order. */
 export class Semaphore {
   readonly #places: number
   readonly #perOwner: number

@@ -38,7 +38,6 @@ export class Shares {
     this.#noun = noun
   }
 
-  /** The number of places that are taken. */
   get taken (): number { return this.#taken }
 
   /** The number of places that one owner holds. */

@@ -56,10 +56,7 @@ export class UnreadReply {
     return bytes
   }
 
-  /**
-   * Updates the count after a write, and closes the connections of the slowest readers while the memory budget is
-   * exceeded.
-   */
+  /** Updates the count after a write, and closes the slowest readers while the memory budget is exceeded. */
   recordWrite (): void {
     this.count()
     let isRelieved = true

@@ -89,8 +89,7 @@ function embeddedIPv4 (ip: ipaddr.IPv6, range: string): ipaddr.IPv4[] {
 /** The class of a host name that is known without DNS; undefined for other names. */
 export function classifyHostName (name: string): AddressClass | undefined {
   if (metadataNames.has(name)) return { level: 'never', words: 'the name of a cloud\'s metadata service' }
-  return name === 'localhost' ||
-    name.endsWith('.localhost')
+  return name === 'localhost' || name.endsWith('.localhost')
     ? { level: 'local', words: 'this machine itself' }
     : undefined
 }

@@ -17,15 +17,10 @@ export interface FetchOptions {
   maxSize: number
   /** Max time of the whole request, with redirects and body, in ms; absent: only the signal ends it. */
   timeout?: number
-  /**
-   * The owner in whose share the memory of the answer counts. Default: one owner for all requests that nobody caused.
-   */
+  /** The owner in whose share the memory of the answer counts. Default: one owner for requests that nobody caused. */
   memoryOwner?: string
   signal?: AbortSignal
-  /**
-   * Whether a redirect that cannot be followed is returned as the answer; default: it is an error. `all`: no redirect
-   * is followed.
-   */
+  /** Whether a redirect that cannot be followed is the answer; default: an error. `all`: none is followed. */
   returnsRedirects?: boolean | 'all'
 }
 
@@ -113,10 +108,7 @@ export async function fetchWhole (
 const withoutContentHeaders = (headers: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !/^content-/i.test(name)))
 
-/**
- * The URL of the next request; undefined when this answer is the result.
- * @throws the errors of `follow`, unless `returnsRedirects`
- */
+/** The URL of the next request; undefined: this answer counts. @throws errors of `follow`, unless `returnsRedirects` */
 function redirectTarget (
   answersRedirects: boolean | 'all', ...redirect: Parameters<typeof resolveRedirect>
 ): URL | undefined {
@@ -143,10 +135,7 @@ function failure (error: unknown, url: URL): UpstreamError {
   )
 }
 
-/**
- * Reads and decompresses a body.
- * @throws RangeError when it is larger than `maxSize`, SyntaxError for an unknown encoding
- */
+/** Reads and decompresses a body. @throws RangeError beyond `maxSize`, SyntaxError for an unknown encoding */
 async function readBody (
   body: Dispatcher.ResponseData['body'], encoding: string | undefined, maxSize: number, cause: string
 ): Promise<Buffer> {

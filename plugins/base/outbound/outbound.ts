@@ -35,10 +35,7 @@ export const serverMemoryOwner = ({ trusted, owner }: OutboundAccess): string =>
 interface OutboundOptions {
   /** The text of OUTBOUND_ALLOW. */
   allow: string
-  /**
-   * Resolves host names for all servers. Default: the system's resolver for servers of admins, `resolverFor` for those
-   * of users.
-   */
+  /** Resolves host names for all servers. Default: the system's resolver for those of admins, else `resolverFor`. */
   resolve?: HostResolver
 }
 
@@ -50,10 +47,7 @@ export class Outbound {
   readonly #trusted: Agent
   /** By owner. An evicted agent serves its requests in flight; its idle sockets close by themselves. */
   readonly #untrusted = new BoundedMap<string, Agent>(baseLimits.outboundOwners)
-  /**
-   * By the URL of the proxy, credentials included. An evicted agent serves its requests in flight; its idle sockets
-   * close by themselves.
-   */
+  /** By the proxy's URL with credentials. An evicted agent serves its requests in flight; idle sockets close. */
   readonly #proxied =
     new BoundedMap<string, { readonly agent: Agent, readonly close: () => Promise<void> }>(baseLimits.proxies)
 
@@ -121,7 +115,6 @@ export class Outbound {
     return agent
   }
 
-  /** The shared agent of a proxy. */
   #proxyAgent (proxy: string): Agent {
     const known = this.#proxied.get(proxy)
     if (known) return known.agent

@@ -1,5 +1,7 @@
+import type { Static } from '@sinclair/typebox'
 import { createHash } from 'node:crypto'
 import { Eta } from 'eta'
+import type { MyVariables } from '../../../schemas/server-api.ts'
 import { readAssetSync } from '../config/index.ts'
 import {
   destinationOf, isSafeLink, clientIdHost, redirectSource, visibleName, visibleText, websiteOf, type Destination
@@ -50,9 +52,7 @@ export interface ValuesPage extends FormPage {
   /** Where the values are sent, in words. */
   destination: string
   /** `isSet`: it was given before, and stays if the field is left empty. */
-  variables: ReadonlyArray<{
-    name: string, title?: string, description?: string, secret: boolean, required: boolean, isSet: boolean
-  }>
+  variables: Readonly<Static<typeof MyVariables>>
   /** Why the last values were not stored, as a sentence. */
   error?: string
 }
@@ -76,10 +76,7 @@ export interface ConsentPage extends FormPage {
   logoutAction: string
 }
 
-/**
- * The HTML pages. Untrusted texts are escaped and truncated, and their invisible characters are made visible. No page
- * has a script.
- */
+/** The HTML pages. Untrusted texts are escaped, truncated, and without invisible characters. No page has a script. */
 export interface Pages {
   /** Asks for username and password: the fields `username` and `password`, `csrf`, and `hidden`. */
   login: (page: LoginPage) => HtmlPage
@@ -185,9 +182,7 @@ export function loadPages (): Pages {
     home ({ endpoint, docs, health, ...state }) {
       const data = {
         ...state,
-        endpoint: visibleText(
-          endpoint, baseLimits.pageTexts.text
-        ),
+        endpoint: visibleText(endpoint, baseLimits.pageTexts.text),
         docs: ownPath(docs),
         health: ownPath(health)
       }
@@ -245,9 +240,7 @@ function formOf (
   return { action: ownPath(action), fields }
 }
 
-/**
- * The field to focus: after an error the one to correct, otherwise none, so that people read the page from its start.
- */
+/** The field to focus: after an error the one to correct, else none, so that people read from the start. */
 function focusOf (username: string, error: string | undefined): 'username' | 'password' | undefined {
   if (error === undefined) return undefined
   return username === '' ? 'username' : 'password'
@@ -264,11 +257,7 @@ function ownPath (path: string): string {
 /** The CSP source expression of an inline style. @param style the exact text between the tags */
 const styleSource = (style: string): string => `'sha256-${createHash('sha256').update(style).digest('base64')}'`
 
-/**
- * The headers of a page.
- * @param style the CSP source expression of its style
- * @param formAction the sources of `form-action`
- */
+/** The headers of a page. @param style the CSP source of its style @param formAction the sources of `form-action` */
 function pageHeaders (style: string, formAction: readonly string[]): Readonly<Record<string, string>> {
   return {
     'content-type': 'text/html; charset=utf-8',

@@ -11,7 +11,6 @@ type ScopeName =
 /** The effect of a route: READONLY, Origin checks and the access matrix derive from it. */
 export type Effect = 'read' | 'change' | 'run'
 
-/** One row of the route table. */
 export interface RouteRow {
   readonly method: string
   /** The route pattern of the router, including the base path. */
@@ -28,10 +27,7 @@ declare module 'fastify' {
     scope: ScopeName
     /** All routes, in the order of registration. Those of an annex are added when it is made. */
     routeTable: RouteRow[]
-    /**
-     * The methods that a path takes; empty for a path without a route.
-     * @param isFixed only by routes without parameters
-     */
+    /** The methods that a path takes; empty: it has no route. @param isFixed only by routes without parameters */
     methodsAt: (path: string, isFixed?: boolean) => string[]
   }
   interface FastifyContextConfig {
@@ -56,10 +52,7 @@ function keepRouteTable (app: FastifyInstance): void {
   listRoutes(app, app.routeTable)
 }
 
-/**
- * Adds the routes of an instance to a table.
- * @throws Error at registration for a route that does not state its effect
- */
+/** Adds the routes of an app to a table. @throws Error at registration for a route that does not state its effect */
 function listRoutes (app: FastifyInstance, table: RouteRow[]): void {
   app.addHook('onRoute', function (this: FastifyInstance, { method, url, config, schema }) {
     if (config?.isUnlisted === true) return

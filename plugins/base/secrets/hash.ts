@@ -24,10 +24,7 @@ const maxmem = maxScryptMemory
 /** A hash that no password matches. It is verified when no hash is stored, so that both cases take equally long. */
 const dummyHash = { cost, salt: Buffer.alloc(16), key: Buffer.alloc(keyLength) }
 
-/**
- * Hashes and verifies passwords, at most `baseLimits.concurrentHashes` at the same time, since each takes CPU time and
- * 32 MiB of memory.
- */
+/** Hashes and verifies passwords, `baseLimits.concurrentHashes` at a time: each takes CPU time and 32 MiB. */
 export class Passwords {
   readonly #slots = new Semaphore({ places: baseLimits.concurrentHashes })
   readonly #derive: Derive

@@ -10,10 +10,7 @@ const isAboutTokens = (name: string, value: string): boolean =>
 const userFlag = /^(-u|--user)$/
 const scheme = /^(bearer|basic)$/i
 
-/**
- * Arguments of a command as they may be shown: values after `--api-key` or `--header`, of `--token=`, and tokens are
- * masked.
- */
+/** Arguments as they may be shown: values after `--api-key` or `--header`, of `--token=`, and tokens are masked. */
 export const maskArgs = (args: readonly unknown[], cover: MaskSecret = mask): unknown[] =>
   maskNamed(args, cover).map((arg) => typeof arg === 'string' ? maskTokens(arg, cover) : arg)
 
@@ -50,10 +47,7 @@ function maskWord (text: string, cover: MaskSecret, isInner = false): string {
   return maskCommand(text, cover)
 }
 
-/**
- * A command, or a list of settings, within one argument: `export TOKEN=…; run`, `host=h password=…`,
- * `curl -H 'Authorization: Bearer …'`.
- */
+/** A command or a list of settings in one argument: `export TOKEN=…; run`, `host=h password=…`, `curl -H 'X: …'`. */
 function maskCommand (text: string, cover: MaskSecret): string {
   const parts = text.split(/([\s;]+)/)
   if (parts.length === 1) return text

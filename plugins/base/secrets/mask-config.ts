@@ -46,9 +46,7 @@ function maskDescription (document: unknown, cover: MaskSecret): unknown {
   return maskedDescriptions.get(document)
 }
 
-/**
- * A document with the addresses masked to which calls and credentials go. Parts without secrets are shared, not copied.
- */
+/** A document with the addresses masked to which calls and credentials go. Parts without secrets are shared. */
 function maskTargets (value: unknown, key: string, parent: string, cover: MaskSecret): unknown {
   if (typeof value === 'string') {
     const isTarget =
@@ -82,10 +80,7 @@ const maskText = (text: string, cover: MaskSecret): string =>
     .replace(/(:\/\/)([^\s/?#"']*)@/g,
       (_whole, head: string, userinfo: string) => `${head}${coverUser(userinfo, cover)}@`)
 
-/**
- * One member of a config as it may be shown.
- * @param parent the name of the member that contains it; empty at the top
- */
+/** One member of a config as it may be shown. @param parent the name of the member around it; empty at the top */
 function maskMember (key: string, value: unknown, parent: string, cover: MaskSecret): unknown {
   if (key === 'schema' && parent === 'openapi') return maskDescription(value, cover)
   if (secretMaps.has(key) && typeof value === 'object') return maskAll(value, cover)

@@ -2,10 +2,7 @@ import type { MaskSecret } from './tokens.ts'
 
 export const dots = '••••'
 
-/**
- * Whether a text is a secret nowhere: it is empty, a variable (`${NAME}`, `${user.NAME}`) or an option of a bundle
- * (`${user_config.name}`).
- */
+/** Whether a text is no secret anywhere: empty, a variable (`${NAME}`, `${user.NAME}`), or `${user_config.name}`. */
 export const isPlaceholder = (value: string): boolean =>
   value === '' || /^\$\{(user(_config)?\.[\w-]+|[A-Za-z_]\w*)\}$/.test(value)
 

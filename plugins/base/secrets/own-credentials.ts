@@ -7,10 +7,7 @@ import { SecretScanner } from './redact.ts'
 
 const prefixes = Object.values(credentialPrefixes).join('|')
 const prefix = new RegExp(prefixes, 'i')
-/**
- * A credential of this gateway: at the start of a word, or a long one within a word. A mask (`thk_12ab...`) does not
- * match.
- */
+/** A credential of this gateway: at the start of a word, or a long one in it. A mask (`thk_12ab...`) does not match. */
 const prefixedCredential = new RegExp(
   `(?<![\\w-])(?:${prefixes})[\\w-]+(?![\\w-]|\\.\\.\\.)|(?:${prefixes})[\\w-]{20,}`, 'gi'
 )

@@ -44,9 +44,7 @@ function findSecrets (text: string, find: (reading: string) => Iterable<SecretRa
     if (!text.includes(mark)) continue
     const reading = text.replace(escape, decode)
     if (reading !== text) {
-      found.push(
-        ...toEncodedRanges(mergeRanges(findSecrets(reading, find, depth - 1)), text, escape)
-      )
+      found.push(...toEncodedRanges(mergeRanges(findSecrets(reading, find, depth - 1)), text, escape))
     }
   }
   return found
@@ -63,10 +61,7 @@ function mergeRanges (found: readonly SecretRange[]): SecretRange[] {
   return whole
 }
 
-/**
- * Maps ranges of secrets in a decoded text to ranges of the encoded text.
- * @param found sorted, without overlaps
- */
+/** Maps ranges of secrets in a decoded text to ranges of the encoded text. @param found sorted, without overlaps */
 function toEncodedRanges (found: readonly SecretRange[], text: string, escape: RegExp): SecretRange[] {
   if (found.length === 0) return []
   const escapes = text.matchAll(escape)

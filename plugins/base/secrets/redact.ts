@@ -52,9 +52,7 @@ function maskedWords (value: string, shown: string): Array<[secret: string, mask
   return words.flatMap((word, at): Array<[string, string]> => word === masked[at] ? [] : [[word, masked[at] ?? '']])
 }
 
-/**
- * A secret, and its parts that may occur alone elsewhere: the token after a scheme, a URL's password and query values.
- */
+/** A secret, and its parts that may occur alone: the token after a scheme, a URL's password and query values. */
 function partsOfSecret (value: string, shown: string): string[] {
   const at = shown.indexOf('••••')
   const whole = at > 0 && value.startsWith(shown.slice(0, at)) ? value.slice(at) : value

@@ -9,10 +9,7 @@ interface Key {
   readonly secret: KeyObject
 }
 
-/**
- * Derives a key from 32 secret bytes (HKDF). Key and id are derived independently, so that the id is no hash of the
- * key.
- */
+/** Derives a key from 32 secret bytes (HKDF). The id is derived independently, so it is no hash of the key. */
 export function toKey (root: Uint8Array): Key {
   const part = (label: string, length: number): Buffer =>
     Buffer.from(hkdfSync('sha256', root, '', `tool-hub ${label}`, length))
@@ -84,7 +81,6 @@ export class KeyRing {
   /** The key that seals; created when there is none. @throws StorageError when it cannot be stored */
   sealingKey (): Key { return this.newest ?? (this.#stored = toKey(this.#file.create())) }
 
-  /** The key with this id. */
   find (id: string): Key | undefined {
     return this.#givenKeys.find((key) => key.id === id) ?? (this.#fileKey?.id === id ? this.#fileKey : undefined)
   }

@@ -4,7 +4,7 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { errorCode } from '../../../db/errors.ts'
-import { makeFolderSync } from '../../../db/folder.ts'
+import { makeFolder } from '../../../db/folder.ts'
 import { StorageError } from '../../../db/store.ts'
 import type { Env } from '../../../schemas/env.ts'
 
@@ -19,10 +19,7 @@ interface SecretFileKind {
   readonly remedy: string
 }
 
-/**
- * A file in DATA_DIR with 32 random bytes, readable by its owner only. It is created once, for a gateway whose operator
- * sets no secret.
- */
+/** A file in DATA_DIR with 32 random bytes, for its owner only. It is created once, where no secret is set. */
 export class SecretFile {
   readonly #path: string
   readonly #kind: SecretFileKind
@@ -39,14 +36,11 @@ export class SecretFile {
     return this.#secret
   }
 
-  /**
-   * Creates the file. When several processes do so at once, the first wins, and all get its bytes.
-   * @throws StorageError
-   */
+  /** Creates the file. If several processes do so at once, all get the bytes of the first. @throws StorageError */
   create (): Buffer {
     const folder = dirname(this.#path)
     try {
-      const first = makeFolderSync(folder, 'DATA_DIR')
+      const first = makeFolder(folder, 'DATA_DIR')
       this.#link()
       // Each created folder is an entry of its parent, which must be durable, too.
       for (let at = folder; ; at = dirname(at)) {
@@ -142,10 +136,7 @@ const loginKeyFile = (dataDir: string): SecretFile => new SecretFile(dataDir, {
   remedy: 'Delete it: a new one is then made, and logins end.'
 })
 
-/**
- * A warning that replicas will not accept each other's logins, since each creates its own secret; undefined when they
- * will.
- */
+/** A warning that replicas will not accept each other's logins, each with a secret of its own; undefined: they will. */
 export const replicasProblem = (
   { JWT_SECRET: given, DB_URL: dbUrl }: Pick<Env, 'JWT_SECRET' | 'DB_URL'>
 ): string | undefined =>

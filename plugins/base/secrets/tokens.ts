@@ -17,10 +17,7 @@ const isServiceKey = (word: string): boolean => /^(?:sk|pk|rk)[-_][\w-]+$/i.test
 
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 
-/**
- * The average length of the words in a text: `getUser2` has `get`, `User` and `2`. For random letters and digits it is
- * about 2.
- */
+/** The average length of the words in a text: of `getUser2` `get`, `User`, `2`. For random text about 2. */
 function wordLength (text: string): number {
   const words = text.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+/g) ?? []
   return words.length === 0 ? 0 : words.reduce((sum, { length }) => sum + length, 0) / words.length
@@ -42,7 +39,6 @@ function isRandom (text: string): boolean {
   return /[A-Z]/.test(text) && /\d/.test(text) && wordLength(text) < 2.6
 }
 
-/** Whether a segment of a path is a token. */
 const isTokenSegment = (segment: string): boolean =>
   segment.length >= 16 && !segment.includes('${') &&
     (knownToken.test(segment) || isServiceKey(segment) || isRandom(segment))

@@ -9,10 +9,7 @@ import { isAbsoluteUrl } from './tokens.ts'
 /** A secret in a value: its path, the secret, and the mask that replaces it. */
 type VaultEntry = readonly [path: ReadonlyArray<string | number>, value: unknown, shown: unknown]
 
-/**
- * A vault that seals the secrets of a value and puts masks in their places. By default, these are what `maskConfig`
- * masks.
- */
+/** Seals the secrets of a value, with masks in their places: by default what `maskConfig` masks. */
 export class SealedVault implements Vault {
   readonly #ring: KeyRing
 
@@ -53,10 +50,7 @@ export class SealedVault implements Vault {
   }
 }
 
-/**
- * Opens a vault with the available keys. The first `separateSecrets` that finds secrets creates the key file.
- * @throws the errors of `openKeyRing`
- */
+/** Opens a vault. The first `separateSecrets` with secrets creates the key file. @throws the errors of `openKeyRing` */
 export const openVault = async (options: KeyRingOptions): Promise<Vault> => new SealedVault(await openKeyRing(options))
 
 /** Collects the parts of a value that differ from their masked form. */
@@ -117,10 +111,7 @@ function maskPaths (value: unknown, shown: unknown, path: string): string[] {
   )
 }
 
-/**
- * Copies a value with its secrets restored; parts without secrets are shared.
- * @param depth the number of path elements that led to the value
- */
+/** Copies a value with its secrets restored; others are shared. @param depth the number of path elements so far */
 function restore (value: unknown, secrets: readonly VaultEntry[], depth: number): unknown {
   const inside = new Map<string | number, VaultEntry[]>()
   for (const each of secrets) {

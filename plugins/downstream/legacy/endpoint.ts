@@ -19,9 +19,7 @@ import type { SessionReservation, Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 import { downstreamLimits } from '../limits.ts'
 
-/**
- * The server side of streamable HTTP for legacy clients (specification to 2025-11-25: Transports, "Streamable HTTP").
- */
+/** The server side of streamable HTTP for legacy clients (MCP 2025-11-25, Transports, "Streamable HTTP"). */
 export class LegacyEndpoint implements Endpoint {
   readonly #gateway: Gateway
   readonly #sessions: Sessions
@@ -35,10 +33,7 @@ export class LegacyEndpoint implements Endpoint {
     this.#snapshot = snapshot
   }
 
-  /**
-   * Handles a POST: requests, notifications and answers of a client.
-   * @throws errors in the error format of the `mcp` scope
-   */
+  /** Handles a POST of a client. @throws errors in the error format of the `mcp` scope */
   receive (inbound: InboundRequest, accepted: AcceptedTypes, message: ReceivedMessage): void {
     const { raw } = inbound
     if (!Array.isArray(message) && message.kind === 'request' && message.method === 'initialize') {
@@ -118,8 +113,7 @@ export class LegacyEndpoint implements Endpoint {
           expected,
           isBatch: batch,
           canPoll: session.canPoll,
-          newStream: () =>
-            session.streams.open(),
+          newStream: () => session.streams.open(),
           onGone
         }
       ))
@@ -141,10 +135,7 @@ export class LegacyEndpoint implements Endpoint {
   }
 }
 
-/**
- * The revision that a request names; without the header 2025-03-26 (MCP, "Protocol Version Header").
- * @throws UnsupportedVersion
- */
+/** The revision that a request names, else 2025-03-26 (MCP, "Protocol Version Header"). @throws UnsupportedVersion */
 function versionOf (headers: IncomingHttpHeaders): LegacyVersion {
   const version = firstValue(headers['mcp-protocol-version'])
   if (version === undefined) return '2025-03-26'

@@ -21,10 +21,7 @@ interface OpenQuestion {
 /** The memory of the open questions to all clients, in bytes. */
 const questionMemory = new Shares(downstreamLimits.allQuestionsSize, 'open questions')
 
-/**
- * The unanswered questions to one legacy client, bounded per client, per owner and in total. A question is a JSON-RPC
- * request.
- */
+/** The unanswered questions (JSON-RPC requests) to a legacy client, bounded per client, per owner and in total. */
 export class OpenQuestions {
   readonly #open = new Map<number, OpenQuestion>()
   readonly #owner: string
@@ -34,10 +31,7 @@ export class OpenQuestions {
   /** @param owner the owner that the client counts for */
   constructor (owner: string) { this.#owner = owner }
 
-  /**
-   * @param send sends a message on the stream that the question belongs to
-   * @throws RpcError when it is withdrawn or times out
-   */
+  /** @param send sends a message on the stream of the question @throws RpcError when it is withdrawn or times out */
   async ask (send: (text: string) => void, question: Question): Promise<Response> {
     // The question may have been withdrawn while it waited for a stream.
     if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')

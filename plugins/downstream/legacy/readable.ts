@@ -7,10 +7,7 @@ import type { ListResult, ListEntry } from '../../gateway/index.ts'
 import { resolvePointer } from '../../base/json-schema/index.ts'
 
 /** The readable form of each list of the gateway. */
-/**
- * The readable form of each item, and the text that it was made of. It outlives its list, which is replaced when a
- * server changes.
- */
+/** The readable form of each item, and the text that it was made of. It outlives the item's list. */
 const readableItems = new WeakMap<Item, { readonly text: string, readonly readable: string | undefined }>()
 
 /** A list without what legacy clients cannot read: many of them refuse a whole list for one unreadable item. */

@@ -90,7 +90,6 @@ export class LegacyRequests {
   /** Refuses new requests, and waits for those in flight. @param timeout in ms */
   async drain (timeout: number): Promise<void> { await this.#inFlight.drain(timeout) }
 
-  /** The error to answer a request with. */
   toRpcAnswerError (error: unknown): RpcError { return toRpcAnswerError(error, this.#logError) }
 
   async #run (session: Session, request: Request, exchange: ClientExchange): Promise<void> {

@@ -8,10 +8,7 @@ import { downstreamLimits } from '../limits.ts'
 /** The delay after which a client resumes a broken stream, in ms. */
 const retryDelay = 1_000
 
-/**
- * An event stream of a session, with event ids for `Last-Event-ID`. It may outlive its connection, and be resumed on
- * another.
- */
+/** An event stream of a session, with event ids for `Last-Event-ID`. It may be resumed on another connection. */
 class ResumableStream implements ReplyStream {
   readonly number: number
   onResume: ((connection: EventStream) => void) | undefined
@@ -33,10 +30,7 @@ class ResumableStream implements ReplyStream {
   get ended (): boolean { return this.#ended }
   get isResumable (): boolean { return this.#hasSentPriming || this.#lastEvent > 0 }
 
-  /**
-   * Continues on another connection. The first connection begins with a priming event, so that the client can resume
-   * from the start.
-   */
+  /** Continues on another connection. The first one begins with a priming event, so that clients can resume. */
   attach (connection: EventStream): void {
     const isFirst = this.#connection === undefined && !this.isResumable
     this.#connection?.end()

@@ -58,9 +58,7 @@ export function createResultTranslator (gateway: Gateway, states: RequestStates)
   const stripState = (request: ModernRequest): ModernRequest =>
     ({
       ...request,
-      paramsText: withMembers(
-        request.paramsText, { inputResponses: undefined, requestState: undefined }
-      )
+      paramsText: withMembers(request.paramsText, { inputResponses: undefined, requestState: undefined })
     })
 
   return {

@@ -21,7 +21,6 @@ import type { ParkedCall } from './parked-call.ts'
 import { forwardedParamHeaders } from './param-headers.ts'
 import type { ModernRequest } from './request.ts'
 
-/** A request that waits for the answer. */
 interface WaitingRequest { readonly idText: string, readonly reply: ReplyChannel }
 
 /** Notifications of legacy servers that modern clients do not know. */
@@ -110,11 +109,7 @@ export class ModernExchange implements Exchange<View> {
     this.#waiting.push({ idText, reply })
   }
 
-  /**
-   * Begins from a state without a parked call.
-   * @param id identifies the state
-   * @param answersText its `inputResponses`
-   */
+  /** Begins without a parked call. @param id identifies the state @param answersText its `inputResponses` */
   beginFromState (
     id: string, answersText: string
   ): void { this.#parked = this.#options.parked.begin(this, id, answersText) }
@@ -125,10 +120,7 @@ export class ModernExchange implements Exchange<View> {
     this.#parked = undefined
   }
 
-  /**
-   * Handles the disconnection of the client before its answer: cancels the exchange unless another request waits for
-   * it.
-   */
+  /** Handles a disconnection before the answer: cancels the exchange unless another request waits for it. */
   onDisconnect (reply: ReplyChannel): void {
     this.#waiting = this.#waiting.filter((each) => each.reply !== reply)
     if (this.#waiting.length === 0) this.cancel('the client went away')

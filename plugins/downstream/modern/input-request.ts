@@ -12,10 +12,7 @@ import { withoutProgressToken } from '../../../protocol/progress.ts'
 import { missingCapabilities } from './errors.ts'
 import { isInputRequiredResult } from './result.ts'
 
-/**
- * Whether a result requests input from the client.
- * @throws RpcError for a question that the client or the method does not allow
- */
+/** Whether a result requests input. @throws RpcError for a question that the client or the method does not allow */
 export function isInputRequest (capabilities: ClientCapabilities, method: string, text: string): boolean {
   if (!isInputRequiredResult(text)) return false
   if (!mayRequireInput(method)) throw refusedError(`it asks for input during ${method}`)

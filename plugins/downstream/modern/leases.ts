@@ -85,7 +85,6 @@ export class Leases {
     this.#sweeper = setInterval(() => { this.#sweep() }, downstreamLimits.leases.time / 5).unref()
   }
 
-  /** The number of idle clients. */
   get idle (): number { return this.#idle.taken }
 
   /** Acquires a client that no other request holds; `giveBack` returns it. */
@@ -102,10 +101,7 @@ export class Leases {
     return client
   }
 
-  /**
-   * The client for a request that goes to no server: always the first, so that lists do not depend on concurrent
-   * requests.
-   */
+  /** The client for a request to no server: always the first, so that lists do not depend on concurrency. */
   first (
     view: View, address: string, capabilities: ClientCapabilities, text: string, level: LogLevel | undefined
   ): ModernClient {

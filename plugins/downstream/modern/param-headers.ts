@@ -49,10 +49,7 @@ const decimal = /^-?\d+(\.\d+)?$/
 const isSameValue = (header: string, value: ParamHeaderValue): boolean =>
   header === String(value) || (typeof value === 'number' && decimal.test(header) && Number(header) === value)
 
-/**
- * Checks the `Mcp-Param-*` headers of a call against its arguments, where the tool is known.
- * @throws RpcError -32020
- */
+/** Checks the `Mcp-Param-*` headers of a call against its arguments, if the tool is known. @throws RpcError -32020 */
 export function checkParamHeaders (
   gateway: Gateway,
   view: View,

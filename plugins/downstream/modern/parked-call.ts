@@ -32,7 +32,6 @@ export interface Parkable extends StateBinding {
   end: (error: RpcError) => void
 }
 
-/** The table of a parked call. */
 export interface ParkedCallTable<Exchange extends Parkable> {
   readonly states: RequestStates
   /** Reserves memory for a call. @returns false if there is none, or the owner has used up its share */

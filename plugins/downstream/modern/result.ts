@@ -10,10 +10,7 @@ import { gatewayLimits } from '../../gateway/index.ts'
 
 const notCached: Caching = { ttlMs: 0, isPublic: false }
 
-/**
- * The beginning of a result's text, before a comma or the closing brace.
- * @param serverInfo as JSON text; undefined: the server does not state it
- */
+/** The beginning of a result's text, before a comma or brace. @param serverInfo as JSON text, if stated */
 export const resultHead = (type: ResultType, serverInfo: string | undefined): string =>
   `{"resultType":"${type}"${serverInfo === undefined ? '' : `,"_meta":{"${metaKeys.serverInfo}":${serverInfo}}`}`
 

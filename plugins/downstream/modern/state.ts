@@ -50,7 +50,6 @@ const maxAnswered = 10_000
 const nonceLength = 12
 const tagLength = 16
 
-/** A request that was resumed with a state. */
 export interface ResumedState {
   /** The server of the state (`identityOf`), if it has one. */
   readonly server: string | undefined

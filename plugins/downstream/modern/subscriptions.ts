@@ -83,10 +83,7 @@ export class ClientSubscriptions {
     subscription.end(this.#gateway.serverInfo(subscription.view, subscription))
   }
 
-  /**
-   * The accepted part of a filter: lists that the route has, resources whose subscription succeeded in time, and tasks
-   * of the client.
-   */
+  /** The accepted part of a filter: lists of the route, resources that were subscribed in time, tasks of the client. */
   async #accept (
     subscription: Subscription, filter: SubscriptionFilter, address: string, over: AbortSignal
   ): Promise<SubscriptionFilter> {
@@ -134,10 +131,7 @@ export class ClientSubscriptions {
   }
 }
 
-/**
- * Starts a function for each URI or id, and yields to the event loop meanwhile, since finding a server may compare
- * thousands of templates.
- */
+/** Starts a function for each URI or id, and yields: finding a server may compare thousands of templates. */
 async function startEach (ids: readonly string[], begin: (id: string) => Promise<void>): Promise<void> {
   const begun: Array<Promise<void>> = []
   const budget = new LoopBudget()

@@ -13,9 +13,7 @@ export interface ListedServer {
   readonly items: readonly Item[]
   /** The tool as the view shows it; undefined if it does not. */
   readonly toTool: (item: Item) => ListedTool | undefined
-  /**
-   * Whether a tool has the plain operationId `<server>_<tool>`, which another server may claim; undefined: all have it.
-   */
+  /** Whether a tool has the plain operationId `<server>_<tool>`, which others may claim; undefined: all have it. */
   readonly hasPlainId?: ((key: string) => boolean) | undefined
 }
 
@@ -28,15 +26,12 @@ function ownDescription ({ serverInfo, instructions }: Catalogue): string | unde
   const words = [description, title, instructions?.trimStart().slice(0, 4 * maxDescription).split(/\n\s*\n/, 1)[0]]
     .find((each): each is string => typeof each === 'string' && each.trim() !== '')
     ?.trim()
-  return words !== undefined &&
-    words.length > maxDescription
+  return words !== undefined && words.length > maxDescription
     ? `${words.slice(0, maxDescription).replace(/[\ud800-\udbff]$/, '')}…`
     : words
 }
 
-/**
- * The servers of a view that can be called now, including those that start on demand, in the order of configuration.
- */
+/** The servers of a view that can be called now, also those that start on demand, in configured order. */
 export function collectServers (
   sections: readonly Section[],
   hasPlainId: (name: string, at: number) => ListedServer['hasPlainId'] = () => undefined

@@ -25,10 +25,7 @@ export interface DocumentInput {
   }>
   /** The `servers` of each operation, for the document of a group. */
   readonly operationUrl?: string
-  /**
-   * Whether the caller authenticated, and so may need the credentials for the calls as well. Otherwise they are
-   * optional: they add tools.
-   */
+  /** Whether the caller authenticated. Otherwise credentials are optional for the calls: they add tools. */
   readonly isAuthenticated: boolean
   /** Whether large tools are described as taking any object. */
   readonly isBrief: boolean
@@ -38,7 +35,6 @@ const json = (schema: JsonObject): JsonObject => ({ 'application/json': { schema
 const failure = (description: string): JsonObject => ({
   description, content: json({ $ref: '#/components/schemas/ErrorResponse' })
 })
-/** The Responses Object of every operation. */
 const operationResponses: JsonObject = {
   200: {
     description: 'The result as the tool gave it. `isError` is true where the tool failed',

@@ -157,10 +157,7 @@ export function translateEnum (schema: JsonObject, own: JsonObject): JsonObject 
   return { type, ...(hasNull ? { nullable: true } : {}), enum: values }
 }
 
-/**
- * One schema that requires all of several. The first one stays as it is; the others go beside it where that keeps their
- * meaning, else into `allOf`.
- */
+/** One schema that requires all of several: others go beside the first where their meaning stays, else into `allOf`. */
 export function joinSchemas (first: JsonObject, others: readonly JsonObject[]): JsonObject {
   const out = { ...first }
   const separate: JsonObject[] = []

@@ -1,5 +1,7 @@
+import type { Static } from '@sinclair/typebox'
 import { createHash } from 'node:crypto'
 import { gatewayClient } from '../../../protocol/exchange.ts'
+import type { DocumentQuery, ToolStats } from '../../../schemas/openapi-routes.ts'
 import {
   type Access, alternativeName, chargedOwnerOf, exposedName, prefixOf, type Principal, type View
 } from '../../settings/index.ts'
@@ -12,26 +14,11 @@ import type { DocumentInput, Format } from './document.ts'
 import type { WrittenDocument } from './worker.ts'
 import { downstreamLimits } from '../limits.ts'
 
-/** The query of a document. */
-interface DocumentQuery {
-  title?: string
-  description?: string
-  version?: string
-  serverUrl?: string
-  includeDisabled?: boolean
-  /** Comma-separated names. */
-  servers?: string
-}
-
 /** A document as UTF-8, and its entity tag. */
 interface Document { readonly bytes: Buffer, readonly etag: string }
 
 /** How many tools each connected server has. */
-interface Stats {
-  totalServers: number
-  totalTools: number
-  serverBreakdown: Array<{ name: string; toolCount: number; status: string }>
-}
+type Stats = Static<typeof ToolStats>['data']
 
 interface OpenApiDeps {
   access: Pick<Access, 'viewOfOpenRoute'>
@@ -66,7 +53,7 @@ export class OpenApi {
   async document (
     principal: Principal,
     name: string | undefined,
-    query: DocumentQuery,
+    query: Static<typeof DocumentQuery>,
     format: Format,
     address: string,
     hold: (bytes: number) => void = () => {}
@@ -150,7 +137,6 @@ export class OpenApi {
 
   #all (principal: Principal): View { return this.#deps.access.viewOfOpenRoute(principal, {}, 'server') }
 
-  /** The servers of a view. */
   #listed (view: View): ListedServer[] {
     const sections = this.#deps.gateway.sections(view, gatewayClient)
     const contested = findContested(sections.map(({ server }) => server.name))
@@ -240,8 +226,7 @@ const tooLargeError = (): ShareError => new ShareError(
 /** Checks a `serverUrl`. @throws InvalidInput */
 function checkUrl (text: string): string {
   const url =
-    Buffer.byteLength(text) <= maxUrlLength && /^https?:\/\/[^\s{}\\]+$/i.test(text) &&
-      URL.canParse(text)
+    Buffer.byteLength(text) <= maxUrlLength && /^https?:\/\/[^\s{}\\]+$/i.test(text) && URL.canParse(text)
       ? new URL(text)
       : undefined
   if (!url || url.username !== '' || url.password !== '') {

@@ -47,10 +47,7 @@ export function toOperation (server: string, { key, text }: Item): Operation | u
   }
 }
 
-/**
- * A name as a path segment; undefined for `.` and `..`, which would be resolved, and for a lone surrogate, which cannot
- * be encoded.
- */
+/** A name as a path segment; undefined for `.` and `..`, which are resolved, and for lone surrogates. */
 function pathSegment (name: string): string | undefined {
   if (name === '.' || name === '..') return undefined
   try {

@@ -5,18 +5,13 @@ import {
   translateKeywords, translateType, type JsonObject
 } from './keywords.ts'
 
-/**
- * A schema of OpenAPI 3.0.3. `isExact`: it accepts what the original accepts; otherwise it accepts more, never less.
- */
+/** A schema of OpenAPI 3.0.3. `isExact`: it accepts what the original accepts; else it accepts more, never less. */
 interface TranslatedSchema { readonly schema: JsonObject, readonly isExact: boolean }
 
 const acceptsAnything: TranslatedSchema = { schema: {}, isExact: true }
 const inexactAnything: TranslatedSchema = { schema: {}, isExact: false }
 
-/**
- * Keywords that OpenAPI 3.0.3 cannot express. `nullable` is not a keyword of JSON Schema, so its meaning in the
- * original is unknown.
- */
+/** Keywords that OpenAPI 3.0.3 cannot express. `nullable` is not of JSON Schema: its meaning there is unknown. */
 const unsupportedKeywords = new Set([
   'patternProperties',
   'propertyNames',
@@ -166,9 +161,7 @@ export class SchemaTranslator {
     return { schema: { $ref: `#/components/schemas/${name}` }, isExact: translated.isExact }
   }
 
-  /**
-   * A choice among schemas. A choice between null and one other schema of a single type is that schema as `nullable`.
-   */
+  /** A choice among schemas. One between null and a schema of a single type is that schema as `nullable`. */
   #choice (keyword: 'anyOf' | 'oneOf', choices: unknown[]): TranslatedSchema {
     const translated = choices.map((each) => this.translate(each))
     const [other, ...more] = translated.filter(({ schema }) => !isNullOnly(schema))
@@ -203,8 +196,7 @@ export class SchemaTranslator {
       !isObject(additionalProperties)) return { schema: out, isExact: exact }
     const additional = this.translate(additionalProperties)
     // Properties that match a pattern count as additional ones, so they must be accepted there.
-    const byPattern = isObject(patternProperties) &&
-      additionalProperties !== true
+    const byPattern = isObject(patternProperties) && additionalProperties !== true
       ? Object.values(patternProperties)
       : []
     if (byPattern.length > 0) {
@@ -244,10 +236,7 @@ export class SchemaTranslator {
   }
 }
 
-/**
- * The schema that takes the keywords of arrays: the whole, or the alternative of type array; undefined where no array
- * is accepted.
- */
+/** The schema that takes the keywords of arrays: the whole, or its array alternative; undefined: arrays are refused. */
 function arraySchemaOf (
   schema: JsonObject,
   own: JsonObject,

@@ -15,10 +15,7 @@ export class HttpCallExchange implements Exchange<View> {
   readonly #onCancel: Array<(reason: string) => void> = []
   cancelled: string | undefined
 
-  /**
-   * @param client the session of the request; default: none
-   * @param paramsText the JSON text of the params, if it is known
-   */
+  /** @param client the session of the request; default: none @param paramsText the text of the params, if known */
   constructor (
     view: View,
     method: string,
@@ -59,17 +56,12 @@ const plainClient = new PlainClient('', '')
 export const sessionlessClient = ({ principal }: View, address = ''): Client =>
   new PlainClient(`rest ${principal.key}`, principal.user, principal.key, false, chargedOwnerOf(principal, address))
 
-/**
- * Signals that a caller disconnected before its answer. It is on the path of every call, where an AbortSignal is
- * expensive.
- */
+/** Signals that a caller disconnected before its answer; on the path of every call, an AbortSignal is expensive. */
 export class DisconnectSignal {
   #hasHappened = false
   #listener: (() => void) | undefined
 
-  /**
-   * Calls `run` when the caller disconnects, or at once if it has. Replaces the former `run`, whose request has ended.
-   */
+  /** Calls `run` when the caller disconnects, or at once if it has. Replaces that of the former request. */
   listen (run: () => void): void {
     this.#listener = run
     if (this.#hasHappened) run()

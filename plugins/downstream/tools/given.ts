@@ -32,10 +32,7 @@ function decodeFormText (text: string): string {
   }
 }
 
-/**
- * Parses the arguments in a body; none if the body is empty.
- * @throws InvalidJson; InvalidInput if it is no object, or has an inexact number
- */
+/** Parses the arguments in a body; none if it is empty. @throws InvalidJson; InvalidInput: no object, inexact number */
 export function parseBodyArguments (text: string): Record<string, unknown> {
   const value = parseExactJson(text)
   if (!isObject(value)) throw new errors.InvalidInput('The body must be a JSON object with the arguments of the tool')

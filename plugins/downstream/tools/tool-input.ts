@@ -5,7 +5,6 @@ import { errors } from '../../base/errors/index.ts'
 import { fitArguments, quickCheck, type QuickCheck, inputShapeOf } from '../../base/json-schema/index.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
-/** Converted arguments of a tool, and their JSON text. */
 interface ConvertedArguments { readonly args: Record<string, unknown>, readonly text: string }
 
 const toolsByName = memoized(({ lists }: Catalogue): ReadonlyMap<string, Item> =>

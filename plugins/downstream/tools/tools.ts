@@ -12,7 +12,6 @@ import { RestSessions } from './sessions.ts'
 import { toolInputOf, type ToolInput } from './tool-input.ts'
 import { downstreamLimits } from '../limits.ts'
 
-/** A plain HTTP caller. */
 export interface HttpCaller {
   readonly principal: Principal
   readonly headers: IncomingHttpHeaders
@@ -199,10 +198,7 @@ export class Tools {
     return exposed
   }
 
-  /**
-   * Looks something up once the server's tools are known, and waits for a server that connects.
-   * @throws UpstreamFailed
-   */
+  /** Looks something up once the server's tools are known; waits while it connects. @throws UpstreamFailed */
   async #learnt<Found> (
     { headers, address }: HttpCaller,
     view: View,
@@ -220,11 +216,7 @@ export class Tools {
     return look()
   }
 
-  /**
-   * Runs a tool with arguments that match its schema.
-   * @param name the tool's name in the view
-   * @throws InvalidInput that names the invalid arguments
-   */
+  /** Runs a tool with matching arguments. @param name in the view @throws InvalidInput that names the invalid ones */
   async #fit (
     caller: HttpCaller,
     view: View,
@@ -239,10 +231,7 @@ export class Tools {
     return await this.#send(caller, view, server, 'tools/call', { name, arguments: args }, paramsText)
   }
 
-  /**
-   * Sends one request, in the session of `x-session-id`. Anonymous callers have no sessions, since they would share
-   * them.
-   */
+  /** Sends one request, in the session of `x-session-id`. Anonymous callers would share sessions: they have none. */
   async #send (
     caller: HttpCaller, view: View, server: string, method: string, params: Record<string, unknown>, paramsText?: string
   ): Promise<string> {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Activity } from '../../../db/ports/activities.ts'
-import { RpcError } from '../../../protocol/errors.ts'
+import { Refusal, RpcError } from '../../../protocol/errors.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { authorKeyOf, type Principal } from '../../settings/index.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
@@ -60,7 +60,8 @@ export function describeCall (call: FinishedCall, { includesPayloads: payloads, 
     sourceIp: address,
     errorMessage: toShownText(message, extensionsLimits.activities.message),
     policy,
-    guards
+    guards,
+    refused: error instanceof Refusal ? true : undefined
   }
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import fp from 'fastify-plugin'
+import { memberOf, withMembers } from '../../../protocol/json.ts'
 import { memoized } from '../../../protocol/memoized.ts'
 import type { SystemConfig } from '../../../schemas/settings.ts'
 import { SystemSections } from '../../../schemas/system.ts'
@@ -19,8 +20,8 @@ const settingsOf = memoized(({ toolResultCompression }: SystemConfig): Settings 
   return { enabled, options }
 })
 
-/** The methods that return results of tools. */
-const toolResultMethods: ReadonlySet<string> = new Set(['tools/call', 'tasks/result'])
+/** The methods that return results of tools: of a task that has ended, also its `tasks/get` of MCP 2026-07-28. */
+const toolResultMethods: ReadonlySet<string> = new Set(['tools/call', 'tasks/result', 'tasks/get'])
 
 /**
  * Compresses long results of tools (`toolResultCompression`) on the gateway's `onResult`. The principal that received a
@@ -35,21 +36,25 @@ export default fp(async (app) => {
     compressor.close()
   })
   app.gateway.addReader(originalsProvider(originals))
-  app.gateway.addHook('onResult', ({ exchange, provider }, result) => {
+  app.gateway.addHook('onResult', ({ exchange, provider }, answer) => {
+    const isHeld = exchange.method === 'tasks/get'
     const { enabled, options } = settingsOf(app.settings.current.system)
     // A text has at most as many tokens as bytes, and a UTF-16 unit has at most three bytes.
-    if (!enabled || !toolResultMethods.has(exchange.method) || result.length * 3 < options.minTokens) return result
+    if (!enabled || !toolResultMethods.has(exchange.method) || answer.length * 3 < options.minTokens) return answer
     // Results of the gateway's own tools are not compressed.
-    if (!app.access.snapshot.servers.has(provider)) return result
+    if (!app.access.snapshot.servers.has(provider)) return answer
     const { principal: { key, kind }, scope } = exchange.view
     // An anonymous caller of the open routes cannot read originals.
-    if (scope.open === true && kind === 'anonymous') return result
+    if (scope.open === true && kind === 'anonymous') return answer
+    const result = isHeld ? memberOf(answer, 'result') : answer
+    if (result === undefined) return answer
     const task = { result, options: { ...options, uriPrefix: `${originalsUriPrefix}${randomUUID()}/` } }
     return compressor.compress(task, exchange.client.owner ?? exchange.client.id).then((compressed) => {
-      if (compressed === undefined) return result
+      if (compressed === undefined) return answer
       const isKept = compressed.originals.every((original, index) =>
         originals.keep(`${task.options.uriPrefix}${index}`, key, original))
-      return isKept ? compressed.result : result
+      if (!isKept) return answer
+      return isHeld ? withMembers(answer, { result: compressed.result }) : compressed.result
     })
   })
 }, { name: 'compression', dependencies: ['gateway', 'settings', 'access'] })

@@ -149,11 +149,7 @@ export class Webhooks {
     return { credential, base }
   }
 
-  /**
-   * Takes a message of a server.
-   * @param token the last part of the address that it was sent to
-   * @param body as it was received
-   */
+  /** Takes a message of a server. @param token the last part of the address it was sent to @param body as received */
   async receive (token: string, headers: IncomingHttpHeaders, body: Buffer): Promise<Receipt> {
     const { records } = this.#deps
     const id = this.#unsealed(token)

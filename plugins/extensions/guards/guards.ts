@@ -5,7 +5,7 @@ import { memberOf, withMembers } from '../../../protocol/json.ts'
 import { toRpcError } from '../../../protocol/message.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
 import type { Guard } from '../../../schemas/guards.ts'
-import type { GatewayCall } from '../../gateway/index.ts'
+import { begunTaskIn, type GatewayCall } from '../../gateway/index.ts'
 import { GuardedExchange } from './guarded-exchange.ts'
 import { guardsFor, type Side } from './rules.ts'
 import { ContentRefusal, Searched, type Place, type Screen } from './screen.ts'
@@ -177,8 +177,7 @@ export class Guards {
     let text = result
     for (const guard of guards) {
       text = await this.#deps.screen.apply(guard, text, place, ownerOf(call), searched)
-      // A task that has ended holds its result.
-      const held = call.exchange.method === 'tasks/get' ? memberOf(text, 'result') : text
+      const held = guard.webhook === undefined ? undefined : outcomeIn(call, text)
       if (held === undefined) continue
       const answer = await this.#deps.judges.ask(guard, call, 'result', held)
       if (answer === held) continue
@@ -233,6 +232,14 @@ export class Guards {
     this.#exchanges.set(call, exchange)
     call.exchange = exchange
   }
+}
+
+/** What a tool, prompt or resource has returned: not a task that has only begun; a task that has ended holds it. */
+function outcomeIn ({ exchange }: GatewayCall, result: string): string | undefined {
+  if (exchange.method === 'tasks/get') return memberOf(result, 'result')
+  const isOnlyTask = begunTaskIn(result, exchange) !== undefined &&
+    ['content', 'structuredContent'].every((name) => memberOf(result, name) === undefined)
+  return isOnlyTask ? undefined : result
 }
 
 const isSame = (one: string, other: string): boolean => isDeepStrictEqual(JSON.parse(one), JSON.parse(other))

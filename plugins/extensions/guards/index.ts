@@ -84,7 +84,12 @@ export default fp(async (app) => {
   app.gateway.addHook('onError', (call, error) => guarded(error, (by) => by.onError(call, error)))
   app.gateway.addHook('onNotification', (server, paramsText) =>
     guarded<string | undefined>(paramsText, (by) => by.onNotification(server, paramsText)))
-  app.decorate('guards', new OrderedEntries(app.settings, 'guards', { noun: 'guard', check, show }))
+  app.decorate('guards', new OrderedEntries(app.settings, 'guards', {
+    noun: 'guard',
+    check,
+    show,
+    warn: async (guard) => (await import('../references.ts')).unknownInGuard(guard, app)
+  }))
   const total = (): number => [...counts.values()].reduce((sum, count) => sum + count, 0)
   app.metrics.count('toolhub_guard_findings_total', 'Texts in which a guard on content found something', total)
-}, { name: 'guards', dependencies: ['gateway', 'settings', 'outbound', 'metrics'] })
+}, { name: 'guards', dependencies: ['access', 'gateway', 'settings', 'outbound', 'metrics'] })

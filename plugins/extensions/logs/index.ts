@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { Shares } from '../../base/limits/index.ts'
 import { EventStream } from '../../downstream/index.ts'

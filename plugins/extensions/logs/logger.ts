@@ -49,7 +49,24 @@ function messageOf ([first, ...rest]: unknown[]): string | undefined {
   if (childLineMark in first) return undefined
   const sentence = rest.length > 0 ? format(...rest) : 'msg' in first ? String(first.msg) : ''
   const { err, error = err } = first as { err?: unknown, error?: unknown }
-  return error instanceof Error ? `${sentence}${sentence === '' ? '' : ': '}${error.message}` : sentence
+  const about = aboutIn(first as Readonly<Record<string, unknown>>, sentence)
+  return error instanceof Error
+    ? `${sentence}${about}${sentence === '' ? '' : ': '}${error.message}`
+    : `${sentence}${about}`
+}
+
+/** Members of a log object that say what its line is about. */
+const aboutMembers = ['guard', 'quota', 'action', 'found', 'in', 'server', 'tool', 'event', 'problem', 'freeAt']
+
+/** These members in parentheses, but for what the sentence says already. */
+function aboutIn (object: Readonly<Record<string, unknown>>, sentence: string): string {
+  const parts = aboutMembers.flatMap((member) => {
+    const { [member]: value } = object
+    const { name = value } = (value ?? {}) as { name?: unknown }
+    const text = name instanceof Date ? name.toISOString() : Array.isArray(name) ? name.join(', ') : name
+    return typeof text !== 'string' || sentence.includes(text) ? [] : [`${member} ${JSON.stringify(text)}`]
+  })
+  return parts.length === 0 ? '' : ` (${parts.join(', ')})`
 }
 
 /** The output of the log: one JSON text a line, or pretty lines at a terminal. */

@@ -1,22 +1,10 @@
+import type { Static } from '@sinclair/typebox'
 import type { Snapshot } from '../../../db/store.ts'
 import { memoized } from '../../../protocol/memoized.ts'
+import type { LogEntry as LogEntrySchema } from '../../../schemas/logs.ts'
 import { maskPatterns, createScrubber, secretsOf } from '../../base/secrets/index.ts'
 
-/** One line of the log. */
-export interface LogEntry {
-  /** Grows with each line of this process. */
-  readonly id: number
-  /** In ms since 1970. */
-  readonly timestamp: number
-  readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
-  /** The level, reduced to four values. */
-  readonly type: 'debug' | 'info' | 'warn' | 'error'
-  /** `child`: the line was printed by a stdio server. */
-  readonly source: 'main' | 'child'
-  readonly message: string
-  /** The name of the server that printed the line. */
-  readonly processId?: string
-}
+export type LogEntry = Readonly<Static<typeof LogEntrySchema>>
 
 /** Receives each new entry; `undefined` when the log is cleared. */
 type LogListener = (entry: LogEntry | undefined) => void
@@ -54,7 +42,6 @@ export class LogRing {
     this.#redact = redact
   }
 
-  /** The newest entry. */
   get newest (): LogEntry | undefined { return this.#entries.get(this.#lastId) }
 
   /** Replaces the function that masks secrets, and masks the present entries with it. */
@@ -63,12 +50,10 @@ export class LogRing {
     for (const [id, entry] of this.#entries) this.#entries.set(id, { ...entry, message: redact(entry.message) })
   }
 
-  /** Adds a line of the gateway. */
   addGatewayLine (level: LogEntry['level'], message: string): void {
     this.#addEntry({ level, source: 'main', message })
   }
 
-  /** Adds a line that a stdio server has printed. */
   addChildLine (server: string, message: string): void {
     this.#addEntry({ level: 'info', source: 'child', message, processId: server })
   }

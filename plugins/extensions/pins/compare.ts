@@ -31,7 +31,6 @@ export interface Pin {
   readonly told?: readonly string[]
 }
 
-/** The pinned definitions of one server. */
 export interface PinnedServer {
   /**
    * The catalogue that was read first, by its user and the capabilities of its clients. A server may list something

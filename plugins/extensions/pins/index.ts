@@ -21,11 +21,7 @@ declare module 'fastify' {
 interface Definitions {
   /** The changed definitions of a server that wait for an admin. */
   changes: (server: string) => Promise<DefinitionChange[]>
-  /**
-   * Accepts a change, which is audited.
-   * @param digest only if the definition still is this one
-   * @returns whether there was such a change
-   */
+  /** Accepts a change; audited. @param digest only if the definition is this one @returns whether there was one */
   accept: (by: Author, server: string, kind: DefinitionKind, item: string, digest?: string) => Promise<boolean>
   /** How many of a server's definitions wait for an admin, as far as this replica knows. */
   countWaiting: (server: string) => number

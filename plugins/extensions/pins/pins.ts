@@ -164,11 +164,7 @@ export class Pins implements CatalogueReview {
       pending.slice(-1).map(({ since }) => ({ kind, item, since, isNew: digest === undefined })))
   }
 
-  /**
-   * Accepts a changed definition, which is pinned from now on.
-   * @param digest only if it still is this one
-   * @returns whether there was such a change
-   */
+  /** Accepts a changed definition, to be pinned. @param digest only if it is this one @returns whether there was one */
   async accept (server: string, which: Pick<Pin, 'kind' | 'item'>, digest?: string): Promise<boolean> {
     const result = await this.#change(server, (pinned) => ({ next: pinned && acceptPending(pinned, which, digest) }))
     if (result.next === undefined) return false

@@ -79,7 +79,7 @@ export class Approvals {
     const digest = digestOf(call)
     for (const stored of await this.#deps.store.list(digest)) {
       const { approval } = stored
-      if (approval.isUsed === true || this.#stateOf(approval) === 'expired') continue
+      if (!this.#isOpen(approval)) continue
       if (approval.state !== 'approved') return approval
       const used: Approval = { ...approval, isUsed: true }
       // Of several calls at once, on any replica, one uses it.
@@ -171,21 +171,25 @@ export class Approvals {
   }
 
   /**
-   * Approves or denies a call.
-   * @throws Forbidden for a call of the principal's own; NoSuch; Duplicate if it was decided or has expired
+   * Approves or denies a call. The last decision counts, until the call is made or the approval expires.
+   * @returns the approval, and its former state
+   * @throws Forbidden for a call of the principal's own; NoSuch; Duplicate if this was decided already, or it is too
+   *   late
    */
-  async decide (principal: Principal, id: string, state: 'approved' | 'denied'): Promise<ShownApproval> {
+  async decide (
+    principal: Principal, id: string, state: 'approved' | 'denied'
+  ): Promise<{ readonly decided: ShownApproval, readonly former: ApprovalState }> {
     this.#requireApprover(principal)
     const stored = await this.#deps.store.find(id)
     if (stored === undefined || !this.#mayDecide(principal, stored.approval)) throw noSuchError('approval', id)
-    const decidedBy = usernameOf(principal) ?? ''
     const { approval } = stored
     if (this.#isOwn(principal, approval)) throw new errors.Forbidden('Nobody decides about a call of his own')
-    const decided: Approval = { ...approval, state, decidedBy }
-    if (this.#stateOf(approval) !== 'pending' || !(await this.#replace(stored, decided))) {
+    const decided: Approval = { ...approval, state, decidedBy: usernameOf(principal) ?? '' }
+    const isNew = this.#isOpen(approval) && approval.state !== state
+    if (!isNew || !(await this.#replace(stored, decided))) {
       throw new errors.Duplicate('This approval was decided already, or has expired')
     }
-    return this.#show(decided)
+    return { decided: this.#show(decided), former: approval.state }
   }
 
   async #replace (stored: StoredApproval, next: Approval): Promise<boolean> {
@@ -220,6 +224,9 @@ export class Approvals {
     const people = peopleBehind(this.#deps.snapshot(), principal)
     return caller === principal.key || callers.some((name) => people.has(name))
   }
+
+  /** Whether decisions about an approval still count. */
+  #isOpen ({ expiresAt, isUsed }: Approval): boolean { return isUsed !== true && expiresAt > this.#deps.now() }
 
   #stateOf ({ state, expiresAt, isUsed }: Approval): ApprovalState {
     return state !== 'denied' && isUsed !== true && expiresAt <= this.#deps.now() ? 'expired' : state

@@ -8,6 +8,7 @@ import { BoundedMap } from '../../base/limits/index.ts'
 import { unknownItem, type AppliedPolicy, type FinishedCall, type GatewayCall } from '../../gateway/index.ts'
 import { hasCredential, type ItemFilter, type View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
+import type { PrincipalFacts } from './cel.ts'
 import { digestOf, type Approvals, type AskedCall } from './approvals.ts'
 import { decideAbout } from './decision.ts'
 import { ambiguityIn } from './exact.ts'
@@ -24,9 +25,13 @@ export interface EnforcerDeps {
   readonly now: () => number
 }
 
+interface Caller { readonly snapshot: Snapshot, readonly address: string | undefined, readonly facts: PrincipalFacts }
+
 /** Applies the policies to requests. */
 export class PolicyEnforcer {
   readonly #deps: EnforcerDeps
+  /** The last caller of each view. */
+  readonly #callers = new WeakMap<View, Caller>()
   /** The digests of allowed calls, by the policy of their records. */
   readonly #allowed = new WeakMap<AppliedPolicy, string>()
   /** The calls that were allowed and that a server continues by asking the client (MCP 2026-07-28), by digest. */
@@ -39,8 +44,7 @@ export class PolicyEnforcer {
     const snapshot = this.#deps.snapshot()
     const ruleset = rulesetOf(snapshot.policies)
     if (ruleset.listRules.length === 0) return undefined
-    const principal = toPrincipalFacts(snapshot, view.principal, address)
-    return itemFilterOf(ruleset, { principal, route: routePathOf(view) })
+    return itemFilterOf(ruleset, { principal: this.#callerOf(view, snapshot, address), route: routePathOf(view) })
   }
 
   /**
@@ -72,11 +76,19 @@ export class PolicyEnforcer {
     if (digest !== undefined) this.#suspended.setNewest(digest, this.#deps.now() + extensionsLimits.approvals.time)
   }
 
+  #callerOf (view: View, snapshot: Snapshot, address: string | undefined): PrincipalFacts {
+    const last = this.#callers.get(view)
+    if (last?.snapshot === snapshot && last.address === address) return last.facts
+    const facts = toPrincipalFacts(snapshot, view.principal, address)
+    this.#callers.set(view, { snapshot, address, facts })
+    return facts
+  }
+
   #decide (snapshot: Snapshot, ruleset: Ruleset, exchange: Exchange<View>, subject: Subject): Verdict {
     const { view, address, client, params } = exchange
     return decideAbout(ruleset, {
       subject,
-      principal: toPrincipalFacts(snapshot, view.principal, address),
+      principal: this.#callerOf(view.unfiltered ?? view, snapshot, address),
       args: params.arguments,
       argsText: () => argumentsTextOf(exchange),
       route: routePathOf(view),

@@ -1,6 +1,5 @@
 import fp from 'fastify-plugin'
 import type { Approvals as ApprovalStore } from '../../../db/ports/approvals.ts'
-import type { Snapshot } from '../../../db/store.ts'
 import type { Policy, PolicyTest, PolicyTestResult } from '../../../schemas/policies.ts'
 import { invalidAt } from '../../base/errors/index.ts'
 import { OrderedEntries, type Principal } from '../../settings/index.ts'
@@ -47,25 +46,19 @@ export default fp<PolicyOptions>(async (app, { store }) => {
   })
   app.decorate('policies', {
     entries: new OrderedEntries(app.settings, 'policies', {
-      noun: 'policy', check: checkPolicy, warn: unknownApproverWarnings
+      noun: 'policy',
+      check: checkPolicy,
+      warn: async (policy) => (await import('../references.ts')).unknownInPolicy(policy, app)
     }),
     approvals,
     test: async (by, sent) => await (await import('./policy-test.ts')).testPolicies({
       snapshot: () => app.settings.current,
-      catalogues: (server) =>
-        [app.gateway.catalogue(server), ...app.gateway.catalogues(server)].filter((each) => each !== undefined),
+      existing: app,
       findActivity: async (principal, id) => await app.activities.find(principal, id),
       now
     }, by, sent)
   })
 }, { name: 'policies', dependencies: ['settings', 'access', 'gateway', 'notifications'] })
-
-/** A warning about approvers who do not exist. */
-function unknownApproverWarnings ({ approvers = [] }: Policy, { users }: Pick<Snapshot, 'users'>): string[] {
-  const unknown = approvers.filter((each) => !users.has(each)).map((each) => JSON.stringify(each))
-  if (unknown.length === 0) return []
-  return [`"approvers": there is no user ${unknown.join(', ')}; an account that gets such a name later may approve`]
-}
 
 /** A policy as it is stored, with its defaults. @throws InvalidInput */
 function checkPolicy (policy: Policy): Policy {

@@ -1,4 +1,5 @@
 import type { Item } from '../../../protocol/lists.ts'
+import { memoized } from '../../../protocol/memoized.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import type { ItemFilter } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
@@ -62,7 +63,8 @@ function keyWriterOf (rules: readonly Rule[]): (facts: ViewFacts) => string {
   const namesRoute = conditions.some(({ variables }) => variables.has('route'))
   const members = principalMembers.filter((member) => conditions.some(({ variables, principalMembers: named }) =>
     variables.has('principal') && named?.has(member) !== false))
-  return ({ principal, route }) => JSON.stringify([members.map((member) => principal[member]), namesRoute ? route : ''])
+  const textOf = memoized((principal: PrincipalFacts) => JSON.stringify(members.map((member) => principal[member])))
+  return ({ principal, route }) => namesRoute ? `${textOf(principal)} ${route}` : textOf(principal)
 }
 
 function createFilter ({ listRules }: Ruleset, facts: ViewFacts, key: string): ItemFilter {

@@ -1,18 +1,18 @@
 import type { Activity } from '../../../db/ports/activities.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import { isObject } from '../../../protocol/json.ts'
-import type { Catalogue } from '../../../protocol/lists.ts'
 import type { PolicyTest, PolicyTestResult } from '../../../schemas/policies.ts'
 import { errors, invalidAt } from '../../base/errors/index.ts'
 import type { Principal } from '../../settings/index.ts'
+import { cataloguesOf, lists, unknownSubject, type Existing } from '../references.ts'
 import { PrincipalFacts } from './cel.ts'
 import { decideAbout, type DecidedCall } from './decision.ts'
-import { findItem, namesOf, toPrincipalFacts, type Subject } from './facts.ts'
+import { toPrincipalFacts, type Subject } from './facts.ts'
 import { observedIn, reasonOf, rulesetOf } from './ruleset.ts'
 
 export interface PolicyTestDeps {
   readonly snapshot: () => Snapshot
-  readonly catalogues: (server: string) => readonly Catalogue[]
+  readonly existing: Existing
   /** @throws NoSuch, NotRecorded */
   readonly findActivity: (
     principal: Principal, id: string
@@ -32,10 +32,9 @@ export async function testPolicies (deps: PolicyTestDeps, by: Principal, sent: P
     ? sentCall(snapshot, sent, deps.now())
     : recordedCall(snapshot, await deps.findActivity(by, sent.activityId))
   const { subject } = call
-  const catalogues = deps.catalogues(subject.server)
-  const lists = (each: Catalogue): boolean =>
-    namesOf(each, subject).some((name) => findItem(each, subject.kind, name) !== undefined)
-  const catalogue = catalogues.find(lists) ?? catalogues[0]
+  const catalogues = cataloguesOf(deps.existing.gateway, subject.server)
+  const catalogue = catalogues.find((each) => lists(each, subject)) ?? catalogues[0]
+  const unknown = unknownSubject(deps.existing, subject)
   const verdict = decideAbout(rulesetOf(snapshot.policies), call, catalogue)
   const { decision, match } = verdict
   const observed = observedIn(verdict)
@@ -43,7 +42,7 @@ export async function testPolicies (deps: PolicyTestDeps, by: Principal, sent: P
     decision,
     mode: 'enforce',
     policy: match === undefined ? null : { id: match.rule.policy.id, name: match.rule.policy.name },
-    reason: reasonOf(match),
+    reason: [reasonOf(match), ...unknown === undefined ? [] : [`But ${unknown}`]].join('. '),
     ...observed.length === 0 ? {} : { observed }
   }
 }

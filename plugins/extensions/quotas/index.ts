@@ -109,7 +109,11 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
       resultTokens: resultTokens ?? 0
     }, isCall ? 1 : 0, createdAtOf(user))
   })
-  app.decorate('quotas', new OrderedEntries(app.settings, 'quotas', { noun: 'quota', check }))
+  app.decorate('quotas', new OrderedEntries(app.settings, 'quotas', {
+    noun: 'quota',
+    check,
+    warn: async (quota) => (await import('../references.ts')).unknownInQuota(quota, app)
+  }))
   app.decorate('usage', {
     read: async (principal, query) => await usage.read(principal, query, createdAtOf(principal.username ?? ''))
   })
@@ -121,4 +125,4 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
     pool.close()
     await write()
   })
-}, { name: 'quotas', dependencies: ['base', 'gateway', 'settings', 'notifications'] })
+}, { name: 'quotas', dependencies: ['access', 'base', 'gateway', 'settings', 'notifications'] })

@@ -86,32 +86,46 @@ export class Quotas {
     this.#taken.set(call.exchange, { calls, tokens })
     for (const quota of quotas) {
       const window = windowOf(quota)
-      for (const key of counterKeys(quota, subjects)) {
+      const keys = counterKeys(quota, subjects)
+      for (const key of keys) {
         if (quota.resultTokens !== undefined) {
-          const { count, left } = await counters.read(`${key} tokens`)
-          if (count >= quota.resultTokens) await this.#refuse(call, quota, `${key} tokens`, left || window)
+          const { count } = await counters.read(`${key} tokens`)
+          if (count >= quota.resultTokens) await this.#refuse(call, quota, keys, isResult)
           tokens.push([`${key} tokens`, window])
         }
         if (quota.calls === undefined || isResult) continue
-        const { isTaken, left } = await counters.take(key, 1, window, quota.calls)
-        if (!isTaken) await this.#refuse(call, quota, key, left || window)
+        const { isTaken } = await counters.take(key, 1, window, quota.calls)
+        if (!isTaken) await this.#refuse(call, quota, keys, isResult)
         calls.push({ key, window, limit: quota.calls })
       }
     }
   }
 
-  async #refuse (call: GatewayCall, quota: Quota, key: string, left: number): Promise<never> {
+  async #refuse (call: GatewayCall, quota: Quota, keys: readonly string[], isResult: boolean): Promise<never> {
+    const { counters, now } = this.#deps
     const { calls = [] } = this.#taken.get(call.exchange) ?? {}
     this.#taken.delete(call.exchange)
-    for (const { key: taken } of calls) await this.#deps.counters.giveBack(taken, 1)
-    const now = this.#deps.now()
-    const freeAt = new Date(now + left)
-    if ((this.#told.get(key) ?? 0) <= now) {
-      this.#told.set(key, freeAt.getTime())
+    for (const { key: taken } of calls) await counters.giveBack(taken, 1)
+    const name = JSON.stringify(quota.name)
+    const limits = { tokens: quota.resultTokens, calls: isResult ? undefined : quota.calls }
+    // There is no time at which it would be free.
+    if (limits.tokens === 0 || limits.calls === 0) throw new Refusal('quota', `The quota ${name} lets nothing pass`)
+    // It is free when the last of its counters is.
+    let last = { key: keys[0] ?? '', left: 0 }
+    for (const key of keys) {
+      for (const [each, limit] of [[`${key} tokens`, limits.tokens], [key, limits.calls]] as const) {
+        if (limit === undefined) continue
+        const { count, left } = await counters.read(each)
+        if (count >= limit && left > last.left) last = { key: each, left }
+      }
+    }
+    const freeAt = new Date(now() + last.left)
+    if ((this.#told.get(last.key) ?? 0) <= now()) {
+      this.#told.set(last.key, freeAt.getTime())
       this.#deps.tell(quota, freeAt)
     }
-    const seconds = Math.max(1, Math.ceil(left / 1_000))
-    const sentence = `The quota "${quota.name}" is used up (${amountOf(quota)}). ` +
+    const seconds = Math.max(1, Math.ceil(last.left / 1_000))
+    const sentence = `The quota ${name} is used up (${amountOf(quota)}). ` +
       `It is free again in ${seconds} s, at ${freeAt.toISOString()}`
     throw new Refusal('quota', sentence, { retryAfter: seconds })
   }

@@ -4,7 +4,6 @@ import type { ShownTool } from './search-tools.ts'
 import { truncateAtWord, shortenSchema, shorteningSteps, type ShorteningStep } from './shorten.ts'
 import { extensionsLimits } from '../limits.ts'
 
-/** A search result: a tool and its score. */
 export interface SearchHit { readonly tool: ShownTool, readonly score: number, readonly why?: Reasons }
 
 /** The `metadata` of a search result. */
@@ -53,10 +52,7 @@ export function searchAnswer (
   return `{"tools":[${texts.map(({ text }) => text).join(',')}],${skillsText}"metadata":${JSON.stringify(notes)}}`
 }
 
-/**
- * Shortens candidates level by level until all fit into `room` characters. Long candidates, and those of a low rank,
- * are shortened first.
- */
+/** Shortens candidates level by level until they fit into `room` characters; long ones and those of low rank first. */
 function shortenToFit (candidates: readonly Candidate[], room: number): readonly Candidate[] {
   let size = candidates.reduce((sum, { text }) => sum + text.length, 0)
   while (size > room) {

@@ -60,11 +60,7 @@ const longestName = 4_096
 /** Max length of arguments that are sent as a JSON string, in characters of JSON. */
 const longestText = 256 * 1024
 
-/**
- * The `toolName` in the arguments of `call_tool` or `describe_tool`.
- * @param text the arguments as JSON
- * @throws RpcError -32602
- */
+/** The `toolName` in the arguments of `call_tool` or `describe_tool`. @param text as JSON @throws RpcError -32602 */
 export function toolNameIn (text: string): string {
   const member = memberOf(text, 'toolName') ?? 'null'
   const name: unknown = member.length > longestName ? undefined : JSON.parse(member)
@@ -72,10 +68,7 @@ export function toolNameIn (text: string): string {
   throw new RpcError(code.invalidParams, `Invalid params: "toolName" must be the tool's name${unknownToolHint}`)
 }
 
-/**
- * The arguments for the named tool, as JSON text. Models often send them as a string that holds JSON.
- * @throws RpcError -32602
- */
+/** The arguments for the named tool, as JSON text. Models often send a string that holds it. @throws RpcError -32602 */
 function argumentsIn (text: string): string {
   const member = memberOf(text, 'arguments') ?? 'null'
   if (member.startsWith('{')) return member

@@ -31,7 +31,6 @@ export function fuseRankings (
     .sort((one, other) => other.score - one.score)
 }
 
-/** Scores divided by the highest score. */
 function scaleToHighest (scores: ReadonlyArray<readonly [ShownTool, number]>): Map<ShownTool, number> {
   const max = scores.reduce((highest, [, score]) => Math.max(highest, score), 0)
   return new Map(max > 0 ? scores.map(([tool, score]) => [tool, Math.max(0, score) / max]) : [])

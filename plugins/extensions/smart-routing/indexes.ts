@@ -25,7 +25,6 @@ export class ViewIndexes {
     return this.#indexes.size < indexes && size < tools / 2
   }
 
-  /** The indexes of all views. */
   get all (): Iterable<ViewIndex> { return this.#indexes.values() }
 
   /** The index of a view, updated to its merged surface. @param key the key of the view */

@@ -10,10 +10,7 @@ const mostInstructions = 4_096
 const shorten = (text: string): string =>
   text.length <= mostInstructions ? text : `${truncate(text, mostInstructions)}\n\n… (cut)`
 
-/**
- * The name of the provider of `search_tools` and `describe_tool`. It cannot be the name of a server, which never begins
- * with `$`.
- */
+/** The name of the provider of `search_tools` and `describe_tool`. No server's name begins with `$`. */
 export const smartProviderName = '$smart'
 
 /** The servers that have tools on a surface, in the order of the surface. */
@@ -44,9 +41,7 @@ export function toSmartSurface ({ merged, before }: PresentationInput, isProgres
     parts: {
       ...merged.parts,
       tools: {
-        list: old?.equals(
-          list
-        ) === true
+        list: old?.equals(list) === true
           ? old
           : list,
         targets,

@@ -6,8 +6,5 @@ export interface Reasons extends Partial<ScoreExplanation> {
   readonly meaning?: number
 }
 
-/**
- * A member of `_meta`: of a request for `search_tools`, `true` asks for reasons; of its result, it holds them by the
- * name of the tool.
- */
+/** A member of `_meta`: of a request for `search_tools`, `true` asks for reasons; its result has them by tool. */
 export const explanation = 'tool-hub/explanation'

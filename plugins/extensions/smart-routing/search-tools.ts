@@ -4,10 +4,7 @@ import { LoopBudget } from '../../../protocol/yield.ts'
 import type { Gateway, ListEntry, Surface, Target } from '../../gateway/index.ts'
 import type { SearchTool } from './words/index.ts'
 
-/**
- * The most recently parsed tool. Its members are usually read one after another. Only one is kept, since a tool may
- * have megabytes.
- */
+/** The last parsed tool, whose members are read one after another. Only one is kept: tools may have megabytes. */
 let lastParsed: { readonly text: string, readonly value: Record<string, unknown> } | undefined
 
 function parseTool (text: string): Record<string, unknown> {

@@ -23,10 +23,7 @@ export class ViewIndex {
   /** The tools that are searched. */
   get tools (): ReadonlyMap<string, ShownTool> { return this.#tools }
 
-  /**
-   * Replaces the searched tools by those of a merged surface.
-   * @returns a promise that resolves when these can be searched
-   */
+  /** Replaces the searched tools by those of a merged surface. @returns resolves when these can be searched */
   update (surface: Surface): Promise<void> {
     if (surface === this.#surface) return this.#lastUpdate
     this.#surface = surface

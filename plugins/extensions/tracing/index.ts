@@ -1,10 +1,7 @@
 import fp from 'fastify-plugin'
 import type { Env } from '../../../schemas/env.ts'
 
-/**
- * Traces calls with OpenTelemetry if its environment variables are set. Otherwise OpenTelemetry is not loaded and no
- * hook is registered.
- */
+/** Traces calls with OpenTelemetry if its variables are set. Otherwise it is not loaded, and no hook is registered. */
 export default fp(async (app) => {
   const { env, version } = app.config
   const exporter = exporterOf(env)

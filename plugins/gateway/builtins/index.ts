@@ -16,9 +16,7 @@ declare module 'fastify' {
   }
 }
 
-/**
- * `app.builtIns`: prompts, resources and skills of the gateway's own, which are in the settings; providers serve them.
- */
+/** `app.builtIns`: the gateway's own prompts, resources and skills in the settings; providers serve them. */
 export default fp(async (app) => {
   const provider = new BuiltInProvider(app.settings.current, app.config.version)
   const changed = app.gateway.addProvider(provider, { visibility: 'public' }, { unprefixed: true })

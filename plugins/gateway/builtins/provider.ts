@@ -25,10 +25,7 @@ export class BuiltInProvider implements Provider {
     this.#items = collectBuiltIns(snapshot, version)
   }
 
-  /**
-   * Applies changed settings, and notifies subscribers of resources whose content has changed.
-   * @returns whether a list has changed
-   */
+  /** Applies changed settings, and notifies subscribers of changed resources. @returns whether a list has changed */
   update (snapshot: Snapshot): boolean {
     const former = this.#items
     this.#items = collectBuiltIns(snapshot, this.#version, former)

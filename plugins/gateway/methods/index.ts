@@ -7,9 +7,7 @@ import { getSkill, readDirectory } from './skills.ts'
 import { setLevel, subscribe, unsubscribe } from './listening.ts'
 import { listTasks, runTaskMethod } from './tasks.ts'
 
-/**
- * The request methods that the gateway handles. Session methods (`initialize`) are handled by the adapter of each era.
- */
+/** The request methods that the gateway handles. Adapters handle those of sessions (`initialize`). */
 const ownMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['ping', async () => '{}'],
   ...allListKinds.map((kind): [string, Method] => [listKinds[kind].method, listMethod(kind)]),
@@ -39,10 +37,7 @@ const ownMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
 export const isNotification = (method: string): boolean =>
   method.startsWith('notifications/') && lookalikeMethod(method) === undefined
 
-/**
- * Methods that concern the hop between client and gateway. The adapter of the client's era answers its own; others are
- * unknown.
- */
+/** Methods of the hop between client and gateway. The adapter of the client's era has its own; others are unknown. */
 const hopMethods: ReadonlySet<string> = new Set(['initialize', 'server/discover', 'subscriptions/listen'])
 
 /** Forwards an unknown method if the view has a single provider, which may know it. */

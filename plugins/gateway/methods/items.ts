@@ -32,10 +32,7 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
     : withTaskHandle(parts, exchange, target.provider, target.key, result)
 }
 
-/**
- * Resolves the name or URI of a call.
- * @throws the errors of `resolve`; NotConnected only after the hooks have seen the call fail
- */
+/** Resolves the name or URI of a call. @throws errors of `resolve`; NotConnected once hooks have seen it fail */
 export async function resolveItem<Found> (
   { forwarder }: Pick<GatewayParts, 'forwarder'>, exchange: Exchange<View>, item: string, resolve: () => Promise<Found>
 ): Promise<Found> {

@@ -30,10 +30,7 @@ export const subscribe: Method = async ({ resolver, providers, notifier, hooks }
  */
 const ownParamsText = ({ paramsText }: Exchange): string => withoutRelatedTask(withoutProgressToken(paramsText))
 
-/**
- * `resources/unsubscribe`. A client may unsubscribe even if the resource is no longer shown, and the answer does not
- * tell whether it is.
- */
+/** `resources/unsubscribe`, also of a resource that is not shown any more; the answer does not tell that. */
 export const unsubscribe: Method = async ({ providers, notifier }, exchange) => {
   const { client, params: { uri } } = exchange
   if (typeof uri !== 'string') {
@@ -44,10 +41,7 @@ export const unsubscribe: Method = async ({ providers, notifier }, exchange) => 
   return await provider?.unsubscribe?.(client, uri, ownParamsText(exchange)) ?? '{}'
 }
 
-/**
- * `logging/setLevel`: requests from each provider of the view the least severe level that any client wants; the gateway
- * filters the messages.
- */
+/** `logging/setLevel`: asks each provider for the least severe level of any client; the gateway filters messages. */
 export const setLevel: Method = async ({ resolver, providers }, exchange) => {
   const { client, params: { level }, view: { scope } } = exchange
   if (!isLogLevel(level)) {

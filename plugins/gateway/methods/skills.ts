@@ -24,11 +24,7 @@ export const getSkill: Method = async (parts, exchange) => {
   return withMembers(result, { skill: withMembers(skill, { description: JSON.stringify(description) }) })
 }
 
-/**
- * The server of a skill. One that no list has, as large catalogues leave out most, is looked for where its file is
- * read.
- * @throws RpcError -32602
- */
+/** The server of a skill. One that no list has is looked for where its file is read. @throws RpcError -32602 */
 async function findSkill (
   { resolver, surfaces }: GatewayParts, exchange: Exchange<View>, uri: string
 ): Promise<{ section: Section, key: string }> {
@@ -41,10 +37,7 @@ async function findSkill (
     : new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
 }
 
-/**
- * `resources/directory/read`: what is directly in a folder. The folders of a server that cannot read them are those of
- * its skills' manifests.
- */
+/** `resources/directory/read`: what is in a folder; of servers that cannot tell, as their skills' manifests say. */
 export const readDirectory: Method = async (parts, exchange) => {
   const { resolver, surfaces, forwarder } = parts
   const { view, client } = exchange

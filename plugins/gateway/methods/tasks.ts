@@ -98,7 +98,7 @@ export const needsTask = memoized(({ text }: Item) =>
 export function withTaskHandle (
   parts: GatewayParts, exchange: Exchange<View>, provider: string, tool: string, result: string
 ): string | Promise<string> {
-  const task = result.includes('askId') ? begunTaskIn(result, exchange) : undefined
+  const task = begunTaskIn(result, exchange)
   const id = task === undefined ? undefined : smallMemberOf(task, 'taskId')
   if (task === undefined || typeof id !== 'string') return result
   const { tasks, surfaces, providers, running } = parts
@@ -112,17 +112,15 @@ export function withTaskHandle (
   return running.note(view, client, target, handle, task).then(() => replaceTaskId(result, id, handle))
 }
 
-/** The text of the task that a result announces in the client's form. */
-function begunTaskIn (result: string, { taskForm }: Exchange<View>): string | undefined {
+/** The text of the task that a result announces in the client's form; undefined: it is no such result. */
+export function begunTaskIn (result: string, { taskForm }: Pick<Exchange, 'taskForm'>): string | undefined {
+  if (!result.includes('askId')) return undefined
   if (taskForm === 'extension') return memberOf(result, 'resultType') === '"task"' ? result : undefined
   const task = memberOf(result, 'task')
   return task?.startsWith('{') === true ? task : undefined
 }
 
-/**
- * `tasks/list`: the tasks that the principal began or used on this route. A server lists all tasks of a shared
- * connection.
- */
+/** `tasks/list`: the tasks that the principal began or used on this route. Servers list those of all. */
 export const listTasks: Method = async (parts, exchange) => {
   const { surfaces } = parts
   const { view, client } = exchange
@@ -162,10 +160,7 @@ async function allTasks (
   return found
 }
 
-/**
- * The tasks of a server's list that the client knows and may use, with their handles.
- * @param handles that other processes have seen, by `listKey`
- */
+/** The tasks of a list that the client knows and may use, with handles. @param handles of others, by `listKey` */
 async function ownTasks (
   parts: GatewayParts, exchange: Exchange<View>, provider: string, list: string, handles: ReadonlyMap<string, string>
 ): Promise<string[]> {

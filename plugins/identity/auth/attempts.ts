@@ -6,10 +6,7 @@ import { sha256 } from '../../base/secrets/index.ts'
 import type { CredentialRefusals } from './refusals.ts'
 import { identityLimits } from '../limits.ts'
 
-/**
- * A function that counts one attempt under a key.
- * @returns 0 within the limit, else the seconds until the count is reset
- */
+/** A function that counts one attempt under a key. @returns 0 within the limit, else seconds until it is reset */
 export type CountAttempt<Request> = (request: Request, key: string) => Promise<number>
 
 /**
@@ -29,9 +26,7 @@ interface AttemptCounters<Request> {
 /** The checks under one key, which run one at a time. `waiting` includes the running one. */
 interface Queue { waiting: number, last: Promise<unknown> }
 
-/**
- * Rate limits for logins and registrations: per user and address over time, and on the number of concurrent requests.
- */
+/** Rate limits for logins and registrations: per user and address over time, and for concurrent requests. */
 export class AttemptLimiter<Request extends { ip: string }> {
   readonly #counts: AttemptCounters<Request>
   readonly #reset: (key: string) => Promise<void>
@@ -41,10 +36,7 @@ export class AttemptLimiter<Request extends { ip: string }> {
   /** Limits concurrent password hashes. Client addresses take turns. */
   readonly #turns = new Semaphore({ places: baseLimits.concurrentHashes })
 
-  /**
-   * @param reset resets the count of failed logins under a key
-   * @param refusals records wrong passwords and secrets
-   */
+  /** @param reset resets the count of failed logins under a key @param refusals records wrong passwords and secrets */
   constructor (
     counts: AttemptCounters<Request>, reset: (
       key: string
@@ -133,10 +125,7 @@ export class AttemptLimiter<Request extends { ip: string }> {
     return new errors.TooManyFailures(seconds)
   }
 
-  /**
-   * Runs work in one of `identityLimits.passwordRequests` slots, of which each address may hold a share.
-   * @throws ShareError
-   */
+  /** Runs work in one of `identityLimits.passwordRequests` slots, which addresses share. @throws ShareError */
   async #inSlot<Result> ({ ip }: Request, work: () => Promise<Result>): Promise<Result> {
     const release = this.#shares.take(ownerOfAddress(ip))
     try {

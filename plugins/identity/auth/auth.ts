@@ -44,10 +44,7 @@ export interface Auth {
   issueInternalCredential: (whom: { readonly username: string } | { readonly keyId: string }) => InternalCredential
   /** Identifies a principal after its request, without its secret; undefined if its credential has no id. */
   lastingCredentialOf: (principal: Principal) => LastingCredential | undefined
-  /**
-   * The principal of such a credential now; undefined if it was revoked, or is not valid any more.
-   * @throws StorageError
-   */
+  /** The principal of such a credential now; undefined if it is not valid any more. @throws StorageError */
   principalOfCredential: (credential: LastingCredential) => Promise<Principal | undefined>
   /** Returns the current access of callers without credentials. */
   anonymousAccess: () => AnonymousAccess
@@ -55,10 +52,7 @@ export interface Auth {
   checkOrigin: (request: FastifyRequest) => void
   /** Whether pages of this origin may read the gateway's answers. */
   trustsOrigin: (origin: string) => boolean
-  /**
-   * Finds the user with this name and password; undefined if there is none.
-   * @throws TooManyFailures, TooManyRequests, ShareError
-   */
+  /** The user with this name and password, or undefined. @throws TooManyFailures, TooManyRequests, ShareError */
   authenticate: (request: FastifyRequest, username: string, password: string) => Promise<User | undefined>
   /**
    * Changes the password of a principal who supplies the current one.

@@ -4,16 +4,10 @@ import type { Principal } from '../../settings/index.ts'
 import { hasSessionCookie } from '../social/settings.ts'
 import type { SocialLogin } from '../social/social.ts'
 
-/**
- * A class of routes: a credential may be accepted on one class and not on another. On `open` routes, credentials are
- * optional.
- */
+/** A class of routes: they accept different credentials. On `open` routes, credentials are optional. */
 export type RouteClass = 'api' | 'mcp' | 'open'
 
-/**
- * The parts of a request that may carry credentials. `socket`: the connection; `ip`: the client address, also behind
- * trusted proxies.
- */
+/** The parts of a request that may carry credentials. `ip`: the client's address, also behind trusted proxies. */
 export interface RequestCredentials {
   headers: IncomingHttpHeaders
   query: Readonly<Record<string, unknown>>
@@ -47,10 +41,7 @@ export function identify (
   return undefined
 }
 
-/**
- * Whether a request has text in any place where this class of routes reads credentials.
- * @param keyHeader the header of bearer keys
- */
+/** Whether a request has text where these routes read credentials. @param keyHeader the header of bearer keys */
 export function hasCredentials (
   { headers, query }: RequestCredentials, routes: RouteClass, keyHeader: string
 ): boolean {
@@ -60,10 +51,7 @@ export function hasCredentials (
   return headers.authorization !== undefined || headers['x-auth-token'] !== undefined
 }
 
-/**
- * With `routing.skipAuth`, every caller of the management API is the guest, who is an admin. MCP routes are not
- * affected.
- */
+/** With `routing.skipAuth`, every caller of the management API is the guest, an admin. MCP routes are not affected. */
 export const guestStep: AuthStep = (_credentials, routes, snapshot) => routes === 'api' ? guestOf(snapshot) : undefined
 
 const guestOf = ({ system }: Snapshot): Principal | undefined => system.routing?.skipAuth === true

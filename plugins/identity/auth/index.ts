@@ -253,9 +253,7 @@ function mcpPrincipalOf (user: User | undefined): Principal | undefined {
   return { ...principalOfUser(user, inLaterSnapshot), kind: 'user-key' }
 }
 
-/**
- * Returns the credentials in the standard headers, and the parts of the request that show whether a proxy forwarded it.
- */
+/** Returns the credentials in the standard headers, and what shows whether a proxy forwarded the request. */
 function headerCredentialsOf ({ headers, socket }: FastifyRequest): RequestCredentials {
   const { authorization, 'x-auth-token': login, forwarded, 'x-forwarded-for': forwardedFor } = headers
   return {
@@ -263,10 +261,7 @@ function headerCredentialsOf ({ headers, socket }: FastifyRequest): RequestCrede
   }
 }
 
-/**
- * Refuses a request that sends a token in two ways (RFC 6750, section 2), even if only one of them would be used.
- * @throws TokenTwice
- */
+/** Refuses a token sent in two ways (RFC 6750, section 2), even if only one would be used. @throws TokenTwice */
 function checkSingleToken ({ headers: { authorization }, query }: FastifyRequest): void {
   const { access_token: token } = query as { access_token?: unknown }
   if (token !== undefined && authorization !== undefined && /^bearer /i.test(authorization)) {

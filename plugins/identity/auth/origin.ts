@@ -80,10 +80,7 @@ export function readOriginRules (listenHost: string, allowedHosts: string, allow
   }
 }
 
-/**
- * Converts an entry of ALLOWED_HOSTS to the form in which `hostNameOf` returns a browser's `Host`.
- * @throws Error when it is invalid
- */
+/** An entry of ALLOWED_HOSTS in the form in which `hostNameOf` returns `Host`. @throws Error when it is invalid */
 function toHost (text: string): string {
   const url = parseUrl(`http://${isIPv6(text) ? `[${text}]` : text}`)
   if (!url || /[/\\?#@*]/.test(text)) {

@@ -7,7 +7,6 @@ declare module 'fastify' {
   interface FastifyInstance { refusals: CredentialRefusals }
 }
 
-/** The kind of a refused credential. */
 type CredentialKind = 'password' | 'key' | 'token' | 'secret'
 
 const nouns: Readonly<Record<CredentialKind, string>> = {
@@ -31,10 +30,7 @@ export class CredentialRefusals {
   readonly #lockOuts = new BoundedMap<string, number>(identityLimits.refusals.lockOuts)
   readonly #lines: LineLimit
 
-  /**
-   * @param isUser whether a user of this name exists: other names are not logged, since people type passwords into the
-   *   name field
-   */
+  /** @param isUser whether there is such a user: other names are not logged, since people type passwords there */
   constructor (
     warn: (details: object, sentence: string) => void, isUser: (name: string) => boolean, now: () => number = Date.now
   ) {
@@ -47,21 +43,14 @@ export class CredentialRefusals {
     }, now)
   }
 
-  /**
-   * Records the use of a stored bearer key that is not active.
-   * @param name the name of the key
-   * @param reason why it is not active
-   */
+  /** Records the use of a stored bearer key that is not active. @param name of the key @param reason why it is not */
   noteInactiveKey (address: string, { name, reason }: { name: string, reason: string }): void {
     this.counts.key++
     const key = JSON.stringify(name)
     this.#log({ address, key: name }, `${address} sent the bearer key ${key}, which opens nothing: ${reason}`)
   }
 
-  /**
-   * Records a refused credential.
-   * @param name the user or client whose password or secret was sent, as the caller sent it
-   */
+  /** Records a refused credential. @param name the user or client whose password or secret was sent, as sent */
   note (kind: CredentialKind, address: string, name?: string): void {
     this.counts[kind]++
     if (kind === 'token') return

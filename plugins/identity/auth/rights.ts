@@ -9,10 +9,7 @@ import { keyHeaderOf, canUseMcp, mcpScope, type Principal } from '../../settings
 /** The scope that a route of the management API requires, by its effect; reading requires none. */
 const requiredScopes = { read: undefined, run: 'mcp', change: 'manage' } as const
 
-/**
- * Checks that the scopes of an access token allow the effect of a management route. Other credentials have no scopes.
- * @throws InsufficientScope
- */
+/** Checks that an access token's scopes allow the effect of a management route. @throws InsufficientScope */
 export function checkScopes ({ scopes }: Principal, effect: Effect = 'change'): void {
   const needed = requiredScopes[effect]
   if (scopes !== undefined && needed !== undefined && !scopes.includes(needed)) {
@@ -54,9 +51,7 @@ const covers = (audience: string, path: string): boolean => path === audience ||
 const withoutApiAlias = (path: string, basePath: string): string =>
   `${basePath}${path.slice(basePath.length).replace(/^\/api\/mcp(?:\/group)?(?=\/|$)/, '/mcp')}`
 
-/**
- * Returns a sentence for a caller of an MCP route who was not identified: it says which credential is missing or wrong.
- */
+/** A sentence for a caller of an MCP route who is not identified: it says which credential is missing or wrong. */
 export function credentialProblem (headers: FastifyRequest['headers'], snapshot: Snapshot): string {
   const { routing, oauthServer } = snapshot.system
   const takesTokens = oauthServer?.enabled === true
@@ -72,9 +67,6 @@ export function credentialProblem (headers: FastifyRequest['headers'], snapshot:
     : `An access token is required in the Authorization header, or a bearer key in the ${name} header`
 }
 
-/**
- * Whether a principal may use the routes of a user (`/:user/…`): its own; with an unscoped system key, those of all
- * users.
- */
+/** Whether a principal may use a user's routes (`/:user/…`): its own; with an unscoped system key, those of all. */
 export const canUseRoutesOf = ({ kind, username, keyScope: grant }: Principal, named: string): boolean =>
   kind === 'system-key' ? grant === undefined : username === named || username === canonicalUsername(named)

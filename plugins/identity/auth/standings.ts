@@ -22,10 +22,7 @@ export class AccessChanges extends EventEmitter<{ changed: [CurrentPrincipalOf],
   /** Emits `changed` after a change of the settings. */
   announceSettingsChange (): void { this.emit('changed', this.#current) }
 
-  /**
-   * Revokes a credential that is not part of the settings, such as a token.
-   * @param id the id in `Principal.credential`
-   */
+  /** Revokes a credential outside the settings, such as a token. @param id the id in `Principal.credential` */
   announceRevocation (id: string): void {
     this.emit('changed', (principal) => principal.credential?.id === id ? undefined : this.#current(principal))
   }

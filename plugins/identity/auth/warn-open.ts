@@ -42,10 +42,7 @@ export function warnOfSkippedAuth (app: FastifyInstance): void {
 /** The settings that can make the gateway reachable from other machines. */
 interface Exposure { host: string, allowedHosts: string, address: ReturnType<typeof configuredAddress> }
 
-/**
- * Returns the settings which show that other machines can reach the gateway, for a log line; an empty list if none
- * does.
- */
+/** The settings which show that other machines can reach the gateway, for a log line; an empty list if none does. */
 export function exposureSigns ({ host, allowedHosts, address }: Exposure): string[] {
   const names = allowedHosts.split(/[\s,]+/).map((each) => each.replace(/:\d*$/, '').toLowerCase())
   const isForeign = names.some((name) => name !== '' && !isLoopback(name))

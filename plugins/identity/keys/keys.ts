@@ -42,10 +42,7 @@ export class BearerKeys {
   /** The keys from which `#byHash` was built. */
   #indexed: Snapshot['keys'] | undefined
 
-  /**
-   * @param readonly whether READONLY is set, so that the legacy key is not migrated
-   * @param warn logs a warning for the operator
-   */
+  /** @param readonly READONLY is set, so the legacy key is not migrated @param warn logs for the operator */
   constructor (settings: Settings, readonly: boolean, warn: (sentence: string) => void) {
     this.#settings = settings
     this.#readonly = readonly
@@ -59,10 +56,7 @@ export class BearerKeys {
     return key && isActiveKey(key, this.#settings.current) ? key : undefined
   }
 
-  /**
-   * Finds out why the key with this token is inactive, and its name; undefined if there is no such key, or it is
-   * active.
-   */
+  /** Why the key with this token is inactive, and its name; undefined if there is no such key, or it is active. */
   findInactive (token: string): { name: string, reason: string } | undefined {
     const key = this.#findStored(token)
     const reason = key && inactivityOf(key, this.#settings.current)

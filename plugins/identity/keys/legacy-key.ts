@@ -16,18 +16,12 @@ export const legacyKeyIgnoredWarning =
   '"routing.bearerAuthKey" was ignored: this gateway has bearer keys of its own, and that member becomes one only ' +
   'once, where there are none. Create a key with POST /api/auth/keys'
 
-/**
- * The warning when a legacy key is ignored since the guest sent it: without an account, there is nobody whose rights
- * the key could depend on.
- */
+/** The warning when a guest's legacy key is ignored: there is no account whose rights it could depend on. */
 export const guestLegacyKeyWarning =
   '"routing.bearerAuthKey" was ignored: a bearer key rests on the rights of who makes it, and there is no account ' +
   'behind your credential. Create a key with POST /api/auth/keys, and name its "owner"'
 
-/**
- * The owner and the creator of a key that a principal creates by sending a legacy key: the users whose rights the
- * principal relies on.
- */
+/** Owner and creator of the key that a principal makes of a legacy key: the users whose rights it relies on. */
 export function legacyKeyUsers (
   users: Snapshot['users'], principal: Principal
 ): Pick<BearerKey, 'owner' | 'createdBy'> {
@@ -36,10 +30,7 @@ export function legacyKeyUsers (
   return { owner, createdBy: sponsors.length === 0 ? undefined : keyCreatorOf(sponsors, owner) }
 }
 
-/**
- * Converts a legacy key to a bearer key.
- * @param people the owner and the creator of the key; none if the operator wrote it into a settings file
- */
+/** Makes a bearer key of a legacy key. @param people its owner and creator; none: the operator wrote it into a file */
 export const convertLegacyKey = (token: string, people: Pick<BearerKey, 'owner' | 'createdBy'> = {}): BearerKey => ({
   id: randomUUID(),
   name: 'default',

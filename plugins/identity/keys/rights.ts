@@ -42,7 +42,6 @@ export function widensRights (before: BearerKey, after: BearerKey): boolean {
   return (isEnabled(after) && !isEnabled(before)) || expiryOf(after) > expiryOf(before) || !includesScope(before, after)
 }
 
-/** Whether the scope of one key includes that of another. */
 function includesScope (wide: BearerKey, narrow: BearerKey): boolean {
   if ((wide.accessType ?? 'all') === 'all') return true
   if ((narrow.accessType ?? 'all') === 'all') return false

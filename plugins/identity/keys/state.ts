@@ -45,9 +45,7 @@ const changesOf = (keys: Snapshot['keys'], used: ReadonlyArray<readonly [id: str
       entity: 'bearerKeys',
       key: id,
       value: {
-        ...withHashedToken(
-          key
-        ),
+        ...withHashedToken(key),
         lastUsedAt: new Date(at).toISOString()
       }
     }]

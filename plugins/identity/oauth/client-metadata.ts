@@ -100,8 +100,7 @@ export function readClientMetadata (
     softwareVersion: readTextMember(metadata, 'software_version')
   }
   const stated: ClientMetadata = {
-    name: name === undefined ||
-      name.trim() === ''
+    name: name === undefined || name.trim() === ''
       ? 'An application without a name'
       : name.slice(0, identityLimits.oauth.name),
     redirectUris,
@@ -141,10 +140,7 @@ export function toClientInformation (client: OAuthClient): Record<string, unknow
   }
 }
 
-/**
- * Custom URI schemes of well-known applications that are not in reversed-domain form, which all others must have (RFC
- * 8252, section 7.1).
- */
+/** URI schemes of well-known applications that are not in reversed-domain form, as all others (RFC 8252, 7.1). */
 const knownSchemes =
   new Set(['cursor:', 'vscode:', 'vscode-insiders:', 'windsurf:', 'claude:', 'zed:', 'warp:', 'raycast:', 'goose:'])
 
@@ -171,11 +167,7 @@ function redirectUriProblem (uri: string): string | undefined {
     : 'has a scheme that is neither https nor a reversed domain'
 }
 
-/**
- * Checks redirect URIs that a client or an admin states.
- * @param name the member's name, for messages
- * @throws OAuthError `invalid_redirect_uri`
- */
+/** Checks redirect URIs. @param name the member's name, for messages @throws OAuthError `invalid_redirect_uri` */
 export function checkRedirectUris (uris: unknown, name = 'redirect_uris'): readonly string[] {
   const isList = Array.isArray(uris) && uris.length > 0 && uris.every((uri): uri is string => typeof uri === 'string')
   if (!isList) throw new OAuthError('invalid_redirect_uri', `"${name}" must be a list of one URI or more`)

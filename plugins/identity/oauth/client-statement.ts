@@ -40,10 +40,7 @@ export const toClientRecord = ({ client, secret }: IssuedClient): Static<typeof 
 /** The scopes in a text (RFC 6749, section 3.3). */
 export const splitScopes = (scope: string): string[] => scope.split(' ').filter((each) => each !== '')
 
-/**
- * Refuses a request without changes, and members that are unknown or read-only.
- * @throws InvalidInput
- */
+/** Refuses a request without changes, and members that are unknown or read-only. @throws InvalidInput */
 export function checkClientChange (statement: object, client: OAuthClient): void {
   checkUnchanged(statement, toClientRecord({ client }), ['clientId', 'origin', 'clientUri', 'createdAt'])
   const names = Object.keys(statement)

@@ -10,10 +10,7 @@ import {
 } from './client-statement.ts'
 import { allGrantTypes, type OAuthSettings } from './settings.ts'
 
-/**
- * A function that records a change by an admin in the audit log. `before` is undefined for a new client, `after` for a
- * removed one.
- */
+/** Records a change by an admin in the audit log. `before`: undefined for a new client, `after` for a removed one. */
 type AuditClientChange = (by: Author, before: OAuthClient | undefined, after: OAuthClient | undefined) => void
 
 /** The required members of a new client. */
@@ -62,17 +59,12 @@ export class ClientRegistry {
   async register (body: unknown): Promise<IssuedClient> {
     const registrationToken = newToken()
     return {
-      ...await this.#create(
-        readClientMetadata(readMetadataBody(body), this.#settings()), registrationToken
-      ),
+      ...await this.#create(readClientMetadata(readMetadataBody(body), this.#settings()), registrationToken),
       registrationToken
     }
   }
 
-  /**
-   * Finds a self-registered client by its registration access token.
-   * @throws OAuthError `invalid_token`, also for an unknown client
-   */
+  /** Finds a self-registered client by its registration token. @throws OAuthError `invalid_token`, also if unknown */
   async findRegistered (clientId: string, token: string | undefined): Promise<OAuthClient> {
     const client = await this.#clients.find(clientId)
     if (token === undefined || !client || !matchesHash(token, client.registrationTokenHash)) {
@@ -104,10 +96,7 @@ export class ClientRegistry {
     await this.#remove(clientId)
   }
 
-  /**
-   * Finds a stored client, self-registered or created by an admin; undefined if it is unknown, or is described by a
-   * Client ID Metadata Document.
-   */
+  /** Finds a stored client; undefined if it is unknown, or described by a Client ID Metadata Document. */
   async find (clientId: string): Promise<OAuthClient | undefined> { return await this.#clients.find(clientId) }
 
   /** Returns one page of clients, oldest first, and the total number. @param page from 1 */
@@ -228,11 +217,7 @@ function requireClient (client: OAuthClient | undefined, clientId: string): OAut
   return client
 }
 
-/**
- * Returns the client metadata in a body without its `null` members, which ask to delete the member (RFC 7592, section
- * 2.2).
- * @throws OAuthError
- */
+/** The client metadata in a body without `null` members, which delete members (RFC 7592, 2.2). @throws OAuthError */
 function readMetadataBody (body: unknown): Json {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new OAuthError('invalid_client_metadata', 'The body must be a JSON object with the metadata of the client')

@@ -12,10 +12,7 @@ export const createCsrfToken = (key: string, uid: string, shown = ''): string =>
 const macOf = (key: string, uid: string, shown: string): string =>
   createHmac('sha256', key).update(shown === '' ? uid : `${uid} ${shown}`).digest('base64url')
 
-/**
- * Returns the page content that is part of a form's CSRF token; undefined if the token is not for this interaction and
- * browser.
- */
+/** The page content in a form's CSRF token; undefined if it is not for this interaction and browser. */
 export function readCsrfToken (key: string, uid: string, csrf: string): string | undefined {
   const [mac = '', text = ''] = csrf.split('.').reverse()
   const shown = Buffer.from(text, 'base64url').toString()

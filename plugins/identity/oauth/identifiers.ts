@@ -42,19 +42,12 @@ function forwardedOrigin ({ headers, host, protocol, socket }: FastifyRequest, i
 /** Paths below the issuer that are protected resources: MCP routes, SSE routes, and the management API. */
 const resourcePaths = /^(?:\/(?:[^/]+\/)?(?:mcp|sse)(?:\/[^?#]*)?|\/api)?$/
 
-/**
- * Characters and dot segments that `URL` normalizes: with them, the user could consent to another resource than the
- * token is issued for.
- */
+/** Characters and dot segments that `URL` normalizes: the user could consent to another resource than is used. */
 const ambiguousPath = /[\\\s]|\/(?:\.|%2e){1,2}(?=\/|$)/i
 
-/** An address without trailing slashes. */
 const withoutTrailingSlashes = (uri: string): string => uri.replace(/\/+$/, '')
 
-/**
- * The path of a resource below the issuer, `''` for the whole gateway; undefined if it is not a resource of this
- * gateway (RFC 8707).
- */
+/** The path of a resource below the issuer, `''` for the gateway; undefined: not a resource of it (RFC 8707). */
 export function resourcePath (issuer: string, uri: string): string | undefined {
   if (ambiguousPath.test(uri) || !URL.canParse(uri)) return undefined
   const address = withoutTrailingSlashes(new URL(uri).href)

@@ -167,7 +167,6 @@ export default fp<OAuthPorts>(async (app, ports) => {
   ]
 })
 
-/** Describes a change of a client for the audit log. */
 function clientChange (before: OAuthClient | undefined, after: OAuthClient | undefined): AuditedChange {
   const isSecretNew =
     before?.secretHash !== undefined && after?.secretHash !== undefined && before.secretHash !== after.secretHash
@@ -203,19 +202,13 @@ function sentenceOf ({ error, error_description: text }: OAuthProblem): string {
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`
 }
 
-/**
- * Loads the library where it is used. The compiler rewrites the extension of an import that is awaited, and none within
- * an expression.
- */
+/** Loads the library here: of imports within an expression, the compiler does not rewrite the extension. */
 async function loadProvider (issuer: string, deps: ProviderDeps): Promise<Provider> {
   const { createProvider } = await withoutRuntimeWarning(async () => await import('./provider/provider.ts'))
   return createProvider(issuer, deps)
 }
 
-/**
- * Loads the library without its warning about Node 20, on which it is tested here: the warning would break a log in
- * JSON.
- */
+/** Loads the library without its warning about Node 20, which is tested here: it would break a log in JSON. */
 async function withoutRuntimeWarning<Module> (load: () => Promise<Module>): Promise<Module> {
   const { warn } = console
   console.warn = (...parts) => {

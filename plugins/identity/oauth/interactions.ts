@@ -107,10 +107,7 @@ export class Interactions {
     return await this.#finish(request, details, { login: { accountId: account, remember: true } })
   }
 
-  /**
-   * Continues an interaction after a social login.
-   * @param user the user of the browser's social session; undefined if it has none
-   */
+  /** Continues an interaction after a social login. @param user of the browser's social session, if there is one */
   async continueAfterSocialLogin (request: BrowserRequest, user: User | undefined): Promise<BrowserResponse> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
@@ -282,7 +279,6 @@ export class Interactions {
   }
 }
 
-/** The fields of a form. */
 export type FormFields = Readonly<Partial<Record<string, string>>>
 
 const textOf = (value: unknown): string | undefined => typeof value === 'string' && value !== '' ? value : undefined

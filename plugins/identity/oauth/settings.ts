@@ -18,10 +18,7 @@ export const oauthSettingsOf = memoized(({ oauthServer }: SystemConfig): OAuthSe
 /** The environment variables that determine the addresses given to clients. */
 interface AddressEnv { readonly HOST: string, readonly TRUST_PROXY?: string, readonly BASE_URL?: string }
 
-/**
- * A sentence for each problem of the stored settings: invalid members, which are replaced by their defaults, and
- * unsuitable addresses.
- */
+/** A sentence for each problem of stored settings: invalid members (defaults apply), and unsuitable addresses. */
 export function oauthSettingsProblems (system: SystemConfig, addressing: AddressEnv): string[] {
   const { oauthServer } = system
   const sentences = [...Value.Errors(OAuthServer, oauthServer ?? {})]
@@ -65,10 +62,7 @@ export function grantableScopes (
 /** The scopes that are granted when the client requests none. */
 export const defaultScope = 'mcp profile'
 
-/**
- * Whether Client ID Metadata Documents are accepted. They are a form of dynamic registration, for clients without a
- * secret.
- */
+/** Whether Client ID Metadata Documents are accepted. They are dynamic registrations of clients without a secret. */
 export const allowsClientDocuments = ({ dynamicRegistration, requireClientSecret }: OAuthSettings): boolean =>
   dynamicRegistration.enabled && !dynamicRegistration.requiresAuthentication && !requireClientSecret
 
@@ -101,10 +95,7 @@ export function authorizationServerMetadata (issuer: string, settings: OAuthSett
   }
 }
 
-/**
- * The metadata of a protected resource (RFC 9728).
- * @param path of the resource below the issuer, `''` for the whole gateway
- */
+/** The metadata of a protected resource (RFC 9728). @param path below the issuer, `''` for the whole gateway */
 export function resourceMetadata (
   issuer: string, path: string, { allowedScopes }: OAuthSettings
 ): Record<string, unknown> {

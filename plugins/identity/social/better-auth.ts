@@ -83,7 +83,6 @@ export function createBetterAuth (deps: BetterAuthDeps) {
 
 export type BetterAuth = ReturnType<typeof createBetterAuth>
 
-/** The better-auth plugin that registers our providers. */
 function providersOf ({ providers, resolveAccount: enter, runStep: remembered }: BetterAuthDeps): BetterAuthPlugin {
   // The library prints errors of unknown classes: it gets an APIError, and `runStep` has recorded the cause.
   const step: BetterAuthDeps['runStep'] = async (run) => {
@@ -99,10 +98,7 @@ function providersOf ({ providers, resolveAccount: enter, runStep: remembered }:
   }
 }
 
-/**
- * The authorization code of a login with its parameters. better-auth passes it on in place of tokens, and does not
- * store it.
- */
+/** A login's code with its parameters. better-auth passes it on in place of tokens, and does not store it. */
 interface UnspentCode {
   readonly raw: { readonly code: string, readonly codeVerifier: string, readonly redirectUri: string }
 }

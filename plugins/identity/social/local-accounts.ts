@@ -30,10 +30,7 @@ export const identityHash = ({ provider, subject }: Pick<Person, 'provider' | 's
  */
 export const identityEmail = (hash: string): string => `${hash}@identity.invalid`
 
-/**
- * Normalizes an e-mail address for comparison. Only ASCII letters are folded: other letters that look alike may belong
- * to other mailboxes.
- */
+/** An e-mail address for comparison. Only ASCII letters are folded: others may belong to other mailboxes. */
 const foldEmail = (email: string): string => email.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 
 /** Finds or creates the local account of a person at a provider. It never makes anybody an admin. */
@@ -44,7 +41,6 @@ export class SocialAccounts {
     this.#deps = deps
   }
 
-  /** The current settings. */
   get snapshot (): Snapshot { return this.#deps.settings.current }
 
   /**

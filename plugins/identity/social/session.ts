@@ -1,15 +1,12 @@
+import type { Static } from '@sinclair/typebox'
 import type { Snapshot } from '../../../db/store.ts'
+import type { SocialSession } from '../../../schemas/social.ts'
 import type { Principal } from '../../settings/index.ts'
 import { accountMarkOf } from '../users/account.ts'
 import type { LoginAccount } from './better-auth.ts'
 
 /** A session of a social login as the API returns it, without its token. */
-export interface ShownSocialSession {
-  readonly session: {
-    readonly id: string, readonly userId: string, readonly createdAt: string, readonly expiresAt: string
-  }
-  readonly user: { readonly id: string, readonly name: string, readonly username: string, readonly isAdmin: boolean }
-}
+export type ShownSocialSession = NonNullable<Static<typeof SocialSession>>
 
 export const sessionCredentialId = ({ id }: { id: string }): string => `social ${id}`
 

@@ -14,7 +14,6 @@ export interface OidcSettings extends ClientCredentials {
   readonly scopes: readonly string[]
   readonly pkce: boolean
   readonly prompt?: string
-  /** The claim with the groups of a user. */
   readonly groupsClaim?: string
 }
 
@@ -97,10 +96,7 @@ function providersOf (
   warnings: string[]
 ): Pick<SocialSettings, 'codehost' | 'idp' | 'oidc'> {
   const { codehost, idp, oidc } = providers
-  /**
-   * The credentials of a provider, if it is enabled and complete.
-   * @param more further required values, by the names of their variables
-   */
+  /** The credentials of a provider, if enabled and complete. @param more further required values, by variable */
   const usable = (
     name: 'CODEHOST' | 'IDP' | 'OIDC',
     stored: boolean | undefined,
@@ -234,10 +230,7 @@ export function cookieNames (base: string): CookieNames {
   return { session: `${prefix}${sessionCookie}`, state: `${prefix}${stateCookie}`, path, isSecure }
 }
 
-/**
- * A quick check whether a request has the cookie of a social login. True also for another cookie whose name ends like
- * that one.
- */
+/** A quick check whether a request has the cookie of a social login, or one whose name ends like that. */
 export const hasSessionCookie = ({ cookie }: IncomingHttpHeaders): boolean =>
   cookie !== undefined && cookie.length <= identityLimits.social.cookies && cookie.includes(`${sessionCookie}=`)
 

@@ -46,10 +46,7 @@ interface SocialRequest {
 /** A redirect of a browser, with the values of its `Set-Cookie` headers. */
 export interface BrowserRedirect { readonly location: string, readonly cookies: readonly string[] }
 
-/**
- * The state of the login that a request is part of. `iss`: the issuer in the provider's redirect; `problem`: the error
- * of a failed step.
- */
+/** The login that a request is part of. `iss`: issuer in the provider's redirect; `problem`: of a failed step. */
 interface LoginInProgress { readonly iss?: string, account?: LoginAccount, problem?: unknown }
 
 /** better-auth with its configuration, which runs from the first login until the end of the process. */
@@ -84,9 +81,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     if (off !== undefined) throw new errors.SocialLoginOff(off)
   }
 
-  /**
-   * Whether social login is on and its public origin is this one, so that a login which begins here can return here.
-   */
+  /** Whether social login is on and its public origin is this one, so that logins from here return here. */
   isServedAt (origin: string): boolean { return this.isOn && originOf(this.#deps.addresses.base()) === origin }
 
   /**
@@ -149,10 +144,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     }
   }
 
-  /**
-   * Ends the session of a request at this gateway only; the user stays logged in at the provider.
-   * @returns the values of `Set-Cookie` headers
-   */
+  /** Ends a session here, not at the provider, where the user stays logged in. @returns `Set-Cookie` values */
   async signOut (headers: IncomingHttpHeaders): Promise<readonly string[]> {
     const { cookies } = await this.#ensureRunning()
     const found = await this.#findSession(headers)
@@ -172,10 +164,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     await this.#deps.logins?.removeIdentities(user.username, accountSubjectOf(user), identityEmail)
   }
 
-  /**
-   * The principal of a session; undefined if there is none. Returns a promise only if the request has a session cookie.
-   * @throws StorageAway
-   */
+  /** The principal of a session; undefined: none. A promise only if there is a session cookie. @throws StorageAway */
   identify (headers: IncomingHttpHeaders, snapshot: Snapshot): Promise<Principal | undefined> | undefined {
     if (!this.isOn || !hasSessionCookie(headers)) return undefined
     return this.#findSession(headers).then((found) => found && principalOfSession(found.session, snapshot))

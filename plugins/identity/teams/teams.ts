@@ -67,10 +67,7 @@ export class Teams {
     return resultOf(snapshot, by, name)
   }
 
-  /**
-   * Removes a team, with its keys. No server is shared with it any more, so that a later team of the same name inherits
-   * nothing. @throws NoSuch
-   */
+  /** Removes a team, its keys, and what is shared with it: a later one of that name inherits nothing. @throws NoSuch */
   async remove (by: Principal, name: string): Promise<void> {
     await this.#settings.change((base) => {
       const team = requireTeam(base, name)

@@ -35,10 +35,7 @@ export function * removedAccountNames (
   }
 }
 
-/**
- * The principal of a user who has logged in.
- * @param standing returns the same principal in a later snapshot; undefined when the login has ended
- */
+/** The principal of a user who has logged in. @param standing the same one later; undefined: the login has ended */
 export const principalOfUser = (user: User, standing: Principal['inSnapshot']): Principal => ({
   // Derived from the account, so that sessions are not inherited by a later account of the same name.
   key: `user ${accountSubjectOf(user)}`,
@@ -139,10 +136,7 @@ export const changesForUnsharing = ({ servers }: Snapshot, name: string): Change
     return value === server.config ? [] : [{ entity: 'mcpServers', key: server.name, value }]
   })
 
-/**
- * Replaces one of the users who stored a config by others. The caller may pass a name with a space, which matches no
- * user.
- */
+/** Replaces one of the users who stored a config by others. A name with a space matches no user. */
 function replaceStorer (config: ServerConfig, username: string, others: readonly string[]): ServerConfig {
   const storers = storersOf(config)
   if (!storers.includes(username)) return config

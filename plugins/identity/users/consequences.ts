@@ -6,7 +6,6 @@ import { requireUser } from './look-up.ts'
 
 /** The names of the keys, servers and groups that change when a user is removed or ceases to be an admin. */
 export interface AccountConsequences {
-  /** Keys that are removed. */
   readonly removedKeys: readonly string[]
   /** Keys that stay, and do not count any more. */
   readonly inactiveKeys: readonly string[]
@@ -20,11 +19,7 @@ export interface AccountConsequences {
   readonly restrictedServers: readonly string[]
 }
 
-/**
- * Finds out what a change of an account would do, by making it in a copy of the settings.
- * @param by the admin who would make it
- * @throws NoSuch
- */
+/** What a change of an account would do, found out in a copy of the settings. @param by an admin @throws NoSuch */
 export function consequencesOf (
   settings: Settings, by: Principal, name: string, change: 'removal' | 'demotion'
 ): AccountConsequences {

@@ -29,10 +29,7 @@ const usernamePattern = /^(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N
 /** The canonical spelling of a name (NFC): keyboards differ in whether they produce composed or decomposed letters. */
 export const canonicalUsername = (name: string): string => name.normalize('NFC')
 
-/**
- * The stored spelling of a username: as given if a user has exactly this name, as an old file may contain, else the
- * canonical one.
- */
+/** The stored spelling of a username: as given if there is such a user (of an old file), else the canonical one. */
 export const storedUsernameOf = (users: { has: (name: string) => boolean }, name: string): string =>
   users.has(name) ? name : canonicalUsername(name)
 
@@ -59,7 +56,6 @@ export const defaultOwner = 'admin'
 /** Whether a name is that of the default owner, compared case-insensitively. */
 export const isDefaultOwnerName = (name: string): boolean => foldUsername(name) === defaultOwner
 
-/** A rule for passwords, with the sentence for a password that breaks it. */
 interface PasswordRule { readonly holds: (password: string) => boolean, readonly sentence: string }
 
 const lengthRule = (min: number): PasswordRule => ({
@@ -90,10 +86,7 @@ function checkRules (rules: readonly PasswordRule[], password: string): void {
   if (failed.length > 0) throw Object.assign(new errors.WeakPassword(failed.join(' ')), { errors: failed })
 }
 
-/**
- * Checks a password that an admin sets against all rules.
- * @throws WeakPassword with `errors`, a sentence for each broken rule
- */
+/** Checks, by all rules, a password that an admin sets. @throws WeakPassword with `errors`, a sentence for each */
 export function checkGivenPassword (password: string): void {
   checkRules([lengthRule(8), sizeRule, ...classRules], password)
 }

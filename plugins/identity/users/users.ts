@@ -12,7 +12,6 @@ import { createFirstAdmin, type FirstAdmin } from './first-admin.ts'
 import { identityLimits } from '../limits.ts'
 import { putUserChange, findUser, requireUser, assertUsernameFree, type ShownUser, toShownUser } from './look-up.ts'
 
-/** The members of a new user. */
 interface NewUser { username: string, password: string, isAdmin?: boolean }
 
 interface UsersOptions {
@@ -77,10 +76,7 @@ export class Users {
     return await this.#rehash(user, password)
   }
 
-  /**
-   * Adds a rule for usernames that people choose for themselves.
-   * @param rule returns why a name is rejected, as a sentence
-   */
+  /** Adds a rule for usernames that people choose. @param rule returns why a name is rejected, as a sentence */
   addNameRule (rule: (name: string) => string | undefined): void { this.#nameRules.push(rule) }
 
   /**
@@ -181,10 +177,7 @@ export class Users {
     }, by)
   }
 
-  /**
-   * A sentence for each advisory rule that a password chosen by its user breaks.
-   * @throws WeakPassword when it breaks a minimal rule
-   */
+  /** A sentence for each advisory rule that a user's password breaks. @throws WeakPassword: it breaks a minimal one */
   checkNewPassword (password: string): string[] { return checkChosenPassword(password) }
 
   /** The account of a principal. @throws Forbidden when it has no account, and so no password */
@@ -268,10 +261,7 @@ export class Users {
     return user
   }
 
-  /**
-   * Replaces a password hash of an imported file, or one with outdated costs, now that the password is known. A failure
-   * does not fail the login.
-   */
+  /** Replaces an imported or outdated hash, now that the password is known. A failure does not fail the login. */
   async #rehash (user: User, password: string): Promise<User | undefined> {
     const hashed = await this.#passwords.hash(password)
     await this.#settings

@@ -100,7 +100,6 @@ export class Bundles {
     }
   }
 
-  /** The names of the bundles that configs refer to. */
   bundleNamesIn (configs: readonly ServerConfig[]): string[] {
     return [...new Set(configs.flatMap((config) => [...bundleNamesOf(this.#deps.folder.root, config)]))].sort()
   }

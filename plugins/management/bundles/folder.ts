@@ -6,10 +6,7 @@ import { makeFolder, syncPath } from '../../../db/folder.ts'
 import { currentVersionLink } from './launch.ts'
 
 const temporaryPrefix = '.tmp-'
-/**
- * Age, in ms, from which an unfinished folder counts as abandoned by its process, if other processes may share the
- * root.
- */
+/** Age, in ms, from which an unfinished folder counts as abandoned by its process, if others may share the root. */
 const abandonedAge = 60 * 60_000
 
 interface BundleFolderOptions {
@@ -47,7 +44,7 @@ export class BundleFolder {
 
   /** Makes a folder for unfinished work. */
   async makeTemporary (): Promise<string> {
-    await makeFolder(this.root, 'DATA_DIR')
+    makeFolder(this.root, 'DATA_DIR')
     // Other users may traverse these folders but not list them. The other files in DATA_DIR are protected by their own
     // modes.
     if (this.#runsAsOtherUser) for (const folder of [this.root, dirname(this.root)]) await chmod(folder, 0o711)

@@ -104,9 +104,7 @@ export function resolveLaunch (manifest: BundleManifest, { folder, home, platfor
   }
 }
 
-/**
- * The launch config of a `uv` bundle without one (MCPB 0.4): `uv` installs the dependencies of its `pyproject.toml`.
- */
+/** The config of a `uv` bundle without one (MCPB 0.4): `uv` installs the dependencies of its `pyproject.toml`. */
 const uvLaunchConfig = ({ server }: BundleManifest): NonNullable<BundleManifest['server']['mcp_config']> => {
   // eslint-disable-next-line no-template-curly-in-string
   const folder = '${__dirname}'
@@ -164,8 +162,7 @@ export const maskManifest = (manifest: BundleManifest): BundleManifest => ({
   ...(manifest.user_config && {
     user_config: Object.fromEntries(Object.entries(manifest.user_config).map(([key, option]) => [
       key,
-      option.sensitive === true &&
-        option.default !== undefined
+      option.sensitive === true && option.default !== undefined
         ? { ...option, default: mask(String(option.default)) }
         : option
     ]))
@@ -189,10 +186,7 @@ export function bundleNamesOf (root: string, config: ServerConfig): Set<string> 
 
 const anyBundleFolder = /[/\\]bundles[/\\]([A-Za-z0-9._-]{1,64})[/\\]current(?=[/\\]|$)/g
 
-/**
- * The bundles that a config refers to, which may be of another gateway.
- * @param root the folder of all bundles of this one
- */
+/** The bundles that a config refers to, maybe of another gateway. @param root the folder of this one's bundles */
 export const bundlesOfAny = (root: string, config: ServerConfig): Array<{ name: string, isOfThisGateway: boolean }> =>
   textsOf(config).flatMap((text) => [...text.matchAll(anyBundleFolder)].map(({ 0: found, 1: name = '', index }) => {
     const isOfThisGateway = text.slice(0, index + found.length).endsWith(join(root, name, currentVersionLink))

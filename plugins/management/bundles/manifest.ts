@@ -9,10 +9,7 @@ import { firstSchemaProblem } from '../../../schemas/problem.ts'
 import { ArchiveError, quoteEntryName } from './archive/archive.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
-/**
- * Reads the manifest of a bundle (MCPB, versions 0.1 to 0.4).
- * @throws ArchiveError that says which member is wrong
- */
+/** Reads the manifest of a bundle (MCPB, versions 0.1 to 0.4). @throws ArchiveError that says which member is wrong */
 export function readManifest (bytes: Buffer): BundleManifest {
   const refuse = (reason: string): never => { throw new ArchiveError(`its manifest.json ${reason}`) }
   if (!isUtf8(bytes)) refuse('is not UTF-8 text')
@@ -39,10 +36,7 @@ function parse (text: string): unknown {
   }
 }
 
-/**
- * The reason why a name is invalid for a bundle, as a clause, or undefined if it is valid. A valid name is also a valid
- * server name.
- */
+/** Why a name is invalid for a bundle, as a clause, or undefined. A valid one is also a valid server name. */
 export function bundleNameProblem (name: string): string | undefined {
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(name)) return 'it must have 1 to 64 letters, digits, ".", "_" and "-"'
   return nameProblem(name)

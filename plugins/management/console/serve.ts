@@ -253,6 +253,8 @@ const sentences: Readonly<Record<string, string>> = {
   FST_CSRF_MISSING_SECRET: 'This page has expired, and nothing was changed. Go back, reload it, and try again.',
   FST_CSRF_INVALID_TOKEN: 'This page has expired, and nothing was changed. Go back, reload it, and try again.',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'A form of this console was expected.',
+  TH_TOO_LARGE:
+    'This form is larger than 2 MiB, and nothing was changed. Go back: your browser has kept what you typed.',
   TH_UNSUPPORTED_MEDIA_TYPE: 'A form of this console was expected.'
 }
 

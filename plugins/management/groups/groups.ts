@@ -64,10 +64,7 @@ export class Groups {
     return toShownGroup(snapshot, principal, find(snapshot, principal, idOrName))
   }
 
-  /**
-   * Adds a group, owned by the principal unless an admin names another user.
-   * @throws InvalidInput, LimitReached
-   */
+  /** Adds a group, owned by the principal unless an admin names another user. @throws InvalidInput, LimitReached */
   async create (principal: Principal, input: GroupInput & { name: string }): Promise<ChangedGroup> {
     const id = randomUUID()
     const snapshot = await this.#settings.change((base) => {
@@ -86,10 +83,7 @@ export class Groups {
     return { data: this.get(principal, id), warnings }
   }
 
-  /**
-   * Changes the given members of a group. A rename also changes the scopes of keys.
-   * @throws NoSuch, Forbidden, InvalidInput
-   */
+  /** Changes the given members; a rename also changes keys' scopes. @throws NoSuch, Forbidden, InvalidInput */
   async update (principal: Principal, idOrName: string, input: GroupInput): Promise<ChangedGroup> {
     let id = ''
     const snapshot = await this.#settings.change((base) => {
@@ -130,10 +124,7 @@ export class Groups {
     return visibleMembers(snapshot, principal, find(snapshot, principal, idOrName)).map(withDefaultSelectors)
   }
 
-  /**
-   * Adds one server with all its items. An existing member stays unchanged.
-   * @throws NoSuch, Forbidden, InvalidInput
-   */
+  /** Adds one server with all its items. An existing member stays unchanged. @throws NoSuch, Forbidden, InvalidInput */
   async addServer (principal: Principal, idOrName: string, name: string): Promise<ShownGroup> {
     return await this.#changeMembers(principal, idOrName, (base, stored) => {
       const added = parseGroupMembers(base, principal, [name])
@@ -172,11 +163,7 @@ export class Groups {
     return toShownGroup(snapshot, principal, managedGroup(snapshot, principal, idOrName))
   }
 
-  /**
-   * Checks that the principal may change a group.
-   * @param member a server that must be in it
-   * @throws NoSuch, Forbidden
-   */
+  /** Checks that the principal may change a group. @param member must be in it @throws NoSuch, Forbidden */
   mustManage (principal: Principal, idOrName: string, member?: string): void {
     const snapshot = this.#settings.current
     const { members } = managedGroup(snapshot, principal, idOrName)

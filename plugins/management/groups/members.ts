@@ -63,10 +63,7 @@ function isVisibleMember (snapshot: Snapshot, principal: Principal, { name }: Gr
 export const visibleMembers = (snapshot: Snapshot, principal: Principal, group: StoredGroup): GroupMember[] =>
   group.members.filter((member) => isVisibleMember(snapshot, principal, member))
 
-/**
- * A member of a group with its selectors; `all` is the default of each. `skills` is there only if it is a list, since
- * clients know the others.
- */
+/** A member with its selectors, `all` by default. `skills` only if it is a list: clients know the others. */
 export type MemberConfig = GroupMember & Required<Pick<GroupMember, Exclude<ItemKind, 'skills'>>>
 
 export const withDefaultSelectors = (
@@ -151,8 +148,7 @@ export function parseGroupMembers (
       throw new errors.InvalidInput(`"servers": ${JSON.stringify(member.name)} is listed twice`)
     }
     seen.add(member.name)
-    const problem = member.alias === undefined ||
-      member.alias === former?.alias
+    const problem = member.alias === undefined || member.alias === former?.alias
       ? undefined
       : aliasProblem(member.alias)
     if (problem !== undefined) {

@@ -43,17 +43,12 @@ export class CloudCatalogue {
       if (value.length < pageSize || seen.size === before) break
     }
     return {
-      value: withUniqueNames(
-        [...seen.values()].slice(0, managementLimits.catalogues.answerEntries)
-      ),
+      value: withUniqueNames([...seen.values()].slice(0, managementLimits.catalogues.answerEntries)),
       staleSince
     }
   }
 
-  /**
-   * One server. @param name its name in this catalogue, its key at the service, or its name in a config @throws NoSuch,
-   * and as `listServers`
-   */
+  /** One server. @param name here, its key at the service, or a config's @throws NoSuch, and as `listServers` */
   async findServer (name: string, owner: string): Promise<SourceAnswer<CloudServer>> {
     const { value, staleSince } = await this.listServers(owner)
     const server = value.find((each) => each.name === name) ??
@@ -157,8 +152,7 @@ const toolsOf = (answer: unknown): CloudTool[] =>
   listOf(answer, 'tools').filter((given) => isText(given.name)).map((given) => ({
     name: textOf(given.name),
     description: textOf(given.description),
-    inputSchema: isObject(given.inputSchema) &&
-      JSON.stringify(given.inputSchema).length <= baseLimits.checkedSchema
+    inputSchema: isObject(given.inputSchema) && JSON.stringify(given.inputSchema).length <= baseLimits.checkedSchema
       ? given.inputSchema
       : {}
   }))

@@ -70,7 +70,6 @@ function withConfig (entry: MarketEntry): MarketServer {
   return { ...entry, config, required }
 }
 
-/** The config of one installation method. */
 const configOf = ({ command, args, env, url, headers }: Installation): ServerConfig => url === undefined
   ? { type: 'stdio', command, args, ...(env && { env }) }
   : { type: 'streamable-http', url, ...(headers && { headers }) }

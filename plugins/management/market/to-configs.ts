@@ -19,9 +19,7 @@ export function toConfigs ({ name: given, packages = [], remotes = [] }: ServerJ
   return ready.length > 0 ? withNames(ready, name) : [{ from: 'entry', reason: 'it names no package and no remote' }]
 }
 
-/**
- * Names the configs: the first has the name of the entry, others a suffix with their kind and, if necessary, a number.
- */
+/** Names the configs: the first as the entry, others with a suffix of their kind and, if needed, a number. */
 function withNames (ready: readonly ConvertedPackage[], name: string): ConvertedPackage[] {
   const taken = new Set<string>()
   return ready.map((each) => {
@@ -81,10 +79,7 @@ function fromRemote (
 /** The command that runs packages of one type. */
 interface Runner {
   readonly command: string
-  /**
-   * Runtime hints whose arguments are valid for this command. Those for `node` or `python` would mean something else to
-   * `npx` or `uvx`.
-   */
+  /** Runtime hints whose arguments are valid for this command: those for `node` mean something else to `npx`. */
   readonly acceptedHints: readonly string[]
   /** Matches the registry that the command uses. Undefined if the identifier contains the registry. */
   readonly registryPattern?: RegExp
@@ -131,9 +126,7 @@ function fromPackage (given: Package, inputs: ConfigInputs): ServerConfig {
   const { registryType, transport, runtimeArguments = [], packageArguments = [], environmentVariables = [] } = given
   const runner = Object.hasOwn(runners, registryType) ? runners[registryType] : undefined
   if (!runner) {
-    const known = Object.hasOwn(
-      unsupportedTypeMessages, registryType
-    )
+    const known = Object.hasOwn(unsupportedTypeMessages, registryType)
       ? unsupportedTypeMessages[registryType]
       : undefined
     throw new UnusableEntryError(known ?? `packages of the type ${quoteText(

@@ -19,7 +19,8 @@ export interface AddOutcome { name: string, success: boolean, unchanged?: true, 
 /** Reads the servers of a request body: a list, or the configuration file of a client. @throws InvalidInput */
 export function parseServerEntries (body: unknown): SentServers {
   const document = readForeignDocument(body, orderedEntries)
-  if (document === undefined || document.servers.length === 0) {
+  if (document?.servers.length === 0) throw new errors.InvalidInput('There are no servers in it')
+  if (document === undefined) {
     throw new errors.InvalidInput('"servers": expected a list of {"name": "…", "config": {…}}, or "mcpServers": ' +
       '{"<name>": {…}}')
   }
@@ -67,10 +68,7 @@ export function additionsOf (
   return { changes, outcomes }
 }
 
-/**
- * The reason why one of several servers or groups cannot be stored.
- * @throws the error, if it is not specific to that item
- */
+/** The reason why one of several servers or groups cannot be stored. @throws the error, if not specific to it */
 export function refusalMessage (error: unknown): string {
   const isRefusal =
     [errors.InvalidInput, errors.Forbidden, errors.LimitReached, errors.ShareUsed].some((kind) => error instanceof kind)

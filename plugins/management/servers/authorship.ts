@@ -70,10 +70,7 @@ function valueAt (
 /** Members of OpenAPI descriptions, of any version, that determine where calls and credentials are sent. */
 const addressMembers = new Set(['servers', 'host', 'basePath', 'schemes', 'tokenUrl', 'openIdConnectUrl'])
 
-/**
- * The values of `addressMembers`, at any depth.
- * @param schema the API description, or its text, which then counts as one address
- */
+/** The values of `addressMembers`, at any depth. @param schema the description, or its text: one address */
 function addressesOf (schema: unknown): unknown[] {
   if (!isObject(schema) && !Array.isArray(schema)) return typeof schema === 'string' ? [schema] : []
   return Object.entries(schema)

@@ -9,10 +9,7 @@ import {
 import { managedServer, visibleServer } from '../checks.ts'
 import { findItem, type PresentedItem, unlistedItem } from './present.ts'
 
-/**
- * An item as a path of the API names it. `name`: its server; `key`: the name or URI that the server lists, or the name
- * with the server's prefix.
- */
+/** An item in a path of the API. `name`: its server; `key`: its own name or URI, or the prefixed name. */
 interface ItemAddress { readonly name: string, readonly kind: ItemKind, readonly key: string }
 
 /**

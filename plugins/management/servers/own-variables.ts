@@ -57,10 +57,7 @@ export class OwnVariables {
     return existed
   }
 
-  /**
-   * The users who have given values for a server that the principal manages, with the names of these values.
-   * @throws NoSuch, Forbidden
-   */
+  /** The users who gave values for a server that the principal manages, with their names. @throws NoSuch, Forbidden */
   async list (principal: Principal, name: string): Promise<Given> {
     return await this.#values.list(managedServer(this.#settings.current, principal, name))
   }

@@ -1,11 +1,13 @@
+import type { Static } from '@sinclair/typebox'
 import type { Server, Snapshot } from '../../../db/store.ts'
-import { type Era, eraOf } from '../../../protocol/era.ts'
+import { eraOf } from '../../../protocol/era.ts'
 import type { DefinitionWarning } from '../../../schemas/definitions-api.ts'
 import { withMembers } from '../../../protocol/json.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { ProviderStatus } from '../../../protocol/provider.ts'
 import { nameProblem } from '../../../schemas/names.ts'
 import { isolationOf, serverTypeOf } from '../../../schemas/server.ts'
+import type { ServerRecord } from '../../../schemas/server-api.ts'
 import { transports } from '../../../schemas/transports.ts'
 import { type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
 import { maskConfig } from '../../base/secrets/index.ts'
@@ -18,32 +20,12 @@ import {
 import type { Upstream, Upstreams } from '../../upstream/index.ts'
 import { ItemTexts } from './record-json.ts'
 
-/**
- * One tool, prompt, resource or skill in a response of the management API: as the upstream lists it, with its override.
- */
+/** One tool, prompt, resource or skill in a response of the management API: as listed upstream, with its override. */
 export type PresentedItem = Record<string, unknown> & { enabled: boolean, overridden?: boolean }
 
 /** A server in a response of the management API. */
-export interface PresentedServer {
-  name: string
-  enabled: boolean
-  status: ProviderStatus
-  error: string | null
-  /** Parts of the config that have no effect, and remarks about definitions. */
-  warnings?: Array<string | DefinitionWarning>
-  tools: ItemTexts
-  prompts: ItemTexts
-  resources: ItemTexts
-  skills: ItemTexts
-  config: Record<string, unknown>
-  createdAt?: string
-  connectedAt?: string
-  /** The MCP revision of the connection and its era; absent while the server is not connected. */
-  protocolVersion?: string
-  era?: Era
-  /** The URL for the caller's login at the server, with which the gateway then connects. */
-  oauth?: { authorizationUrl: string }
-}
+export type PresentedServer = Omit<Static<typeof ServerRecord>, ItemKind | 'config'> & Record<ItemKind, ItemTexts> &
+  { config: Record<string, unknown> }
 
 /** The config members that are visible to users who can use the server but not manage it. */
 const publicMembers = ['type', 'description', 'visibility', 'owner', 'enabled'] as const
@@ -110,8 +92,7 @@ export function toServerRecord (
   const badName = disablingProblem(server)
   const disabled = !config.enabled || badName !== undefined
   const { connectedAt, protocolVersion, warnings: ofState = [], status = 'disconnected', error = null } = state ?? {}
-  const unmatched = manages && status === 'connected' &&
-    catalogue
+  const unmatched = manages && status === 'connected' && catalogue
     ? unmatchedOverrides({ name, config, separator }, catalogue)
     : []
   const warnings = [...remarks, ...ofState, ...unmatched]
@@ -222,10 +203,7 @@ export class ServerLogins {
   }
 }
 
-/**
- * The reason why the gateway will not connect to a stored server, as a sentence, or undefined if no reason is known. No
- * host name is looked up.
- */
+/** Why the gateway will not connect to a stored server, as a sentence, or undefined. No host name is looked up. */
 export function refusalToConnect (
   snapshot: Snapshot, name: string, outbound: Pick<Outbound, 'warning'>
 ): string | undefined {

@@ -1,28 +1,13 @@
-import { type Era, eraOf } from '../../../protocol/era.ts'
+import type { Static } from '@sinclair/typebox'
+import { eraOf } from '../../../protocol/era.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
+import type { ServerTestResult } from '../../../schemas/server-api.ts'
 import { type ItemKind, unmatchedOverrides } from '../../settings/index.ts'
 import type { ProbeResult } from '../../upstream/index.ts'
 import { ItemTexts } from './record-json.ts'
 
-/** The result of a test of a server. */
-export interface ServerTest {
-  connected: boolean
-  status: ProbeResult['status']
-  /** The reason why the server does not connect. */
-  error: string | null
-  warnings: string[]
-  /** The MCP revision of the connection, its era, and the server's description of itself. */
-  protocolVersion?: string
-  era?: Era
-  serverInfo?: unknown
-  tools: ItemTexts
-  prompts: ItemTexts
-  resources: ItemTexts
-  skills: ItemTexts
-  /** In ms. */
-  duration: number
-}
+export type ServerTest = Omit<Static<typeof ServerTestResult>, ItemKind> & Record<ItemKind, ItemTexts>
 
 /** Makes the result of a test from a probe. @param warnings warnings about the config as it was sent */
 export function toServerTest (

@@ -87,10 +87,7 @@ export class Servers {
     if (isolationOf(config) !== 'user') managedServer(snapshot, principal, name)
   }
 
-  /**
-   * Ends the principal's login, also at the authorization server. @returns whether there was one @throws NoSuch,
-   * Forbidden
-   */
+  /** Ends the principal's login, also at its server. @returns whether there was one @throws NoSuch, Forbidden */
   async logOut (principal: Principal, name: string): Promise<boolean> {
     this.mustBeAbleToLogOut(principal, name)
     return await this.#logins.endLogin(principal, visibleServer(this.#settings.current, principal, name))
@@ -185,14 +182,14 @@ export class Servers {
   }
 
   /**
-   * Warnings about a stored server, as sentences. No host name is looked up: an address that may not be reached shows
-   * in the server's status when it connects.
+   * Warnings about a stored server, as sentences for its manager. No host name is looked up: an address that may not
+   * be reached shows in the server's status when it connects.
    * @param sent the config as it was sent, which may have members of other programs
    */
-  warningsAbout (name: string, sent: Record<string, unknown> = {}): string[] {
+  warningsAbout (principal: Principal, name: string, sent: Record<string, unknown> = {}): string[] {
     const snapshot = this.#settings.current
     const refusal = refusalToConnect(snapshot, name, this.#outbound)
-    const sentences = [...translateConfig(sent).warnings, refusal, ...namingWarnings(snapshot, name)]
+    const sentences = [...translateConfig(sent).warnings, refusal, ...namingWarnings(snapshot, principal, name)]
     return sentences.filter((each) => each !== undefined)
   }
 
@@ -255,7 +252,7 @@ export class Servers {
     }, principal)
     return outcomes.map((outcome, at): AddOutcome => {
       const config = servers[at]?.config
-      const warnings = outcome.success && isObject(config) ? this.warningsAbout(outcome.name, config) : []
+      const warnings = outcome.success && isObject(config) ? this.warningsAbout(principal, outcome.name, config) : []
       return warnings.length === 0 ? outcome : { ...outcome, message: warnings.join('. '), warnings }
     })
   }

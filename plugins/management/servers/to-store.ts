@@ -154,8 +154,7 @@ const hasTooManyEntries = (config: Record<string, unknown>): boolean =>
 function withOwner (
   snapshot: Snapshot, principal: Principal, sent: ServerConfig, stored: Server | undefined
 ): ServerConfig {
-  const caller = principal.username !== undefined &&
-    snapshot.users.has(principal.username)
+  const caller = principal.username !== undefined && snapshot.users.has(principal.username)
     ? principal.username
     : defaultOwner
   const before = withConfigDefaults(stored?.config ?? { owner: caller })

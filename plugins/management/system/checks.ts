@@ -3,9 +3,7 @@ import { parseSize } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { isMask } from '../../base/secrets/index.ts'
 
-/**
- * Headers that already have a meaning: a bearer key in one of them would be misinterpreted, or passed on to a server.
- */
+/** Headers that already have a meaning: a bearer key there would be misread, or passed on to a server. */
 const takenHeaders = new Set([
   'cookie',
   'host',
@@ -77,10 +75,7 @@ export function checkSections (sent: SystemSections, report: Report): void {
   }
 }
 
-/**
- * Rejects a masked secret if its address changes, since the stored secret would be sent to the new address.
- * @throws InvalidInput
- */
+/** Rejects a masked secret if its address changes: the stored one would be sent there. @throws InvalidInput */
 export function checkMaskedSecrets (sent: SystemSections, stored: SystemSections, next: SystemSections): void {
   const targets = [
     [

@@ -17,10 +17,7 @@ import { checkSections, checkMaskedSecrets, type Report } from './checks.ts'
 
 type Json = Record<string, unknown>
 
-/**
- * The members of each section that users without admin rights may see, since clients need them. `true` stands for a
- * setting that is not a section.
- */
+/** The members of each section that users without admin rights may see. `true`: a setting that is no section. */
 const publicMembers: Readonly<Record<string, true | readonly string[]>> = {
   routing: ['enableGlobalRoute', 'enableGroupNameRoute', 'enableBearerAuth', 'bearerAuthHeaderName', 'skipAuth'],
   install: ['baseUrl'],
@@ -40,19 +37,14 @@ class System {
   readonly #baseUrl: string | undefined
   readonly #warn: (sentence: string) => void
 
-  /**
-   * @param baseUrl BASE_URL, which takes precedence over `install.baseUrl`
-   * @param warn logs a warning for the operator
-   */
+  /** @param baseUrl BASE_URL, which precedes `install.baseUrl` @param warn logs a warning for the operator */
   constructor (settings: Settings, baseUrl: string | undefined, warn: (sentence: string) => void) {
     this.#settings = settings
     this.#baseUrl = baseUrl
     this.#warn = warn
   }
 
-  /**
-   * The configuration with defaults and masked secrets. Users without admin rights get the public members only.
-   */
+  /** The configuration with defaults and masked secrets. Users without admin rights get the public members only. */
   get (principal: Principal): Json {
     const shown = show(this.#settings.current.system)
     if (principal.isAdmin) return shown
@@ -63,10 +55,7 @@ class System {
     }))
   }
 
-  /**
-   * What of the settings cannot be used, and why, in sentences for admins. Servers that are not connected are left out:
-   * their state tells why.
-   */
+  /** What of the settings cannot be used, and why, for admins. Servers are left out: their state tells why. */
   problems (): string[] {
     const { current, editProblem, problem } = this.#settings
     const told = new Set([...current.servers.values()].flatMap((server) =>
@@ -76,11 +65,7 @@ class System {
     ].filter((each) => each !== undefined).slice(0, mostProblems)
   }
 
-  /**
-   * Changes the sent members in one commit.
-   * @returns the configuration as `get` returns it, and warnings about sent members
-   * @throws InvalidInput
-   */
+  /** Changes members in one commit. @returns the configuration as `get`, with warnings @throws InvalidInput */
   async update (principal: Principal, body: Json): Promise<{ data: Json, warnings: string[] }> {
     if (Object.keys(body).length === 0) {
       throw new errors.InvalidInput(

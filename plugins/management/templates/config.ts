@@ -151,9 +151,7 @@ function memberProblem (servers: unknown): string | undefined {
   if (!Array.isArray(servers)) return '"servers": expected a list of names'
   for (const [at, member] of servers.entries()) {
     if (typeof member === 'string' && member !== '') continue
-    const wrong = isObject(
-      member
-    ) && typeof member.name === 'string'
+    const wrong = isObject(member) && typeof member.name === 'string'
       ? firstSchemaProblem(GroupMember, member)
       : undefined
     if (wrong) {

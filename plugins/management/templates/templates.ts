@@ -144,9 +144,7 @@ export class Templates {
     const isPartial = details.some(({ action }) => action === 'failed')
     return {
       data,
-      message: importSummary(
-        data, variables
-      ),
+      message: importSummary(data, variables),
       warnings: templateWarnings(sent),
       ...(isPartial && { outcome: 'partial' })
     }
@@ -183,10 +181,7 @@ export class Templates {
     return entries.flatMap(([name]) => details.get(name) ?? [])
   }
 
-  /**
-   * @param sent one of the template's groups
-   * @param at its index, which identifies a group without a name in messages
-   */
+  /** @param sent one of the template's groups @param at its index, for messages about a group without a name */
   async #importGroup (principal: Principal, sent: unknown, at: number): Promise<ImportDetail> {
     const name = isObject(sent) && typeof sent.name === 'string' ? sent.name : ''
     const isKnown = [...this.#settings.current.groups.values()].some((group) => group.name === name)

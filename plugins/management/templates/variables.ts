@@ -2,10 +2,7 @@ import { Env } from '../../../schemas/env.ts'
 import { coverAroundVariables, type MaskSecret, isPlaceholder } from '../../base/secrets/index.ts'
 import { isGatewaySecretName, type ProcessEnvironment, variablePattern } from '../../upstream/index.ts'
 
-/**
- * Names of variables that no secret may get, since they have a meaning on any machine: variables of the gateway, the
- * system and the runtime.
- */
+/** Variables that no secret may get: those of the gateway, the system and the runtime have a meaning anywhere. */
 const reservedNames = new Set([
   ...Object.keys(Env.properties),
   ...'PATH HOME USER LOGNAME SHELL LANG TZ PWD TMPDIR TEMP TMP TERM HOSTNAME NODE_ENV NODE_OPTIONS'.split(' ')
@@ -38,10 +35,7 @@ export class TemplateVariables {
   /** The secret that each variable replaces; undefined for a variable that the configs already refer to. */
   readonly #secrets = new Map<string, string | undefined>()
 
-  /**
-   * For numbered names: the next number, and the names by secret, for a fast look-up, since an address may have
-   * thousands of parameters.
-   */
+  /** For numbered names: the next number, and the names by secret: an address may have thousands of parameters. */
   readonly #numbers = new Map<string, { next: number, readonly names: Map<string, string> }>()
 
   /** The names of the gateway's environment variables, in upper case: some systems ignore case. */
@@ -68,10 +62,7 @@ export class TemplateVariables {
     return cover
   }
 
-  /**
-   * Replaces a variable that a user wrote and that is not substituted for that user, like a secret.
-   * @param written `${NAME}`
-   */
+  /** Replaces, like a secret, a user's variable that is not substituted for that user. @param written `${NAME}` */
   replaceUserVariable (written: string, server: string, hint: string): string {
     return `\${${this.#nameOf(written, server, hint, { isByUser: true })}}`
   }

@@ -1,16 +1,12 @@
 import type { Snapshot } from '../../../db/store.ts'
 import type { Principal } from './view.ts'
 
-/**
- * The author of a change: the user, or the owner of the bearer key (`system` if it has none), and the bearer key that
- * authenticated the request.
- */
+/** The author of a change: the user, or the key's owner (`system` if none), and the bearer key of the request. */
 export interface Author { readonly username: string, readonly keyId?: string, readonly keyName?: string }
 
 /** The id and name of a principal's bearer key, for audit records. */
 export const authorKeyOf = ({ kind, credential }: Principal): Pick<Author, 'keyId' | 'keyName'> =>
-  credential !== undefined &&
-    (kind === 'system-key' || kind === 'user-key')
+  credential !== undefined && (kind === 'system-key' || kind === 'user-key')
     ? { keyId: credential.id, keyName: credential.name }
     : {}
 

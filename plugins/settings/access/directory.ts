@@ -25,10 +25,7 @@ export class ServerDirectory {
     this.#settings = settings
   }
 
-  /**
-   * The current settings, with the registered providers after the servers. It returns the same object until either
-   * changes.
-   */
+  /** The current settings, with the registered providers after the servers. The same object until either changes. */
   get current (): DirectorySnapshot {
     const settings = this.#settings()
     if (this.#registered.size === 0) return settings

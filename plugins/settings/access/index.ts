@@ -12,27 +12,18 @@ declare module 'fastify' {
   interface FastifyInstance { access: Access }
 }
 
-/**
- * The target in the path of an MCP route: a group or server (`name`), or a group only (`group`). `smart`: the route
- * exposes tools through `$smart`.
- */
+/** The target in an MCP route: a group or server (`name`), or a group (`group`). `smart`: through `$smart`. */
 interface RouteTarget { name?: string, group?: string, smart?: boolean }
 
 /** Decides which principal sees which servers, in the same way for MCP, REST and documents. */
 export interface Access {
   /** The settings with the registered providers. It returns the same object until either changes. */
   readonly snapshot: Snapshot
-  /**
-   * Registers a built-in provider, which follows the visibility rule for servers. Its config has owner, visibility and
-   * overrides.
-   */
+  /** Registers a built-in provider, visible as servers are. Its config has owner, visibility and overrides. */
   register: (provider: RegisteredProvider) => void
   /** Lists the servers and registered providers that a view shows, in the order of configuration. */
   visibleServers: (view: View) => VisibleServer[]
-  /**
-   * Returns the view of a principal on an MCP route.
-   * @throws UnknownRoute (also for what it may not see), RouteDisabled, OutOfScope
-   */
+  /** A principal's view on an MCP route. @throws UnknownRoute (also what it may not see), RouteDisabled, OutOfScope */
   viewOfRoute: (principal: Principal, word: RouteTarget) => View
   /** Returns the view of a principal on one server. @throws NoSuch, also for what it may not see */
   viewOfServer: (principal: Principal, name: string) => View
@@ -106,8 +97,7 @@ function routeView (
   const byName = snapshot.system.routing?.enableGroupNameRoute !== false
   // A scoped key gets the same error for every name outside its scope, so that it cannot find out which ones exist.
   const unknown = (): Error =>
-    word !== undefined &&
-      isUnlisted(principal, word)
+    word !== undefined && isUnlisted(principal, word)
       ? new errors.OutOfScope()
       : new errors.UnknownRoute(quoteName(word ?? ''))
   const scope = scopeOf(snapshot, { name, group }, byName)

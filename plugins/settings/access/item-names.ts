@@ -20,17 +20,11 @@ function modelLabel (label: string): string {
   return isLossy ? withHash(name.replace(/^_+|_+$/g, ''), label) : name
 }
 
-/**
- * The prefix of the names of a server's items on merged routes.
- * @param label the server's name or alias; if it is empty, the items have no prefix
- */
+/** The prefix of a server's items on merged routes. @param label its name or alias; empty: without prefix */
 export const prefixOf = (label: string, separator: string): string =>
   label === '' ? '' : `${modelLabel(label)}${toModelSeparator(separator)}`
 
-/**
- * The prefix of the names of a server's items with label and separator unconverted: calls accept names with this
- * prefix, too.
- */
+/** The same prefix with label and separator unconverted: calls accept names with this one, too. */
 export const unconvertedPrefixOf = (label: string, separator: string): string =>
   label === '' ? '' : `${label}${separator}`
 
@@ -54,10 +48,7 @@ export function prefixedName (prefix: string, name: string): string {
 export const exposedName = (label: string, separator: string, name: string): string =>
   prefixedName(prefixOf(label, separator), name)
 
-/**
- * Whether a merged route may list an item under `shown`, a name that ends in a hash. A cheap pre-check: only names that
- * pass it are worth hashing.
- */
+/** Whether a merged route may list an item as `shown`, which ends in a hash: a cheap check before hashing. */
 export function canBeShownAs (shown: string, prefix: string, name: string): boolean {
   const whole = `${prefix}${name}`
   return (isModelName(whole) ? whole : toModelCharacters(whole)).startsWith(shown.slice(0, -9))
@@ -66,10 +57,7 @@ export function canBeShownAs (shown: string, prefix: string, name: string): bool
 /** Whether a name has the form of one that ends in a hash. */
 export const hasHashSuffix = (name: string): boolean => name.at(-9) === '_' && /_[0-9a-f]{8}$/.test(name)
 
-/**
- * An alternative name for an item whose name is taken.
- * @param identity distinguishes the item from the one that has the name
- */
+/** An alternative name for an item whose name is taken. @param identity distinguishes it from the one that has it */
 export const alternativeName = (name: string, identity: string): string => withHash(name, identity)
 
 /**
@@ -79,10 +67,7 @@ export const alternativeName = (name: string, identity: string): string => withH
 export const alternativeItemName = (name: string, server: string, key: string): string =>
   alternativeName(name, `${server}\n${key}`)
 
-/**
- * Maps the names that calls accept for the items of a server on merged routes, in listed and in unconverted form, to
- * the items' own names.
- */
+/** Maps the names that calls accept for a server's items, listed and unconverted, to the items' own names. */
 export function mapToOwnNames (label: string, separator: string, names: Iterable<string>): Map<string, string> {
   const [prefix, written] = [prefixOf(label, separator), unconvertedPrefixOf(label, separator)]
   const found = new Map<string, string>()

@@ -45,10 +45,7 @@ export function ownOverrideOf (server: OverriddenServer, kind: ItemKind, key: st
 const cachedPrefixes =
   new WeakMap<Record<string, ItemOverride>, { readonly server: OverriddenServer, readonly found: readonly string[] }>()
 
-/**
- * The prefixes of merged routes that occur in the names of a section's overrides. Cached, since this is called for each
- * of thousands of items.
- */
+/** The prefixes of merged routes in a section's overrides. Cached: this is called for each of thousands of items. */
 function prefixesIn (section: Record<string, ItemOverride>, server: OverriddenServer): readonly string[] {
   const { name, separator } = server
   if (name === undefined || separator === undefined) return []

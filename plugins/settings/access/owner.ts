@@ -14,9 +14,7 @@ export function chargedOwnerOf (principal: Principal, address: string): string {
   return username === undefined ? key : `user ${username}`
 }
 
-/**
- * The user that the cost of a server is charged to; undefined for servers of admins, which have no per-owner limits.
- */
+/** The user that the cost of a server is charged to; undefined for servers of admins: no limits per owner. */
 export const chargedUserOf = (snapshot: Snapshot, { owner }: ServerConfig): string | undefined =>
   isAdminOwner(snapshot, owner) ? undefined : owner
 

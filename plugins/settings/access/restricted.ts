@@ -4,10 +4,7 @@ import { type ServerConfig, serverTypeOf } from '../../../schemas/server.ts'
 import { isRestrictedType } from '../../../schemas/transports.ts'
 import { isAdminOwner } from './visibility.ts'
 
-/**
- * Whether a server runs a command, or is of a restricted type: only admins may store it, unless ALLOW_USER_STDIO lifts
- * this.
- */
+/** Whether a server runs a command, or is of a restricted type: only admins store it (ALLOW_USER_STDIO). */
 export function isRestrictedConfig (config: Pick<ServerConfig, 'type' | 'command' | 'url'>): boolean {
   const type = serverTypeOf(config)
   return config.command !== undefined || (type !== undefined && isRestrictedType(type))

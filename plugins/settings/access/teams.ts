@@ -61,10 +61,7 @@ export function owningTeam ({ teams, users }: Teams, owner: string | undefined):
 
 const toSet = memoized((names: readonly string[]): ReadonlySet<string> => new Set(names))
 
-/**
- * The entry of a server's `sharedWithUsers` that includes a principal: its username, or `@` and one of its teams;
- * undefined if there is none.
- */
+/** The entry of `sharedWithUsers` that includes a principal: its username, or `@` and its team; or undefined. */
 export function shareOf (
   snapshot: Teams, principal: Pick<Principal, 'username' | 'team'>, shared: readonly string[] | undefined
 ): string | undefined {

@@ -24,17 +24,11 @@ export interface Principal {
   readonly keyScope?: KeyScope
   /** The scopes of an access token; undefined for all other credentials, which have no scopes. */
   readonly scopes?: readonly string[]
-  /**
-   * The path of the resource that an access token is issued for (RFC 8707), without a trailing slash; undefined for the
-   * whole gateway.
-   */
+  /** The path of an access token's resource (RFC 8707), without a trailing slash; undefined: the whole gateway. */
   readonly audience?: string
   /** The stored credential that identified the principal: a bearer key or a token. Its sessions end with it. */
   readonly credential?: Credential
-  /**
-   * Returns the principal as it is in a later snapshot; undefined if the credential is no longer valid. Absent for
-   * bearer keys on MCP routes.
-   */
+  /** The principal in a later snapshot; undefined: not valid any more. Absent for bearer keys on MCP routes. */
   readonly inSnapshot?: (snapshot: Snapshot) => Principal | undefined
   /**
    * What the request presupposes of the settings (If-Match): throws where it does not hold. Checked against the current
@@ -62,10 +56,7 @@ export interface KeyScope {
   readonly servers: readonly string[]
 }
 
-/**
- * A set of servers. `open`: on a route that requires no credentials, which shows public servers and those that the
- * caller's credential adds.
- */
+/** A set of servers. `open`: of a route without credentials: public ones, and those that a credential adds. */
 export type ViewScope = { readonly open?: boolean } & (
   | { readonly kind: 'global' }
   // `byName`: the route addresses the group by its name, which is possible only while `enableGroupNameRoute` is on.
@@ -73,10 +64,7 @@ export type ViewScope = { readonly open?: boolean } & (
   | { readonly kind: 'server', readonly name: string }
 )
 
-/**
- * How items are presented: under the names of one server (`raw`), under qualified names (`merged`), or by `search`
- * (`$smart`).
- */
+/** How items are presented: under a server's names (`raw`), qualified (`merged`), or by `search` (`$smart`). */
 export type PresentationName = 'raw' | 'merged' | 'search'
 
 /** Hides single items from a view, as if their servers did not list them. */
@@ -114,9 +102,7 @@ export function makeView (
 
 const viewsInPresentation = new WeakMap<View, Map<PresentationName, View>>()
 
-/**
- * The view of the same servers by the same principal in another presentation. Repeated calls return the same object.
- */
+/** The view of the same servers by the same principal in another presentation. It is the same object each time. */
 export function inPresentation (view: View, presentation: PresentationName): View {
   if (view.presentation === presentation) return view
   let made = viewsInPresentation.get(view)
@@ -161,10 +147,7 @@ function principalKeyParts (
 const keyScopeText = memoized(({ accessType, groups, servers }: KeyScope) =>
   JSON.stringify([accessType, groups, servers]))
 
-/**
- * Identifies the route that shows a view, whoever asks. `$smart` is another way to call what the merged route of the
- * same servers shows.
- */
+/** Identifies the route of a view, whoever asks. `$smart` is another way to call the merged route's items. */
 export const routeOf = ({ scope, presentation }: View): string =>
   JSON.stringify([...scopeKeyParts(scope), presentation === 'search' ? 'merged' : presentation])
 

@@ -20,9 +20,7 @@ export function canSee (
     shareOf(snapshot, principal, config.sharedWithUsers) !== undefined
 }
 
-/**
- * Whether callers without credentials may see and call a server. PUBLIC_TOOLS=off closes the open routes, not MCP.
- */
+/** Whether callers without credentials may see and call a server. PUBLIC_TOOLS=off closes the open routes, not MCP. */
 const isVisibleToAnybody = ({ visibility }: Server['config'], anonymous: PublicToolsMode): boolean =>
   anonymous === 'all' || visibility === 'public'
 
@@ -166,8 +164,6 @@ function includesGroup (grant: KeyScope, scope: ViewScope): boolean {
   return groups.has(scope.id) || groups.has(scope.name)
 }
 
-/**
- * Whether a scoped key includes a server on an open route: the key lists the server, or the group that the route names.
- */
+/** Whether a scoped key includes a server on an open route: it lists the server, or the route's group. */
 const includesServer = (grant: KeyScope, scope: ViewScope, server: string): boolean =>
   includesGroup(grant, scope) || (grant.accessType !== 'groups' && setsOf(grant).servers.has(server))

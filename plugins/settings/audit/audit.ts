@@ -9,13 +9,10 @@ import { BoundedAuditEntries, type TrailBounds } from './memory-trail.ts'
 
 type Json = Record<string, unknown>
 
-/** An audit entry as the API returns it. */
 export interface ShownAuditEntry extends Omit<AuditEntry, 'timestamp' | 'before' | 'after'> {
   /** ISO 8601. */
   timestamp: string
-  /**
-   * The entity before the change; absent for `create`. `{id?, name?, truncated: true}` if it is too large to be stored.
-   */
+  /** The entity before the change; absent for `create`. `{id?, name?, truncated: true}` if it is too large. */
   before?: Json
   /** The entity after the change; absent for `delete`. It is cut like `before` if it is too large. */
   after?: Json
@@ -58,18 +55,12 @@ export class Audit {
     this.#waiting = new BoundedAuditEntries(deps.bounds)
   }
 
-  /**
-   * Adds an entry for each change of a commit. Commits without an author, such as the last use of keys, make no
-   * entries.
-   */
+  /** Adds an entry for each change of a commit. Commits without an author, such as keys' last use, make none. */
   addCommit (committed: CommitEvent): void {
     this.#add(entriesOfCommit(committed, this.#deps.bounds.part))
   }
 
-  /**
-   * Adds an entry for a change outside the settings.
-   * @param by the author: a username, or a username with the bearer key
-   */
+  /** Adds an entry for a change outside the settings. @param by a username, or a username with the bearer key */
   addChange (by: string | Author, parts: AuditedChange): void {
     const entry = toAuditEntry(typeof by === 'string' ? { username: by } : by, parts, this.#deps.bounds.part)
     if (entry) this.#add([entry])
@@ -157,10 +148,7 @@ const toShown = ({ timestamp, before, after, ...entry }: AuditEntry): ShownAudit
   ...(after === undefined ? {} : { after: valueOf(after) })
 })
 
-/**
- * Parses a stored value. A value that is not valid JSON is returned unparsed, so that one bad row does not fail the
- * whole list.
- */
+/** Parses a stored value. One that is not JSON is returned unparsed: one bad row does not fail the list. */
 function valueOf (text: unknown): Json {
   try {
     return typeof text === 'string' ? JSON.parse(text) as Json : text as Json

@@ -47,8 +47,7 @@ function actionOf (before: Json | undefined, after: Json | undefined): AuditEntr
 function textOf (part: Json, maxSize: number): string {
   // A value that is far too large is not serialized at all.
   const text = minJsonSize(part, maxSize) > maxSize ? undefined : JSON.stringify(part)
-  return text === undefined ||
-    text.length > maxSize
+  return text === undefined || text.length > maxSize
     ? JSON.stringify({ id: part.id, name: part.name, truncated: true })
     : text
 }
@@ -66,7 +65,6 @@ function minJsonSize (value: unknown, max: number): number {
   return size
 }
 
-/** The entity of a change, before and after it, without secrets. */
 export interface AuditedChange { entity: AuditEntry['entity'], name: string, before?: Json, after?: Json }
 
 function toAuditedChange (change: Change, former: Snapshot, next: Snapshot): AuditedChange {

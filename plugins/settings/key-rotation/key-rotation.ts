@@ -13,10 +13,7 @@ interface KeyRotationDeps {
 /** Max passes. Replicas that are configured with different first keys could re-encrypt each other's texts for ever. */
 const maxPasses = 20
 
-/**
- * The rotation of the encryption key: re-encrypts what former keys have encrypted, and logs when the former keys can be
- * removed.
- */
+/** Re-encrypts what former keys have encrypted, and logs when these keys can be removed. */
 export class KeyRotation {
   readonly #deps: KeyRotationDeps
   readonly #pauses: { readonly pass: number, readonly failure: number }

@@ -116,7 +116,6 @@ async function * linesOf (text: AsyncIterable<string>): AsyncGenerator<string> {
   yield * lines
 }
 
-/** Adds the items of a line to the preceding catalogue. */
 function addItems (catalogue: unknown, line: Readonly<Record<string, unknown>>): void {
   if (!isObject(catalogue) || !isObject(catalogue.lists)) return
   for (const kind of allListKinds) {

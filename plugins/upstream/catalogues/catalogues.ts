@@ -281,10 +281,7 @@ export class Catalogues {
     this.#deps.changed()
   }
 
-  /**
-   * Publishes a change to all clients of its class.
-   * @param forgetOthers the gateway's lists have changed: those of other classes may have as well
-   */
+  /** Publishes a change to all clients of its class. @param forgetOthers other classes' lists may have changed too */
   #publish (catalogue: Catalogue, slot: Slot, forgetOthers: boolean): void {
     const { capabilityClass } = catalogue
     slot.catalogue = undefined

@@ -24,12 +24,7 @@ export interface ListConnection {
 }
 
 /** A list as it was read; `failure` says why it, or its later pages, are missing. */
-interface ListReading {
-  readonly items?: readonly Item[]
-  readonly extra?: string
-  readonly caching?: Caching | undefined
-  readonly failure?: string
-}
+type ListReading = Partial<ListRead>
 
 /**
  * Reads all lists of an upstream. When a list fails, its former items are kept.

@@ -9,7 +9,6 @@ import { LoopBudget } from '../../../protocol/yield.ts'
 import { toItem } from './to-item.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/** A list as it was read. */
 export interface ListRead {
   readonly items: Item[]
   readonly extra: string
@@ -161,10 +160,7 @@ class ListReader {
   }
 }
 
-/**
- * Copies items, from one on, out of the text of their page if much of that is omitted: they would keep the whole text
- * in memory.
- */
+/** Copies items, from one on, out of their page if much of it is omitted: they would keep its text in memory. */
 function detach (items: Item[], first: number, isMuchLeftOut: boolean): void {
   if (!isMuchLeftOut) return
   for (const [at, { key, text }] of items.entries()) if (at >= first) items[at] = { key, text: detachedCopy(text) }

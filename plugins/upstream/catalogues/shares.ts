@@ -3,10 +3,7 @@ import { memoryOf } from '../../../protocol/text.ts'
 import { TokenBucket } from '../../base/limits/index.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/**
- * The limits of a server's catalogues (size and frequency of readings), and where they are stored. Sizes are in bytes
- * of memory.
- */
+/** Limits of a server's catalogues (size in bytes of memory, frequency of readings), and where they are stored. */
 export interface CatalogueAllowance {
   /** The max size of the catalogues of all classes together. */
   readonly remainingSize: () => number
@@ -29,10 +26,7 @@ export class CatalogueShares {
   readonly #held = new Map<string, { readonly user: string, readonly size: number }>()
   readonly #reads = new TokenBucket(upstreamLimits.catalogueReads)
 
-  /**
-   * The size that a server may add to its lists, in bytes of memory. @param user its owner; undefined: an admin, who
-   * has no limit
-   */
+  /** How much a server may add to its lists, in bytes. @param user its owner; undefined: an admin, without a limit */
   remainingSize (server: string, user: string | undefined): number {
     if (user === undefined) return Infinity
     let room: number = upstreamLimits.cataloguesPerUser
@@ -46,10 +40,7 @@ export class CatalogueShares {
     else this.#held.set(server, { user, size })
   }
 
-  /**
-   * How long a server's lists must not be read again, in ms. The servers of one user count together, each server of an
-   * admin alone.
-   */
+  /** How long a server's lists must not be read again, in ms. Those of a user count together, an admin's alone. */
   waitTime (server: string, user: string | undefined): number {
     return this.#reads.waitTime(readBucketKey(server, user), 0)
   }
@@ -71,17 +62,13 @@ export function catalogueSize ({ lists, instructions = '' }: Catalogue): number 
   return size
 }
 
-/**
- * A catalogue with the first of its items that fit. @param room in bytes of memory @param warn gets a sentence about
- * the omissions
- */
+/** A catalogue with the first items that fit. @param room in bytes of memory @param warn told of omissions */
 export function fitCatalogue (catalogue: Catalogue, room: number, warn: (sentence: string) => void): Catalogue {
   if (room === Infinity || catalogueSize(catalogue) <= room) return catalogue
   let left = room - memoryOf(catalogue.instructions ?? '')
   const lists = {} as Record<ListKind, readonly Item[]>
   for (const kind of allListKinds) {
-    lists[kind] = catalogue.lists[kind].filter(({ text }) =>
-      (left -= memoryOf(text)) >= 0)
+    lists[kind] = catalogue.lists[kind].filter(({ text }) => (left -= memoryOf(text)) >= 0)
   }
   warn(`its owner's servers list more than ${upstreamLimits.cataloguesPerUser} bytes together; what does not fit is ` +
     'left out')

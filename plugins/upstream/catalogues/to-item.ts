@@ -18,10 +18,7 @@ interface ItemRemarks {
   readonly mended: (name: string, place: string) => void
 }
 
-/**
- * Characters that are invisible in a name, or change how others are displayed: controls, including bidirectional ones,
- * and tags.
- */
+/** Characters that are invisible in a name, or change how others are shown: controls, bidirectional ones, tags. */
 const invisibleCharacters = /[\p{Cc}\p{Bidi_Control}\u{e0000}-\u{e007f}]/gu
 
 /** Max length of an item that is parsed as a whole, in characters. */
@@ -151,7 +148,6 @@ const schemas: Readonly<Record<ListKind, TObject>> = {
 const itemChecks =
   Object.fromEntries(Object.entries(schemas).map(([kind, schema]) => [kind, TypeCompiler.Compile(schema)]))
 
-/** The members of an item of this kind that are checked. */
 const checkedMembers = (kind: ListKind): readonly string[] => Object.keys(schemas[kind].properties)
 
 /** The problem of an item, as a clause; undefined: none. @param item has at least its `checkedMembers` */

@@ -1,9 +1,6 @@
 /** A message of an upstream on a link, with the facts that decide its recipient. */
 export interface InboundMessage<Call, Owner> {
-  /**
-   * The call on whose stream it arrived, if the transport knows; `over`: that call, or a request of the gateway, has
-   * its answer already.
-   */
+  /** The call on whose stream it came, if known; `over`: that call, or a request of the gateway, is answered. */
   origin: Call | 'over' | undefined
   /** The calls open on the link, oldest first. */
   open: readonly Call[]

@@ -50,7 +50,6 @@ function askedClientOf ({ client, exchange }: Call): string {
 const isWithoutCredentials = ({ address, client }: Exchange): boolean =>
   address !== undefined && client.owner === ownerOfAddress(address)
 
-/** The number of questions that each call waits for. */
 const pendingQuestions = new WeakMap<Call, number>()
 
 interface Recipients { readonly ownerOf: (call: Call) => string, readonly isAsked?: (call: Call) => boolean }
@@ -58,9 +57,7 @@ interface Recipients { readonly ownerOf: (call: Call) => string, readonly isAske
 const forQuestions: Recipients = { ownerOf: askedClientOf, isAsked: (call) => pendingQuestions.has(call) }
 const forNotifications: Recipients = { ownerOf: clientIdOf }
 
-/**
- * The client that a message is for. A task's message is for the client that waits for its result, or else started it.
- */
+/** The client that a message is for. A task's is for the client that waits for its result, or else started it. */
 function recipientOf (
   { tasks, owner }: Slot,
   link: Link,
@@ -155,7 +152,6 @@ async function knownHandle (find: () => string | undefined): Promise<string | un
   return find()
 }
 
-/** Counts a question of a call until it is answered. */
 async function countWhilePending (call: Call, answer: Promise<Response>): Promise<Response> {
   pendingQuestions.set(call, (pendingQuestions.get(call) ?? 0) + 1)
   try {

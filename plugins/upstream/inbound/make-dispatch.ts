@@ -3,10 +3,7 @@ import type { Placement } from '../links/placement.ts'
 import type { UpstreamListener } from '../upstream-deps.ts'
 import type { DispatchDeps } from './dispatch.ts'
 
-/**
- * The callbacks by which the messages of one server reach clients.
- * @param wake opens the links that clients wait for
- */
+/** The callbacks by which a server's messages reach clients. @param wake opens the links that clients wait for */
 export function makeDispatch (
   name: string,
   { broadcast, log, ...listener }: UpstreamListener,

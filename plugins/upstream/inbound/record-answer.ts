@@ -5,9 +5,7 @@ import { detachedCopy, largeText } from '../../../protocol/text.ts'
 import type { Link } from '../links/link.ts'
 import type { Slot } from '../links/slot.ts'
 
-/**
- * Records what an answer starts or ends: a task, or URL elicitations to complete before the call is repeated (-32042).
- */
+/** Records what an answer starts or ends: a task, or URL elicitations before the call is repeated (-32042). */
 export function recordAnswer ({ tasks }: Slot, link: Link, call: Call, { resultText, errorText }: Response): void {
   const { client, method, params } = call
   // A server of either era may begin a task in answer to a call whose client takes one.

@@ -3,10 +3,7 @@ import type { Notification } from '../../../protocol/message.ts'
 import type { MessageOrigin } from '../../../protocol/upstream-session.ts'
 import type { Link } from '../links/link.ts'
 
-/**
- * Forwards a notification of an event stream to the request that it belongs to, and to nobody else.
- * @returns false if there is no such request
- */
+/** Forwards an event stream's notification to its request, and nobody else. @returns false: there is none */
 export function dispatchStreamEvent (
   link: Link, { method, params, paramsText }: Notification, origin: MessageOrigin
 ): boolean {

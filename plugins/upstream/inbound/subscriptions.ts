@@ -6,10 +6,7 @@ import type { RequestRunner } from '../links/requests.ts'
 import type { Slot } from '../links/slot.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-/**
- * The resource subscriptions of one server's clients. The first subscriber of a URI subscribes upstream, the last one
- * unsubscribes.
- */
+/** The subscriptions of a server's clients. A URI's first subscriber subscribes upstream, the last unsubscribes. */
 export class ResourceSubscriptions {
   readonly #server: string
   readonly #placement: Placement
@@ -96,10 +93,7 @@ export class ResourceSubscriptions {
   }
 }
 
-/**
- * Records a subscription. @returns whether it is the first one of the resource @throws RpcError -32001 when its owner
- * has too many
- */
+/** Records a subscription. @returns whether the resource had none @throws RpcError -32001: its owner has too many */
 function addToTable (slot: Slot, client: Client, uri: string): boolean {
   try {
     return slot.subscriptions.add(uri, client)

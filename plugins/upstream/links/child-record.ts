@@ -2,17 +2,14 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { makeFolderSync } from '../../../db/folder.ts'
+import { makeFolder } from '../../../db/folder.ts'
 import { findProcess, isRunning, type ProcessId } from '../../../protocol/transports/process-table.ts'
 import { ProcessTree } from '../../../protocol/transports/process-tree.ts'
 import { startChild, type StartedProcess, type StartProcess } from '../../../protocol/transports/started-process.ts'
 
 /** Time between TERM and KILL for processes of a former gateway, in ms. */
 const killGrace = 2_000
-/**
- * Time for which an entry remains after its process has ended, in ms: meanwhile the gateway ends what that process
- * started.
- */
+/** Time that an entry remains after its process, in ms: meanwhile the gateway ends what that process started. */
 const entryLinger = 10_000
 
 type Log = (level: 'info' | 'warn', sentence: string) => void
@@ -75,7 +72,7 @@ export class ChildRecord {
 
   #write (file: string, text: string): void {
     try {
-      makeFolderSync(this.#folder, 'DATA_DIR')
+      makeFolder(this.#folder, 'DATA_DIR')
       writeFileSync(file, text, { mode: 0o600 })
     } catch (error) {
       this.#log('warn', `a process is not recorded, so it would outlive a kill -9 of the gateway: ${String(error)}`)

@@ -67,10 +67,7 @@ export class Circuits {
     this.#log('warn', `it failed ${count} times in a row: requests are refused at once until it answers a check`)
   }
 
-  /**
-   * Records that a check or a new connection succeeded. If requests failed before, one more failure opens the circuit
-   * again.
-   */
+  /** Records a successful check or connection. If requests failed before, one more failure opens the circuit. */
   recordProbe (circuit: Circuit): void {
     if (!circuit.hasFailedRequests) { this.recordAnswer(circuit); return }
     if (!circuit.isOpen) return
@@ -78,7 +75,6 @@ export class Circuits {
     circuit.failures = upstreamLimits.circuit.failures - 1
   }
 
-  /** Records an answer. */
   recordAnswer (circuit: Circuit): void {
     circuit.failures = 0
     circuit.timesOpened = 0

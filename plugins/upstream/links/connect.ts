@@ -28,10 +28,7 @@ export interface ConnectionSettings<Transport = TransportDeps> {
 export interface ConnectDeps {
   connecting: ConnectionSettings
   warn: (sentence: string) => void
-  /**
-   * Called when the connection takes longer than `gatewayLimits.connectionWait`.
-   * @param lastWords the last lines of the transport
-   */
+  /** Called after `gatewayLimits.connectionWait` without a connection. @param lastWords the transport's last lines */
   late: (lastWords: string) => void
   /** The login that a slot's link uses; undefined: none. */
   authorization: (slot: Slot) => AuthorizationSource | undefined

@@ -26,9 +26,7 @@ const inheritedNames = [
   'PATHEXT'
 ]
 
-/**
- * The variables that tell npm, pnpm, yarn, bun and corepack the registry; below, those that tell pip and uv the index.
- */
+/** The variables that tell npm, pnpm, yarn, bun and corepack the registry; below, for pip and uv the index. */
 const npmNames = [
   'npm_config_registry',
   'pnpm_config_registry',
@@ -48,11 +46,7 @@ export function withheldNames ({ env = {}, storedByUser }: ServerConfig): string
   return Object.keys(env).filter((name) => codeInjectors.test(name) && isUsers('env', name))
 }
 
-/**
- * The whole environment of a child.
- * @param config with its variables expanded
- * @param environment the gateway's own
- */
+/** The whole environment of a child. @param config with its variables expanded @param environment the gateway's own */
 export function childEnvironment (
   config: ServerConfig,
   environment: ProcessEnvironment,
@@ -109,10 +103,7 @@ export const isGatewaySecretName = (name: string): boolean =>
 /** Min length of values that are hidden: shorter ones are no secrets, and occur within ordinary words. */
 const minHiddenLength = 4
 
-/**
- * Members whose values `storedByUser` attributes individually. In other members that a user wrote, no variable is
- * expanded.
- */
+/** Members of which `storedByUser` attributes single values. In others that a user wrote, nothing is expanded. */
 const attributedMembers: ReadonlySet<string> = new Set(['env', 'headers', 'url', 'args'])
 
 /** Expands the variables of a text. `place` is a member of the config, `within` a name or index in it. */

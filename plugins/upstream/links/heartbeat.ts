@@ -30,10 +30,7 @@ export class Heartbeat {
   }
 }
 
-/**
- * The delay before the next attempt, in ms: 1 s, doubled with each failure up to 60 s, and of that a random part
- * between half and all.
- */
+/** The delay before the next attempt, in ms: 1 s, doubled each time up to 60 s; a random part, at least half. */
 export function backoffDelay (failures: number, random: () => number = Math.random): number {
   const full = Math.min(1_000 * 2 ** Math.max(failures - 1, 0), 60_000)
   return full / 2 + random() * full / 2

@@ -32,9 +32,7 @@ interface PassedHeaderTraits {
   digest: string
   /** Whether the client is one session. The name of a REST caller may stand for many people. */
   session: boolean
-  /**
-   * Whether a connection accepts other values with each request (streamable HTTP), not only when it is opened (SSE).
-   */
+  /** Whether a connection accepts other values with each request (streamable HTTP), not only when opened (SSE). */
   eachRequest: boolean
 }
 

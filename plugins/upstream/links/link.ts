@@ -97,10 +97,7 @@ export class Link {
     return this.#user?.principal === (client.principalKey ?? client.id) && this.#user.owner === client.owner
   }
 
-  /**
-   * Sends the gateway's request; resolves to the text of its result. @throws RpcError of the upstream, UpstreamError
-   * when there is no answer
-   */
+  /** Sends the gateway's request. @returns its result's text @throws RpcError; UpstreamError: there is no answer */
   async request (method: string, paramsText?: string): Promise<string> {
     return await this.#session.request(method, paramsText)
   }

@@ -16,9 +16,7 @@ interface PlacementDeps {
   config: ServerConfig
   /** Names of client headers that are passed on to the server, in lower case; undefined: none. */
   passedNames: readonly string[] | undefined
-  /**
-   * Whether a header value holds a credential of this gateway, which is not passed on. Default: judged by its prefix.
-   */
+  /** Whether a value holds a credential of this gateway, which is not passed on. Default: judged by its prefix. */
   isOurs?: ((value: string) => boolean) | undefined
   /** The transport that last reached it. */
   kind: () => TransportType | undefined
@@ -65,10 +63,7 @@ export class Placement {
 
   find (client: Client): Slot | undefined { return this.pool.find(this.keyOf(client)) }
 
-  /**
-   * The slot for a client's request; its link notifies the client from now on. @throws RpcError -32001 when all are in
-   * use
-   */
+  /** The slot for a request; its link notifies the client from now on. @throws RpcError -32001: all are in use */
   slotFor (client: Client, passed: PassedHeaders | undefined): Slot {
     const slot = this.slotOf(client, passed)
     if (slot.knows(client)) return slot
@@ -115,7 +110,6 @@ export class Placement {
     return slot ? [slot] : []
   }
 
-  /** The slots that get a notification of a client. */
   notifiedSlots (client: Client, method: string): Slot[] {
     const slots = this.slotsOf(client)
     // A link that is opened later learns the roots by itself, and lacks the client's headers here.
@@ -129,18 +123,13 @@ export class Placement {
     }
   }
 
-  /**
-   * Whether a client gets notifications of a slot's link: it serves the client, or is the gateway's while none does.
-   */
+  /** Whether a client gets notifications of a slot's link: it serves the client, or is the gateway's if none does. */
   serves (slot: Slot, client: Client): boolean {
     const own = this.slotsOf(client)
     return own.includes(slot) || (slot === this.pool.base && own.every(({ link }) => link === undefined))
   }
 
-  /**
-   * The slot for a request about a task: one that has the task for the client's principal, else the client's.
-   * @throws as `slotFor`
-   */
+  /** The slot for a task's request: one that has it for the principal, else the client's. @throws as `slotFor` */
   slotForTask (taskId: unknown, client: Client, passed: PassedHeaders | undefined): Slot {
     const own = this.find(client)
     if (own?.tasks.hasTask(taskId, client) === true) return own
@@ -207,9 +196,7 @@ export class Placement {
     return true
   }
 
-  /**
-   * Moves a client's subscriptions to the slot that serves it now; false: they are there already, or there is no room.
-   */
+  /** Moves a client's subscriptions to the slot that serves it now; false: they are there, or there is no room. */
   #move (client: Client, from: Slot): boolean {
     try {
       const to = this.slotOf(client, this.#deps.passedNames && from.passed)

@@ -6,9 +6,7 @@ import type { LinkKey } from './link-key.ts'
 import { Slot } from './slot.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/**
- * Counts the processes that each owner has caused at all servers, other than those that the gateway starts for itself.
- */
+/** Counts the processes that each owner has caused at all servers, without those that the gateway starts itself. */
 export class ChildCounts {
   readonly #counts = new Map<string, number>()
   readonly #starts =
@@ -167,10 +165,7 @@ export class SlotPool {
 
   get #sweepTime (): number { return Math.min(sweepInterval, this.#options.idleTimeout / 2) }
 
-  /**
-   * Ends unused links that are shared by a class of clients: a client may declare capabilities that no other client
-   * has.
-   */
+  /** Ends unused links that are shared by a class of clients: a client's capabilities may be unique. */
   #sweep (): void {
     const before = Date.now() - this.#options.idleTimeout
     const shared = this.all.filter((slot) => slot !== this.base && slot.key.affinity === 'shared')

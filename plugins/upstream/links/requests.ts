@@ -68,10 +68,7 @@ export class RequestRunner {
     return await this.#connected(this.#supervisor.ensureLink(slot), Math.max(connectionWait - since, 0), exchange)
   }
 
-  /**
-   * Refuses a request while the circuit of its slot is open, and checks the server after a pause.
-   * @throws RpcError -32001
-   */
+  /** Refuses requests while the slot's circuit is open, and checks the server after a pause. @throws RpcError -32001 */
   async #passCircuit (slot: Slot, exchange: Exchange | undefined): Promise<void> {
     const { circuit } = slot
     const pause = this.#circuits.pauseOf(circuit)

@@ -19,9 +19,7 @@ interface SlotOptions {
   readonly user?: string
 }
 
-/**
- * A place for a link: everything that outlives one connection, so that the next one can be brought to the same state.
- */
+/** A place for a link: everything that outlives one connection, for the next one to get the same state. */
 export class Slot {
   readonly key: LinkKey
   /** The client that the slot is for, if it is for a single one. */
@@ -95,10 +93,7 @@ export class Slot {
     return this.opening === undefined && this.subscriptions.size === 0 && !this.tasks.hasAny && this.link?.busy !== true
   }
 
-  /**
-   * Since when all of its calls have waited for their clients' answers, in ms since the epoch; undefined: something
-   * else happens on it.
-   */
+  /** Since when all of its calls wait for clients' answers, in ms since the epoch; undefined: they do not. */
   get awaitingClientSince (): number | undefined {
     const calls = this.link?.openCalls ?? []
     if (this.opening !== undefined || this.subscriptions.size > 0 || this.tasks.hasAny || calls.length === 0) {

@@ -10,9 +10,7 @@ const subscriptionMemory = new Shares(size, 'subscriptions to resources')
 
 interface ResourceSubscriber { readonly client: Client, readonly releases: Map<string, Release> }
 
-/**
- * The subscribers of each resource on one link. The cost of look-ups does not grow with the number of subscriptions.
- */
+/** The subscribers of each resource on one link. The cost of look-ups does not grow with their number. */
 export class SubscriptionTable {
   readonly #byUri = new Map<string, Map<string, Client>>()
   readonly #byClient = new Map<string, ResourceSubscriber>()

@@ -66,10 +66,7 @@ interface Task extends AwaitedEntry {
 /** A page that a client was sent to (URL elicitation). */
 interface ElicitationPage extends AwaitedEntry { readonly client: Client }
 
-/**
- * The tasks, and the pages that people are sent to (URL elicitation), on the connections of one slot. They outlive the
- * calls that started them.
- */
+/** Tasks, and pages that people are sent to (URL elicitation), on a slot's connections. They outlive their calls. */
 export class TaskRegistry {
   readonly #tasks = new AwaitedMap<Task>()
   readonly #pages = new AwaitedMap<ElicitationPage>()

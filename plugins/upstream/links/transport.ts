@@ -27,10 +27,7 @@ export function transportKinds ({ type, command }: Pick<ServerConfig, 'type' | '
 const traitsOf = (config: Pick<ServerConfig, 'type' | 'command' | 'url'>): typeof transports[TransportType] =>
   transports[transportKinds(config)[0] ?? 'stdio']
 
-/**
- * Whether a server is not a process of this machine: it gets HTTP headers, is pinged, and is reconnected when it is
- * lost.
- */
+/** Whether a server is no process of this machine: it gets HTTP headers, and is pinged and reconnected. */
 export const isRemote = (config: ServerConfig): boolean => traitsOf(config).locatedBy !== 'command'
 
 /** Whether a server is an MCP server at a URL, so that the gateway may log in there. */
@@ -104,10 +101,7 @@ const transportFactories: Readonly<Record<TransportType, MakeTransport>> = {
   }
 }
 
-/**
- * Creates a transport for one connection to a server, without starting it.
- * @throws UpstreamError `refused` when the config is not valid
- */
+/** Creates a transport for one connection, not started. @throws UpstreamError `refused` for an invalid config */
 export function makeTransport (
   type: TransportType, { config, deps, passed, authorization }: Omit<TransportInput, 'reading'>
 ): Transport | Promise<Transport> {

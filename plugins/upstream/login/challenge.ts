@@ -1,15 +1,11 @@
 /** The content of an upstream's `WWW-Authenticate` header (RFC 6750, section 3; RFC 9728, section 5.1). */
 export interface BearerChallenge {
-  /** The URL of the protected resource metadata. */
   readonly resourceMetadata?: URL
   /** The scopes that the request needs. */
   readonly scopes?: readonly string[]
 }
 
-/**
- * The parameters of a challenge, by name in lower case. They are read in order, so that quoted text is never read as a
- * parameter.
- */
+/** A challenge's parameters, by name in lower case, read in order: quoted text is never read as a parameter. */
 function parametersOf (text: string): Map<string, string> {
   const found = new Map<string, string>()
   for (const [, name = '', quoted, plain = ''] of text.matchAll(/([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/g)) {
@@ -37,7 +33,6 @@ export const parseScopes = (text: string | undefined): string[] => [
   ...new Set((text ?? '').split(' ').filter((each) => each !== ''))
 ]
 
-/** The sources of scopes for a server. */
 interface ScopeSources {
   readonly configured: readonly string[] | undefined
   readonly challenged: readonly string[] | undefined

@@ -17,10 +17,7 @@ export interface AuthorizationDiscovery {
   /** The resource to request a token for (RFC 8707), as the server writes it. */
   readonly resource: string | undefined
   readonly resourceScopes: readonly string[] | undefined
-  /**
-   * Whether the server publishes nothing about its authorization, so that only the fixed paths of MCP 2025-03-26
-   * remain.
-   */
+  /** Whether the server publishes nothing about its authorization, so only the fixed paths of MCP 2025-03-26 remain. */
   readonly isGuess: boolean
 }
 

@@ -17,7 +17,6 @@ import { hashOfTicket, newTicket, storeLoginStart } from './starts.ts'
 import { toRegistration, neededMetadata, type LoginClient, type LoginFrame } from './stored.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/** Where logins are stored. */
 export interface LoginStores {
   readonly grants: OneTimeValues, readonly tokens: UpstreamTokens, readonly states: LoginStates
 }
@@ -43,10 +42,7 @@ export interface FlowDeps {
   /** Identifies the server's target and the account of a holder. */
   readonly binding: (holder: string) => string
   readonly self: () => Promise<GatewayClient>
-  /**
-   * Called once it is known where to log in, before anything is stored or registered there. @throws UpstreamError to
-   * prevent the login
-   */
+  /** Called once it is known where to log in, before anything is stored there. @throws UpstreamError to prevent it */
   readonly mayBegin?: (found: AuthorizationDiscovery) => Promise<void>
 }
 
@@ -91,10 +87,7 @@ interface OpenFlow extends LoginFlow {
   checkedAt: number
 }
 
-/**
- * The authorization requests of one server: finds its authorization server, registers there, and creates the URLs to
- * open.
- */
+/** A server's authorization requests: finds the authorization server, registers there, and makes the URLs to open. */
 export class LoginFlows {
   readonly #deps: FlowDeps
   readonly #flows = new BoundedMap<string, OpenFlow>(upstreamLimits.login.flows)
@@ -140,10 +133,7 @@ export class LoginFlows {
     await this.#deps.stores.states.remove(start)
   }
 
-  /**
-   * Ends the request of a holder who has logged in or no longer needs to, and notifies the clients that were told of
-   * it.
-   */
+  /** Ends the request of a holder who has logged in or need not, and notifies clients told of it. */
   end (holder: string): void {
     const flow = this.#flows.get(holder)
     this.#flows.delete(holder)
@@ -237,10 +227,7 @@ export class LoginFlows {
     return flow
   }
 
-  /**
-   * The gateway's client at the authorization server, registered if needed. If several replicas register at once, one
-   * registration is kept.
-   */
+  /** The gateway's client, registered if needed. If several replicas register at once, one registration is kept. */
   async #client (found: AuthorizationDiscovery, scopes: readonly string[], self: GatewayClient): Promise<LoginClient> {
     const { target: { server, oauth }, stores: { tokens }, binding, makeFetch } = this.#deps
     const known = knownClient(oauth, found, self)

@@ -15,10 +15,7 @@ const claimTime = 30_000
 /** Time between two checks whether another replica has refreshed it, in ms. */
 const claimPause = 100
 
-/**
- * The logins at one server that are in memory: read once, refreshed once for all who wait, and dropped when they are
- * refused.
- */
+/** The logins at a server in memory: read once, refreshed once for all who wait, and dropped when refused. */
 export class HeldLogins {
   readonly #deps: FlowDeps
   readonly #flows: LoginFlows

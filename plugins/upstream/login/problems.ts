@@ -4,7 +4,6 @@ import type { Client } from '../../../protocol/exchange.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { visibleText } from '../../base/pages/index.ts'
 
-/** A page that waits for its user. */
 export interface UserPage {
   /** The URL to open. */
   readonly url: string

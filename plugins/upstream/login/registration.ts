@@ -33,10 +33,7 @@ export const clientDocument = (self: GatewayClient): Record<string, unknown> => 
   token_endpoint_auth_method: 'none'
 })
 
-/**
- * The client that needs no registration: that of the config, or the metadata document if that is supported. Undefined:
- * none.
- */
+/** The client that needs no registration: of the config, or the metadata document if supported; or undefined. */
 export function knownClient (
   oauth: UpstreamOAuth, { server: { metadata } }: AuthorizationDiscovery, self: GatewayClient
 ): LoginClient | undefined {
@@ -65,11 +62,7 @@ export const manualRegistrationAdvice = ({ redirectUri }: Pick<GatewayClient, 'r
 export const credentialsRequiredError = (): UpstreamError =>
   new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers')
 
-/**
- * Registers the gateway (RFC 7591).
- * @param binding of the server
- * @throws UpstreamError with a sentence that says what to configure
- */
+/** Registers the gateway (RFC 7591). @param binding of the server @throws UpstreamError that says what to configure */
 export async function registerGateway (
   { server: { url, metadata }, isGuess }: AuthorizationDiscovery,
   scopes: readonly string[],

@@ -55,8 +55,7 @@ export function outboundFetch (
       timeout: upstreamLimits.login.time,
       returnsRedirects: true
     }).catch((error: unknown) => {
-      throw !isKnown && error instanceof UpstreamError &&
-        error.fault === 'unreachable'
+      throw !isKnown && error instanceof UpstreamError && error.fault === 'unreachable'
         ? error.withDetail(namedHint)
         : error
     })

@@ -4,10 +4,7 @@ import { isObject } from '../../../protocol/json.ts'
 import { parseScopes } from './challenge.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/**
- * An authorization server. `url`: the identifier by which it was found; `metadata` undefined: it publishes none (MCP
- * 2025-03-26).
- */
+/** An authorization server. `url`: how it was found; `metadata` undefined: it has none (MCP 2025-03-26). */
 export interface AuthorizationServer {
   readonly url: string, readonly metadata: AuthorizationServerMetadata | undefined
 }
@@ -113,9 +110,7 @@ export function toRegistration (
 /** The header value for an access token (RFC 6750, section 2.1). */
 export const bearerHeader = ({ accessToken }: ServerLoginRecord): string => `Bearer ${accessToken}`
 
-/**
- * The remaining life of a token at which it is refreshed: at most this share of its life, and at most this time in ms.
- */
+/** A token's remaining life at which it is refreshed: at most this share of its life, and this time in ms. */
 const refreshMargin = { share: 0.1, time: 60_000 }
 
 /** Whether a login should be refreshed before its token is used. */

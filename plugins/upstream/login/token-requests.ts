@@ -60,10 +60,7 @@ export async function refreshLogin (
   )
 }
 
-/**
- * Logs in as the gateway itself (RFC 6749, section 4.4; MCP extension "OAuth Client Credentials").
- * @throws the SDK's errors, UpstreamError
- */
+/** Logs in as the gateway (RFC 6749, 4.4; MCP "OAuth Client Credentials"). @throws the SDK's errors, UpstreamError */
 export async function requestClientCredentials (
   { server, resource }: AuthorizationDiscovery,
   frame: Pick<LoginFrame, 'binding' | 'client'>,
@@ -92,9 +89,7 @@ export async function requestClientCredentials (
   return createLogin({ ...frame, scopes, server, ...(resource === undefined ? {} : { resource }) }, rest)
 }
 
-/**
- * Revokes the tokens of a login (RFC 7009), if the authorization server supports that. Failures have no consequence.
- */
+/** Revokes the tokens of a login (RFC 7009), if the authorization server supports that. Failures do not matter. */
 export async function revokeTokens (
   { server, client, accessToken, refreshToken }: ServerLoginRecord,
   { oauth, fetchFn }: TokenDeps
@@ -149,10 +144,7 @@ export function authenticateClient (
   }
 }
 
-/**
- * The authentication method of a client. @param supported undefined: the metadata does not state it, which means
- * client_secret_basic
- */
+/** A client's authentication method. @param supported undefined: not stated, which means client_secret_basic */
 export function authMethodOf (
   client: LoginClient, supported: readonly string[] | undefined, oauth: UpstreamOAuth = {}
 ): string {

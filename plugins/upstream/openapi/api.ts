@@ -4,10 +4,7 @@ import type { ApiDescription } from './describe/description.ts'
 /** The description of an HTTP API, and the credentials of its calls. */
 export interface DescribedApi { readonly description: ApiDescription, readonly credentials: ApiCredentials }
 
-/**
- * The API of one server of type `openapi`, shared by all links to it. It is created for the first link and closed with
- * the last one.
- */
+/** The API of a server of type `openapi`, for all links to it, from the first link to the last. */
 export class SharedApi {
   #api: DescribedApi | undefined
   /** One `onChange` for each link. */

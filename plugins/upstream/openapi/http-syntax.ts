@@ -13,10 +13,7 @@ export function toHeaderValue (value: string): string | undefined {
   return /[\u0100-\uffff]/.test(value) ? Buffer.from(value).toString('latin1') : value
 }
 
-/**
- * A header of the configuration: its name in lower case, and its value as it is sent.
- * @throws UpstreamError where either is not valid
- */
+/** A configured header: its name in lower case, and its value as sent. @throws UpstreamError: one is not valid */
 export function toHeader (name: string, value: string): [string, string] {
   const hint = 'check "headers" and "openapi.security"'
   if (!isHeaderName(name)) {

@@ -26,7 +26,6 @@ export interface Parameter extends Serialization {
   withSlashes?: true
 }
 
-/** One field of a body. */
 export interface BodyField {
   /** The name in the request. */
   name: string
@@ -76,10 +75,7 @@ export interface SecurityDefaults {
   openIdConnectUrl?: string
 }
 
-/**
- * An OpenAPI description in the form in which it is served: pages and plans as JSON texts, each plan parsed when it is
- * needed.
- */
+/** An OpenAPI description as it is served: pages and plans as JSON texts, each plan parsed when it is needed. */
 export interface CompiledDescription {
   title: string
   version: string

@@ -1,9 +1,11 @@
+import type { Static } from '@sinclair/typebox'
 import type { LoginStates } from '../../../db/ports/login-states.ts'
 import type { StoredUserValues, UserValueKey, UserValueRecords } from '../../../db/ports/user-values.ts'
 import type { Server, Snapshot } from '../../../db/store.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { memoized } from '../../../protocol/memoized.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
+import type { MyVariables } from '../../../schemas/server-api.ts'
 import {
   type GivenValues, hasUserVariables, missingVariables, userVariableTarget, valueProblem
 } from '../../../schemas/user-variables.ts'
@@ -28,17 +30,6 @@ interface UserValuesDeps {
 /** Values by the names of their variables; null takes one back. */
 type GivenByUser = Readonly<Record<string, string | null>>
 
-/** A variable of a server, as its users see it. */
-interface ShownVariable {
-  name: string
-  title?: string
-  description?: string
-  secret: boolean
-  required: boolean
-  isSet: boolean
-}
-
-/** The page of a ticket. */
 interface TicketPage {
   readonly server: Server
   readonly user: string
@@ -94,7 +85,7 @@ export class UserValues {
   }
 
   /** The variables of a server, and which of them a user has given. @throws StorageError */
-  async describe (server: Server, user: string): Promise<ShownVariable[]> {
+  async describe (server: Server, user: string): Promise<Static<typeof MyVariables>> {
     const { values = {} } = await this.#find(server, user) ?? {}
     return (server.config.userVariables ?? []).map(({ name, title, description, secret = true, required = true }) => ({
       name,

@@ -1,33 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import { toAuthor } from '../../../plugins/settings/index.ts'
-import { StringEnum } from '../../../schemas/string-enum.ts'
+import { LogEntry } from '../../../schemas/logs.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { endpointsOf } from '../endpoint.ts'
 import { principalOf } from '../principal.ts'
-
-const LogEntry = Type.Object(
-  {
-    id: Type.Number({ description: 'Grows with each line of this process' }),
-    timestamp: Type.Number({ description: 'In ms since 1970' }),
-    level: StringEnum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']),
-    type: StringEnum(['debug', 'info', 'warn', 'error']),
-    source: StringEnum(['main', 'child']),
-    message: Type.String(),
-    processId: Type.Optional(Type.String({ description: 'The server, where its process has printed the line' }))
-  },
-  {
-    examples: [
-      {
-        id: 17,
-        timestamp: 1_795_000_000_000,
-        level: 'info',
-        type: 'info',
-        source: 'main',
-        message: 'issues: connected'
-      }
-    ]
-  }
-)
 
 const LogStream = {
   description: 'The stream',

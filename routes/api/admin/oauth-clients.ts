@@ -72,9 +72,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     description: 'Its tokens end. The secret is shown in this answer and never again.'
   }, async ({ principal, params }) =>
     ({
-      data: toClientRecord(
-        await clients.regenerateSecret(toAuthor(principal), params.clientId)
-      ),
+      data: toClientRecord(await clients.regenerateSecret(toAuthor(principal), params.clientId)),
       message: keepSecret
     }))
 }

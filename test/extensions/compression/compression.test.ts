@@ -5,10 +5,12 @@ import { Compressor } from '../../../plugins/extensions/compression/compressor.t
 import { Originals } from '../../../plugins/extensions/compression/originals.ts'
 import type { FinishedCall } from '../../../plugins/gateway/hooks.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
+import { startLegacyTasks, startModernTasks } from '../../fakes/task-servers.ts'
 import { appFor } from '../../helpers/app.ts'
-import { KEY, OTHER, otherKey, settings, text, type Json } from '../../helpers/client.ts'
-import { until } from '../../helpers/hub.ts'
+import { connected, KEY, OTHER, otherKey, settings, text, type Json } from '../../helpers/client.ts'
+import { startHub, until } from '../../helpers/hub.ts'
 import { openSession, type InjectedSession } from '../../helpers/inject.ts'
+import { legacyWithTasks, modernWithTasks } from '../../helpers/task-clients.ts'
 
 const long = Array.from({ length: 9_000 }, (_, n) => `line ${n}: größer als ${n * 7} — 😀 naïve`).join('\n')
 
@@ -76,6 +78,19 @@ void test('a long result is short, its original is its caller\'s, whole and in p
   const asked = { url: '/api/tools/up/long', headers: { authorization: `Bearer ${KEY}` } }
   assert.match((await app.inject(asked)).body, /\[compressed/)
   assert.match((await app.inject(asked.url)).body, /line 8999/, 'who has no credentials could not read the original')
+})
+
+void test('the result of a task is short, too, whichever era the server and the client have', async (t) => {
+  for (const server of [await startLegacyTasks(t), await startModernTasks(t)]) {
+    const hub = await startHub(t, {
+      settings: settings({ up: { url: server.url } }, { systemConfig: { toolResultCompression: { enabled: true } } })
+    })
+    await connected(hub, 1)
+    for (const caller of [legacyWithTasks, modernWithTasks]) {
+      const { text: said } = await caller(t, `${hub.url}/mcp/up`, 'long', long)
+      assert.match(said, /^\[compressed, strategy text: /, caller.name)
+    }
+  }
 })
 
 void test('short results, and results that are errors, stay as they are', async (t) => {

@@ -136,8 +136,7 @@ test('the API keeps guards in their order, without showing a secret', async (t) 
 
 test('a webhook judges results of tasks, whichever era the server and the client have', async (t) => {
   const replaced = { content: [{ type: 'text', text: 'judged' }] }
-  const hook = await startWebhook(t, ({ result }) =>
-    JSON.stringify((result as Json).content === undefined ? { action: 'accept' } : { action: 'replace', result: replaced }))
+  const hook = await startWebhook(t, () => JSON.stringify({ action: 'replace', result: replaced }))
   for (const server of [await startLegacyTasks(t), await startModernTasks(t)]) {
     const guards = [{ id: 'g', name: 'Asks', on: 'results', action: 'mask', webhook: { url: hook.url, secret, whenAway: 'deny' } }]
     const hub = await startHub(t, { settings: settings({ up: { url: server.url } }, { guards }) })
@@ -146,6 +145,8 @@ test('a webhook judges results of tasks, whichever era the server and the client
       assert.equal((await caller(t, `${hub.url}/mcp/up`, 'long', 'bob@x.com')).text, 'judged', caller.name)
     }
   }
+  const results = hook.asked.map(({ body }) => (JSON.parse(body) as Json).result as Json)
+  assert.ok(results.length >= 4 && results.every(({ content }) => content !== undefined), 'it is not asked what has only begun')
 })
 
 test('a webhook is asked about resources, subscriptions and completions, and cannot change what is asked for', async (t) => {

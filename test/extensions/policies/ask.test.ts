@@ -97,7 +97,7 @@ test('a client that cannot be asked gets an approval of admins: good once, for t
   assert.deepEqual([approved.status, approved.body.data.state, approved.body.data.decidedBy], [200, 'approved', 'eve'])
   const [audited] = (await api('GET', '/audit?entity=approval')).body.data as unknown as Json[]
   assert.deepEqual([audited?.username, at(audited, 'before', 'state'), at(audited, 'after', 'state')], ['eve', 'pending', 'approved'])
-  assert.equal((await api('POST', `/approvals/${id}/deny`, undefined, eve)).status, 409)
+  assert.equal((await api('POST', `/approvals/${id}/approve`, undefined, eve)).status, 409)
   assert.equal((await api('POST', '/approvals/unknown/deny', undefined, eve)).status, 404)
 
   assert.match(await callTool(session, { ...call, arguments: { id: 8 } }), /must allow it/, 'other arguments')
@@ -109,6 +109,7 @@ test('a client that cannot be asked gets an approval of admins: good once, for t
   assert.equal(await callTool(session, { ...call, arguments: { note: call.arguments.note, id: 7 } }), 'ran delete')
   const again = await callTool(session)
   assert.notEqual(idIn(again), id, 'it was used')
+  assert.equal((await api('POST', `/approvals/${id}/deny`, undefined, eve)).status, 409)
   assert.equal(up.reached.length, 1)
   await api('POST', `/approvals/${idIn(again)}/deny`, undefined, eve)
   assert.match(await callTool(session), /^error: .* and it was denied \(approval .*an admin can allow another call/)
@@ -134,6 +135,34 @@ test('another caller cannot use an approval; one that nobody decides or uses exp
   forward(600_001)
   assert.equal((await api('POST', `/approvals/${idIn(later)}/approve`, undefined, eve)).status, 409)
   assert.equal(up.reached.length, 0)
+})
+
+test('the last decision counts, until the call is made or the approval expires', async (t) => {
+  const forward = movingClock(t)
+  const { app, api, up } = await startWithPolicies(t, settings({}))
+  await addPolicy(api, asks)
+  const eve = await admin({ app, api })
+  const session = await openSession(app, '/mcp', KEY)
+  const decide = async (id: string, decision: string): Promise<number> =>
+    (await api('POST', `/approvals/${id}/${decision}`, undefined, eve)).status
+  const id = idIn(await callTool(session))
+  assert.equal((await api('POST', `/approvals/${id}/approve`)).status, 403, 'his own')
+  assert.deepEqual([await decide(id, 'approve'), await decide(id, 'deny')], [200, 200])
+  assert.match(await callTool(session), /it was denied/)
+  assert.deepEqual([await decide(id, 'deny'), await decide(id, 'approve')], [409, 200])
+  const audited = (await api('GET', '/audit?entity=approval')).body.data as unknown as Json[]
+  assert.deepEqual(audited.map((each) => [at(each, 'before', 'state'), at(each, 'after', 'state')]),
+    [['denied', 'approved'], ['approved', 'denied'], ['pending', 'approved']])
+  assert.equal(await callTool(session), 'ran delete')
+  assert.deepEqual([await decide(id, 'deny'), await decide(id, 'approve')], [409, 409], 'it was used')
+  const next = idIn(await callTool(session))
+  assert.equal(await decide(next, 'deny'), 200)
+  forward(600_001)
+  assert.equal(await decide(next, 'approve'), 409, 'it has expired')
+  assert.deepEqual(await states(api), ['denied', 'approved'])
+  // Then the caller may ask again.
+  assert.notEqual(idIn(await callTool(session)), next)
+  assert.equal(up.reached.length, 1)
 })
 
 test('approvers are those whom the policy names; the client is not asked, and the webhook is told', async (t) => {

@@ -183,6 +183,31 @@ test('who may use a server, and what a user sees', async (t) => {
   refused(await bob.ask('GET', '/servers/none/users'), 404)
 })
 
+test('an owner who is no admin does not learn who exists', async (t) => {
+  const { admin, bob, carol, upstream } = await world(t, [])
+  await admin.ok('POST', '/users', { username: 'dora', password: 'Analytical-1' }, 201)
+  await admin.ok('POST', '/teams', { name: 'web', members: ['bob', 'carol'] }, 201)
+  await admin.ok('POST', '/teams', { name: 'ops', members: ['carol', 'dora'] }, 201)
+  const put = async (sharedWithUsers: string[], visibility = 'private'): Promise<string> => String(at((
+    await bob.ask('PUT', '/servers/own', { config: { url: upstream.url, visibility, sharedWithUsers } })
+  ).body, 'message'))
+  const usersOf = async (api: Api): Promise<unknown> =>
+    (await api.ok('GET', '/servers/own/users') as unknown as Json[]).map(({ username, via }) => [username, via])
+  await bob.ok('POST', '/servers', { name: 'own', config: { url: upstream.url } })
+  assert.doesNotMatch(await put(['bob', '@web']), /sharedWithUsers/, 'he knows of himself and of his teams')
+  assert.deepEqual(await usersOf(bob), [['bob', 'owner'], ['carol', '@web']])
+  const told = await put(['ghost', 'dora', '@none', '@ops'])
+  assert.match(told, /"sharedWithUsers": check the spelling of "ghost", "dora", "@none", "@ops": /)
+  assert.deepEqual(await usersOf(bob), [['ghost', 'shared'], ['dora', 'shared'], ['bob', 'owner']])
+  assert.deepEqual(await usersOf(admin), [['bob', 'owner'], ['carol', '@ops'], ['dora', 'shared']])
+  await put(['@ops', '@web'], 'public')
+  assert.deepEqual(await usersOf(bob), [['bob', 'owner'], ['carol', '@web']])
+  assert.deepEqual(await usersOf(admin), [
+    ['admin', 'public'], ['bob', 'owner'], ['carol', '@web'], ['@old', 'public'], ['dora', '@ops']
+  ])
+  refused(await carol.ask('GET', '/servers/own/users'), 403)
+})
+
 test('a key of a team sees what the team sees, and is nobody\'s else', async (t) => {
   const { hub, admin, bob } = await world(t, ['@web'], {})
   await admin.ok('POST', '/teams', { name: 'web', members: ['bob'] }, 201)

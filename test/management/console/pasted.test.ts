@@ -150,7 +150,7 @@ void test('a text that is none of these says what is missing', async () => {
   for (const [text, sentence] of [
     ['  ', /paste/], ['{"a": 1}', /holds no servers/], ['{"mcpServers": {"a": 1}}', /"a" is not an object/], ['{"mcpServers": ', /not JSON/],
     ['npx "x', /has no end/], ['claude mcp add', /needs a name/], ['A=1', /no command/], ['a:\n  - x', /this YAML holds no servers/], ['[mcp_servers.a]\nx', /not TOML/],
-    ["code --add-mcp '[]'", /JSON object/]
+    ["code --add-mcp '[]'", /JSON object/], ['{"mcpServers": {}}', /there are no servers in this JSON/]
   ] as const) assert.throws(() => readPasted(text), sentence, text)
 })
 

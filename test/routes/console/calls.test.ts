@@ -18,7 +18,14 @@ const call = (at: number, more: Partial<Activity> = {}): Activity => ({
   ...more
 })
 const calls = [
-  call(1, { input: '{"a":1}', output: '<b>bold</b>' }), call(2, { status: 'error', errorMessage: 'It failed <i>' }),
+  call(1, { input: '{"a":1}', output: '<b>bold</b>' }), call(2, {
+    status: 'error',
+    errorMessage: 'It failed <i>',
+    policy: { id: 'p', name: 'Night', mode: 'enforce', decision: 'deny' },
+    guards: [{ id: 'g', name: 'Cards', action: 'mask', found: ['card'] }],
+    clientId: 'c',
+    clientName: 'Dashboard'
+  }),
   call(3, { username: 'admin' })
 ]
 
@@ -51,6 +58,13 @@ void test('calls are listed, shown in full, and compared; a user sees the own on
   assert.doesNotMatch((await browser.get('/calls?status=error')).text, /tool1</)
   const one = await browser.get(`/calls/${calls[0]?.id ?? ''}`)
   assert.match(one.text, /&lt;b&gt;bold/)
+  assert.match(list.text, /tool2[^§]*?Refused[^§]*?It failed/)
+  const refused = (await browser.get(`/calls/${calls[1]?.id ?? ''}`)).text
+  for (const fact of ['Refused', 'Night denies', 'Cards: card (mask)', 'Dashboard']) assert.ok(refused.includes(fact), fact)
+  const none = await browser.get('/calls/none')
+  assert.equal(none.status, 404)
+  assert.match(none.text, /There is no call|[Cc]all: &quot;none/)
+  assert.doesNotMatch(none.text, /activity:/)
   const two = await browser.get(`/calls/compare?id=${calls[0]?.id ?? ''}&id=${calls[1]?.id ?? ''}`)
   assert.match(two.text, /tool1.*tool2/s)
   const user = new Browser(app)

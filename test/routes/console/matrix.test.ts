@@ -112,6 +112,13 @@ void test('every page and form of the console, asked by everybody', async (t) =>
     if (who === 'nobody') await browser.get('/login')
     else await browser.signIn(who === 'alice' ? 'alice' : 'admin')
     const routeTable = app.routeTable.filter(({ scope }) => scope.startsWith('console'))
+    if (who === 'alice') {
+      const forAdmins = routeTable.filter(({ method, scope }) => method === 'GET' && scope === 'console-admin').map(({ url }) => url)
+      assert.ok(forAdmins.length > 8)
+      const links = [...(await browser.get('/overview')).text.matchAll(/ href="([^"]+)"/g)].map(([, href]) => href)
+      assert.ok(links.includes('/console/servers'))
+      assert.deepEqual(forAdmins.filter((url) => links.includes(url)), [], 'pages of admins are in no navigation of others')
+    }
     const rows = routeTable.filter(({ method }) => method === 'GET' || method === 'POST').sort((one, other) => rank(one) - rank(other))
     for (const row of rows) {
       asked++

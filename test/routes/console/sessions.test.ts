@@ -1,58 +1,24 @@
 // What becomes of sessions: over a restart, with another password, and on the stream of an open page.
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test, type Test } from 'tap'
-import type { FastifyInstance } from 'fastify'
-import { buildApp } from '../../../app.ts'
-import { CatalogueFiles } from '../../../db/json/catalogues.ts'
-import { openStorage } from '../../../db/open.ts'
-import { Env } from '../../../schemas/env.ts'
-import { Value } from '@sinclair/typebox/value'
+import { test } from 'tap'
+import { appFor } from '../../helpers/app.ts'
 import { Browser } from '../../helpers/console.ts'
 import { admin, alice, start } from '../../helpers/doors.ts'
-
-const noVault = {
-  separateSecrets: <Value>(value: Value) => ({ value, sealed: null }),
-  restoreSecrets: <Value>(value: Value) => value,
-  findMasks: () => [],
-  isOutdated: () => false,
-  isLocked: () => false
-}
-
-/** A gateway on a settings file, as after a restart. */
-async function gatewayOn (t: Test, folder: string): Promise<FastifyInstance> {
-  const settingsPath = join(folder, 'mcp_settings.json')
-  const app = await buildApp({
-    logger: false,
-    storage: await openStorage({ settingsPath, startupTimeout: 1_000, vault: noVault, warn: () => {}, info: () => {} }),
-    catalogueCache: new CatalogueFiles(join(folder, 'catalogues')),
-    bundles: { root: join(folder, 'bundles'), isShared: false },
-    version: '0.0.0',
-    env: Value.Default(Env, {}) as Env,
-    initTimeout: 10_000,
-    requestTimeout: 10_000,
-    drainTimeout: 100,
-    environment: {}
-  })
-  t.after(async () => { await app.close() })
-  await app.ready()
-  return app
-}
 
 void test('a session survives a restart; its token is not in the settings file', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-console-'))
   t.after(async () => { await rm(folder, { recursive: true, force: true }) })
-  await writeFile(join(folder, 'mcp_settings.json'), JSON.stringify({ users: [admin, alice] }), { mode: 0o600 })
-  const first = await gatewayOn(t, folder)
+  const first = await appFor(t, { users: [admin, alice] }, {}, { folder })
   const browser = new Browser(first)
   await browser.signIn('alice')
   await first.close()
   const text = await readFile(join(folder, 'mcp_settings.json'), 'utf8')
   assert.match(text, /"consoleSessions"/)
   assert.ok(!text.includes(browser.cookies.get('tool-hub-console') ?? '?'))
-  const again = new Browser(await gatewayOn(t, folder))
+  const again = new Browser(await appFor(t, undefined, {}, { folder }))
   for (const [name, value] of browser.cookies) again.cookies.set(name, value)
   assert.equal((await again.get('/servers')).status, 200)
 })

@@ -47,6 +47,20 @@ void test('after sign-in, nobody is sent to another site', async (t) => {
     const { location } = await browser.post('/login', { username: 'admin', password: 'Same-1234', next }, '/login')
     assert.match(location, /^\/console\/(overview|servers)$/, next)
   }
+  // By the rules that browsers read addresses by.
+  for (const next of [
+    '/\\evil.example/console/', '\\\\evil.example', 'https:evil.example', '/console/..//evil.example', '/console/%2e%2e//evil.example',
+    '/console/%5cevil.example', '/%09/evil.example', 'data:text/html,x', '/console/login?next=https://evil.example', '%2f%2fevil.example',
+    '/console/overview@evil.example', 'http://127.0.0.1@evil.example', '//evil.example/console/', 'javascript:alert(1)'
+  ]) {
+    const browser = new Browser(app)
+    for (const [path, from] of [['/login', '/login'], ['/theme', '/overview']] as const) {
+      const { status, location } = await browser.post(path, { username: 'admin', password: 'Same-1234', theme: 'dark', next }, from)
+      assert.equal(status, 303)
+      const { origin, pathname } = new URL(location, 'http://127.0.0.1:3000/console/login')
+      assert.ok(origin === 'http://127.0.0.1:3000' && pathname.startsWith('/console/'), `${path}: ${next} leads to ${location}`)
+    }
+  }
   const next = `/console/servers/a%20b/resources/${encodeURIComponent('file:///x')}?view=y`
   const { location } = await new Browser(app).post('/login', { username: 'admin', password: 'Same-1234', next }, '/login')
   assert.equal(location, next, 'an address in a path is none of another site')
@@ -59,6 +73,8 @@ void test('a session is good for the console alone, and nothing else for it', as
   const cookie = `${sessionCookie}=${browser.cookies.get(sessionCookie) ?? ''}`
   const api = await app.inject({ url: '/api/servers', headers: { cookie } })
   assert.equal(api.statusCode, 401)
+  const made = await app.inject({ method: 'POST', url: '/api/auth/keys', headers: { cookie }, payload: { name: 'k' } })
+  assert.equal(made.statusCode, 401)
   const mcp = await app.inject({
     method: 'POST',
     url: '/mcp',
@@ -181,7 +197,7 @@ void test('the link of the first start is good once, from this machine alone, an
   const path = `/welcome?code=${code}`
   for (const options of [
     { remoteAddress: '192.0.2.7' }, { headers: { 'x-forwarded-for': '127.0.0.1' } }, { headers: { forwarded: 'for=127.0.0.1' } },
-    { headers: { 'x-real-ip': '127.0.0.1' } }, { headers: { via: '1.1 proxy' } }
+    { headers: { 'x-real-ip': '127.0.0.1' } }, { headers: { via: '1.1 proxy' } }, { headers: { 'x-forwarded-host': 'hub.example' } }
   ]) {
     const refused = await new Browser(app).get(path, options)
     assert.equal(refused.status, 403)
@@ -194,10 +210,14 @@ void test('the link of the first start is good once, from this machine alone, an
   assert.match((await form({ repeated: 'another' })).text, /The two passwords are not the same/)
   assert.match((await form({ password: 'short', repeated: 'short' })).text, /at least 6/i)
   assert.equal((await form({}, { remoteAddress: '192.0.2.7' })).status, 403)
+  const other = new Browser(app)
+  const csrf = /name="_csrf" value="([^"]+)"/.exec((await other.get(path)).text)?.[1] ?? ''
   const done = await form({})
   assert.deepEqual([done.status, done.location], [303, '/console/overview'])
   assert.equal((await browser.get('/overview')).status, 200)
   assert.equal((await new Browser(app).get(path)).status, 403, 'a second time')
+  const late = await other.send('/welcome', { ...fields, _csrf: csrf })
+  assert.deepEqual([late.status, other.cookies.has(sessionCookie)], [403, false], 'a page that was opened before')
   assert.equal((await new Browser(app).signIn('admin')).status, 401)
   assert.equal((await new Browser(app).signIn('admin', 'My-own-1')).status, 303)
 })

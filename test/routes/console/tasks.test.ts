@@ -65,7 +65,7 @@ void test('running tasks and webhooks are shown to their users, and all to admin
     return [browser, (await browser.get('/tasks')).text]
   }
   const [hers, seen] = await pageOf('alice')
-  assert.match(seen, /&lt;script&gt;\\u\{202e\}y{91}…<[\s\S]*builds · \/mcp\/daily[\s\S]*alice[\s\S]*laptop[\s\S]*works[\s\S]*without limit/)
+  assert.match(seen, /&lt;script&gt;\\u\{202e\}y{91}…<[\s\S]*builds · \/mcp\/daily · hers[\s\S]*alice[\s\S]*laptop[\s\S]*works[\s\S]*without limit/)
   assert.doesNotMatch(seen, /<script>|sweep|ended_tool|agent\.example\/admin|an argument|whsec/)
   assert.match(seen, /incident\.created[\s\S]*agent\.example\/alice\?&lt;b&gt;/)
   const [his, all] = await pageOf('admin')

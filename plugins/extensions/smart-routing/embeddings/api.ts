@@ -4,10 +4,7 @@ import type { Outbound } from '../../../base/outbound/index.ts'
 import type { EmbeddingOptions } from './options.ts'
 import { extensionsLimits } from '../../limits.ts'
 
-/**
- * The request for embeddings failed. The message goes to the log; it contains neither the API key nor anything that the
- * API sent.
- */
+/** The request for embeddings failed. The message, for the log, has neither the API key nor what the API sent. */
 export class EmbeddingsError extends Error {
   /** The time of the response's `Retry-After` header, in ms. */
   readonly retryAfter: number | undefined

@@ -11,10 +11,7 @@ export class BackOff {
   #failureCount = 0
   #retryAt = 0
 
-  /**
-   * @param now a clock, in ms
-   * @param outage logs the beginning and the end of an outage
-   */
+  /** @param now a clock, in ms @param outage logs the beginning and the end of an outage */
   constructor (now: () => number = () => performance.now(), outage?: Pick<Outage, 'recordFailure' | 'recordSuccess'>) {
     this.#now = now
     this.#outage = outage

@@ -50,7 +50,6 @@ export class Embedder {
     this.#now = now
   }
 
-  /** Whether the vector of this id is stored. */
   isStored (id: string): boolean { return this.#storedAt.has(id) }
 
   /** Whether the vector of this id is queued and within the quota. */
@@ -126,10 +125,7 @@ export class Embedder {
     }
   }
 
-  /**
-   * Embeds batches until the lease ends.
-   * @returns true if all queued tools exceed the quota
-   */
+  /** Embeds batches until the lease ends. @returns true if all queued tools exceed the quota */
   async #embedUntil (vectors: VectorStore, until: number): Promise<boolean> {
     while (performance.now() < until && !this.#closing.signal.aborted && this.#queue.size > 0) {
       const batch = this.#nextBatch()

@@ -49,10 +49,7 @@ export class ApiEmbeddings implements SemanticSearch {
     return await this.#ensureCurrent()?.queryComparer.similarity(query, tools) ?? { reason: 'embeddings are off' }
   }
 
-  /**
-   * Removes vectors that have not been used for a long time, in small steps: these are vectors of removed tools and of
-   * former models.
-   */
+  /** Removes vectors that were not used for long, in small steps: those of removed tools and of former models. */
   async removeUnused (): Promise<void> {
     const { vectors: own, separateVectors: vectorsAt } = this.#deps
     const { signal } = this.#closing

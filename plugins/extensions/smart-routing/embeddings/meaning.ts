@@ -23,7 +23,6 @@ interface QueryComparerDeps {
   readonly backOff: BackOff
   readonly vectors: () => Promise<VectorStore>
   readonly collection: string
-  /** Whether the vector of an id is stored. */
   readonly isStored: (id: string) => boolean
   /** Whether the vector of an id is queued and within the quota. */
   readonly isQueued: (id: string) => boolean

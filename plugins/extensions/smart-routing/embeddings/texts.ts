@@ -9,8 +9,7 @@ import { extensionsLimits } from '../../limits.ts'
  * server uses, which does not depend on the route.
  */
 export function textToEmbed ({ ownName, server, title, description, inputSchema }: ShownTool): string {
-  const properties = isObject(inputSchema) &&
-    isObject(inputSchema.properties)
+  const properties = isObject(inputSchema) && isObject(inputSchema.properties)
     ? Object.keys(inputSchema.properties).slice(0, 50)
     : []
   const lines = [
@@ -27,9 +26,7 @@ export function textToEmbed ({ ownName, server, title, description, inputSchema 
 
 const ids = new WeakMap<ShownTool, string>()
 
-/**
- * The id of a tool's vector: the hash of its embedded text. Equal texts share a vector; a changed text gets a new one.
- */
+/** The id of a tool's vector: the hash of its embedded text. Equal texts share a vector. */
 export function vectorIdOf (tool: ShownTool): string {
   let id = ids.get(tool)
   if (id === undefined) ids.set(tool, id = createHash('sha256').update(textToEmbed(tool)).digest('hex'))

@@ -4,10 +4,7 @@ import { forgetWords, stemOf, tokenOf, tokensOf, tokensOfAll, type WordToken } f
 import { wordsOf } from './tokens.ts'
 import { extensionsLimits } from '../../limits.ts'
 
-/**
- * The terms of a tool with their weights, in units of 1 / `unit`. It depends on the tool alone, so all indexes share
- * it.
- */
+/** A tool's terms with their weights, in units of 1 / `unit`. It depends on the tool alone: all indexes share it. */
 export interface Analysis {
   /** The terms of the name, in order. */
   readonly name: readonly string[]
@@ -90,10 +87,7 @@ function parametersOf (schema: unknown): string[] {
   return texts
 }
 
-/**
- * The first enum values of a parameter, since they may be actions: `create`, `list`. Long lists hold countries, models
- * and the like.
- */
+/** The first enum values of a parameter, which may be actions: `create`, `list`. Long lists hold countries etc. */
 function valuesOf (values: readonly unknown[]): string {
   const texts = values.slice(0, bounds.values).filter((value) => typeof value === 'string')
   return texts.map((text) => text.slice(0, longestValue)).join(' ')

@@ -1,4 +1,3 @@
-/** Splits lines into words. */
 const splitWords = (...lines: string[]): string[] => lines.flatMap((line) => line.split(' '))
 
 /** Stop words. There are few, since words such as who, when, where and all do matter. */

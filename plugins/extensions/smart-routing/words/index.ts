@@ -34,7 +34,6 @@ export class ToolIndex {
   readonly #vocabulary = new Vocabulary()
   readonly #servers = new ServerNames()
   #lexicon: Lexicon | undefined
-  /** The indexed tools, by slot. */
   readonly #slots: Array<IndexedTool | undefined> = []
   readonly #slotOf = new Map<SearchTool, number>()
   #freeSlots: number[] = []
@@ -150,7 +149,6 @@ export class ToolIndex {
     }
   }
 
-  /** The slots of the servers that a query names. */
   #namedServerSlots (concepts: readonly Concept[]): Set<number> {
     const terms = concepts.filter(({ weight }) => weight >= 0.5).flatMap(({ variants }) =>
       variants.filter(({ weight }) => weight >= 0.8).map(({ term }) => term))
@@ -195,10 +193,7 @@ export class ToolIndex {
     return own + tuning.rarity.ofSynonyms * (least - own)
   }
 
-  /**
-   * The part of a tool's name that the query mentions, from 0 to 1. Words in most tool names of its server do not
-   * count.
-   */
+  /** The part of a tool's name that the query mentions, from 0 to 1. Words of most tools of its server do not count. */
   #namePart (slot: number, server: string, asked: ReadonlyMap<string, number>): number {
     let [all, part] = [0, 0]
     for (const term of this.#slots[slot]?.analysis.name ?? []) {

@@ -20,9 +20,7 @@ const longestEnding = 5
 /** Max number of characters of a word in a script without spaces. */
 const longestUnspaced = 8
 
-/**
- * The thesaurus of the trade, and its translations. A term is a stem, or several stems joined: `pullrequest`.
- */
+/** The thesaurus of the trade, and its translations. A term is a stem, or several stems joined: `pullrequest`. */
 export class Lexicon {
   readonly #equivalents = new Map<string, string[][]>()
   readonly #synonyms = new Map<string, string[][]>()
@@ -77,10 +75,7 @@ export class Lexicon {
   /** Whether the lexicon has this English term. */
   knows (term: string): boolean { return this.#equivalents.has(term) || this.#synonyms.has(term) }
 
-  /**
-   * Whether this is the written form of an English word, or a regular inflection of one. Stems cannot tell: `invoce`
-   * has the stem of `invocation`.
-   */
+  /** Whether this is a written form of an English word or inflection. The stem of `invoce` is that of `invocation`. */
   isWritten (word: string): boolean {
     const bare = word.replace(/(?:ing|ed)$/, '')
     return [
@@ -114,7 +109,6 @@ export class Lexicon {
     return [...found].map(([term, weight]) => ({ term, weight })).sort((a, b) => b.weight - a.weight)
   }
 
-  /** The languages in which a word is a stop word. */
   stopLanguages (word: string): readonly string[] { return this.#stopWords.get(word) ?? [] }
 
   /** The meanings of a word, or of several words joined by spaces, in all languages. */
@@ -137,10 +131,7 @@ export class Lexicon {
     return []
   }
 
-  /**
-   * Splits text in a script without spaces into words, preferring the longest at each position. @returns the meanings
-   * of each word
-   */
+  /** Splits text without spaces into words, the longest at each position. @returns the meanings of each word */
   splitUnspaced (text: string): Foreign[][] {
     const found: Foreign[][] = []
     const characters = [...text]

@@ -1,8 +1,6 @@
 /** Arrays that all searches reuse; searches are synchronous. */
 const sharedArrays = {
-  sums: new Float64Array(
-    1_024
-  ),
+  sums: new Float64Array(1_024),
   offers: new Float64Array(1_024),
   covered: new Float64Array(1_024)
 }

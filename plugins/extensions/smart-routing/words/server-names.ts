@@ -53,10 +53,7 @@ export class ServerNames {
     return size > 2 && (this.#nameWords.get(server)?.get(term) ?? 0) > size / 2
   }
 
-  /**
-   * The slots of the tools of the servers that these terms name.
-   * @param count the number of tools that have a term; a frequent one names no server
-   */
+  /** The slots of the servers' tools that these terms name. @param count tools with a term; frequent ones name none */
   namedBy (terms: Iterable<string>, count: (term: string) => number): Set<number> {
     const found = new Set<number>()
     if (this.#slots.size < 2) return found

@@ -13,16 +13,13 @@ interface KnownWord extends Word { readonly places?: readonly number[] }
 /** Returns the known words of a given length. */
 type Source = (length: number) => ReadonlyArray<WordList<KnownWord> | undefined>
 
-/**
- * Three consonants, such as `snd`: the only words of three letters that count as misspelled, since a vowel is missing.
- */
+/** Three consonants, such as `snd`: words of three letters count as misspelled only without a vowel. */
 const lacksVowel = /^[b-df-hj-np-tv-xz]{3}$/
 /** Numbers are not corrected: `8080` is not a misspelling of `800`. */
 const numberPattern = /^\d+$/
 /** Penalties in mistakes, for another first letter, and for a word of the lexicon that no tool has. */
 const penalty = { first: 0.8, useless: 0.9 }
 
-/** The max number of mistakes in a word. */
 const maxMistakesIn = (word: string): number =>
   lacksVowel.test(word) ? 1 : numberPattern.test(word) ? 0 : mistakesIn(word.length)
 

@@ -6,9 +6,7 @@ const consonant = '[^aeiou]'
 const vowel = '[aeiouy]'
 const consonants = `${consonant}[^aeiouy]*`
 const vowels = `${vowel}[aeiou]*`
-/**
- * Porter's measure m, the number of vowel-consonant sequences: m > 0, m = 1, m > 1; and `*v*`, the stem has a vowel.
- */
+/** Porter's measure m, of vowel-consonant sequences: m > 0, m = 1, m > 1; and `*v*`, the stem has a vowel. */
 const measureAbove0 = new RegExp(`^(${consonants})?${vowels}${consonants}`)
 const measureIs1 = new RegExp(`^(${consonants})?${vowels}${consonants}(${vowels})?$`)
 const measureAbove1 = new RegExp(`^(${consonants})?${vowels}${consonants}${vowels}${consonants}`)

@@ -8,10 +8,7 @@ const noWord = /[^A-Za-z0-9]+/
 const lowerCase = /^[a-z]+$/
 const capitalized = /^[A-Z](?:[a-z]+|[A-Z]*)$/
 const plainAscii = /^[\t-\r -~]*$/
-/**
- * Matches texts whose letters and digits are ASCII, for a fast path. Common signs (dashes, quotes, arrows, boxes) are
- * allowed.
- */
+/** Matches texts with ASCII letters and digits, for a fast path. Dashes, quotes, arrows and boxes are allowed. */
 const asciiWords =
   /^[\t-\r -~\u00a0\u00ab\u00b7\u00bb\u2010-\u2016\u2018-\u203d\u203f-\u205e\u2190-\u21ff\u2500-\u2775]*$/
 /** Scripts without spaces between words, and Hangul, whose words have endings without spaces. */
@@ -48,9 +45,7 @@ export function wordsOf (text: string, max: number, isWhole = true): string[] {
   return words
 }
 
-/**
- * The runs of letters and digits of a text, each cut to `longestWord`; some may be empty. `wordsOf` splits these runs.
- */
+/** The runs of letters and digits of a text, each cut to `longestWord`; some may be empty. `wordsOf` splits them. */
 export function runsOf (text: string): readonly string[] {
   const runs = asciiWords.test(text) ? text.split(noWord) : text.normalize('NFKC').match(run) ?? []
   for (let i = 0; i < runs.length; i++) {

@@ -4,10 +4,7 @@ export interface Word { readonly word: string, readonly term: string, readonly b
 /** Max number of mistakes in a word of this length. */
 export const mistakesIn = (length: number): number => length < 4 ? 0 : length < 8 ? 1 : 2
 
-/**
- * The edit distance of two words with transpositions (optimal string alignment).
- * @param most the limit; larger distances are returned as `most + 1`
- */
+/** The edit distance of two words with transpositions (optimal string alignment), at most `most + 1`. */
 export function distance (a: string, b: string, most: number): number {
   if (Math.abs(a.length - b.length) > most || b.length >= rowLength) return most + 1
   let [before, last, row] = rows
@@ -51,10 +48,7 @@ function countDifferentBits (a: number, b: number): number {
   return Math.imul(bits + (bits >>> 4) & 0x0f0f0f0f, 0x01010101) >>> 24
 }
 
-/**
- * A list of words with an array of their bit sets. The bit sets rule out most words; scanning this array is ten times
- * as fast as reading each word.
- */
+/** A list of words with an array of their bit sets, which rule out most: scanning it is ten times as fast. */
 export class WordList<Entry extends Word = Word> {
   readonly #words: Entry[] = []
   readonly #bits: number[] = []
@@ -73,11 +67,7 @@ export class WordList<Entry extends Word = Word> {
 
   [Symbol.iterator] (): Iterator<Entry> { return this.#words[Symbol.iterator]() }
 
-  /**
-   * Words whose bit set is similar.
-   * @param bits the letters of a word, as `letterBits` returns them
-   * @param most max number of different bits
-   */
+  /** Words whose bit set is similar. @param bits a word's `letterBits` @param most max number of different bits */
   findSimilar (bits: number, most: number): Entry[] {
     const found: Entry[] = []
     for (let i = 0; i < this.#bits.length; i++) {

@@ -17,8 +17,7 @@ export const bearerKeyStep = (keys: BearerKeys): AuthStep => ({ headers }, route
     : undefined
   if (routes === 'mcp') return key && recordUse(keys, key, principalOf(key, snapshot))
   const { authorization } = headers
-  const bearer = name === 'authorization' ||
-    authorization === undefined
+  const bearer = name === 'authorization' || authorization === undefined
     ? undefined
     : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
   // `Authorization` takes precedence, as everywhere else on these routes.
@@ -45,7 +44,6 @@ export function keyRestriction (
   return undefined
 }
 
-/** Records that an accepted key was used. */
 function recordUse (keys: BearerKeys, key: BearerKey, principal: Principal | undefined): Principal | undefined {
   if (principal) keys.usage.recordUse(key)
   return principal
@@ -106,10 +104,7 @@ const credentialOf = ({ id, name }: BearerKey): Credential => ({ id, name })
 export const currentPrincipalOfKey = (principal: Principal, snapshot: Snapshot): Principal | undefined =>
   principalOfKey(principal.key.slice(keyPrefix.length), snapshot)
 
-/**
- * The principal of a stored key on MCP routes; undefined if there is no such key, it is not active, or its owner does
- * not exist.
- */
+/** The principal of a stored key on MCP routes; undefined: there is none, it is not active, or has no owner. */
 export function principalOfKey (id: string, snapshot: Snapshot): Principal | undefined {
   const key = snapshot.keys.get(id)
   return key && isActiveKey(key, snapshot) ? principalOf(key, snapshot) : undefined

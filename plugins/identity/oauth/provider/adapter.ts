@@ -61,10 +61,7 @@ const emptyAdapter: Adapter = {
   revokeByGrantId: returnNothing
 }
 
-/**
- * The library's storage adapter on our ports. Secrets are stored as hashes only.
- * @returns the adapter of a model, by its name
- */
+/** The library's storage adapter on our ports. Secrets are stored as hashes. @returns a model's adapter, by name */
 export const createAdapters = (storage: AuthorizationStorage) => (model: string): Adapter => {
   switch (model) {
     case 'AuthorizationCode': return codesOn(storage)
@@ -78,10 +75,7 @@ export const createAdapters = (storage: AuthorizationStorage) => (model: string)
   }
 }
 
-/**
- * Authorization codes are single-use grants. A second use revokes everything issued for the code (RFC 6749, section
- * 4.1.2).
- */
+/** Authorization codes are used once. A second use revokes all that was issued for the code (RFC 6749, 4.1.2). */
 const codesOn = ({ grants, revokeFamily: revoke }: AuthorizationStorage): Adapter => ({
   ...emptyAdapter,
   upsert: async (code, { jti: _, ...payload }) => {
@@ -98,10 +92,7 @@ const codesOn = ({ grants, revokeFamily: revoke }: AuthorizationStorage): Adapte
   }
 })
 
-/**
- * Access and refresh tokens. A refresh token is swapped for its successors atomically, so that only one of several
- * concurrent requests succeeds.
- */
+/** Access and refresh tokens. A refresh token is swapped atomically: of concurrent requests, one succeeds. */
 function tokensOn (storage: AuthorizationStorage, kind: TokenKind): Adapter {
   const {
     tokens, clients, consents, revokeFamily: revoke, endRevokedFamilies: endRevoked, isAccountValid: stands
@@ -122,10 +113,7 @@ function tokensOn (storage: AuthorizationStorage, kind: TokenKind): Adapter {
     throw new failures.InvalidGrant('the user has withdrawn the authorization')
   }
 
-  /**
-   * Swaps a refresh token for its successors once both have been created.
-   * @throws InvalidGrant when it was used before
-   */
+  /** Swaps a refresh token for its successors once both exist. @throws InvalidGrant when it was used before */
   const rotate = async (
     ctx: KoaContextWithOIDC, former: { jti: string, grantId?: string }, issued: IssuedToken
   ): Promise<void> => {

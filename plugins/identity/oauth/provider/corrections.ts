@@ -9,10 +9,7 @@ export interface OAuthProblem { readonly error: string, readonly error_descripti
 export interface CorrectionDeps {
   /** Renders the page for an error that is not reported to the client. */
   readonly problemPage: (problem: OAuthProblem, status: number) => Page
-  /**
-   * Renders the page for an error that is reported to the client if the user follows the link.
-   * @param href the client's redirect URI with the error
-   */
+  /** The page for an error that reaches the client if the user follows the link. @param href redirect URI with it */
   readonly refusalPage: (problem: OAuthProblem, status: number, client: PageClient, href: string) => Page
   /** Whether an admin created a client. @throws StorageError */
   readonly isCreatedByAdmin: (clientId: string) => Promise<boolean>
@@ -86,10 +83,7 @@ async function replaceErrorRedirect (
   )
 }
 
-/**
- * The target of a redirect response; empty for other responses. Koa returns undefined for a missing header, contrary to
- * its types.
- */
+/** The target of a redirect, else empty. Contrary to its types, Koa returns undefined for a missing header. */
 const locationOf = ({ response }: Pick<Context, 'response'>): string =>
   (response.get('location') as string | undefined) ?? ''
 
@@ -111,10 +105,7 @@ const unavailableProblem: OAuthProblem = {
   error_description: 'The storage cannot be used now; try again in a moment'
 }
 
-/**
- * The response while the storage is unavailable, unless a redirect reports the error to the client. Browsers get a
- * page.
- */
+/** The response while the storage is away, unless a redirect reports the error to the client. Browsers get a page. */
 export function answerUnavailable (ctx: KoaContextWithOIDC): void {
   ctx.state.isAway = true
   if (locationOf(ctx) !== '') return

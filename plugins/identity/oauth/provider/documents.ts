@@ -5,10 +5,7 @@ import { OAuthError } from '../../../base/errors/index.ts'
 import { checkRedirectUris } from '../client-metadata.ts'
 import { identityLimits } from '../../limits.ts'
 
-/**
- * Checks the metadata in a Client ID Metadata Document. Clients in the storage were checked when they were stored.
- * @throws InvalidClientMetadata
- */
+/** Checks the metadata in a Client ID Metadata Document, as stored ones were. @throws InvalidClientMetadata */
 export function checkClientDocument (metadata: Record<string, unknown>): void {
   if (typeof metadata.client_id !== 'string' || !metadata.client_id.startsWith('https://')) return
   metadata.application_type = 'native'
@@ -49,10 +46,7 @@ export async function fetchClientDocument (outbound: Pick<Outbound, 'fetch'>, ur
   return new Response(status === 200 ? withoutNullMembers(body) : new Uint8Array(body), { status, headers: kept })
 }
 
-/**
- * The text of a document without null members. Text that is not a JSON object is returned as it is; the library rejects
- * it.
- */
+/** A document's text without null members. Text that is no JSON object stays as it is; the library rejects it. */
 function withoutNullMembers (body: Buffer): string {
   const text = new TextDecoder().decode(body)
   try {

@@ -61,20 +61,14 @@ async function rememberedConsent (
 /** The Fastify requests of the raw requests that were passed to the library. */
 const requests = new WeakMap<IncomingMessage, FastifyRequest>()
 
-/**
- * Returns the Fastify request of a raw request.
- * @throws Error for one that was not passed to the library by `passToProvider`
- */
+/** The Fastify request of a raw one. @throws Error for one that `passToProvider` did not pass to the library */
 export function fastifyRequestOf (raw: IncomingMessage): FastifyRequest {
   const request = requests.get(raw)
   if (!request) throw new Error('the request was not handed over')
   return request
 }
 
-/**
- * Rewrites a request as if it had been sent to the issuer's address: the library builds its URLs from the request,
- * whose headers a caller controls.
- */
+/** Rewrites a request as if sent to the issuer's address: the library builds URLs from headers of the caller. */
 export function setIssuerAddress (issuer: string, raw: IncomingMessage): void {
   const { host, protocol } = new URL(issuer)
   raw.headers.host = host
@@ -82,10 +76,7 @@ export function setIssuerAddress (issuer: string, raw: IncomingMessage): void {
   for (const name of ['x-forwarded-host', 'x-forwarded-for', 'forwarded']) delete raw.headers[name]
 }
 
-/**
- * Passes a request to the library, which responds to it.
- * @param path the path and query of the request below the base path
- */
+/** Passes a request to the library, which responds. @param path path and query below the base path */
 export function passToProvider (
   provider: Provider,
   issuer: string,

@@ -25,10 +25,7 @@ export interface ProviderDeps extends CorrectionDeps {
   /** The scopes that a client may be granted. */
   readonly scopesOf: (clientId: string) => Promise<readonly string[]>
   readonly findConsent: FindConsent
-  /**
-   * Checks a client's secret, unless there were too many failures.
-   * @throws TooManyFailures, TooManyRequests, StorageAway
-   */
+  /** Checks a client's secret, unless too many failed. @throws TooManyFailures, TooManyRequests, StorageAway */
   readonly checkSecret: (raw: IncomingMessage, clientId: string, check: () => boolean) => Promise<boolean>
   /** Counts a client registration. @throws TooManyRequests, StorageAway */
   readonly countRegistration: (raw: IncomingMessage) => Promise<void>
@@ -221,10 +218,7 @@ function cookiesOf (issuer: string): Configuration['cookies'] {
   }
 }
 
-/**
- * The library's reasons to prompt the user, without the one that prompts for every authorization of a native client:
- * `loadGrant` decides that.
- */
+/** The library's reasons to prompt, without that for each authorization of a native client: `loadGrant` decides. */
 function promptPolicy (): ReturnType<typeof interactionPolicy.base> {
   const prompts = interactionPolicy.base()
   prompts.get('consent')?.checks.remove('native_client_prompt')

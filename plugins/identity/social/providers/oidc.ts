@@ -1,4 +1,5 @@
-import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
+import { createHash } from 'node:crypto'
+import type { JWTVerifyGetKey } from 'jose'
 import { errors } from '../../../base/errors/index.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'
 import type { ClientCredentials, OidcSettings } from '../settings.ts'
@@ -19,8 +20,10 @@ interface ProviderMetadata {
   readonly sendsIssuer: boolean
   /** Whether it accepts the client's secret in `Authorization` only. */
   readonly isBasicOnly: boolean
-  readonly keys: KeySet
+  readonly findKey: FindKey
 }
+
+type FindKey = (...token: Parameters<JWTVerifyGetKey>) => Promise<Awaited<ReturnType<JWTVerifyGetKey>>>
 
 /** Whether a signature algorithm uses a public key. Algorithms with a shared secret, and `none`, are never accepted. */
 const isAsymmetric = (alg: unknown): alg is string =>
@@ -100,18 +103,14 @@ export class OidcProvider implements IdentityProvider {
 
   /** The verified claims of an ID token (OpenID Connect Core, section 3.1.3.7). @throws Forbidden */
   async #claimsOf (
-    { issuer, algorithms, keys }: ProviderMetadata, token: string | undefined, nonce: string
+    { issuer, algorithms, findKey }: ProviderMetadata, token: string | undefined, nonce: string
   ): Promise<Record<string, unknown>> {
     const { verifyProviderIdToken } = await import('better-auth/oauth2')
     let failed: unknown
-    const jwks = async (header: KeyHeader): Promise<KeyObject> => {
-      try {
-        return await keys.find(header)
-      } catch (error) {
-        failed = error
-        throw error
-      }
-    }
+    const jwks: FindKey = async (header, input) => await findKey(header, input).catch((error: unknown) => {
+      failed = error
+      throw error
+    })
     const verifier = { idToken: { jwks, issuer, audience: this.#settings.clientId, algorithms } }
     if (token !== undefined && await verifyProviderIdToken(verifier as never, token, nonce)) {
       return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Record<string, unknown>
@@ -120,10 +119,7 @@ export class OidcProvider implements IdentityProvider {
     throw new errors.Forbidden(`The login provider ${this.name} gave no valid ID token`)
   }
 
-  /**
-   * The claims of the userinfo endpoint.
-   * @throws Forbidden when they are about another subject (OpenID Connect Core, section 5.3.2)
-   */
+  /** The claims of the userinfo endpoint. @throws Forbidden: they are of another subject (OpenID Connect, 5.3.2) */
   async #userinfo (url: string, accessToken: string, subject: string): Promise<Record<string, unknown>> {
     const info = await this.#client.get(url, { authorization: `Bearer ${accessToken}` }) as Record<string, unknown>
     if (info.sub !== subject) throw new errors.Forbidden(`The login provider ${this.name} speaks of two users at once`)
@@ -164,7 +160,7 @@ export class OidcProvider implements IdentityProvider {
       sendsIssuer: document.authorization_response_iss_parameter_supported === true,
       // Without a list of methods, `client_secret_basic` is the default.
       isBasicOnly: !methods.includes('client_secret_post'),
-      keys: new KeySet(this.#client, keys)
+      findKey: await keyFinderOf(this.#client, keys)
     }
   }
 }
@@ -187,61 +183,18 @@ export const googleSettings = (client: ClientCredentials): OidcSettings => ({
   pkce: true
 })
 
-/** The header members of a token that identify its key and algorithm (RFC 7515). */
-interface KeyHeader { readonly kid?: string, readonly alg?: string }
-
 /**
- * The key types of signature algorithms with a public key, by the first two letters of the algorithm (RFC 7518, RFC
- * 8037).
+ * The function that finds the key of a token among a provider's public keys (RFC 7517). They are fetched again for an
+ * unknown key id, at a limited rate. It throws UpstreamFailed, also when there is no such key, and UpstreamSlow.
  */
-const keyTypes: Readonly<Record<string, string>> = { RS: 'RSA', PS: 'RSA', ES: 'EC', Ed: 'OKP' }
-
-/** A provider's public keys (RFC 7517). They are fetched again for an unknown key id, at a limited rate. */
-class KeySet {
-  readonly #client: ProviderClient
-  readonly #url: string
-  #keys: Promise<ReadonlyArray<Record<string, unknown>>> | undefined
-  #fetched = -Infinity
-
-  constructor (client: ProviderClient, url: string) {
-    this.#client = client
-    this.#url = url
-  }
-
-  /** Finds the key of a token. @throws UpstreamFailed, also when the provider publishes no such key; UpstreamSlow */
-  async find (header: KeyHeader): Promise<KeyObject> {
-    const known = this.#keys && pickKey(await this.#keys, header)
-    if (known) return known
-    const key = pickKey(await this.#load(), header)
-    if (!key) throw this.#client.createFailure('signed with a key that it does not publish')
-    return key
-  }
-
-  async #load (): Promise<ReadonlyArray<Record<string, unknown>>> {
-    if (this.#keys && performance.now() - this.#fetched < identityLimits.social.keysAge) return await this.#keys
-    this.#fetched = performance.now()
-    const loading = this.#client.get(this.#url).then((answer) => {
-      const keys: unknown = 'keys' in answer ? answer.keys : undefined
-      return Array.isArray(keys)
-        ? keys.filter((key): key is Record<string, unknown> => typeof key === 'object' && key !== null)
-        : []
-    })
-    this.#keys = loading
-    loading.catch(() => { if (this.#keys === loading) this.#keys = undefined })
-    return await loading
-  }
-}
-
-function pickKey (keys: ReadonlyArray<Record<string, unknown>>, { kid, alg = '' }: KeyHeader): KeyObject | undefined {
-  const type = keyTypes[alg.slice(0, 2)]
-  const fitting = keys.filter((key) =>
-    key.kty === type && (key.use === undefined || key.use === 'sig') && (key.alg === undefined || key.alg === alg) &&
-    (kid === undefined || key.kid === kid))
-  const [key, another] = fitting
-  if (!key || (kid === undefined && another)) return undefined
-  try {
-    return createPublicKey({ key, format: 'jwk' })
-  } catch {
-    return undefined
-  }
+async function keyFinderOf (client: ProviderClient, url: string): Promise<FindKey> {
+  const { createRemoteJWKSet, customFetch, errors: { JOSEError } } = await import('jose')
+  const find = createRemoteJWKSet(new URL(url), {
+    [customFetch]: async () => Response.json(await client.get(url)),
+    cooldownDuration: identityLimits.social.keysAge,
+    cacheMaxAge: Infinity
+  })
+  return async (header, token) => await find(header, token).catch((error: unknown) => {
+    throw error instanceof JOSEError ? client.createFailure('signed with a key that it does not publish') : error
+  })
 }

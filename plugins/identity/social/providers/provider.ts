@@ -26,13 +26,9 @@ export interface AuthorizationRequest {
   readonly redirectUri: string
 }
 
-/** A provider's response to an authorization request. */
 export interface AuthorizationResponse extends Omit<AuthorizationRequest, 'state'> { readonly code: string }
 
-/**
- * An identity provider. Every method may throw UpstreamFailed or UpstreamSlow, whose messages contain nothing that the
- * provider sent.
- */
+/** An identity provider. Methods may throw UpstreamFailed or UpstreamSlow, with nothing that the provider sent. */
 export interface IdentityProvider {
   readonly id: string
   /** The display name. */

@@ -71,9 +71,7 @@ function pathProblem (path: string, bounds: ArchiveBounds): string | undefined {
 /** The form in which paths are compared: equal forms are one file on systems that ignore case or normalize Unicode. */
 const comparableForm = (path: string): string => path.normalize('NFC').toUpperCase().toLowerCase().normalize('NFC')
 
-/**
- * The paths of an archive. All are valid, and different files even on systems that ignore case or normalize Unicode.
- */
+/** The paths of an archive. All are valid, and differ even where case is ignored or Unicode normalized. */
 export class ArchivePaths {
   readonly #bounds: ArchiveBounds
   /** The paths by their comparable form. `isStated`: an entry has this path; else it is only a parent folder of one. */

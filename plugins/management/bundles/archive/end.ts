@@ -1,10 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { ArchiveError } from './archive.ts'
 
-/**
- * The size of the "end of central directory record" (APPNOTE 4.3.16) without its comment. The next constant is the max
- * size of that comment.
- */
+/** The size of the "end of central directory record" (APPNOTE 4.3.16), and the max size of its comment. */
 const recordSize = 22
 const maxComment = 0xffff
 const endSignature = 0x06054b50

@@ -93,9 +93,7 @@ function toEntry (entry: Entry, local: LocalFileHeader): ArchiveEntry {
   }
 }
 
-/**
- * Whether a local header agrees with the central directory. With a data descriptor, sizes and checksum may be absent.
- */
+/** Whether a local header agrees with the central directory. With a data descriptor, some may be absent. */
 function matchesDirectory (entry: Entry, local: LocalFileHeader): boolean {
   const hasDescriptor = (entry.generalPurposeBitFlag & flag.descriptor) !== 0
   const matchesKnown = (stated: number, known: number): boolean => stated === known || (hasDescriptor && stated === 0)

@@ -4,6 +4,7 @@ import { OpenApiSecurity } from '../../../../schemas/openapi-upstream.ts'
 import { ServerConfig } from '../../../../schemas/server.ts'
 import { transports, transportTypes, type TransportType } from '../../../../schemas/transports.ts'
 import { type Draft, type Errors, type Field, isTyped, join } from './draft.ts'
+import { namesIn } from './names.ts'
 import { argumentsField, SchemaForm } from './schema-form.ts'
 
 type Config = Readonly<Record<string, unknown>>
@@ -26,6 +27,9 @@ const locationMembers = {
 const common = {
   last: ['description', 'visibility', 'sharedWithUsers'], more: ['isolation', 'pin', 'options']
 } as const
+
+/** Members that are lists of names. A field for one of them may hold several, and those that are empty are dropped. */
+const nameLists: readonly string[] = ['sharedWithUsers', 'passthroughHeaders']
 
 /** Members of an OpenAPI description's credentials in which another notation repeats the others. */
 const repeatedMembers = ['apiKey', 'http', 'oauth2', 'openIdConnect'] as const
@@ -82,7 +86,7 @@ export class ServerForm {
   read (draft: Draft, base: Config, stored: Config): { readonly config: Config } | { readonly errors: Errors } {
     const read = this.#form.read(draft)
     if ('errors' in read) return read
-    const config = this.#merged(read.json, base)
+    const config = withNames(this.#merged(read.json, base))
     const type = formTypeOf(config)
     return { config: type === formTypeOf(stored) ? config : ofType(config, type) }
   }
@@ -121,7 +125,7 @@ export class ServerForm {
     const root = join(argumentsField, member)
     const ofEntry = Object.keys(draft).find((name) => name.startsWith(`${root}/`) && name.endsWith('/name') &&
       draft[name] === rest.join('.'))
-    const names = namesIn(this.#form.fields(draft))
+    const names = fieldNamesIn(this.#form.fields(draft))
     const inner = rest.reduce((name, part) => names.has(join(name, part)) ? join(name, part) : name, root)
     return ofEntry?.replace(/name$/, 'value') ?? inner
   }
@@ -158,8 +162,8 @@ const foldEmptyObjects = (field: Field, draft: Draft): Field => ({
 })
 
 /** The names of all fields, nested ones included. */
-const namesIn = (fields: readonly Field[]): Set<string> =>
-  new Set(fields.flatMap((field) => [field.name, ...namesIn([...field.fields ?? [], ...field.items ?? []])]))
+const fieldNamesIn = (fields: readonly Field[]): Set<string> =>
+  new Set(fields.flatMap((field) => [field.name, ...fieldNamesIn([...field.fields ?? [], ...field.items ?? []])]))
 
 /**
  * Replaces the members of a config that the form has fields for, at each level; other members stay.
@@ -178,6 +182,15 @@ function mergeTyped (base: Config, typed: Config, { properties }: { readonly pro
   }
   return result
 }
+
+/** A config whose lists of names hold one name in each entry; those without a name are omitted. */
+const withNames = (config: Config): Config =>
+  Object.fromEntries(Object.entries(config).flatMap(([member, value]) => {
+    const isNames = nameLists.includes(member) && Array.isArray(value)
+    if (!isNames) return [[member, isObject(value) ? withNames(value) : value]]
+    const names = namesIn(value.join('\n'))
+    return names.length === 0 ? [] : [[member, names]]
+  }))
 
 /** Whether two configs are equal but for members that are empty. */
 const isSame = (one: Config, other: Config): boolean => isDeepStrictEqual(withoutEmpty(one), withoutEmpty(other))

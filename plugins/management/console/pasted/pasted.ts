@@ -104,6 +104,7 @@ function ofValue (value: unknown, format: string): Found[] {
       .flatMap(([name, config]): Found[] => isObject(config) && isServer(config) ? [{ name, config }] : [])
     if (servers.length > 0) return servers
   }
+  if (document) throw new errors.InvalidInput(`"text": there are no servers in this ${format}`)
   throw new errors.InvalidInput(`"text": this ${format} holds no servers: neither "mcpServers" nor "servers", ` +
     'no "command", no "url", and it is no OpenAPI document')
 }

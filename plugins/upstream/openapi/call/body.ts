@@ -52,9 +52,7 @@ function fieldsOf (
     .map(([name, text]) => [declared.get(name) ?? { name }, text])
 }
 
-/**
- * The pairs of one field. Without a style, an array is repeated, and an object is JSON (OpenAPI, "Encoding Object").
- */
+/** The pairs of one field. Without a style, an array is repeated, and an object is JSON ("Encoding Object"). */
 function urlencodedPairs ({ name, serialization, contentType }: BodyField, text: string): string[] {
   if (serialization) return pairsOf(name, serialization, text)
   if (text.startsWith('{') || (contentType !== undefined && isJsonMediaType(contentType))) {
@@ -80,19 +78,14 @@ function encodeMultipart (body: RequestBody, fields: Array<[BodyField, string]>)
     const isJsonField = field.contentType !== undefined && isJsonMediaType(field.contentType)
     const isArray = text.startsWith('[') && !isJsonField
     if (isArray && field.delimiter !== undefined) {
-      addPart(
-        field, JSON.stringify(elementsOf(text).map(scalarOf).join(field.delimiter))
-      )
+      addPart(field, JSON.stringify(elementsOf(text).map(scalarOf).join(field.delimiter)))
     } else for (const each of isArray ? elementsOf(text) : [text]) addPart(field, each)
   }
   chunks.push(Buffer.from(`--${boundary}--\r\n`))
   return { contentType: `${body.contentType}; boundary=${boundary}`, bytes: Buffer.concat(chunks) }
 }
 
-/**
- * A name as a quoted parameter of Content-Disposition, with line breaks and quotes percent-encoded as HTML forms have
- * them.
- */
+/** A name as a quoted parameter of Content-Disposition, with line breaks and quotes encoded as by HTML forms. */
 const quote = (name: string): string =>
   `"${name.replace(/[\r\n"]/g, (character) =>
     `%${character.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`)}"`
@@ -113,10 +106,7 @@ function partOf (field: BodyField, text: string): Part {
   return { bytes: Buffer.from(scalarOf(text)), contentType }
 }
 
-/**
- * The bytes of an argument: base64, or a `data:` URL in base64, which may also state the media type and, as `name=`, a
- * file name.
- */
+/** The bytes of an argument: base64, or a `data:` URL with, maybe, the media type and a file name (`name=`). */
 function decodeBytes (argument: string, text: string): { bytes: Buffer, contentType?: string, name?: string } {
   if (!text.startsWith('"')) {
     throw new ArgumentError(`"${argument}" must be a string: bytes in base64, or a data: address`)

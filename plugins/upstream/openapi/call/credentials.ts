@@ -82,10 +82,7 @@ export class ApiCredentials {
     else if (!headers.has(name.toLowerCase())) headers.set(...toHeader(name, value))
   }
 
-  /**
-   * The value of `Authorization` for credentials of type `http`. `credentials` may be encoded or, for basic,
-   * `user:password`.
-   */
+  /** `Authorization` for credentials of type `http`. `credentials` may be encoded or, for basic, `user:password`. */
   #httpAuthorization (): string {
     const { scheme, token, username = '', password = '', credentials } = this.#security
     const kind = scheme?.toLowerCase() ?? (token === undefined ? 'basic' : 'bearer')
@@ -185,9 +182,7 @@ export class ApiCredentials {
   }
 }
 
-/**
- * The time at which a token with this `expires_in` is renewed: before its expiry, but not before half of its lifetime.
- */
+/** The time at which a token with this `expires_in` is renewed: before its expiry, not before half of its life. */
 function renewalTime (expiresIn: unknown): number {
   const seconds = Number(expiresIn)
   if (expiresIn === undefined || !Number.isFinite(seconds)) return Infinity

@@ -59,11 +59,7 @@ export class OperationCaller {
     )
   }
 
-  /**
-   * Calls a tool.
-   * @returns the text of the tool's result
-   * @throws RpcError for an unknown tool; UpstreamError where the API gives no response
-   */
+  /** Calls a tool. @returns the text of the result @throws RpcError for an unknown tool; UpstreamError: no response */
   async call (
     api: DescribedApi,
     compiled: CompiledDescription,

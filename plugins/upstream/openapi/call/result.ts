@@ -7,7 +7,6 @@ import { transportLimits } from '../../../../protocol/transports/transport.ts'
 import { isJsonMediaType } from '../http-syntax.ts'
 import { upstreamLimits } from '../../limits.ts'
 
-/** The response of an API. */
 export interface ApiResponse {
   method: string
   /** Without the query, which may hold a key. */
@@ -59,10 +58,7 @@ function toErrorResult (statusLine: string, text: string | undefined, contentTyp
   return toResultText(content, isWhole ? structuredContent(text, contentType) : '', true)
 }
 
-/**
- * @param content blocks as JSON texts
- * @param structured the member `structuredContent` with a comma before it, or nothing
- */
+/** @param content blocks as JSON texts @param structured `structuredContent` with a comma before it, or nothing */
 const toResultText = (content: readonly string[], structured = '', isError = false): string =>
   `{"content":[${content.join(',')}]${structured}${isError ? ',"isError":true' : ''}}`
 
@@ -113,10 +109,7 @@ function binaryBlock (body: Buffer, contentType: string, url: string): string {
     `${JSON.stringify(mimeType)},"blob":"${data}"}}`
 }
 
-/**
- * The member `structuredContent`, which is always an object in MCP. A body that is nested too deeply for a message
- * stays text only.
- */
+/** `structuredContent`, always an object in MCP. A body that is nested too deeply for a message stays text. */
 function structuredContent (text: string, contentType: string): string {
   if (!(isJsonMediaType(contentType) || contentType === '') || !/^\s*\{/.test(text)) return ''
   if (isDeeperThan(text, transportLimits.depth - 10)) return ''

@@ -35,10 +35,7 @@ const encodeCharacter = (character: string): string => `%${character.charCodeAt(
 export const percentEncode = (value: string): string =>
   encodeURIComponent(Buffer.from(value).toString()).replace(/[!'()*]/g, encodeCharacter)
 
-/**
- * Percent-encodes as `allowReserved` asks for: reserved characters and existing encodings stay, except those that end a
- * query's value.
- */
+/** Percent-encodes as `allowReserved`: reserved characters and encodings stay, but those that end a value. */
 const percentEncodeReserved = (value: string): string =>
   encodeURI(Buffer.from(value).toString())
     .replace(/%25([0-9a-f]{2})/gi, '%$1')
@@ -112,10 +109,7 @@ export function pairsOf (name: string, { style, explode, allowReserved }: Serial
   }
 }
 
-/**
- * The pairs `name[member]=value` of style `deepObject`, at any depth. The elements of an array are named by their
- * index.
- */
+/** The pairs `name[member]=value` of style `deepObject`, at any depth. Elements of arrays are named by index. */
 function deepPairs (name: string, text: string, encode: (value: string) => string): string[] {
   if (isNull(text)) return []
   const nameOf = (member: string): string => `${name}%5B${percentEncode(member)}%5D`

@@ -224,10 +224,7 @@ function compileOperation (context: OperationContext, described: DescribedOperat
   return { plan, name, tool: tool(name), unplaced }
 }
 
-/**
- * The parameters of an operation and of its path item, resolved. Those of the operation override those of the path
- * item.
- */
+/** The parameters of an operation and of its path item, resolved. Those of the operation come first. */
 function parametersOf (operation: Dict, pathItem: Dict, refs: References): Dict[] {
   const parameters = new Map<string, Dict>()
   for (const list of [pathItem.parameters, operation.parameters]) {

@@ -106,9 +106,7 @@ function isPattern (value: string): boolean {
 export const dropsPattern = (patternProperties: unknown): boolean =>
   isObject(patternProperties) && Object.keys(patternProperties).some((name) => toUnicodePattern(name) === undefined)
 
-/**
- * Whether the conversion drops a constraint of a schema, because its value is not valid. Subschemas are not examined.
- */
+/** Whether the conversion drops a constraint of a schema, because its value is not valid. Subschemas do not count. */
 function dropsConstraint (schema: Readonly<Record<string, unknown>>): boolean {
   const { type, enum: values, pattern, patternProperties } = schema
   if (dropsPattern(patternProperties) || (pattern !== undefined && toUnicodePattern(pattern) === undefined)) return true
@@ -141,10 +139,7 @@ export function relaxSchema ({
   return { ...rest, allOf: [...(Array.isArray(rest.allOf) ? (rest.allOf as unknown[]) : []), { anyOf: oneOf }] }
 }
 
-/**
- * Finds the schemas of a description whose conversion is lossy: a constraint is dropped, so that the result accepts
- * more.
- */
+/** Finds schemas whose conversion is lossy: a constraint is dropped, so that the result accepts more. */
 export class LossDetector {
   readonly #refs: References
   /** The references in the schema of each reference, as `losslessRefs` returns them. */

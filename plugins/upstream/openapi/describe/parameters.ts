@@ -8,9 +8,7 @@ import type { SchemaConverter } from './schema.ts'
 const locations: readonly ParameterLocation[] = ['path', 'query', 'header', 'cookie']
 const isLocation = (value: unknown): value is ParameterLocation => locations.includes(value as ParameterLocation)
 
-/**
- * The styles of each location, the default first. The delimited ones in paths and headers, and the tabs, are Swagger's.
- */
+/** The styles of each location, the default first. Delimited ones in paths and headers, and tabs, are Swagger's. */
 const styles: Readonly<Record<ParameterLocation, readonly Style[]>> = {
   path: ['simple', 'label', 'matrix', 'spaceDelimited', 'pipeDelimited', 'tabDelimited'],
   query: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject', 'tabDelimited'],
@@ -42,10 +40,7 @@ type ParameterObject = Readonly<Record<string, unknown>>
 /** A parameter of the request, and the schema of its argument. */
 interface DescribedParameter { parameter: Parameter, schema: JsonSchema }
 
-/**
- * The parameters of an operation, and its path as a template of their names. `unplaced`: declared path parameters not
- * in the path.
- */
+/** An operation's parameters, and its path as a template. `unplaced`: declared path parameters that it lacks. */
 interface DescribedParameters { path: string, parameters: DescribedParameter[], unplaced: string[] }
 
 /**
@@ -133,9 +128,7 @@ interface PathTemplate {
   readonly path: string, readonly names: ReadonlySet<string>, readonly withSlashes: ReadonlySet<string>
 }
 
-/**
- * `:id` and `:id(\\d+)` at the start of a segment, as Express writes them, and `<id>` and `<int:id>`, as Flask does.
- */
+/** `:id` and `:id(\\d+)` at the start of a segment, as Express writes them, and `<id>`, `<int:id>`, as Flask does. */
 const otherNotations = /(?<=\/):([\w-]+)(?:\([^()]*\))?|<(?:(\w+)(?:\([^()]*\))?:)?([\w-]+)>/g
 
 /**

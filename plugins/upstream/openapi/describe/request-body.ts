@@ -125,7 +125,6 @@ function describeWhole (
   }
 }
 
-/** The description of an argument that is bytes. */
 const bytesDescription = 'Bytes in base64, or a data: address'
 
 /** The schema of a field whose values, or the elements of whose values, are bytes. */
@@ -152,10 +151,7 @@ function isBytes (schema: unknown, refs: References): boolean {
 const isStyle = (value: unknown): value is Style =>
   ['form', 'spaceDelimited', 'pipeDelimited', 'tabDelimited', 'deepObject'].includes(value as string)
 
-/**
- * A field of a form.
- * @param encoding the Encoding Object of the property, where there is one
- */
+/** A field of a form. @param encoding the Encoding Object of the property, where there is one */
 function formFieldOf (name: string, schema: unknown, encoding: unknown, refs: References): BodyField {
   const field: BodyField = { name }
   const encodingObject = isObject(encoding) ? encoding : {}

@@ -7,7 +7,6 @@ import {
 } from './keywords.ts'
 import type { References } from './refs.ts'
 
-/** The keywords of the converted schema. */
 type ConvertedKeywords = Map<string, unknown>
 
 /**
@@ -76,10 +75,7 @@ export class SchemaConverter {
     return typeof schema.description === 'string' ? { ...reference, description: schema.description } : reference
   }
 
-  /**
-   * The name of a reference in `$defs`: unique, made of the reference's last token, of characters that need no
-   * escaping.
-   */
+  /** The name of a reference in `$defs`: unique, of its last token, without characters to escape. */
   #nameOf (ref: string): string {
     const known = this.#nameByRef.get(ref)
     if (known !== undefined) return known

@@ -19,9 +19,7 @@ function serializationOf (collectionFormat: unknown, location: unknown): { style
   }
 }
 
-/**
- * The delimiter between the elements of an array that is one part of a multipart form, which OpenAPI 3 cannot express.
- */
+/** The delimiter between the elements of an array in one part of a form, which OpenAPI 3 cannot express. */
 const delimiters: Readonly<Record<string, string>> = { csv: ',', ssv: ' ', tsv: '\t', pipes: '|' }
 
 /** The schema of a parameter or header: its members that are keywords of a schema. */
@@ -49,10 +47,7 @@ function schemeOf (schemes: readonly string[]): string {
   return schemes.includes('http') ? 'http:' : ''
 }
 
-/**
- * The parameters and the request body of OpenAPI 3.0 for an operation of Swagger 2.0, which has bodies and form fields
- * as parameters.
- */
+/** Parameters and body as of OpenAPI 3.0 for an operation of Swagger 2.0, where bodies and fields are parameters. */
 export function swaggerOperation (
   operation: Dict,
   parameters: readonly Dict[],

@@ -127,7 +127,6 @@ function writeSchema (
   return `${text.slice(0, -1)},"$defs":{${members.join(',')}}}`
 }
 
-/** Adds the names of the definitions that a schema refers to. */
 function collectDefinitionNames (schema: JsonSchema, names: Set<string>): void {
   const { $ref } = schema
   if (typeof $ref === 'string' && $ref.startsWith(definitionPrefix)) names.add($ref.slice(definitionPrefix.length))

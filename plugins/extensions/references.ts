@@ -1,0 +1,81 @@
+import type { Snapshot } from '../../db/store.ts'
+import type { Catalogue } from '../../protocol/lists.ts'
+import type { Guard } from '../../schemas/guards.ts'
+import type { Policy } from '../../schemas/policies.ts'
+import type { Quota } from '../../schemas/quotas.ts'
+import type { Gateway } from '../gateway/index.ts'
+import { teamReference } from '../settings/index.ts'
+import { findItem, namesOf, templatesFor, type Subject } from './policies/facts.ts'
+
+/** What exists: the settings with the registered providers, and the lists of the servers. */
+export interface Existing {
+  readonly access: { readonly snapshot: Pick<Snapshot, 'keys' | 'servers' | 'teams' | 'users'> }
+  readonly gateway: Pick<Gateway, 'catalogue' | 'catalogues'>
+}
+
+/** Callers without an account, by whom calls count. */
+const namedCallers: ReadonlySet<string> = new Set(['guest', 'system'])
+
+/** A server's catalogues for all classes of clients; none: its lists are not known. */
+export const cataloguesOf = (gateway: Existing['gateway'], server: string): Catalogue[] =>
+  [gateway.catalogue(server), ...gateway.catalogues(server)].filter((each) => each !== undefined)
+
+/** Whether a catalogue lists an item, by one of its names. */
+export const lists = (catalogue: Catalogue, subject: Subject): boolean =>
+  namesOf(catalogue, subject).some((name) => findItem(catalogue, subject.kind, name) !== undefined)
+
+/** Says of an item, or of its server, that it does not exist; undefined if it does or cannot be known now. */
+export function unknownSubject ({ access: { snapshot }, gateway }: Existing, subject: Subject): string | undefined {
+  const { server, kind, name } = subject
+  if (!snapshot.servers.has(server)) return `there is no server ${JSON.stringify(server)}`
+  const catalogues = cataloguesOf(gateway, server)
+  const isMade = (each: Catalogue): boolean => templatesFor(each, subject, namesOf(each, subject)).length > 0
+  if (catalogues.length === 0 || catalogues.some((each) => lists(each, subject) || isMade(each))) return undefined
+  return `the server ${JSON.stringify(server)} lists no ${kind} ${JSON.stringify(name)} now`
+}
+
+function unknownNames (
+  member: string, noun: string, names: readonly string[], isKnown: (name: string) => boolean, then = ''
+): string[] {
+  const unknown = names.filter((each) => !isKnown(each)).map((each) => JSON.stringify(each))
+  return unknown.length === 0 ? [] : [`"${member}": there is no ${noun} ${unknown.join(', ')}${then}`]
+}
+
+/** Warnings about approvers who do not exist. */
+export const unknownInPolicy = ({ approvers = [] }: Policy, { access: { snapshot: { users } } }: Existing): string[] =>
+  unknownNames('approvers', 'user', approvers, (each) => users.has(each),
+    '; an account that gets such a name later may approve')
+
+/** Warnings about servers and tools of a guard that do not exist. */
+export function unknownInGuard ({ servers, tools = [] }: Guard, existing: Existing): string[] {
+  const { snapshot } = existing.access
+  const known = (servers ?? [...snapshot.servers.keys()]).filter((each) => snapshot.servers.has(each))
+  const missing = tools.filter((name) =>
+    known.every((server) => unknownSubject(existing, { server, kind: 'tool', name }) !== undefined))
+  return [
+    ...unknownNames('servers', 'server', servers ?? [], (each) => snapshot.servers.has(each)),
+    ...known.length === 0 ? [] : missing.map((name) => `"tools": no server lists a tool ${JSON.stringify(name)} now`)
+  ]
+}
+
+/** Warnings about what the target of a quota names and does not exist; of a quota that lets no call of anybody pass. */
+export function unknownInQuota ({ target, calls, resultTokens, enabled }: Quota, existing: Existing): string[] {
+  const { snapshot: { keys, servers, teams, users } } = existing.access
+  const { server, tool } = target
+  const named = (name: 'user' | 'team' | 'key' | 'server', isKnown: (name: string) => boolean): string[] =>
+    unknownNames(`target.${name}`, name, [target[name] ?? '*'], (each) => each === '*' || isKnown(each))
+  const subject = server === undefined || tool === undefined || tool === '*' || !servers.has(server)
+    ? undefined
+    : unknownSubject(existing, { server, kind: 'tool', name: tool })
+  return [
+    ...named('user', (name) => users.has(name) || namedCallers.has(name) ||
+      [...teams.keys()].some((team) => teamReference(team) === name)),
+    ...named('team', (name) => teams.has(name)),
+    ...named('key', (id) => keys.has(id)),
+    ...named('server', (name) => servers.has(name)),
+    ...subject === undefined ? [] : [`"target.tool": ${subject}`],
+    ...(calls === 0 || resultTokens === 0) && enabled !== false && Object.keys(target).length === 0
+      ? ['No call of anybody passes while this quota is on']
+      : []
+  ]
+}
