@@ -5,12 +5,13 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { openStorage } from '../../db/open.ts'
 import type { Activity } from '../../db/ports/activities.ts'
+import type { UsageCount } from '../../db/ports/usage.ts'
 import { openVault } from '../../plugins/base/secrets/vault.ts'
 import { Passwords } from '../../plugins/base/secrets/hash.ts'
 import { manage } from '../../test/fakes/replica.ts'
 import { connected, Session, settings } from '../../test/helpers/client.ts'
 import { pglite } from '../../test/helpers/database.ts'
-import { startHub, type Cleanup, type Hub } from '../../test/helpers/hub.ts'
+import { startHub, until, type Cleanup, type Hub } from '../../test/helpers/hub.ts'
 import { listen } from '../../test/helpers/listen.ts'
 
 /** Of each user of the demo. */
@@ -30,11 +31,13 @@ export async function startDemo (t: Cleanup, folder: string): Promise<Hub> {
   const group = (name: string, description: string, servers: unknown[]): object =>
     ({ id: randomUUID(), name, description, servers })
   const prompt = (name: string, title: string, template: string): object => ({ id: randomUUID(), name, title, template })
+  const policy = (name: string, when: string, decision: string, more = {}): object =>
+    ({ id: randomUUID(), name, when, then: decision, ...more })
   const calendar = await startLoginServer(t)
   const given = settings({
     everything: { command: 'node', args: [`${packages}/server-everything/dist/index.js`], visibility: 'public' },
     files: { ...files, description: 'Documents' },
-    memory: { command: 'node', args: [`${packages}/server-memory/dist/index.js`], visibility: 'public' },
+    memory: { command: 'node', args: [`${packages}/server-memory/dist/index.js`], sharedWithUsers: ['@desk'] },
     calendar: { url: calendar, owner: 'carol', visibility: 'public' },
     notes: { command: 'node', args: ['-e', "console.error('Error: NOTES_TOKEN is not set'); process.exit(1)"] },
     tickets: { url: 'https://tickets.example.com/mcp', headers: { Authorization: 'Bearer tickets-token-0123456789' }, enabled: false }
@@ -46,6 +49,21 @@ export async function startDemo (t: Cleanup, folder: string): Promise<Hub> {
         { name: 'files', tools: ['read_file', 'list_directory', 'search_files'] }, 'memory'
       ]),
       group('support', 'What the desk needs', ['everything', 'tickets'])
+    ],
+    policies: [
+      policy('Search is free', 'tool.name.startsWith("search")', 'allow'),
+      policy('Writing needs a second person', 'tool.server == "memory" && !tool.annotations.readOnlyHint', 'ask', { approvers: ['admin'] }),
+      policy('Nobody moves files', 'tool.server == "files" && tool.name == "move_file"', 'deny', { message: 'Ask the desk to move files.' }),
+      policy('No sums at night', 'tool.name == "get-sum" && now.getHours("Europe/Berlin") < 7', 'deny', { mode: 'observe' })
+    ],
+    guards: [
+      { id: randomUUID(), name: 'No secrets', on: 'both', detect: ['secrets'], action: 'mask' },
+      { id: randomUUID(), name: 'No cards to the tickets', on: 'arguments', servers: ['tickets'], detect: ['card', 'iban'], action: 'refuse' },
+      { id: randomUUID(), name: 'Addresses are noted', on: 'results', detect: ['email', 'phone'], action: 'flag', enabled: false }
+    ],
+    quotas: [
+      { id: randomUUID(), name: 'Fair share', target: { user: '*' }, per: 'day', calls: 1_000 },
+      { id: randomUUID(), name: 'The desk', target: { team: 'desk', server: 'files' }, per: 'minute', calls: 60, resultTokens: 50_000 }
     ],
     prompts: [
       prompt('review', 'Review a change', 'Review {{change}} as a colleague would.'), prompt('standup', 'Standup', 'Summarise {{notes}}.')
@@ -66,6 +84,7 @@ export async function startDemo (t: Cleanup, folder: string): Promise<Hub> {
   const hub = await startHub(t, { folder, env: { DB_URL: url, DATA_DIR: join(folder, 'data') } })
   await connected(hub, 3)
   await change(hub)
+  await askForApproval(hub)
   const session = await Session.open(`${hub.url}/mcp`)
   await session.call('everything-echo', { message: 'Good morning' })
   await session.call('files-list_directory', { path: documents })
@@ -134,12 +153,57 @@ async function record (dbUrl: string, folder: string): Promise<void> {
       keyName,
       sourceIp: '192.0.2.7',
       input: JSON.stringify({ path: `docs/guide-${n % 7}.md` }),
+      ...n % 46 === 4 && { refused: true, policy: { id: randomUUID(), name: 'Nobody moves files', mode: 'enforce', decision: 'deny' } } as const,
       output: JSON.stringify({ content: [{ type: 'text', text: isFailed ? 'No such file' : 'Done' }], isError: isFailed }),
-      errorMessage: isFailed ? 'ENOENT: no such file or directory, open docs/guide.md' : undefined
+      errorMessage: n % 46 === 4 ? 'Ask the desk to move files.' : isFailed ? 'ENOENT: no such file or directory, open docs/guide.md' : undefined
     }
   })
   await storage.activities?.append(calls)
+  await storage.usage.add(usageOf(tools))
+  for (const [at, tool] of ['trigger-long-running-operation', 'trigger-long-running-operation', 'simulate-research-query'].entries()) {
+    const createdAt = Date.now() - (at + 2) * 3 * minute
+    await storage.tasks.put({
+      id: randomUUID(),
+      owner: `key ${at}`,
+      principal: `key ${at}`,
+      user: 'carol',
+      username: at === 0 ? 'dave' : 'carol',
+      keyName: at === 0 ? 'desktop' : 'editor',
+      route: { scope: { kind: 'global' }, presentation: 'merged' },
+      handle: 'h',
+      server: 'everything',
+      tool,
+      state: at === 2 ? 'input_required' : 'working',
+      createdAt,
+      updatedAt: createdAt + minute,
+      ttl: 60 * minute
+    }, 24 * 60 * minute)
+  }
   await storage.store.close()
+}
+
+/** Usage of the last four weeks: less at weekends. */
+function usageOf (tools: ReadonlyArray<readonly [server: string, tool: string]>): UsageCount[] {
+  return Array.from({ length: 28 }, (_, at) => new Date(Date.now() - at * 24 * 60 * minute)).flatMap((date, at) =>
+    ['carol', 'dave', 'admin'].flatMap((user, who) => tools.map(([server, tool], which): UsageCount => {
+      const calls = Math.round((40 + (at * 37 + which * 13) % 50) / (who + 1) / (date.getUTCDay() % 6 === 0 ? 5 : 1))
+      return {
+        day: date.toISOString().slice(0, 10), user, key: '', server, tool, calls, errors: Math.round(calls / 30), resultTokens: calls * (90 + which * 160)
+      }
+    })))
+}
+
+/** Makes a call that waits for an admin. */
+async function askForApproval (hub: Hub): Promise<void> {
+  const { body } = await manage(hub, 'POST', '/auth/keys', { name: 'notebook', kind: 'user', owner: 'carol', accessType: 'all' })
+  const { data: { token } } = body as { data: { token: string } }
+  const entities = [{ name: 'Release 2', entityType: 'release', observations: ['It ships on Friday'] }]
+  // The lists of a new caller may still be on their way.
+  await until(async () => {
+    const session = await Session.open(`${hub.url}/mcp`, { key: token })
+    await session.call('memory-create_entities', { entities })
+    return true
+  })
 }
 
 /** Changes through the API, which the audit log shows. */

@@ -69,7 +69,7 @@ export class People {
     const { config } = managedServer(current, caller, name)
     const { owner = defaultOwner, sharedWithUsers = [], visibility } = config
     const uses = await this.#deps.lastUses(name)
-    const named = caller.isAdmin ? [] : sharedWithUsers.filter((each) => !each.startsWith('@'))
+    const named = caller.isAdmin ? [] : [owner, ...sharedWithUsers.filter((each) => !each.startsWith('@'))]
     const rows = new Map<string, ServerUser>(named.map((username) => [username, { username, via: 'shared' }]))
     for (const user of current.users.values()) {
       const { username, createdAt = '' } = user

@@ -121,12 +121,9 @@ async function barsOf ({ activities }: FastifyInstance, principal: Principal, fi
   }
 }
 
-/** How a call ended badly; undefined: it did not. A rule that asks may have let it pass. */
-function stateOf ({ status, policy, guards = [] }: Call): 'failed' | 'refused' | undefined {
-  if (status !== 'error') return undefined
-  const isDenied = policy?.mode === 'enforce' && (policy.decision === 'deny' || policy.decision === 'hide')
-  return isDenied || guards.some(({ action }) => action === 'refuse') ? 'refused' : 'failed'
-}
+/** How a call ended badly; undefined: it did not. */
+const stateOf = ({ status, refused }: Call): 'failed' | 'refused' | undefined =>
+  refused ? 'refused' : status === 'error' ? 'failed' : undefined
 
 const ruleText = ({ name, mode, decision }: NonNullable<Call['policy']>): string =>
   `${name} ${decisionWords[decision]}${mode === 'observe' ? ', and only observes' : ''}`

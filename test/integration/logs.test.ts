@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { get, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { test } from 'tap'
+import { prepareLog } from '../../plugins/extensions/logs/logger.ts'
 import { LogRing, type LogEntry } from '../../plugins/extensions/logs/ring.ts'
 import { maskPatterns } from '../../plugins/base/secrets/own-credentials.ts'
 import { assertNoCanary, canary } from '../fakes/canaries.ts'
@@ -46,6 +47,21 @@ test('the ring keeps the newest lines, as plain text, in bounds', async () => {
   stop()
   ring.addGatewayLine('info', 'again')
   assert.equal(heard.length, 20)
+})
+
+test('a line says what it is about: the quota, the guard, the server and the tool of its object', async () => {
+  const { logger, ring } = prepareLog({ level: 'info' })
+  const { hooks: { logMethod } } = logger as unknown as { hooks: { logMethod: (args: unknown[], method: () => void, level: number) => void } }
+  for (const [object, sentence, message] of [
+    [{ quota: { id: 'q', name: 'Fair' }, freeAt: new Date(0) }, 'a quota is used up', 'a quota is used up (quota "Fair", freeAt "1970-01-01T00:00:00.000Z")'],
+    [{ guard: { id: 'g', name: 'Cards' }, action: 'mask', found: ['card', 'iban'], in: 'results', server: 'crm', tool: undefined }, 'a guard found content',
+      'a guard found content (guard "Cards", action "mask", found "card, iban", in "results", server "crm")'],
+    [{ server: 'crm', reqId: 7, token: 'x' }, 'crm: it printed', 'crm: it printed'],
+    [{ event: 'quota', err: new Error('too late') }, 'not sent', 'not sent (event "quota"): too late']
+  ] as const) {
+    logMethod([object, sentence], () => {}, 40)
+    assert.equal(ring.list().at(-1)?.message, message)
+  }
 })
 
 test('a server that prints much displaces its own lines alone; half of the ring is the gateway\'s', async () => {

@@ -198,7 +198,7 @@ test('an owner who is no admin learns of users only with whom he shares', async 
   assert.deepEqual(await usersOf(bob), [['bob', 'owner'], ['carol', '@web']])
   const told = await put(['ghost', 'dora', '@none', '@ops'])
   assert.match(told, /"sharedWithUsers": check the spelling of "ghost", "dora", "@none", "@ops": /)
-  assert.deepEqual(await usersOf(bob), [['ghost', 'shared'], ['dora', 'shared'], ['bob', 'owner'], ['carol', '@ops']])
+  assert.deepEqual(await usersOf(bob), [['bob', 'owner'], ['ghost', 'shared'], ['dora', 'shared'], ['carol', '@ops']])
   assert.deepEqual(await usersOf(admin), [['bob', 'owner'], ['carol', '@ops'], ['dora', 'shared']])
   await put(['@ops', '@web'], 'public')
   assert.deepEqual(await usersOf(bob), [['bob', 'owner'], ['carol', '@web'], ['dora', '@ops']])

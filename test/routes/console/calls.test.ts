@@ -20,6 +20,7 @@ const call = (at: number, more: Partial<Activity> = {}): Activity => ({
 const calls = [
   call(1, { input: '{"a":1}', output: '<b>bold</b>' }), call(2, {
     status: 'error',
+    refused: true,
     errorMessage: 'It failed <i>',
     policy: { id: 'p', name: 'Night', mode: 'enforce', decision: 'deny' },
     guards: [{ id: 'g', name: 'Cards', action: 'mask', found: ['card'] }],
