@@ -51,7 +51,8 @@ test('the ring keeps the newest lines, as plain text, in bounds', async () => {
 
 test('a line says what it is about: the quota, the guard, the server and the tool of its object', async () => {
   const { logger, ring } = prepareLog({ level: 'info' })
-  const { hooks: { logMethod } } = logger as unknown as { hooks: { logMethod: (args: unknown[], method: () => void, level: number) => void } }
+  type LogMethod = (args: unknown[], method: () => void, level: number) => void
+  const { hooks: { logMethod } } = logger as unknown as { hooks: { logMethod: LogMethod } }
   for (const [object, sentence, message] of [
     [{ quota: { id: 'q', name: 'Fair' }, freeAt: new Date(0) }, 'a quota is used up', 'a quota is used up (quota "Fair", freeAt "1970-01-01T00:00:00.000Z")'],
     [{ guard: { id: 'g', name: 'Cards' }, action: 'mask', found: ['card', 'iban'], in: 'results', server: 'crm', tool: undefined }, 'a guard found content',
