@@ -184,15 +184,15 @@ export const googleSettings = (client: ClientCredentials): OidcSettings => ({
 })
 
 /**
- * The function that finds the key of a token among a provider's public keys (RFC 7517). They are fetched again for an
- * unknown key id, at a limited rate. It throws UpstreamFailed, also when there is no such key, and UpstreamSlow.
+ * Creates a function that finds the key of a token among a provider's public keys (RFC 7517), which are fetched again
+ * after ten minutes, and for an unknown key id at a limited rate. It throws UpstreamFailed, also when there is no such
+ * key, and UpstreamSlow.
  */
 async function keyFinderOf (client: ProviderClient, url: string): Promise<FindKey> {
   const { createRemoteJWKSet, customFetch, errors: { JOSEError } } = await import('jose')
   const find = createRemoteJWKSet(new URL(url), {
     [customFetch]: async () => Response.json(await client.get(url)),
-    cooldownDuration: identityLimits.social.keysAge,
-    cacheMaxAge: Infinity
+    cooldownDuration: identityLimits.social.keysAge
   })
   return async (header, token) => await find(header, token).catch((error: unknown) => {
     throw error instanceof JOSEError ? client.createFailure('signed with a key that it does not publish') : error
