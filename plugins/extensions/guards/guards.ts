@@ -5,7 +5,7 @@ import { memberOf, withMembers } from '../../../protocol/json.ts'
 import { toRpcError } from '../../../protocol/message.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
 import type { Guard } from '../../../schemas/guards.ts'
-import { begunTaskIn, type GatewayCall } from '../../gateway/index.ts'
+import type { GatewayCall } from '../../gateway/index.ts'
 import { GuardedExchange } from './guarded-exchange.ts'
 import { guardsFor, type Side } from './rules.ts'
 import { ContentRefusal, Searched, type TextOrigin, type Screen } from './screen.ts'
@@ -234,13 +234,9 @@ export class Guards {
   }
 }
 
-/** What a tool, prompt or resource has returned: not a task that has only begun; a task that has ended holds it. */
-function outcomeIn ({ exchange }: GatewayCall, result: string): string | undefined {
-  if (exchange.method === 'tasks/get') return memberOf(result, 'result')
-  const isOnlyTask = begunTaskIn(result, exchange) !== undefined &&
-    ['content', 'structuredContent'].every((name) => memberOf(result, name) === undefined)
-  return isOnlyTask ? undefined : result
-}
+/** What a guard's webhook is asked about: a task that has ended holds the result of its tool. */
+const outcomeIn = ({ exchange }: GatewayCall, result: string): string | undefined =>
+  exchange.method === 'tasks/get' ? memberOf(result, 'result') : result
 
 const isSame = (one: string, other: string): boolean => isDeepStrictEqual(JSON.parse(one), JSON.parse(other))
 const otherAddress = ({ name }: Guard): Refusal =>

@@ -113,7 +113,7 @@ export function withTaskHandle (
 }
 
 /** The text of the task that a result announces in the client's form; undefined: it is no such result. */
-export function begunTaskIn (result: string, { taskForm }: Pick<Exchange, 'taskForm'>): string | undefined {
+function begunTaskIn (result: string, { taskForm }: Pick<Exchange, 'taskForm'>): string | undefined {
   if (!result.includes('askId')) return undefined
   if (taskForm === 'extension') return memberOf(result, 'resultType') === '"task"' ? result : undefined
   const task = memberOf(result, 'task')

@@ -136,7 +136,8 @@ test('the API keeps guards in their order, without showing a secret', async (t) 
 
 test('a webhook judges results of tasks, whichever era the server and the client have', async (t) => {
   const replaced = { content: [{ type: 'text', text: 'judged' }] }
-  const hook = await startWebhook(t, () => JSON.stringify({ action: 'replace', result: replaced }))
+  const hook = await startWebhook(t, ({ result }) =>
+    JSON.stringify((result as Json).content === undefined ? { action: 'accept' } : { action: 'replace', result: replaced }))
   for (const server of [await startLegacyTasks(t), await startModernTasks(t)]) {
     const guards = [{ id: 'g', name: 'Asks', on: 'results', action: 'mask', webhook: { url: hook.url, secret, whenAway: 'deny' } }]
     const hub = await startHub(t, { settings: settings({ up: { url: server.url } }, { guards }) })
@@ -145,8 +146,28 @@ test('a webhook judges results of tasks, whichever era the server and the client
       assert.equal((await caller(t, `${hub.url}/mcp/up`, 'long', 'bob@x.com')).text, 'judged', caller.name)
     }
   }
-  const results = hook.asked.map(({ body }) => (JSON.parse(body) as Json).result as Json)
-  assert.ok(results.length >= 4 && results.every(({ content }) => content !== undefined), 'it is not asked what has only begun')
+})
+
+test('a result that looks like one that begins a task is judged', async (t) => {
+  const task = { taskId: 't', status: 'working', statusMessage: 'forbidden' }
+  const upstream = await startUpstream(t, {
+    tools: [tool('say')],
+    resources: [{ uri: 'test://one', name: 'one' }],
+    on: ({ method }) => method === 'resources/read'
+      ? { contents: [{ uri: 'test://one', text: 'forbidden' }], task }
+      : method === 'tools/call' ? { task } : undefined
+  })
+  const hook = await startWebhook(t, ({ result }) =>
+    JSON.stringify({ action: JSON.stringify(result).includes('forbidden') ? 'reject' : 'accept', message: 'not that' }))
+  const guards = [{ id: 'g', name: 'Asks', on: 'results', action: 'mask', webhook: { url: hook.url, secret, whenAway: 'deny' } }]
+  const hub = await startHub(t, { settings: settings({ up: { url: upstream.url } }, { guards }) })
+  await connected(hub, 1)
+  const session = await Session.open(`${hub.url}/mcp/up`)
+  for (const answer of [
+    await session.request('resources/read', { uri: 'test://one' }),
+    await session.request('tools/call', { name: 'say', arguments: {} })
+  ]) assert.doesNotMatch(JSON.stringify(answer), /forbidden/)
+  assert.equal(hook.asked.length, 2)
 })
 
 test('a webhook is asked about resources, subscriptions and completions, and cannot change what is asked for', async (t) => {
