@@ -21,8 +21,6 @@ export interface Approval {
   /** As JSON text, in which long texts are cut. */
   readonly arguments: string
   readonly policy: Pick<Policy, 'id' | 'name'>
-  /** The usernames of those who may approve; empty: admins. */
-  readonly approvers: readonly string[]
   /** In ms since 1970, as `expiresAt`. */
   readonly createdAt: number
   readonly expiresAt: number

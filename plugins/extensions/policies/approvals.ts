@@ -134,7 +134,6 @@ export class Approvals {
       kind: subject.kind,
       arguments: shownArgs,
       policy: { id: policy.id, name: policy.name },
-      approvers: policy.approvers ?? [],
       createdAt,
       expiresAt: createdAt + extensionsLimits.approvals.time
     }
@@ -207,10 +206,12 @@ export class Approvals {
     return false
   }
 
-  /** Admins decide about all calls, others about those for which a policy named them, and no former user. */
-  #mayDecide ({ isAdmin, username }: Principal, { approvers, createdAt }: Approval): boolean {
-    return isAdmin || (username !== undefined && approvers.includes(username) &&
-      !isOfFormerAccount(this.#deps.snapshot(), username, createdAt))
+  /** Admins decide about all calls, others about those of policies that name them now, and no former user. */
+  #mayDecide ({ isAdmin, username }: Principal, { policy, createdAt }: Approval): boolean {
+    if (isAdmin) return true
+    const snapshot = this.#deps.snapshot()
+    const { approvers = [] } = snapshot.policies.get(policy.id) ?? {}
+    return username !== undefined && approvers.includes(username) && !isOfFormerAccount(snapshot, username, createdAt)
   }
 
   /** @throws Forbidden */

@@ -1,6 +1,6 @@
 import { type Snapshot, StorageError } from '../../../db/store.ts'
 import { code, Refusal, RpcError } from '../../../protocol/errors.ts'
-import type { Client, Exchange } from '../../../protocol/exchange.ts'
+import { DerivedExchange, type Client, type Exchange } from '../../../protocol/exchange.ts'
 import { memberOf } from '../../../protocol/json.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { Policy } from '../../../schemas/policies.ts'
@@ -91,7 +91,7 @@ export class PolicyEnforcer {
       principal: this.#callerOf(view.unfiltered ?? view, snapshot, address),
       args: params.arguments,
       argsText: () => argumentsTextOf(exchange),
-      route: routePathOf(view),
+      route: routePathOf(requestedViewOf(exchange)),
       now: new Date(this.#deps.now())
     }, this.#deps.catalogueOf(subject.server, client))
   }
@@ -175,6 +175,14 @@ const askedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 
 function subjectOf (exchange: Exchange<View>, server: string, name: string): Subject | undefined {
   const kind = kindOfRequest(exchange)
   return kind && { server, kind, name }
+}
+
+/** The view of the route that a client uses: that of `$smart` for a tool that it calls by `call_tool`. */
+function requestedViewOf (exchange: Exchange<View>): View {
+  let first: Exchange = exchange
+  while (first instanceof DerivedExchange) first = first.original
+  const view = first.view as View
+  return view.presentation === 'search' ? view : exchange.view
 }
 
 const argumentsTextOf = ({ paramsText }: Exchange): string => memberOf(paramsText, 'arguments') ?? '{}'

@@ -79,8 +79,11 @@ export const unsuitableFor = ({ variables }: Condition): string | undefined =>
 /** Whether a rule matches. A rule that fails matches as well, so that it denies. */
 function matchOf (rule: Rule, context: PolicyContext, outcomes: Outcomes): Match | undefined {
   if (!rule.isFixed) return evaluate(rule, context)
-  if (!outcomes.has(rule)) outcomes.set(rule, evaluate(rule, context))
-  return outcomes.get(rule)
+  if (outcomes.has(rule)) return outcomes.get(rule)
+  const match = evaluate(rule, context)
+  // A failure may pass: patterns take work until they are compiled.
+  if (match?.problem === undefined) outcomes.set(rule, match)
+  return match
 }
 
 function evaluate (rule: Rule, context: PolicyContext): Match | undefined {

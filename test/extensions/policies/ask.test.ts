@@ -188,6 +188,25 @@ test('approvers are those whom the policy names; the client is not asked, and th
   assert.equal(up.reached.length, 1)
 })
 
+test('an approver whom the policy no longer names decides about nothing that waits', async (t) => {
+  const { app, api, up, url } = await startWithPolicies(t, settings({}))
+  for (const username of ['ada', 'bob']) {
+    assert.equal((await api('POST', '/users', { username, password: 'Open-Sesame-1' })).status, 201)
+  }
+  const policy = await addPolicy(api, { ...asks, approvers: ['ada'] })
+  // Both are approvers of something.
+  await addPolicy(api, rule('other', 'tool.name == "write"', 'ask', { approvers: ['ada', 'bob'] }))
+  const { client } = await modernAgent(t, `${url}/mcp`)
+  const id = idIn(told(await client.callTool(call)))
+  await api('PUT', `/policies/${policy}`, { ...asks, approvers: ['bob'] })
+  const decide = async (username: string): Promise<number> =>
+    (await api('POST', `/approvals/${id}/approve`, undefined, await loginTo(app, username, 'Open-Sesame-1'))).status
+  assert.equal(await decide('ada'), 404)
+  assert.equal(await decide('bob'), 200)
+  assert.equal(told(await client.callTool(call)), 'ran delete')
+  assert.equal(up.reached.length, 1)
+})
+
 test('a new user with the name of a removed approver decides about nothing, and the caller not either', async (t) => {
   const { app, api, up, url } = await startWithPolicies(t, settings({}))
   const add = async (): Promise<void> => {

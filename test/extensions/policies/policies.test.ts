@@ -150,6 +150,22 @@ test('what a policy hides is in no list or document, and unknown to a call; sess
   assert.deepEqual(await listed(), ['toy-add', 'toy-fail'])
 })
 
+test('the route of a tool that $smart calls is that of $smart', async (t) => {
+  const app = await appFor(t, { ...settings({}), systemConfig: { smartRouting: { enabled: true } } })
+  app.gateway.addProvider(toy)
+  const api = apiOf(app)
+  const [merged, smart] = [await openSession(app, '/mcp', KEY), await openSession(app, '/mcp/$smart', KEY)]
+  const args = { a: 1, b: 2 }
+  const results = async (): Promise<string[]> => [
+    text((await merged.request('tools/call', { name: 'toy-add', arguments: args })).result),
+    text((await smart.request('tools/call', { name: 'call_tool', arguments: { toolName: 'toy-add', arguments: args } })).result)
+  ]
+  const { body } = await api('POST', '/policies', rule('no', 'route == "/mcp/$smart" && tool.name == "add"', 'deny'))
+  assert.deepEqual(await results(), ['3', 'The policy "no" denies this call'])
+  await api('PUT', `/policies/${String(body.data.id)}`, rule('no', 'route == "/mcp" && tool.name == "add"', 'deny'))
+  assert.deepEqual(await results(), ['The policy "no" denies this call', '3'])
+})
+
 test('a test of a policy reads URIs as calls do: in all their spellings, and as made of templates', async (t) => {
   const { api } = await startWithPolicies(t, settings({}))
   const id = await addPolicy(api, rule('p', 'tool.name in ["note://one", "file:///etc/passwd"]', 'deny'))
