@@ -3,15 +3,18 @@ import { capabilityOf, type ListKind } from './lists.ts'
 
 // How long a result may be cached, and for whom (MCP 2026-07-28, "Caching").
 
-/** For how long and for whom a result may be cached, as its server states. */
 export interface Caching {
   /** The time for which the result is fresh, in ms; 0 if it is stale at once. */
   readonly ttlMs: number
-  /** Whether it is the same for everybody; false: it is for one authorization context only. */
+  /** Whether the result is the same for everybody; false: it applies to one authorization context only. */
   readonly isPublic: boolean
 }
 
-/** @param result JSON text @returns undefined when the result does not state it, as before 2026-07-28 */
+/**
+ * Reads the caching hints of a result.
+ * @param result JSON text
+ * @returns undefined when the result has none, as before 2026-07-28
+ */
 export function cachingOf (result: string): Caching | undefined {
   if (!result.includes('"ttlMs"') && !result.includes('"cacheScope"')) return undefined
   const ttlMs = smallMemberOf(result, 'ttlMs')
@@ -25,11 +28,11 @@ export function cachingOf (result: string): Caching | undefined {
   }
 }
 
-/** The caching of a result that was made from two results. */
+/** Combines the caching of two results that are merged into one; undefined unless both state it. */
 export const combineCaching = (a: Caching | undefined, b: Caching | undefined): Caching | undefined =>
   a && b && { ttlMs: Math.min(a.ttlMs, b.ttlMs), isPublic: a.isPublic && b.isPublic }
 
-/** The caching of a server's lists, and the time at which they were read. */
+/** The caching hints of a server's lists, and the time at which the lists were read. */
 export interface Freshness {
   /** In ms since the epoch. */
   learnedAt: number
@@ -37,9 +40,9 @@ export interface Freshness {
 }
 
 interface FreshnessBounds {
-  /** Min time between two readings because of their age, in ms. */
+  /** Min time between two reads that are triggered by age, in ms. */
   readonly least: number
-  /** Max time for which any list counts as fresh, in ms. */
+  /** Max time for which a list is considered fresh, in ms. */
   readonly most: number
 }
 
@@ -60,10 +63,14 @@ export function staleAt (
   return first
 }
 
-/** Number of steps that a TTL is rounded to: a list is serialized anew for each, and may have megabytes. */
+/** TTLs are rounded down to a tenth: each distinct TTL requires serializing a list, which may be megabytes, again. */
 const ttlSteps = 10
 
-/** How long a list remains fresh, in ms, rounded down to a step. @param now in ms since the epoch */
+/**
+ * Returns how long a list remains fresh, in ms, rounded down to a step.
+ * @param at time of the read
+ * @param now in ms since the epoch
+ */
 export function remainingFreshness (ttlMs: number, at: number, now: number, { most }: FreshnessBounds): number {
   const whole = Math.min(ttlMs, most)
   const step = Math.max(1_000, Math.trunc(whole / ttlSteps))

@@ -6,9 +6,9 @@ import type { Peer } from './peer.ts'
 import { outgoingParams, progressTokenOf, restoreProgressToken } from './progress.ts'
 import type { SendOptions } from './transports/transport.ts'
 
-/** Limits of the time that a call takes, in ms. */
+/** The time limits of a call, in ms. */
 export interface Deadlines {
-  /** Max time without an answer of the upstream. */
+  /** Max time without an answer from the upstream. */
   timeout: number
   /** Whether progress restarts `timeout`. */
   resetTimeoutOnProgress: boolean
@@ -16,45 +16,48 @@ export interface Deadlines {
   maxTotalTimeout: number | undefined
 }
 
-/** Members of a call's `params` to replace, as JSON text. */
+/** Members of a call's `params` to replace, with their values as JSON text. */
 export type ParamChanges = Readonly<Record<string, string>>
 
-/** The next step after an answer that does not end its call: a repeat with changes, or another answer instead. */
+/**
+ * The next step after an answer that does not end its call: send the request again with changes, or return `response`
+ * instead.
+ */
 export type NextStep = { readonly changes: ParamChanges } | { readonly response: Response }
 
-/** How a revision of MCP makes calls. Default: as revisions up to 2025-11-25 do. */
+/** How a revision of MCP sends calls. Default: as in revisions up to 2025-11-25. */
 export interface CallStyle {
-  /** Makes the text of a request's params. @param id its upstream id, which is also its progress token */
+  /** Serializes a request's params. @param id its upstream id, which is also its progress token */
   params: (exchange: Exchange, changes: ParamChanges, id: number) => string
   /** The headers that MCP prescribes for the request. */
   headers: (exchange: Exchange, changes: ParamChanges) => SendOptions['protocol']
-  /** Whether a notification cancels a request; false: the end of its stream does. */
+  /** Whether a request is cancelled by a notification; false: by closing its stream. */
   readonly notifiesCancel: boolean
-  /** Called when the request is sent again, under the call's present id. @param former its id before */
+  /** Called when the request is sent again; `call.id` is the new id. @param former the previous id */
   onResend: (call: Call, former: number) => void
   /**
    * Called as soon as an answer arrives.
-   * @returns undefined when that answer ends the call; else a promise, which rejects with RpcError or UpstreamError to
-   * end the call
+   * @returns undefined if that answer ends the call; otherwise a promise, which rejects with RpcError or UpstreamError
+   * to end the call
    */
   onResponse: (call: Call, response: Response) => Promise<NextStep> | undefined
 }
 
-/** The properties of a call that its exchange does not have. */
+/** The options of a call beyond its exchange. */
 export interface CallOptions {
   style?: CallStyle
-  /** Makes the params of a call without a style. Default: `outgoingParams`. */
+  /** Serializes the params of a call without a style. Default: `outgoingParams`. */
   paramsOf?: (exchange: Exchange, changes: ParamChanges, token: number) => string
   /** Members of the exchange's `params` to replace, as JSON text. */
   changes: ParamChanges
   deadlines: Deadlines
-  /** Headers of the client, sent with the request and its cancellation. */
+  /** Headers from the client, sent with the request and its cancellation. */
   headers?: SendOptions['headers']
-  /** Called as soon as the answer arrives; with undefined when there will be none. */
+  /** Called when the answer arrives, or with undefined when the call ends without one. */
   over: (call: Call, response: Response | undefined) => void
 }
 
-/** A question that waits for an exchange. */
+/** A question that waits for an exchange to be attached. */
 interface ParkedQuestion {
   readonly resolve: (exchange: Exchange) => void, readonly reject: (error: UpstreamError) => void
 }
@@ -75,7 +78,7 @@ export class Call {
   readonly answer: Promise<Response>
   readonly #peer: Peer
   readonly #deadlines: Deadlines
-  /** Headers of the client, sent with all requests of the call. */
+  /** Headers from the client, sent with all requests of the call. */
   readonly headers: SendOptions['headers']
   readonly #style: CallStyle | undefined
   readonly #paramsOf: NonNullable<CallOptions['paramsOf']>
@@ -87,11 +90,11 @@ export class Call {
   #timer: NodeJS.Timeout | undefined
   #questions = 0
   #awaitingClientSince: number | undefined
-  /** Rejects the answer while no request is open, because the changes for the next one are not known yet. */
+  /** Rejects the answer while no request is open: the changes for the next one are still being collected. */
   #giveUp: ((error: UpstreamError) => void) | undefined
   #over = false
 
-  /** Sends the request at once, unless its exchange is cancelled already. */
+  /** Sends the request immediately, unless its exchange is already cancelled. */
   constructor (
     peer: Peer, exchange: Exchange, { changes, deadlines, headers, over, style, paramsOf = outgoingParams }: CallOptions
   ) {
@@ -115,7 +118,7 @@ export class Call {
     this.attach(exchange)
   }
 
-  /** Sends the request under the next id. @param former its id before, when it is sent again */
+  /** Sends the request under the next id. @param former the previous id, if it is sent again */
   #send (exchange: Exchange, changes: ParamChanges, former?: number): Promise<Response> {
     const style = this.#style
     const id = this.#id = this.#peer.nextId
@@ -132,7 +135,7 @@ export class Call {
     }, this.headers, exchange.client.owner, style?.headers(exchange, changes))
   }
 
-  /** Takes the next step when it is known. @returns the answer */
+  /** Waits for the next step and performs it. @returns the answer */
   async #sendAgain (exchange: Exchange, changes: ParamChanges, next: Promise<NextStep>): Promise<Response> {
     let step: NextStep
     try {
@@ -148,14 +151,14 @@ export class Call {
     }
     this.#arm()
     return await this.#send(exchange, { ...changes, ...step.changes }, this.#id).catch((error: unknown) => {
-      // An earlier request of the call may have had an effect, so the caller must not repeat it.
+      // An earlier request of the call may have had an effect, so the error must not allow a retry.
       throw error instanceof UpstreamError && error.didNotRun
         ? new UpstreamError('broken', error.messageForClients)
         : error
     })
   }
 
-  /** Ends the call. @param response undefined when there is none */
+  /** Ends the call. @param response undefined if there is none */
   #end (response: Response | undefined): void {
     this.#over = true
     clearTimeout(this.#timer)
@@ -163,47 +166,53 @@ export class Call {
     this.#onEnd(this, response)
   }
 
-  /** The upstream id of its request, which is also its progress token. */
+  /** The upstream id of the current request, which is also its progress token. */
   get id (): number { return this.#id }
 
   get isOver (): boolean { return this.#over }
 
-  /** The exchange that it is attached to; undefined while detached. */
+  /** The exchange that the call is attached to; undefined while detached. */
   get exchange (): Exchange | undefined { return this.#exchange }
 
-  /** The client's progress token, as JSON text; undefined when the client wants no progress. */
+  /** The client's progress token, as JSON text; undefined if the client did not request progress. */
   get clientToken (): string | undefined {
     return this.#exchange && progressTokenOf(this.#exchange.params, this.#exchange.paramsText)
   }
 
-  /** Continues under this exchange: it gets notifications and questions, and its cancellation cancels the call. */
+  /**
+   * Attaches the call to an exchange, which receives its notifications and questions, and whose cancellation cancels
+   * it.
+   */
   attach (exchange: Exchange): void {
     this.#exchange = exchange
     exchange.onCancel((reason) => { if (this.#exchange === exchange) this.cancel(new UpstreamError('closed', reason)) })
     for (const { resolve } of this.#unpark()) resolve(exchange)
   }
 
-  /** Ends its exchange, not the call. Until it is attached again, notifications are dropped and questions wait. */
+  /** Detaches the call from its exchange. Until another is attached, notifications are dropped and questions wait. */
   detach (): void {
     this.#exchange = undefined
   }
 
-  /** Sends a notification of this call to the client. */
+  /** Sends a notification that belongs to this call to the client. */
   notify (method: string, paramsText: string): void {
     this.#exchange?.notify(method, paramsText)
   }
 
-  /** Restarts the deadline after a sign of progress, if that is wanted. */
+  /** Restarts the deadline after progress, if `resetTimeoutOnProgress` is set. */
   restartTimeout (): void { if (this.#deadlines.resetTimeoutOnProgress && !this.#over) this.#arm() }
 
-  /** Handles progress of the upstream: restarts the deadline, and forwards it under the client's own token. */
+  /** Handles a progress notification: restarts the deadline, and forwards the notification with the client's token. */
   progress (paramsText: string): void {
     this.restartTimeout()
     const token = this.clientToken
     if (token !== undefined) this.notify('notifications/progress', restoreProgressToken(paramsText, token))
   }
 
-  /** Sends a question to the client; meanwhile only `maxTotalTimeout` runs. @throws RpcError, UpstreamError */
+  /**
+   * Sends a question to the client. While it is open, only `maxTotalTimeout` applies.
+   * @throws RpcError, UpstreamError
+   */
   async ask (question: Question): Promise<Response> {
     this.#questions++
     this.#awaitingClientSince ??= Date.now()
@@ -217,10 +226,13 @@ export class Call {
     }
   }
 
-  /** Since when it waits for its client's answer to a question, in ms since the epoch; undefined: it does not. */
+  /**
+   * The time since which the call has been waiting for the client to answer a question, in ms since the epoch;
+   * undefined: it is not waiting.
+   */
   get awaitingClientSince (): number | undefined { return this.#awaitingClientSince }
 
-  /** Ends the call without an answer, and sends the reason to the upstream. */
+  /** Ends the call without an answer, and sends the upstream a cancellation with the reason. */
   cancel (error: UpstreamError): void {
     if (this.#over) return
     this.#over = true
@@ -239,7 +251,7 @@ export class Call {
     this.#peer.abandon(this.#id, error)
   }
 
-  /** Waits for the next exchange that is attached. Rejects when the question is withdrawn or the call ends. */
+  /** Waits until an exchange is attached. Rejects if the question is withdrawn or the call ends. */
   async #attached (signal: AbortSignal): Promise<Exchange> {
     if (this.#over) throw callEndedError()
     return await new Promise((resolve, reject) => {

@@ -11,13 +11,12 @@ export type ServerCapabilities = Capabilities
 /** The client capabilities that allow an upstream to send requests to the client. */
 const inputCapabilities = ['sampling', 'elicitation', 'roots'] as const
 
-/** Whether a client declares a capability that allows an upstream to send requests to it. */
 export const acceptsQuestions = (client: ClientCapabilities): boolean =>
   inputCapabilities.some((name) => isObject(client[name]))
 
 export interface ServerRequest { readonly method: string, readonly params: Readonly<Record<string, unknown>> }
 
-/** The capability that each known server request needs. */
+/** The client capability that each server request requires. */
 const requiredCapabilities = new Map<string, typeof inputCapabilities[number]>([
   ['sampling/createMessage', 'sampling'],
   ['elicitation/create', 'elicitation'],
@@ -25,9 +24,9 @@ const requiredCapabilities = new Map<string, typeof inputCapabilities[number]>([
 ])
 
 /**
- * Checks that a client declares the capability for a server request, including its mode and its parts. Requests with
- * unknown methods are always allowed.
- * @throws RpcError to answer the server with
+ * Checks that a client declares the capability that a server request requires, including its mode and optional
+ * features. Requests with unknown methods are always allowed.
+ * @throws RpcError to send to the server
  */
 export function requireClientCapability (client: ClientCapabilities, { method, params }: ServerRequest): void {
   const need = requiredCapabilities.get(method)
@@ -36,7 +35,7 @@ export function requireClientCapability (client: ClientCapabilities, { method, p
   if (!isObject(own)) throw new RpcError(code.methodNotFound, `The client does not support ${method}`)
   if (need === 'elicitation') {
     const mode = params.mode === 'url' ? 'url' : 'form'
-    // An elicitation capability without modes means forms.
+    // An elicitation capability that lists no modes means form mode.
     const can = own[mode] !== undefined || (mode === 'form' && own.url === undefined)
     if (!can) throw new RpcError(code.invalidParams, `The client does not support elicitation of mode ${mode}`)
   }
@@ -45,23 +44,23 @@ export function requireClientCapability (client: ClientCapabilities, { method, p
   }
 }
 
-/** The Events extension (SEP-3415). Its drafts announced it as the capability `events`. */
+/** The Events extension (SEP-3415). Its drafts used the capability `events` instead. */
 export const eventsExtension = 'io.modelcontextprotocol/events'
 
-/** The extension "Skills" (SEP-2640). */
+/** The Skills extension (SEP-2640). */
 export const skillsExtension = 'io.modelcontextprotocol/skills'
 
 /** Whether a client or server declares an extension. */
 export const hasExtension = ({ extensions }: Readonly<Capabilities>, name: string): boolean =>
   isObject(extensions) && isObject(extensions[name])
 
-/** The extension "Tasks" of MCP 2026-07-28. */
+/** The Tasks extension of MCP 2026-07-28. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 
 /** Whether a client or server declares the Tasks extension. */
 export const hasTasksExtension = (capabilities: Capabilities): boolean => hasExtension(capabilities, tasksExtension)
 
-/** The capabilities without an extension; the same object when it is not there. */
+/** Returns the capabilities without an extension; the same object if the extension is not declared. */
 function withoutExtension (capabilities: Capabilities, name: string): Capabilities {
   const { extensions } = capabilities
   if (!isObject(extensions) || extensions[name] === undefined) return capabilities
@@ -71,13 +70,13 @@ function withoutExtension (capabilities: Capabilities, name: string): Capabiliti
 const withoutTasksExtension = (capabilities: Capabilities): Capabilities =>
   withoutExtension(capabilities, tasksExtension)
 
-/** The capabilities with the Tasks extension. */
+/** Adds the Tasks extension to capabilities. */
 export function withTasksExtension (capabilities: Capabilities): Capabilities {
   const { extensions } = capabilities
   return { ...capabilities, extensions: { ...(isObject(extensions) && extensions), [tasksExtension]: {} } }
 }
 
-/** A route's capabilities for a legacy client: tasks in the form of 2025-11-25 only, and no events. */
+/** The capabilities of a route as a legacy client sees them: tasks in the form of 2025-11-25 only, and no events. */
 export function legacyRouteCapabilities ({ events: _, ...announced }: ServerCapabilities): ServerCapabilities {
   const route = withoutExtension(announced, eventsExtension)
   if (!hasTasksExtension(route)) return withoutTasksExtension(route)
@@ -85,7 +84,7 @@ export function legacyRouteCapabilities ({ events: _, ...announced }: ServerCapa
   return { ...withoutTasksExtension(route), tasks }
 }
 
-/** A route's capabilities for a modern client: tasks as the extension only. */
+/** The capabilities of a route as a modern client sees them: tasks as an extension only. */
 export function modernRouteCapabilities ({ tasks, ...route }: ServerCapabilities): ServerCapabilities {
   const requests = isObject(tasks) ? tasks.requests : undefined
   const runsTools = isObject(requests) && isObject(requests.tools) && requests.tools.call !== undefined
@@ -93,8 +92,9 @@ export function modernRouteCapabilities ({ tasks, ...route }: ServerCapabilities
 }
 
 /**
- * The capabilities that the gateway declares on a link of one client: the client's own, except `tasks` (MCP 2025-11-25,
- * client side), since such tasks live no longer than a connection. The Tasks extension is declared with each request.
+ * The capabilities that the gateway declares on a link used by one client: those of the client, except `tasks` (MCP
+ * 2025-11-25, client side), since such tasks do not outlive a connection. The Tasks extension is declared with each
+ * request.
  */
 export function ownLinkCapabilities (client: ClientCapabilities): ClientCapabilities {
   const { tasks: _, ...rest } = withoutTasksExtension(client)
@@ -108,12 +108,12 @@ const knownCapabilities: ReadonlyArray<readonly [string, readonly string[]]> = [
   ['elicitation', ['form', 'url']],
   ['roots', ['listChanged']]
 ]
-/** The extensions that servers act upon: by the first they show tools, by the second they may leave some out. */
+/** The extensions that change what a server lists: UI adds tools, Skills may omit some. */
 const sharedExtensions = ['io.modelcontextprotocol/ui', skillsExtension] as const
 
 /**
- * The capabilities that the gateway declares on a link shared by several clients: those that upstreams act upon. Others
- * are left out, since they could put every client into a class of its own.
+ * The capabilities that the gateway declares on a link shared by several clients: only those that affect an upstream's
+ * behavior. Any other could put each client into its own capability class.
  */
 export function sharedLinkCapabilities (client: ClientCapabilities): ClientCapabilities {
   const result: ClientCapabilities = {}
@@ -133,22 +133,22 @@ export function sharedLinkCapabilities (client: ClientCapabilities): ClientCapab
 }
 
 /**
- * The capability class of a client: a text that is equal for clients with equal `sharedLinkCapabilities`. The object
- * must not be changed afterwards, since the result is cached.
+ * Returns the capability class of a client: a string that is equal for clients with equal `sharedLinkCapabilities`. The
+ * object must not be changed afterwards, since the result is cached.
  */
 export const capabilityClassOf = memoized((client: ClientCapabilities): string => {
   const sorted = (value: unknown): unknown => isObject(value)
     ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]))
     : Array.isArray(value) ? value.map(sorted) : value
   const whole = JSON.stringify(sorted(sharedLinkCapabilities(client)))
-  // The text is a key in many maps, and a client may declare as much as fits into a request.
+  // The string is a key in many maps, and a client may declare capabilities up to the size limit of a request.
   return whole.length > maxClassLength ? `{"sha256":"${hash('sha256', whole, 'hex')}"}` : whole
 })
 
-/** The class of clients without capabilities. The gateway's own links have this class. */
+/** The class of clients without capabilities, and of the gateway's own links. */
 export const emptyCapabilityClass = '{}'
 
-/** The JSON types of the members of each server capability in MCP's schema. `*`: any other member. */
+/** The JSON types of the members of each server capability in MCP's schema. `*` applies to all other members. */
 const serverMembers: Readonly<Record<string, Readonly<Record<string, 'boolean' | 'object'>>>> = {
   tools: { listChanged: 'boolean' },
   prompts: { listChanged: 'boolean' },
@@ -161,9 +161,9 @@ const serverMembers: Readonly<Record<string, Readonly<Record<string, 'boolean' |
 }
 
 /**
- * Removes an upstream's capabilities that violate MCP's schema: a client that validates them could not connect to any
- * route with this server.
- * @returns `problems`: a sentence for each capability that was removed
+ * Removes an upstream's capabilities that violate MCP's schema; otherwise clients that validate them could not connect
+ * to any route that includes this server.
+ * @returns `problems`: a sentence for each removed capability
  */
 export function validCapabilities (server: ServerCapabilities): {
   capabilities: ServerCapabilities, problems: string[]
@@ -192,7 +192,7 @@ export function validCapabilities (server: ServerCapabilities): {
 
 const listCapabilities = ['tools', 'prompts', 'resources', 'events'] as const
 
-/** Capabilities as a route declares them. Lists have `listChanged`: the gateway's settings change them as well. */
+/** Server capabilities as a route declares them. Lists have `listChanged`, since the settings can change them. */
 export function routeCapabilities (server: ServerCapabilities): ServerCapabilities {
   const result = { ...server }
   for (const name of listCapabilities) {
@@ -207,8 +207,8 @@ export function routeCapabilities (server: ServerCapabilities): ServerCapabiliti
 }
 
 /**
- * The capabilities of a route with several upstreams: those that any of them has, except `experimental`, which makes
- * sense with a single upstream only.
+ * Merges the capabilities of a route's upstreams: those that any of them declares, except `experimental`, which is
+ * meaningful for a single upstream only.
  */
 export function mergeCapabilities (servers: ServerCapabilities[]): ServerCapabilities {
   const result: ServerCapabilities = {}
@@ -221,7 +221,7 @@ export function mergeCapabilities (servers: ServerCapabilities[]): ServerCapabil
   return routeCapabilities(result)
 }
 
-/** The members of two capabilities. What one of two can (`true`), both together can; the settings of extensions too. */
+/** Merges the members of two capabilities, and the settings of extensions. A member is `true` if either one is. */
 function mergeMembers (one: unknown, other: Capabilities): Capabilities {
   if (!isObject(one)) return other
   const merged = Object.entries({ ...one, ...other }).map(([name, value]) => {

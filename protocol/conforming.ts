@@ -2,9 +2,9 @@ import { isObject } from './json.ts'
 import type { Shape } from './shapes/shape.ts'
 
 /**
- * Whether `mend` changes nothing of a text, told from the value that was parsed of it. Costs a look at the known
- * members, however long their texts are. May be false where nothing is mended, and does not see what stands in a
- * member that is repeated later.
+ * Checks a parsed value: true if `mend` would change nothing in its text. Cheap: it looks at known members only,
+ * however long their texts are. May return false for text that needs no repair, and does not see a duplicate member's
+ * earlier values.
  */
 export function conforms (value: unknown, shape: Shape): boolean {
   const { type, values, element } = shape

@@ -15,20 +15,23 @@ import type { ClientIdentity, ServerIdentity, SessionHandlers, UpstreamSession }
 
 /** Max wait for the answer to `server/discover`, in ms: a process may not answer unknown requests. */
 const probeTime = 1_000
-/** Max wait for an HTTP server, which does answer unknown requests, in ms. */
+/** Max wait for an HTTP server, in ms. HTTP servers do answer unknown requests. */
 const httpProbeTime = 5_000
-/** Max wait for the outcome of an `initialize` that turned out to be unnecessary, in ms. */
+/** Max wait for the answer to an `initialize` that turned out to be unnecessary, in ms. */
 const initializeGrace = 2_000
 
-/** The knowledge about a server's era before the gateway connects. */
+/** What is known about a server's era before the gateway connects. */
 export interface EraKnowledge {
-  /** The era to begin in; undefined if it has to be discovered. */
+  /** The era to start in; undefined: not known yet. */
   readonly era: Era | undefined
-  /** Called once the era is known. @param ignoresDiscover the server does not answer `server/discover`, or exits */
+  /**
+   * Called once the era is known.
+   * @param ignoresDiscover whether the server leaves `server/discover` unanswered, or exits
+   */
   readonly onEra: (era: Era, ignoresDiscover: boolean) => void
 }
 
-/** The connection began in the wrong era and is unusable: a new one must begin in `era`. */
+/** The connection was opened in the wrong era and is unusable: open a new one in `era`. */
 export class WrongEraError extends UpstreamError {
   readonly era: Era
 
@@ -51,11 +54,12 @@ async function withTimeout<Value> (ms: number, promise: Promise<Value>): Promise
 }
 
 /**
- * A connection that discovers the server's era when it opens (MCP 2026-07-28, "Versioning and Compatibility"): by
- * `server/discover`, and by `initialize` for a server that does not know that. The session of that era does everything
- * else.
+ * A connection that detects the server's era when it opens (MCP 2026-07-28, "Versioning and Compatibility"): first with
+ * `server/discover`, then with `initialize` if the server does not know that method. The session of that era does the
+ * rest.
  * A process may not answer unknown requests. If there is no answer after a second, `initialize` is sent as well, and
- * the first answer counts: this costs a slow starter nothing, and a silent process one second at most.
+ * the first answer decides. This does not delay a process that is slow to start, and costs a silent one a second at
+ * most.
  */
 export class DualEraSession implements UpstreamSession {
   readonly #transport: Transport
@@ -100,7 +104,7 @@ export class DualEraSession implements UpstreamSession {
     } catch (error) {
       const words = this.#transport.lastLines ?? ''
       await this.close()
-      // A process that waits for something may have printed what it waits for.
+      // A process that waits for something (such as a login) may have printed what it waits for.
       throw error instanceof UpstreamError && error.fault === 'timeout' ? error.withDetail(words) : error
     }
   }
@@ -143,7 +147,7 @@ export class DualEraSession implements UpstreamSession {
     return this.#session
   }
 
-  /** The server was a legacy one before. If it refuses `initialize` now, it may have become a modern one. */
+  /** Connects to a server that was a legacy one. If it now refuses `initialize`, it may have become a modern one. */
   async #beginLegacy (): Promise<void> {
     const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#peer)
     const outcome = await toOutcome(session.handshake())
@@ -174,14 +178,17 @@ export class DualEraSession implements UpstreamSession {
     }
     const { error } = outcome
     if (!(error instanceof NotModernError)) throw error
-    // Some processes exit at a request before `initialize`.
+    // Some processes exit when a request precedes `initialize`.
     if (isProcess && this.#closed) throw new WrongEraError('legacy', error.message)
     const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#peer)
     await session.handshake()
     this.#useLegacy(session, false)
   }
 
-  /** The process may never answer `server/discover`. It reads messages in order, so its answers tell its era. */
+  /**
+   * Sends `initialize` as well, since the process may never answer `server/discover`. It reads messages in order, so
+   * its answers reveal its era.
+   */
   async #askBoth (discovering: Promise<Outcome<DiscoveredServer>>): Promise<void> {
     const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#peer)
     const beginning = toOutcome(session.handshake())
@@ -200,7 +207,7 @@ export class DualEraSession implements UpstreamSession {
       return
     }
     const begun = await withTimeout(initializeGrace, beginning)
-    // The server speaks both eras, and has begun in the one that was offered last.
+    // The server supports both eras, and now uses the one that was offered last.
     if (begun && !('error' in begun)) {
       throw new WrongEraError('modern', 'the server has begun in an earlier revision than it can speak')
     }
@@ -235,7 +242,7 @@ export class DualEraSession implements UpstreamSession {
   }
 }
 
-/** Whether a server of another era may answer `initialize` with this error. */
+/** Whether a modern server may have answered `initialize` with this error. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof RpcError ||
   (error instanceof UpstreamError &&

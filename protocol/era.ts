@@ -1,11 +1,11 @@
 import { legacyVersions } from './legacy/versions.ts'
 import { isModernVersion, modernVersions } from './modern/envelope.ts'
 
-/** The eras of MCP. `legacy`, to 2025-11-25, begins with `initialize`; in `modern` each request stands alone. */
+/** The eras of MCP. `legacy` (up to 2025-11-25) starts with `initialize`; in `modern`, requests are self-contained. */
 export type Era = 'legacy' | 'modern'
 
 /** All revisions that the gateway supports, newest first. */
 export const supportedVersions: readonly string[] = [...modernVersions, ...legacyVersions]
 
-/** @param version an MCP revision */
+/** Returns the era of a revision. @param version an MCP revision */
 export const eraOf = (version: string): Era => isModernVersion(version) ? 'modern' : 'legacy'

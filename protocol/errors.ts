@@ -1,36 +1,36 @@
-// The JSON-RPC errors that the gateway itself creates. Errors of upstreams are relayed unchanged.
+// The JSON-RPC errors that the gateway itself creates. Upstream errors are relayed unchanged.
 
-/** Error codes of JSON-RPC 2.0, of MCP, and of the MCP SDKs where they agree. */
+/** Error codes of JSON-RPC 2.0, of MCP, and those that the MCP SDKs share. */
 export const code = {
   parse: -32700,
   invalidRequest: -32600,
   methodNotFound: -32601,
   invalidParams: -32602,
   internal: -32603,
-  /** The request cannot be served in this form: no session id, a foreign Origin, a wrong Accept. */
+  /** The request is malformed at the transport level: no session id, a foreign Origin, a wrong Accept. */
   badRequest: -32000,
-  /** The session is unknown; or the request timed out, or its upstream is not connected. */
+  /** The session is unknown, the request timed out, or the upstream is not connected. */
   unavailable: -32001,
   /** MCP up to 2025-11-25: the resource does not exist. */
   resourceNotFound: -32002,
-  /** MCP 2025-11-25: a URL elicitation must be completed first. */
+  /** MCP 2025-11-25: the user must complete a URL elicitation first. */
   urlElicitationRequired: -32042
 } as const
 
 /**
- * The cause of an error, by which code distinguishes errors, never by message. `request`: the request is not valid ·
- * `unknown-tool`, `unknown-prompt`, `unknown-resource`: the view has no such item · `not-connected`: the provider
- * cannot be reached now · `timeout`: the provider did not answer in time · `no-answer`: the request was sent, but its
- * answer is lost · `upstream`: the provider's own error, relayed · `cancelled`: the client no longer waits for the
- * answer · `refused`: a rule of the operator forbids it · `quota`: a quota of the operator is used up · `limit`: a
- * limit is reached · `share`: the caller has used up its share of a limit · `internal`: a fault of the gateway
+ * The cause of an error. Code distinguishes errors by it, never by message. `request`: the request is not valid ·
+ * `unknown-tool`, `unknown-prompt`, `unknown-resource`: the view has no such item · `not-connected`: the provider is
+ * unreachable · `timeout`: the provider did not answer in time · `no-answer`: the request was sent, but its answer is
+ * lost · `upstream`: the provider's own error, relayed · `cancelled`: the client no longer waits for the answer ·
+ * `refused`: an operator's rule forbids it · `quota`: a quota set by the operator is used up · `limit`: a limit is
+ * reached · `share`: the caller has used up its share of a limit · `internal`: a fault of the gateway
  */
 export type ErrorReason =
   'request' | 'unknown-tool'
     | 'unknown-prompt' | 'unknown-resource' | 'not-connected' | 'timeout' | 'no-answer' | 'upstream' |
   'cancelled' | 'refused' | 'quota' | 'limit' | 'share' | 'internal'
 
-/** An error that is sent to the peer as JSON-RPC `error`. */
+/** An error that is sent to the peer as the JSON-RPC member `error`. */
 export class RpcError extends Error {
   readonly code: number
   readonly reason: ErrorReason
@@ -45,21 +45,21 @@ export class RpcError extends Error {
     this.#text = text
   }
 
-  /** The text of the `error` member. */
+  /** Serializes the error as the `error` member. */
   toText (): string {
     return this.#text ?? JSON.stringify({ code: this.code, message: this.message })
   }
 }
 
 /**
- * A request that a rule of the operator refuses. For the caller of a tool it is a tool error, so that a model reads
- * the sentence (`toolErrorOf`); for prompts and resources it is a JSON-RPC error; over plain HTTP, 403 or 429.
+ * A request that an operator's rule refuses. A tool call gets a tool error, which the model can read (`toolErrorOf`);
+ * prompts and resources get a JSON-RPC error; plain HTTP gets 403 or 429.
  */
 export class Refusal extends RpcError {
-  /** The time in seconds until the request may be repeated, if that is known. */
+  /** Seconds until the request may be repeated, if known. */
   readonly retryAfter: number | undefined
 
-  /** @param rule the kind of rule @param message a sentence for the caller */
+  /** @param rule the kind of rule @param message shown to the caller */
   constructor (rule: 'policy' | 'guard' | 'quota', message: string, { retryAfter }: { retryAfter?: number } = {}) {
     super(code.badRequest, message, rule === 'quota' ? 'quota' : 'refused')
     this.name = 'Refusal'
@@ -67,7 +67,7 @@ export class Refusal extends RpcError {
   }
 }
 
-/** The result with which an MCP client is told of a refused tool call; undefined for other errors and requests. */
+/** The result that reports a refused tool call to an MCP client; undefined for other errors and methods. */
 export const toolErrorOf = (method: string, error: unknown): string | undefined =>
   error instanceof Refusal && method === 'tools/call'
     ? JSON.stringify({ content: [{ type: 'text', text: error.message }], isError: true })
@@ -77,14 +77,14 @@ export const toolErrorOf = (method: string, error: unknown): string | undefined 
  * Why a transport delivered no answer to a request. `unreachable`: the request was never sent · `expired`: the upstream
  * no longer knows the session, so the request did not run · `unauthorized`: the upstream requires credentials ·
  * `refused`: the HTTP status is an error · `broken`: the request may have run · `timeout`: the deadline passed ·
- * `closed`: the gateway ended the link · `no-room`: the gateway has no memory left for the answer · `share-used`: the
+ * `closed`: the gateway closed the link · `no-room`: the gateway has no memory for the answer · `share-used`: the
  * caller has used up its share of that memory
  */
 export type UpstreamFault =
   'unreachable' | 'expired' | 'unauthorized' | 'refused' | 'broken' | 'timeout' | 'closed' | 'no-room' |
   'share-used'
 
-/** Messages for clients, where the message of the error is for operators only. */
+/** Messages for clients, used when an error's own message is for operators only. */
 const publicMessages = {
   unreachable: 'it cannot be reached',
   expired: 'its session has ended',
@@ -96,24 +96,27 @@ const publicMessages = {
   'share-used': 'you have as many large answers in flight as one caller may while the gateway is busy; try again later'
 } as const
 
-/** The error when there is no memory for an answer. @param isOwners whether its owner has used up its share */
+/**
+ * Creates the error for an answer that does not fit into memory.
+ * @param isOwners whether its owner has used up its share
+ */
 export const outOfMemoryError = (isOwners = false): UpstreamError => {
   const fault = isOwners ? 'share-used' : 'no-room'
   return new UpstreamError(fault, publicMessages[fault], { isPublic: true })
 }
 
 interface FailureDetails {
-  /** For the server's managers (the last lines of its stderr); not shown to its clients. */
+  /** Details for the server's managers (the last lines of its stderr), never shown to clients. */
   readonly detail?: string
-  /** The HTTP status, where `fault` is `refused` or `broken` because of it. */
+  /** The HTTP status that caused the fault `refused` or `broken`. */
   readonly status?: number
-  /** Whether the message may be shown to clients: it holds no address, path or DNS answer. */
+  /** Whether the message may be shown to clients: it contains no address, path or DNS answer. */
   readonly isPublic?: boolean
-  /** Whether the server answered, but with something that cannot be used. */
+  /** Whether the server answered, but the answer is unusable. */
   readonly isAnswered?: boolean
 }
 
-/** A failure to get an answer from an upstream; its message is for the operator. */
+/** A failure to get an answer from an upstream. Its message is for operators. */
 export class UpstreamError extends Error {
   readonly fault: UpstreamFault
   readonly detail: string
@@ -135,7 +138,7 @@ export class UpstreamError extends Error {
     this.#isPublic = isPublic
   }
 
-  /** The same failure with `detail` for the server's managers, unless it has one. */
+  /** Returns the same failure with `detail`, unless it already has one. */
   withDetail (detail: string): UpstreamError {
     const { fault, message, status, isAnswered } = this
     return this.detail === ''
@@ -143,14 +146,14 @@ export class UpstreamError extends Error {
       : this
   }
 
-  /** The message for clients, without addresses, paths and DNS answers, which are for the server's managers. */
+  /** The message for clients, without addresses, paths and DNS answers, which only the server's managers may see. */
   get messageForClients (): string {
     const { fault, message, status } = this
     if (fault === 'closed' || this.#isPublic) return message
     return status !== undefined ? `it answered HTTP ${status}` : publicMessages[fault]
   }
 
-  /** Whether the request certainly did not run, so that it may be sent again. */
+  /** Whether the request certainly did not run and may therefore be sent again. */
   get didNotRun (): boolean {
     return this.fault === 'unreachable' || this.fault === 'expired' || this.fault === 'unauthorized'
   }

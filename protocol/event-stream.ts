@@ -1,13 +1,16 @@
 import { toOneLine } from './json.ts'
 import { TextPieces } from './pieces.ts'
 
-/** One server-sent event. `data` is empty for a priming event; `id` and `retry` (in ms) only if they were sent. */
+/**
+ * One server-sent event. `data` is empty for a priming event; `id` and `retry` (in ms) are set only if the sender set
+ * them.
+ */
 export interface StreamEvent { event: string, data: string, id?: string, retry?: number }
 
 /**
  * Parses a `text/event-stream` (WHATWG HTML, "Server-sent events") chunk by chunk.
- * @param onEvent called for each event; for an event without data only if it has an id or a retry
- * @param limit max characters of an event; beyond it, `push` throws a RangeError
+ * @param onEvent called for each event that has data, an id or a retry time
+ * @param limit max characters of an event; if it is exceeded, `push` throws a RangeError
  */
 export class EventStreamParser {
   readonly #decoder = new TextDecoder()
@@ -27,7 +30,7 @@ export class EventStreamParser {
     this.#limit = limit
   }
 
-  /** The number of events with a message so far. */
+  /** The number of events so far that contain a message. */
   get messages (): number { return this.#messages }
 
   /** The size of the incomplete event, in characters. */
@@ -79,9 +82,12 @@ export class EventStreamParser {
   }
 }
 
-/** The text of an event that carries a JSON text. */
+/** Serializes an event that carries a JSON text. */
 export const eventText = (data: string, id?: string): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${toOneLine(data)}\n\n`
 
-/** The text of a priming event (SEP-1699): an id to resume from, the wait before that (`retry`, in ms), and no data. */
+/**
+ * Serializes a priming event (SEP-1699): an id to resume from, the wait before reconnecting (`retry`, in ms), and no
+ * data.
+ */
 export const primingEventText = (id: string, retry: number): string => `id: ${id}\nretry: ${retry}\ndata: \n\n`

@@ -5,108 +5,123 @@ import type { Listener } from './listener.ts'
 import type { Response } from './message.ts'
 
 /**
- * How a client takes a task in place of a result: `parameter`, as it asks by the member `task` (MCP 2025-11-25,
- * "Tasks"); `extension`, whenever the server answers with one (`io.modelcontextprotocol/tasks`). Undefined: it waits
- * for results.
+ * How a client supports tasks. `parameter`: it requests one by the member `task` (MCP 2025-11-25, "Tasks");
+ * `extension`: the server may answer any call with one (`io.modelcontextprotocol/tasks`); undefined: it waits for
+ * results.
  */
 export type TaskForm = 'parameter' | 'extension' | undefined
 
-/** HTTP headers by name in lower case. */
+/** HTTP headers, by lower-case name. */
 export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>
 
 /**
- * One request of one client, and the means to communicate with that client while it runs; the same for all eras of MCP.
- * The answer does not go through it: the gateway returns or throws it.
+ * One request of one client, and the means to communicate with that client while it runs. The same for all eras of MCP.
+ * The answer is not sent through it: the gateway returns or throws it.
  */
 export interface Exchange<View = unknown> {
-  /** The principal, the scope it asks for, and the presentation of the servers in it. */
+  /** The principal, the requested scope, and how its servers are presented. */
   readonly view: View
   readonly method: string
   /** `params`, parsed, for reading. */
   readonly params: Record<string, unknown>
   /** `params` as received, for relaying. */
   readonly paramsText: string
-  /** The request's HTTP headers, without the caller's credential. Read them only when needed: they may be copied. */
+  /**
+   * The request's HTTP headers, without the caller's credential. Reading them may copy them, so read them only when
+   * needed.
+   */
   readonly headers: RequestHeaders
-  /** Its `Mcp-Param-*` headers (MCP 2026-07-28), which are forwarded to servers that read any; undefined: none. */
+  /** The request's `Mcp-Param-*` headers (MCP 2026-07-28), forwarded to servers that use any; undefined: none. */
   readonly paramHeaders?: Readonly<Record<string, string>> | undefined
-  /** The client behind the request. */
+  /** The client that sent the request. */
   readonly client: Client
   /** The address that the request came from; undefined when it did not come over HTTP. */
   readonly address: string | undefined
-  /** Whether it may end with `input_required` and be continued (MCP 2026-07-28, "Multi Round-Trip Requests"). */
+  /**
+   * Whether the answer may be `input_required`, after which the client continues (MCP 2026-07-28, "Multi Round-Trip
+   * Requests").
+   */
   readonly canSuspend: boolean
-  /** How the client takes a task in answer to this request, or speaks of one in it. Default: it takes none. */
+  /** How the client receives a task from this request, or refers to one in it. Default: it does not support tasks. */
   readonly taskForm?: TaskForm
   /** Why the client no longer waits for the answer: it cancelled, or disconnected for good. Undefined: it waits. */
   readonly cancelled: string | undefined
   /** Params of the client's `notifications/cancelled`, if it sent one. */
   readonly cancelParams?: string | undefined
   /**
-   * Calls `run` when the client cancels or disconnects for good; at once if it has. Not an AbortSignal, since one per
-   * call costs more than the transport of the call.
+   * Calls `run` when the client cancels or disconnects for good; immediately if it already has. Not an AbortSignal:
+   * creating one per call costs more than transporting the call.
    */
   onCancel: (run: (reason: string) => void) => void
-  /** Sends a notification of this request. */
+  /** Sends the client a notification that belongs to this request. */
   notify: (method: string, paramsText: string) => void
   /**
-   * Sends a question to the client on this request's own stream. The answer is relayed as received.
-   * @throws RpcError when the client has disconnected
+   * Sends the client a question on this request's stream. The answer is relayed as received.
+   * @throws RpcError if the client has disconnected
    */
   ask: (question: Question) => Promise<Response>
   /**
-   * Examines the text of a result before it is sent. Absent: every result is final.
-   * @returns true when the result ends the request but not the call: it asks the client for input, and the client sends
+   * Examines the text of a result before it is sent. If absent, every result is final.
+   * @returns true if the result ends the request but not the call: it asks the client for input, and the client sends
    * the request again with its answers
-   * @throws RpcError when the client lacks the capability for that input
+   * @throws RpcError if the client lacks the capability for that input
    */
   suspendsOn?: (resultText: string) => boolean
-  /** The upstream expects polling: closes the client's stream as well, if the client can poll. @param retry in ms */
+  /**
+   * Called when the upstream wants to be polled: also closes the client's stream, if the client can poll.
+   * @param retry in ms
+   */
   pause: (retry: number) => void
 }
 
-/** A request of an upstream to a client. */
+/** A request from an upstream to a client. */
 export interface Question {
   readonly method: string
   readonly params: Record<string, unknown>
   readonly paramsText: string
   /** Aborted when the upstream withdraws the question. */
   readonly signal: AbortSignal
-  /** Whether it may be answered after the request on whose stream it is sent: only timing relates the two. */
+  /** Whether it may be answered after the request whose stream carries it has ended: only timing relates the two. */
   readonly outlivesRequest: boolean
-  /** Params of the upstream's `notifications/cancelled`, once it withdraws the question by one. */
+  /** Params of the upstream's `notifications/cancelled`, if it withdrew the question with one. */
   withdrawal?: string
   /** Forwards the client's progress to the upstream. @param paramsText params of `notifications/progress` */
   progress: (paramsText: string) => void
 }
 
-/** The client behind an exchange: identity, capabilities, and the ids that separate its upstream links. */
+/** The client that sent an exchange: its identity, its capabilities, and the ids that separate its upstream links. */
 export interface Client {
   /** Separates links under `isolation: session`. */
   readonly id: string
   /** Separates links under `isolation: user`. */
   readonly user: string
-  /** Identifies the principal, which may have several clients. Default: `id`. */
+  /** Identifies the principal, which may use several clients. Default: `id`. */
   readonly principalKey?: string
-  /** The owner that its connections count for. Default: `id`. */
+  /** The owner whose share its connections count against. Default: `id`. */
   readonly owner?: string
-  /** Whether its links are never shared, whatever the server's isolation. */
+  /** Whether its links are never shared, whatever the server's isolation setting. */
   readonly hasOwnLinks?: boolean
   /** The longer-lived client whose unshared links it uses. Default: itself. */
   readonly linkOwner?: Client
   readonly capabilities: ClientCapabilities
-  /** Receives notifications that belong to no request; undefined: the client cannot receive any. */
+  /** Receives notifications that belong to no request; undefined: the client cannot receive such notifications. */
   readonly listener: Listener | undefined
-  /** The headers of a request in flight with this method, as `Exchange.headers`. */
+  /** The headers of an open request with this method, as in `Exchange.headers`. */
   headersOf?: (method: string) => RequestHeaders | undefined
-  /** Sends a question of no request on a stream that the client holds open. @throws RpcError when there is none */
+  /**
+   * Sends a question that belongs to no request on a stream that the client keeps open.
+   * @throws RpcError if there is none
+   */
   ask: (question: Question) => Promise<Response>
 }
 
-/** A single object, since `capabilityClassOf` caches by object. */
+/** Shared, since `capabilityClassOf` caches by object. */
 const noCapabilities: ClientCapabilities = {}
 
-/** A client without capabilities, questions and notifications: a plain HTTP caller, or the gateway itself. */
+/**
+ * A client without capabilities, which receives neither questions nor notifications: a plain HTTP caller, or the
+ * gateway itself.
+ */
 export class PlainClient implements Client {
   readonly id: string
   readonly user: string
@@ -129,25 +144,25 @@ export class PlainClient implements Client {
   }
 }
 
-/** The gateway itself, as a client without capabilities. */
+/** The gateway itself as a client without capabilities. */
 export const gatewayClient: Client = new PlainClient('gateway', 'gateway')
 
-/** A copy of headers without the given names. @param names in lower case */
+/** Copies headers except the given ones. @param names in lower case */
 export function withoutHeaders (headers: RequestHeaders, names: readonly string[]): RequestHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !names.includes(name)))
 }
 
-/** The members of a derived request that replace those of the original. */
+/** The properties of a derived request that replace those of the original. */
 interface Derivation<View> {
   readonly view: View
   readonly params: Record<string, unknown>
   /** `params` as JSON text, for relaying. */
   readonly paramsText: string
-  /** Default: that of the original. */
+  /** Default: the original's method. */
   readonly method?: string
 }
 
-/** The same `tools/call` or `prompts/get` with other arguments. @param text the arguments as JSON */
+/** Derives the same `tools/call` or `prompts/get` with other arguments. @param text the arguments as JSON */
 export function withArguments<View> (exchange: Exchange<View>, text: string): Exchange<View> {
   return new DerivedExchange(exchange, {
     view: exchange.view,
@@ -157,7 +172,7 @@ export function withArguments<View> (exchange: Exchange<View>, text: string): Ex
 }
 
 /**
- * A request that replaces one of a client. It has the same client, progress token, notifications, questions and
+ * A request that replaces a client's request. It has the same client, progress token, notifications, questions and
  * cancellation, and ends with the original.
  */
 export class DerivedExchange<View> implements Exchange<View> {

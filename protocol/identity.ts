@@ -1,7 +1,7 @@
 import { memberOf, withMembers } from './json.ts'
 import { metaKeys } from './modern/envelope.ts'
 
-/** The members of `initialize` and `server/discover` results, of all revisions, that each hop states for itself. */
+/** The members of `initialize` and `server/discover` results, in all revisions, that each hop sets for itself. */
 const ownMembers = {
   protocolVersion: undefined,
   supportedVersions: undefined,
@@ -13,7 +13,10 @@ const ownMembers = {
   cacheScope: undefined
 }
 
-/** The server's own members of an `initialize` or `server/discover` result, with `_meta`, as an object's text. */
+/**
+ * Returns an object's text with the server's remaining members of an `initialize` or `server/discover` result,
+ * including `_meta`.
+ */
 export function identityExtraOf (result: string): string {
   const meta = memberOf(result, '_meta')
   const ownMeta = meta?.startsWith('{') === true ? withMembers(meta, { [metaKeys.serverInfo]: undefined }) : undefined

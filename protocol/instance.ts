@@ -4,30 +4,36 @@ import { isObject, memberOf, smallMemberOf, withMembers } from './json.ts'
 import type { Request } from './message.ts'
 import type { Peer } from './peer.ts'
 
-/** The member of `_meta` by which a gateway identifies itself when it connects. */
+/** The member of `_meta` with which a gateway identifies itself when it connects. */
 export const instanceKey = 'tool-hub/instance'
 
-/** Identifies this process. A gateway that is its own upstream detects that by it: lists would grow without end. */
+/**
+ * Identifies this process. It lets a gateway detect that it is its own upstream; otherwise its lists would grow without
+ * end.
+ */
 export const instanceId = randomUUID()
 
-/** The `name` in `serverInfo` of a gateway. */
+/** A gateway's `name` in `serverInfo`. */
 export const gatewayName = 'tool-hub'
 
-/** The member of an item's `_meta` with the ids of the gateways through which it came, the nearest one last. */
+/** The member of an item's `_meta` that lists the ids of the gateways that passed the item on, the nearest one last. */
 const viaKey = 'tool-hub/via'
 
-/** The id of the gateway that sent a request, if it is one that lists this gateway's items. */
+/**
+ * Returns the id of the gateway that sent the request; undefined if it was not sent by a gateway that lists this
+ * gateway's items.
+ */
 export function askingInstance ({ _meta: meta }: Readonly<Record<string, unknown>>): string | undefined {
   const id = isObject(meta) ? meta[instanceKey] : undefined
   return typeof id === 'string' ? id : undefined
 }
 
 /**
- * An item as another gateway may list it: marked as having come through this one. Without it, the lists of two gateways
- * that list each other would grow without end.
+ * Marks an item as passed on by this gateway, for another gateway that lists it. Without the mark, the lists of two
+ * gateways that list each other would grow without end.
  * @param text the item as JSON
  * @param asking the id of the other gateway
- * @returns undefined if the item came through that gateway before
+ * @returns undefined if the item has already passed through that gateway
  */
 export function passItemOn (text: string, asking: string): string | undefined {
   const meta = memberOf(text, '_meta') ?? '{}'
@@ -45,9 +51,9 @@ export const selfReferenceMessage =
 const openingMethods: ReadonlySet<string> = new Set(['initialize', 'server/discover'])
 
 /**
- * Refuses a request that only clients send. A program that echoes its input, as `cat` does, echoes this error as well,
+ * Refuses a request that only clients send. A program that echoes its input, such as `cat`, echoes this error too,
  * which then fails the connection.
- * @returns false for any other request, which is not answered
+ * @returns false for any other request, which is left unanswered
  */
 export function refuseEcho (peer: Peer, { method, id, idText }: Request): boolean {
   if (!openingMethods.has(method)) return false

@@ -1,5 +1,5 @@
-// Validates JSON text without creating values. `JSON.parse` may take fifty times the memory of a text, and seconds for
-// 16 MiB of empty arrays; this takes one pass, and memory only for the members that are asked for.
+// Validates JSON text without creating values. `JSON.parse` may need fifty times a text's size in memory, and seconds
+// for 16 MiB of empty arrays; this needs one pass, and memory only for the requested members.
 import { decodeKey, skipSpace, type Member } from './json.ts'
 
 /** Thrown for JSON that is nested too deeply. */
@@ -8,15 +8,15 @@ export class JsonTooDeep extends Error {}
 /** The result of a scan of a JSON text. */
 interface Scan {
   readonly kind: 'object' | 'array' | 'other'
-  /** The wanted members of an object, or the first elements of an array, with empty keys. */
+  /** The requested members of an object, or the first elements of an array, whose keys are empty. */
   readonly members: readonly Member[]
   /** The number of members or elements of the outermost object or array. */
   readonly size: number
-  /** Whether there is a `null` or an empty array. */
+  /** Whether the text contains a `null` or an empty array. */
   readonly hasGaps: boolean
-  /** The number of all values. */
+  /** The number of all values, at any depth. */
   readonly values: number
-  /** The number of members of the object that has most of them. */
+  /** The number of members of the largest object. */
   readonly largestObject: number
 }
 
@@ -56,7 +56,7 @@ export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }:
   let hasGaps = false
   let at = skipSpace(text, 0)
   const kind = kindOf(text.charCodeAt(at))
-  // The member or element of the outermost object or array that is being read.
+  // The current member or element of the outermost object or array.
   let keyStart = at
   let keyEnd = at
   let start = at
@@ -97,7 +97,7 @@ export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }:
       if (code === 0x6e) hasGaps = true
       at = endOfScalar(text, at, code)
     }
-    // After a value, and after each object or array that ends with it.
+    // Runs after a value, and after each object or array that this value closes.
     for (;;) {
       if (depth === 1) {
         if (isObject[1] === 0) {
@@ -153,7 +153,7 @@ function endOfEscape (text: string, at: number): number {
   return at + 4
 }
 
-/** The index after a number or a literal. */
+/** Returns the index after a number or a literal. */
 function endOfScalar (text: string, at: number, first: number): number {
   if (first >= 0x30 && first <= 0x39) {
     // A fast path: most numbers in long arrays have a single digit.
@@ -172,7 +172,7 @@ function endOfScalar (text: string, at: number, first: number): number {
   return endOfDigits(text, sign === 0x2b || sign === 0x2d ? at + 2 : at + 1)
 }
 
-/** The index after one or more digits. */
+/** Returns the index after one or more digits. */
 function endOfDigits (text: string, start: number): number {
   let at = start
   for (let code = text.charCodeAt(at); code >= 0x30 && code <= 0x39; code = text.charCodeAt(at)) at++

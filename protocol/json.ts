@@ -1,8 +1,8 @@
 // JSON kept as text. A relay must not parse and serialize what it does not change, since that loses digits
-// (12345678901234567890, 1e400) and duplicate members. So values are located in the text and replaced in place. All
-// functions expect text that `JSON.parse` accepts; for other text the result is unspecified, but they return.
+// (12345678901234567890, 1e400) and duplicate members. Values are therefore located in the text and replaced in place.
+// All functions expect text that `JSON.parse` accepts; for other text they terminate with an unspecified result.
 
-/** A member in an object's text: its decoded key, where that begins, and the value: `text.slice(start, end)`. */
+/** A member in an object's text: its decoded key, the start of the key, and the value: `text.slice(start, end)`. */
 export interface Member {
   key: string
   keyStart: number
@@ -17,13 +17,13 @@ const BRACE = 0x7b
 
 const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 
-/** The index of the next character that is not whitespace. */
+/** Returns the index of the next character that is not whitespace. */
 export function skipSpace (text: string, at: number): number {
   while (at < text.length && isSpace(text.charCodeAt(at))) at++
   return at
 }
 
-/** The index after the closing quote of the string that begins at `at`. */
+/** Returns the index after the closing quote of the string that starts at `at`. */
 export function skipString (text: string, at: number): number {
   for (let from = at + 1; ;) {
     const quote = text.indexOf('"', from)
@@ -35,7 +35,7 @@ export function skipString (text: string, at: number): number {
   }
 }
 
-/** The index after the value that begins at `at`. */
+/** Returns the index after the value that starts at `at`. */
 export function skipValue (text: string, at: number): number {
   const first = text.charCodeAt(at)
   if (first === QUOTE) return skipString(text, at)
@@ -68,7 +68,7 @@ export function decodeKey (name: string): string {
   }
 }
 
-/** The members of an object, in order; empty when the text is not an object. */
+/** Lists the members of an object, in order; empty if the text is not an object. */
 export function membersOf (text: string): Member[] {
   const members: Member[] = []
   let at = skipSpace(text, 0)
@@ -88,7 +88,7 @@ export function membersOf (text: string): Member[] {
   return members
 }
 
-/** The number of an object's members, duplicates included; 0 when the text is not an object. */
+/** Counts an object's members, including duplicates; 0 if the text is not an object. */
 export function countMembers (text: string): number {
   let count = 0
   let at = skipSpace(text, 0)
@@ -103,25 +103,25 @@ export function countMembers (text: string): number {
   return count
 }
 
-/** The object's text with each key once: of duplicates the last one, as with `JSON.parse`. */
+/** Removes duplicate keys from an object's text. The last one is kept, as in `JSON.parse`. */
 export function withoutDuplicateMembers (text: string): string {
   const members = new Map(membersOf(text).map(({ key, keyStart, end }) => [key, text.slice(keyStart, end)]))
   return `{${[...members.values()].join()}}`
 }
 
-/** The text of one member's value; of duplicates the last one, as with `JSON.parse`. */
+/** Returns the text of a member's value; of duplicates the last one, as in `JSON.parse`. */
 export function memberOf (text: string, key: string): string | undefined {
   const member = membersOf(text).findLast((each) => each.key === key)
   return member && text.slice(member.start, member.end)
 }
 
-/** Parses one member's value if its text has at most 16 KiB, which bounds look-ups in results of any size. */
+/** Parses a member's value if its text is at most 16 KiB; this bounds the cost in results of any size. */
 export function smallMemberOf (text: string, key: string): unknown {
   const member = memberOf(text, key)
   return member !== undefined && member.length <= 16 * 1024 ? JSON.parse(member) : undefined
 }
 
-/** The texts of an array's first elements, at most `max`; empty when the text is not an array. */
+/** Returns the texts of an array's first `max` elements; empty if the text is not an array. */
 export function elementsOf (text: string, max = Infinity): string[] {
   const elements: string[] = []
   if (max === 0) return elements
@@ -129,7 +129,7 @@ export function elementsOf (text: string, max = Infinity): string[] {
   return elements
 }
 
-/** The texts of an array's elements, lazily: an array may have megabytes. */
+/** Iterates lazily over the texts of an array's elements, since an array may be megabytes long. */
 export function * eachElement (text: string): Generator<string> {
   let at = skipSpace(text, 0)
   if (text.charCodeAt(at) !== 0x5b) return
@@ -144,9 +144,9 @@ export function * eachElement (text: string): Generator<string> {
 }
 
 /**
- * The object's text with some members replaced (JSON text) or removed (undefined); every other member keeps its bytes.
- * A changed key that is duplicated is kept once, since parsers differ in which one they read.
- * @param defaults members to add when the object lacks them, as JSON text
+ * Replaces members of an object's text (JSON text), or removes them (undefined); every other member keeps its bytes. A
+ * changed key that is duplicated is kept once, since parsers differ in which duplicate they read.
+ * @param defaults members to add if the object lacks them, as JSON text
  */
 export function withMembers (
   text: string,
@@ -158,7 +158,7 @@ export function withMembers (
   return `{${members}}`
 }
 
-/** The members of `withMembers`, one by one; unchanged members are not copied. */
+/** Yields the members of the object that `withMembers` returns, one by one. Unchanged members are not copied. */
 export function * changedMembers (
   text: string,
   changes: Readonly<Record<string, string | undefined>>,
@@ -180,7 +180,7 @@ export function * changedMembers (
   for (const key of missing) yield `${JSON.stringify(key)}:${defaults[key]}`
 }
 
-/** Appends a member that the object does not have yet. @param value as JSON text */
+/** Appends a member to an object that does not have it yet. @param value as JSON text */
 export function appendMember (text: string, key: string, value: string): string {
   const members = text.slice(0, text.lastIndexOf('}'))
   return `${members}${isBlank(members, members.indexOf('{') + 1) ? '' : ','}${JSON.stringify(key)}:${value}}`
@@ -190,11 +190,14 @@ const isBlank = (text: string, from: number): boolean => skipSpace(text, from) =
 
 /** Whether objects and arrays are nested deeper than `limit`. */
 export function isDeeperThan (text: string, limit: number): boolean {
-  // Each level takes two characters, one of which opens it.
+  // Each level takes at least two characters, one of which opens it.
   return text.length > 2 * limit && opensMoreThan(text, limit) && depthOf(text) > limit
 }
 
-/** Whether the text has more than `limit` opening brackets, also in strings: a fast check that few texts pass. */
+/**
+ * Whether the text has more than `limit` opening brackets, including those in strings: a fast check that is false for
+ * most texts.
+ */
 function opensMoreThan (text: string, limit: number): boolean {
   let left = limit
   for (const bracket of '{[') {
@@ -216,7 +219,7 @@ function depthOf (text: string): number {
   return deepest
 }
 
-/** The same JSON on one line: line breaks occur between tokens only, where a space is equivalent. */
+/** Puts JSON on one line. Line breaks occur between tokens only, where a space is equivalent. */
 export const toOneLine = (text: string): string =>
   text.includes('\n') || text.includes('\r') ? text.replace(/[\r\n]/g, ' ') : text
 
@@ -225,8 +228,8 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * An object without members that are `null` or `""`, which many programs write for absent values. For OAuth documents
- * (metadata, registrations, token responses), where neither is a value.
+ * Removes members that are `null` or `""`, which many programs write for absent values. Use it for OAuth documents
+ * (metadata, registrations, token responses), where neither is a valid value.
  */
 export const withoutEmptyMembers = (document: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(document).filter(([, value]) => value !== null && value !== ''))

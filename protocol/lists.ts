@@ -2,11 +2,10 @@ import { eventsExtension, skillsExtension, type ServerCapabilities } from './cap
 import { isObject, smallMemberOf } from './json.ts'
 
 interface ListFacts {
-  /** The method that reads the list. */
   readonly method: string
   /** The capability that announces the list and its changes. */
   readonly capability: 'tools' | 'prompts' | 'resources' | 'events'
-  /** The extension that defines the list, and announces it in place of the capability. */
+  /** The extension that defines the list, and announces it instead of the capability. */
   readonly extension?: string
   /** The member that identifies an item. */
   readonly key: string
@@ -24,16 +23,16 @@ export const listKinds = {
 export type ListKind = keyof typeof listKinds
 export const allListKinds = Object.keys(listKinds) as ListKind[]
 
-/** The extension that defines a list; undefined: MCP itself does. */
+/** The extension that defines a list; undefined: MCP itself defines it. */
 export const extensionOf = (kind: ListKind): string | undefined => (listKinds[kind] as ListFacts).extension
 
-/** The extension's settings or the capability that announce a list; undefined when nothing does. */
+/** Returns the extension settings or the capability that announce a list; undefined if neither does. */
 export function capabilityOf (capabilities: ServerCapabilities, kind: ListKind): Record<string, unknown> | undefined {
   const { [listKinds[kind].capability]: own, extensions } = capabilities
   const name = extensionOf(kind)
   const settings = name !== undefined && isObject(extensions) ? extensions[name] : undefined
   if (isObject(settings)) return settings
-  // Drafts of the Events extension announced it as a capability.
+  // Drafts of the Events extension used a capability.
   return (name === undefined || kind === 'events') && isObject(own) ? own : undefined
 }
 
@@ -41,32 +40,32 @@ export function capabilityOf (capabilities: ServerCapabilities, kind: ListKind):
 export const announcesList = (capabilities: ServerCapabilities, kind: ListKind): boolean =>
   capabilityOf(capabilities, kind) !== undefined
 
-/** The kinds whose items are called by name, which has a prefix on merged routes. */
+/** The kinds whose items are called by name, which is prefixed on merged routes. */
 export type NamedKind = 'tools' | 'prompts' | 'events'
 export const isNamedKind = (kind: ListKind): kind is NamedKind => listKinds[kind].key === 'name'
 
-/** A value for each kind of list. */
+/** Builds a record with a value for each kind of list. */
 export const byListKind = <Value>(valueOf: (kind: ListKind) => Value): Record<ListKind, Value> =>
   Object.fromEntries(allListKinds.map((kind) => [kind, valueOf(kind)])) as Record<ListKind, Value>
 
-/** The notification that a kind of list has changed. The Skills extension has none of its own. */
+/** The method of the notification that a list of this kind has changed. The Skills extension uses that of resources. */
 export const listChangedMethod = (kind: ListKind): string =>
   `notifications/${listKinds[kind].capability}/list_changed`
 
 /** An item of a list: its identifying member, and its JSON text as listed. */
 export interface Item { readonly key: string, readonly text: string }
 
-/** All that one provider lists to one capability class of clients. Immutable; replaced as a whole. */
+/** Everything that one provider lists for one capability class of clients. Immutable; replaced as a whole. */
 export interface Catalogue {
   /** Unique within this process. */
   readonly id: number
   readonly capabilityClass: string
-  /** The MCP revision of the connection that it was read from. */
+  /** The MCP revision of the connection from which it was read. */
   readonly version: string
   /** `serverInfo`, as JSON text. It may lack required members. */
   readonly serverInfo: string
   readonly instructions: string | undefined
-  /** `identityExtra` of the connection (`ServerIdentity`). Default: none. */
+  /** As in `ServerIdentity`. Default: none. */
   readonly identityExtra?: string
   readonly capabilities: ServerCapabilities
   readonly lists: Readonly<Record<ListKind, readonly Item[]>>
@@ -74,27 +73,27 @@ export interface Catalogue {
   readonly extras: Readonly<Record<ListKind, string>>
 }
 
-/** The items that a provider lists or has listed, to any class of clients, and when each was first listed. */
+/** The items that a provider lists or has ever listed, for any class of clients, and when each was first listed. */
 export interface ListingHistory {
-  /** Whether its lists have ever been read. */
+  /** Whether the provider's lists have ever been read. */
   readonly isKnown: boolean
   /**
-   * When an item was first listed: the time of that reading, in ms since the epoch, and whether it was the provider's
-   * first reading, which may be late when the provider starts late. Undefined: the item was never listed.
+   * When an item was first listed: the time of that read, in ms since the epoch, and whether it was the first read of
+   * this provider, which is late if the provider starts late. Undefined: the item was never listed.
    */
   firstListing: (kind: ListKind, key: string) => { readonly reading: number, readonly isInitial: boolean } | undefined
-  /** The keys of all items that it lists or has listed. */
+  /** The keys of all items that the provider lists or has listed. */
   keys: (kind: ListKind) => Iterable<string>
 }
 
-/** Whether `serverInfo` has the required members of MCP's `Implementation`. @param text as JSON */
+/** Whether `serverInfo` has the members that MCP's `Implementation` requires. @param text as JSON */
 export const isServerInfo = (text: string): boolean =>
   typeof smallMemberOf(text, 'name') === 'string' && typeof smallMemberOf(text, 'version') === 'string'
 
 let lastId = 0
 export const nextCatalogueId = (): number => ++lastId
 
-/** Whether two catalogues are equal for every client. */
+/** Whether two catalogues look the same to every client. */
 export function isSameCatalogue (a: Catalogue, b: Catalogue): boolean {
   const sameList = (kind: ListKind): boolean =>
     a.extras[kind] === b.extras[kind] &&
@@ -112,7 +111,7 @@ export function isSameCatalogue (a: Catalogue, b: Catalogue): boolean {
 /** An item as a value, with any members of MCP or an extension. */
 type ItemValue = Readonly<Record<string, unknown>>
 
-/** The identity and items of a built-in provider, as objects that are not yet JSON text. */
+/** The identity and items of a built-in provider, as objects that are not serialized yet. */
 interface StaticLists {
   readonly name: string
   readonly version: string
@@ -124,7 +123,7 @@ interface StaticLists {
   readonly skills?: ReadonlyArray<ItemValue & { readonly uri: string }>
 }
 
-/** A catalogue from values, for providers that are no servers. It announces the lists that are given. */
+/** Creates a catalogue from objects, for providers that are not servers. It announces only the lists that are given. */
 export function makeCatalogue ({ name, version, instructions, ...given }: StaticLists): Catalogue {
   const capabilities: Record<string, unknown> = {}
   const itemsOf = (kind: ListKind): Item[] => {

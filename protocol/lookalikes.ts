@@ -1,25 +1,24 @@
-// Removes members that other parsers confuse with those that the gateway checks or replaces: Go and .NET ignore case in
-// names, C ends them at a NUL. A server must read exactly the values that were checked here.
+// Removes members whose names other parsers confuse with those that the gateway checks or replaces: Go and .NET ignore
+// case, C ends names at a NUL. A server must read exactly the values that were checked here.
 import { code, RpcError } from './errors.ts'
 import { isObject, memberOf, membersOf, withMembers } from './json.ts'
 import { metaKeys } from './modern/envelope.ts'
 import { truncate } from './text.ts'
 
-/** Max length of names that are folded whole; of longer names only the beginning is folded. In characters. */
+/** Names up to this length, in characters, are folded completely; of longer names, only the beginning is folded. */
 const maxFoldedLength = 256
-/** Max length of a name that is forwarded, in characters: longer names occur only when padded. */
+/** Max length of a forwarded name, in characters: only padded names are longer. */
 const maxNameLength = 8 * 1024
 
 const isAscii = /^[ -~]*$/
 const ignorable = /\p{Default_Ignorable_Code_Point}/gu
 
-/** Separators within a name: some parsers read `task_id` as `taskId`. The leading `_` of `_meta` is none. */
+/** Separators within a name: some parsers read `task_id` as `taskId`. The leading `_` of `_meta` is not one. */
 const separators = /(?<=[^_])_+(?=[^_])/g
 
 /**
- * Folds a name as the most lenient parser compares it: up to a NUL, without invisible characters, without `_` between
- * words, and without differences of case or compatibility (Unicode NFKC_Casefold, and the two Turkish letters that Java
- * reads as `i`).
+ * Folds a name as the most lenient parser would: it ends at a NUL, and ignores invisible characters, `_` between words,
+ * case and compatibility differences (Unicode NFKC_Casefold, and the two Turkish letters that Java reads as `i`).
  */
 function foldName (name: string): string {
   if (name.length <= maxFoldedLength && isAscii.test(name)) return name.toLowerCase().replace(separators, '')
@@ -29,7 +28,7 @@ function foldName (name: string): string {
   return text.replace(/[\u0130\u0131]/g, 'i').toUpperCase().toLowerCase().replace(separators, '')
 }
 
-/** A set of names, and a test for their lookalikes. */
+/** A set of names that can detect names similar to them. */
 export class GuardedNames {
   readonly #names: ReadonlySet<string>
   readonly #folded: ReadonlySet<string>
@@ -44,7 +43,7 @@ export class GuardedNames {
     return !this.#names.has(name) && (name.length > maxNameLength || this.#folded.has(foldName(name)))
   }
 
-  /** The text of an object without lookalikes; all other members keep their bytes. */
+  /** Removes lookalikes from an object's text; all other members keep their bytes. */
   strip (text: string): string {
     const members = membersOf(text)
     const kept = members.filter(({ key }) => !this.isLookalike(key))
@@ -65,7 +64,7 @@ export class GuardedNames {
   }
 }
 
-/** The members of params that the gateway checks or replaces, in addition to `_meta`, by method. */
+/** The members of params, besides `_meta`, that the gateway checks or replaces, by method. */
 const roundMembers = ['inputResponses', 'requestState']
 const taskMembers = new GuardedNames(['_meta', 'taskId', 'inputResponses'])
 const byMethod: ReadonlyMap<string, GuardedNames> = new Map(Object.entries({
@@ -81,20 +80,20 @@ const byMethod: ReadonlyMap<string, GuardedNames> = new Map(Object.entries({
 }).map(([method, names]) => [method, new GuardedNames(['_meta', ...names])]))
 const defaultMembers = new GuardedNames(['_meta'])
 
-/** Members of `_meta` that each hop writes itself. */
+/** Members of `_meta` that each hop writes for itself. */
 const metaMembers = new GuardedNames(['progressToken', ...Object.values(metaKeys)])
 const refMembers = new GuardedNames(['type', 'name', 'uri'])
 const guardedObjects: ReadonlyArray<readonly [name: string, names: GuardedNames]> = [
   ['_meta', metaMembers], ['ref', refMembers]
 ]
 
-/** The names in a message's params that are guarded against lookalikes. */
+/** The names in the params of a method that are guarded against lookalikes. */
 export const guardedNames = (method: string): GuardedNames =>
   byMethod.get(method) ?? (method.startsWith('tasks/') ? taskMembers : defaultMembers)
 
 /**
  * Removes lookalikes from params and from their text.
- * @param isOutermost whether the params object itself has lookalikes in the text
+ * @param isOutermost whether the outermost object has lookalikes in the text
  * @returns the text; all other members keep their bytes
  */
 export function withoutLookalikes (
@@ -124,11 +123,12 @@ const methods: ReadonlySet<string> = new Set([
   'notifications/tasks', 'notifications/tasks/status', 'notifications/subscriptions/acknowledged'
 ])
 const foldedMethods: ReadonlyMap<string, string> = new Map([...methods].map((method) => [foldName(method), method]))
-/** Prefixes that select the handling of a method, whatever follows them. */
+/** A method with one of these prefixes is handled by its prefix. */
 const prefixes = ['tasks/', 'notifications/']
 
 /**
- * The MCP method that a lenient server may read an unknown method as: relaying it would bypass that method's checks.
+ * The MCP method that a lenient server may mistake an unknown method for. Relaying it would bypass that method's
+ * checks.
  * @returns undefined for a method of MCP or of an extension
  */
 export function lookalikeMethod (method: string): string | undefined {
@@ -141,7 +141,7 @@ export function lookalikeMethod (method: string): string | undefined {
   return prefix === undefined || method.startsWith(prefix) ? undefined : plain
 }
 
-/** The error for an unknown method, with a suggestion. */
+/** Creates the error for an unknown method, with a suggestion. */
 export const unknownMethod = (method: string): RpcError => {
   const meant = lookalikeMethod(method)
   const hint = meant === undefined ? '' : `. Did you mean ${meant}?`

@@ -1,6 +1,6 @@
 /**
- * A function that computes its result once for each object, which must not change, and keeps it as long as the object
- * exists. An undefined result is computed again.
+ * Wraps a function so that it computes its result once per object, which must not change, and caches it as long as the
+ * object exists. An undefined result is not cached.
  */
 export function memoized<Key extends object, Value> (compute: (key: Key) => Value): (key: Key) => Value {
   const results = new WeakMap<Key, Value>()

@@ -1,5 +1,5 @@
-// The members of MCP's types (all revisions) that may not be null, are objects, or are required, and the same for the
-// keywords of JSON Schema.
+// The members of MCP's types (all revisions) that must not be null, must be objects, or are required, and the same for
+// the keywords of JSON Schema.
 import { listKinds, type ListKind } from './lists.ts'
 import { mend } from './mending.ts'
 import type { Shape } from './shapes/shape.ts'
@@ -26,7 +26,7 @@ const tool = object({
 })
 const promptArgument = object(names('name', 'title', 'description', 'required'), { needs: 'name' })
 
-/** The shapes of the items of each list. */
+/** The shapes of list items, by kind. */
 export const itemShapes: Readonly<Record<ListKind, Shape>> = {
   tools: tool,
   prompts: object({ name: value, ...descriptiveMembers, arguments: list(promptArgument) }),
@@ -40,17 +40,17 @@ export const itemShapes: Readonly<Record<ListKind, Shape>> = {
 
 /** The members that any result may have. */
 const commonMembers = { ...meta, ...names('nextCursor', 'cacheScope', 'resultType') }
-/** The members of results that clients may cache. `ttlMs` of a task is another member, which may be null. */
+/** The members of results that clients may cache. `ttlMs` of a task is a different member, which may be null. */
 const cachedMembers = { ...commonMembers, ...names('ttlMs') }
-/** The shape of a list result without its items, which are read one by one. */
+/** The shape of a list result without its items, which are checked one by one. */
 export const listResultShape: Shape = object(cachedMembers)
 
-/** A task of 2025-11-25 or of the extension. Its `ttl` or `ttlMs` may be null. */
+/** The members of a task in the form of 2025-11-25 or of the extension. Its `ttl` or `ttlMs` may be null. */
 const taskMembers = names(
   'statusMessage', 'createdAt', 'lastUpdatedAt', 'pollInterval', 'pollIntervalMs', 'result', 'error', 'inputRequests'
 )
 const task = object(taskMembers)
-/** Consumers that need a name or a version supply a missing one. */
+/** `name` and `version` are not required here: code that needs them supplies defaults. */
 export const serverInfo: Shape = object({
   ...strings('name', 'version', 'title', 'description', 'websiteUrl'),
   icons: checkedList({
@@ -92,20 +92,20 @@ const questions: Readonly<Record<string, Shape>> = {
     ...names('mode', 'message', 'url', 'elicitationId'), requestedSchema: form, task: object(names('ttl')), ...meta
   })
 }
-/** Questions within a result (2026-07-28). */
+/** A question within a result (2026-07-28). */
 const inputRequest: Shape = {
   members: {
     params: object({ ...questions['sampling/createMessage']?.members, ...questions['elicitation/create']?.members })
   }
 }
 const inputMembers = { inputRequests: { isObject: true, each: inputRequest }, requestState: value }
-/** The result of a method that requires one; a missing result is not replaced. */
+/** The shape of a result without a fallback: a missing result is not replaced. */
 const result = (members: Readonly<Record<string, Shape>>): Shape => ({ members: { ...commonMembers, ...members } })
 
-/** A result in which a missing list, or a missing result, becomes an empty list. */
+/** The shape of a result in which a missing list, or a missing result, becomes an empty list. */
 const resultWith = (name: string, members: Readonly<Record<string, Shape>>): Shape =>
   ({ isObject: true, fallback: `{"${name}":[]}`, members: { ...members, ...commonMembers }, required: [name] })
-/** Whether a result has content: that of a started task, or of a question, has none yet. */
+/** Whether a result must have content; one that starts a task or asks for input has none yet. */
 const isAnswer = (valueOf: (key: string) => unknown): boolean =>
   ['task', 'inputRequests', 'requestState'].every((key) => valueOf(key) === undefined) &&
   (valueOf('resultType') ?? 'complete') === 'complete'
@@ -114,7 +114,7 @@ const neededList = (shape: Shape): Shape => ({ ...shape, fallback: '[]', isNeede
 const toolResultMembers = {
   content: neededList(blocks), isError: flag, task, ...inputMembers, ...names('statusMessage', 'pollIntervalMs')
 }
-/** A tool result that is not an object is taken as the `content` of one. */
+/** A tool result that is not an object is wrapped as the `content` of one. */
 const toolResult = (members: Readonly<Record<string, Shape>>): Shape => {
   const shape: Shape = {
     ...resultWith('content', members), type: 'object', coerce: (text) => mend(`{"content":${text}}`, shape, true).text
@@ -144,7 +144,7 @@ const results: Readonly<Record<string, Shape>> = {
     fallback: '{"completion":{"values":[]}}'
   }
 }
-/** The result of `resources/read`. @param uri of the requested resource, as JSON text */
+/** The shape of a `resources/read` result. @param uri of the requested resource, as JSON text */
 const readResult = (uri: string): Shape => resultWith('contents', {
   contents: neededList(
     checkedList(contentsOf(uri), (text) => text.startsWith('{') || text.startsWith('"') ? text : undefined)
@@ -152,17 +152,17 @@ const readResult = (uri: string): Shape => resultWith('contents', {
   ...inputMembers,
   ...names('ttlMs')
 })
-/** Before 2026-07-28, `structuredContent` is an object. */
+/** Before 2026-07-28, `structuredContent` must be an object. */
 const legacyResults: Readonly<Record<string, Shape>> = Object.fromEntries(['tools/call', 'tasks/result'].map((method) =>
   [method, toolResult({ ...toolResultMembers, structuredContent: opaque })]))
 const anyResult = object(cachedMembers, { fallback: '{}' })
 const listMethods: ReadonlySet<string> = new Set(Object.values(listKinds).map(({ method }) => method))
 
 /**
- * The shape of a request's result.
+ * Returns the shape of a request's result.
  * @param isModern whether the server is of the modern era
  * @param uri of the requested resource, as JSON text
- * @returns undefined for lists, whose parts are read one by one
+ * @returns undefined for lists, whose parts are checked one by one
  */
 export function resultShape (method: string, isModern: boolean, uri = '""'): Shape | undefined {
   if (listMethods.has(method)) return undefined
@@ -171,7 +171,7 @@ export function resultShape (method: string, isModern: boolean, uri = '""'): Sha
   return Object.hasOwn(results, method) ? results[method] : anyResult
 }
 
-/** The `error` of an answer, whose `data` may be anything. */
+/** The `error` member of an answer; its `data` may be anything. */
 export const errorShape: Shape = {
   ...object({
     code: {
@@ -194,7 +194,7 @@ const notifications: Readonly<Record<string, Shape>> = {
 }
 const anyParams = object(meta)
 
-/** The shape of the params of a server's request or notification. */
+/** Returns the shape of the params of a server's request or notification. */
 export function paramsShape (method: string): Shape {
   if (Object.hasOwn(questions, method)) return questions[method] ?? anyParams
   return Object.hasOwn(notifications, method) ? notifications[method] ?? anyParams : anyParams

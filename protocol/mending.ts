@@ -1,12 +1,12 @@
-// Repairs messages of servers. Runtimes without a value for "absent" write `null` for it, and PHP writes `[]` for an
-// empty object. MCP and JSON Schema allow neither in most places, and strict clients refuse a whole list, result or
-// connection because of one; likewise for values of a wrong type and missing required members.
+// Repairs messages from servers. Runtimes without a value for "absent" write `null` for it, and PHP writes `[]` for an
+// empty object. MCP and JSON Schema allow neither in most places, and strict clients reject a whole list, result or
+// connection because of one. Values of a wrong type and missing required members are repaired as well.
 import { decodeKey, membersOf, skipSpace, skipString, skipValue } from './json.ts'
 import { truncate } from './text.ts'
 import type { Shape, JsonType } from './shapes/shape.ts'
 import { RemovedRun } from './shapes/removed-run.ts'
 
-/** The type of the value that begins at `at`; undefined: null. */
+/** The type of the value that starts at `at`; undefined for null. */
 function typeAt (text: string, at: number): JsonType | undefined {
   switch (text[at]) {
     case '{': return 'object'
@@ -18,42 +18,45 @@ function typeAt (text: string, at: number): JsonType | undefined {
   }
 }
 
-/** Makes a list of the object that PHP writes for one without its first element (`{"1": …, "2": …}`); or undefined. */
+/**
+ * Converts an object to a list. PHP writes such an object for a list without its first element (`{"1": …, "2": …}`).
+ * Returns undefined for other objects.
+ */
 export function parseIndexedList (text: string): string | undefined {
   const members = membersOf(text)
   if (members.length === 0 || !members.every(({ key }) => /^\d{1,9}$/.test(key))) return undefined
   return `[${members.map(({ start, end }) => text.slice(start, end)).join()}]`
 }
 
-/** `null`, or an empty list; may match within a string. */
+/** Matches `null` or an empty list; may match within a string. */
 const gapPattern = /null|\[\s*\]/
 
-/** A fast check: false means that a text has nothing to repair. */
+/** A fast check: false means that a text needs no repair. */
 export const mayNeedMending = (text: string): boolean => gapPattern.test(text)
 
 interface MendResult {
-  /** The same text if nothing was repaired. */
+  /** The original text if nothing was repaired. */
   readonly text: string
-  /** The first repaired places, as paths: `annotations.title`, `icons[0].sizes`. */
+  /** The first repaired places (at most `maxPlaces`), as paths: `annotations.title`, `icons[0].sizes`. */
   readonly places: readonly string[]
 }
 
 /**
- * Removes or replaces `null` and `[]` that stand for absent values in known members. Everything else keeps its bytes.
- * @param isChecked also checks types and required members: the text is read even without `null` and `[]`
+ * Removes or replaces `null` and `[]` that stand for absent values of known members. Everything else keeps its bytes.
+ * @param isChecked also checks types and required members, so the text is scanned even without `null` and `[]`
  */
 export function mend (text: string, shape: Shape, isChecked = false): MendResult {
   return isChecked || mayNeedMending(text) ? new Mender(text).mended(shape) : { text, places: [] }
 }
 
-/** Describes the repaired places in a clause. @param places as in `MendResult` */
+/** Describes the repaired places as a clause. @param places as in `MendResult` */
 export function describeMended (places: readonly string[]): string {
   const where = places.map((place) => place === '' ? 'the whole' : JSON.stringify(place)).join(', ')
   return `null, [] for an object, or a value of another type is read as absent (${where})`
 }
 
 interface TextEdit { readonly start: number, readonly end: number, readonly text: string }
-/** A member of an object that was read. */
+/** A parsed member of an object. */
 interface MemberPart {
   readonly key: string
   readonly keyStart: number
@@ -63,9 +66,9 @@ interface MemberPart {
   readonly isAbsent: boolean
 }
 
-/** Max values of one text that are examined; the rest of the text stays as it is. */
+/** Max values examined in one text; the rest of the text is left unchanged. */
 const maxValues = 20_000
-/** Max paths that are reported. */
+/** Max paths in a report. */
 const maxPlaces = 3
 /** Max characters of a path. */
 const maxPath = 100
@@ -84,14 +87,14 @@ const parseOptional = (text: string | undefined): unknown => text === undefined 
 const fallbackOf = ({ fallback = 'null' }: Shape, textOf: TextOf = () => undefined): string =>
   typeof fallback === 'string' ? fallback : fallback(textOf)
 
-/** Reads a text once from start to end, and collects edits. */
+/** Scans a text once from start to end, and collects edits. */
 class Mender {
   readonly #text: string
   readonly #edits: TextEdit[] = []
   readonly #places: string[] = []
-  /** The path to the current value: names of members, and indexes of elements. */
+  /** The path to the current value: member names and element indexes. */
   readonly #path: Array<string | number> = []
-  /** The index after the value that was read last. */
+  /** The index after the last value that was read. */
   #at = 0
   #left = maxValues
 
@@ -105,7 +108,7 @@ class Mender {
     }
     let text = ''
     let from = 0
-    // At the same position, insertions come before replacements.
+    // At the same position, insertions are applied before replacements.
     for (const edit of this.#edits.sort((a, b) => a.start - b.start || a.end - b.end)) {
       text += this.#text.slice(from, edit.start) + edit.text
       from = edit.end
@@ -113,10 +116,10 @@ class Mender {
     return { text: from === 0 ? this.#text : text + this.#text.slice(from), places: this.#places }
   }
 
-  /** Whether reading stopped at `maxValues`: the ends of the enclosing values are then unknown. */
+  /** Whether scanning stopped at `maxValues`; the ends of the enclosing values are then unknown. */
   get #isCut (): boolean { return this.#left <= 0 }
 
-  /** Reads the value at a position. @returns false when it is null (or read as null) where that is not allowed */
+  /** Scans the value at a position. @returns false if it is null (or counts as null) where that is not allowed */
   #value (start: number, shape: Shape | undefined): boolean {
     const text = this.#text
     if (!shape) {
@@ -147,7 +150,10 @@ class Mender {
     return false
   }
 
-  /** Whether a value has the expected type. Null, and an empty list for an object, pass: they are handled elsewhere. */
+  /**
+   * Whether a value has the expected type. Null passes, and so does an empty list instead of an object: both are
+   * handled elsewhere.
+   */
   #isOfType (start: number, { type, values, isObject }: Shape): boolean {
     if (type === undefined && values === undefined) return true
     const text = this.#text
@@ -216,13 +222,13 @@ class Mender {
     if (added.length > 0) this.#edit(start + 1, start + 1, `${added.join()}${stays ? ',' : ''}`)
   }
 
-  /** The text of a member; undefined: it is missing or null. */
+  /** The text of a member; undefined if it is missing or null. */
   readonly #textOf = (parts: readonly MemberPart[]) => (key: string): string | undefined => {
     const part = parts.findLast((each) => each.key === key)
     return part && !part.isAbsent ? this.#text.slice(part.start, part.end) : undefined
   }
 
-  /** Removes the null members of an object, each with one adjacent comma, or writes their fallbacks. */
+  /** Removes the null members of an object, each with an adjacent comma, or replaces them by their fallbacks. */
   #removeFrom (parts: readonly MemberPart[]): void {
     const counts = new Map<string, number>()
     for (const { key } of parts) counts.set(key, (counts.get(key) ?? 0) + 1)
@@ -230,7 +236,7 @@ class Mender {
     const run = new RemovedRun()
     for (const part of parts) {
       const { key, keyStart, start, end, shape } = part
-      // Parsers differ in which of two duplicate members they read: both stay, so that the message is refused.
+      // Parsers differ in which of two duplicate members they read. Both stay, and the receiver rejects the message.
       let isRemoved = part.isAbsent && counts.get(key) === 1
       if (isRemoved && hasFallback(shape, textOf)) {
         this.#edit(start, end, fallbackOf(shape, textOf))

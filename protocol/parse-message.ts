@@ -9,25 +9,25 @@ import type { MalformedMessage, Message, RequestId } from './message.ts'
 import { plainAnswer } from './plain-answer.ts'
 import { detachedCopy, largeText, detachedSlice, truncate, withoutBom } from './text.ts'
 
-/** The side that wrote a message. Servers may omit the version, and write `null` for absent members. */
+/** The side that sent a message. Servers may omit the version, and write `null` for absent members. */
 type Sender = 'client' | 'server'
 
-/** The members of a JSON object that are read, as values and as text. */
+/** A parsed JSON object: its members as values and as text. */
 interface ReadObject {
   /** `params`, `result` and `error` are undefined if absent. */
   readonly value: Readonly<Record<string, unknown>>
   readonly textOf: (key: string) => string | undefined
-  /** The number of members of `params`, duplicates included, among those that its value may have. */
+  /** Counts those members of `params`, including duplicates, that `value.params` can contain. */
   readonly countParams: (paramsText: string) => number
 }
 
 /**
- * Parses one JSON-RPC message, or a batch. Unknown members are ignored. An invalid element of a batch is an error of
- * that element alone (JSON-RPC 2.0, section 6).
+ * Parses one JSON-RPC message, or a batch. Unknown members are ignored. An invalid element of a batch does not affect
+ * the others (JSON-RPC 2.0, section 6).
  * @param maxDepth max levels of nesting
  * @param maxBatch max elements of a batch
- * @throws RpcError -32700 when the text is not JSON; -32600 when it is not a JSON-RPC message or nested too deeply, or
- * when the batch is empty or too long
+ * @throws RpcError -32700 if the text is not JSON; -32600 if it is not a JSON-RPC message or nested too deeply, or if
+ * the batch is empty or too long
  */
 export function parseMessage (
   written: string,
@@ -43,7 +43,7 @@ export function parseMessage (
 function parseSmall (
   text: string, maxDepth: number, maxBatch: number, sender: Sender
 ): Message | Array<Message | MalformedMessage> {
-  // Checked first in linear time, since parsers are slow for deep JSON.
+  // Checked first, in linear time, since parsers are slow on deeply nested JSON.
   if (isDeeperThan(text, maxDepth)) throw tooDeep(maxDepth)
   const answer = sender === 'server' ? plainAnswer(text) : undefined
   if (answer) return answer
@@ -61,20 +61,20 @@ function parseSmall (
   }
   checkBatch(value.length, maxBatch)
   return elementsOf(text).map((part, at) => {
-    // A copy does not keep the other elements, which may be large, in memory.
+    // The copy lets the other elements, which may be large, be freed.
     const element = detachedCopy(part)
     return messageOrError(() => toMessage(readSmall(value[at], element), sender), () => value[at], element)
   })
 }
 
-/** Creates values only for members that the gateway reads: others of a large text may take fifty times its memory. */
+/** Creates values only for members that the gateway reads: values of a large text may take fifty times its memory. */
 function parseLarge (
   text: string, maxDepth: number, maxBatch: number, sender: Sender
 ): Message | Array<Message | MalformedMessage> {
   const scan = scanText(text, maxDepth, (key) => messageMembers.has(key), maxBatch)
   if (scan.kind !== 'array') {
     const message = toMessage(readLarge(text, scan, maxDepth), sender)
-    // Only messages of servers are mended.
+    // Only messages from servers are repaired.
     if (sender === 'server') message.hasGaps = scan.hasGaps
     return message
   }
@@ -101,7 +101,7 @@ function scanText (
   }
 }
 
-/** @param valueOf returns the value of an element that is no message */
+/** Parses an element of a batch. @param valueOf returns the parsed element if it is not a valid message */
 function messageOrError (read: () => Message, valueOf: () => unknown, text: string): Message | MalformedMessage {
   try {
     return read()
@@ -145,9 +145,9 @@ const paramsMembers = new Set([
   'protocolVersion', 'capabilities', 'clientInfo', 'url', 'mode', 'tools', 'requestState', 'inputResponses',
   'notifications'
 ])
-/** Max length of a member's text that is parsed at once, in characters; a longer one is parsed when it is accessed. */
+/** Max length of a member that is parsed immediately, in characters. Longer ones are parsed when accessed. */
 const smallMember = 16 * 1024
-/** Stands for a value that is no object and is not read otherwise. */
+/** Placeholder for a value that is not an object and whose content is not needed. */
 const otherValue = 0
 
 function readLarge (text: string, { kind, members }: ReturnType<typeof scanJson>, maxDepth: number): ReadObject {
@@ -156,7 +156,7 @@ function readLarge (text: string, { kind, members }: ReturnType<typeof scanJson>
   const value: Record<string, unknown> = {}
   for (const key of ['jsonrpc', 'id', 'method']) {
     const member = textOf(key)
-    // A longer value is invalid, like an object.
+    // A longer value is invalid; an object as placeholder makes the checks reject it.
     if (member !== undefined) value[key] = member.length <= smallMember ? JSON.parse(member) : {}
   }
   for (const key of ['result', 'error']) {
@@ -174,7 +174,9 @@ function readLarge (text: string, { kind, members }: ReturnType<typeof scanJson>
   return { value, textOf, countParams: () => read.length }
 }
 
-/** The params of a large message: the members that the gateway reads; large ones are parsed when they are accessed. */
+/**
+ * Builds the params of a large message from the members that the gateway reads. Large ones are parsed when accessed.
+ */
 function largeParams (text: string, members: readonly Member[]): Record<string, unknown> {
   const params: Record<string, unknown> = {}
   for (const { key, start, end } of members) {
@@ -188,7 +190,7 @@ function largeParams (text: string, members: readonly Member[]): Record<string, 
 
 const isId = (id: unknown): id is RequestId => typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id))
 
-/** @throws RpcError -32600 */
+/** Converts a parsed object to a message. @throws RpcError -32600 */
 function toMessage ({ value, textOf, countParams }: ReadObject, sender: Sender): Message {
   const { method, params, result, error } = value
   const isFromServer = sender === 'server'
@@ -218,20 +220,20 @@ function toMessage ({ value, textOf, countParams }: ReadObject, sender: Sender):
   throw new RpcError(code.invalidRequest, 'Invalid request: a message has a "method", a "result" or an "error"')
 }
 
-/** Max characters of an error that is no object. */
+/** Max characters of an error message made from an error that is not an object. */
 const maxErrorMessage = 2_000
 
-/** Creates an error object from an error that is no object. */
+/** Wraps an error that is not an object. */
 function toErrorObject (text: string): string {
   const message = truncate(text.startsWith('"') ? JSON.parse(text) as string : text, maxErrorMessage)
   return JSON.stringify({ code: code.internal, message })
 }
 
-/** Whether a message lacks only the JSON-RPC version. Without an id or a method it is something else. */
+/** Whether the JSON-RPC version is the only missing part: an object without id and method is not a message. */
 const lacksVersion = ({ jsonrpc, id, method }: Readonly<Record<string, unknown>>): boolean =>
   (jsonrpc === undefined || jsonrpc === null) && (isId(id) || typeof method === 'string')
 
-/** The params of a message; null counts as absent. @throws RpcError -32600 */
+/** Reads the params of a message; null counts as absent. @throws RpcError -32600 */
 function paramsOf (params: unknown, isServers: boolean): Record<string, unknown> {
   if (isObject(params)) return params
   const isAbsent =
@@ -240,7 +242,10 @@ function paramsOf (params: unknown, isServers: boolean): Record<string, unknown>
   return {}
 }
 
-/** Params without duplicate members (also in `ref`) and lookalikes: any parser reads exactly what was checked here. */
+/**
+ * Removes duplicate members (also in `ref`) and lookalikes from params, so that any parser reads exactly what was
+ * checked here.
+ */
 function normalizeParams (method: string, params: Record<string, unknown>, paramsText: string, size: number): string {
   const hasRepeats = size > Object.keys(params).length
   const isOutermost = guardedNames(method).remove(params)

@@ -13,25 +13,25 @@ import { Table } from './table.ts'
 import { largeText } from './text.ts'
 import type { Receiver, SendOptions, Transport } from './transports/transport.ts'
 
-/** Handles the other side's requests and notifications. `origin`: the id of our request on whose stream it came. */
+/** Handle the other side's requests and notifications. `origin` is the id of our request on whose stream they came. */
 export interface PeerHandlers {
   request: (request: Request, origin: number | undefined) => void
   notification: (notification: Notification, origin: number | undefined) => void
-  /** A `null` or `[]` was mended. @param what names the message @param places paths within it */
+  /** Called when a message was repaired. @param what names the message @param places paths within it */
   mended?: (what: string, places: readonly string[]) => void
-  /** The upstream may have restarted, and not know the connection. */
+  /** The upstream may have restarted and no longer know the connection. */
   restartSuspected?: () => void
-  /** The connection is gone, and every pending request has failed. */
+  /** The connection is closed, and all pending requests have failed. */
   closed: (error: UpstreamError) => void
 }
 
 /** Observes one of our requests. */
 interface RequestObserver {
-  /** The upstream is to be polled for the answer. @param retry time until then, in ms */
+  /** Called when the upstream wants to be polled for the answer. @param retry time until then, in ms */
   onPoll: (retry: number) => void
   /**
-   * The request has ended. Called before any later message is handled.
-   * @param response undefined when there is none
+   * Called when the request has ended, before any later message is handled.
+   * @param response undefined if there is none
    * @returns a promise that replaces the answer; undefined: the answer stands
    */
   onSettled: (response: Response | undefined) => Promise<Response> | undefined
@@ -48,13 +48,13 @@ interface PendingRequest {
 
 /**
  * One end of a JSON-RPC connection: assigns ids, matches answers to requests, and passes everything else to its
- * handlers. Messages of servers are mended first, where `null` or `[]` is not allowed.
+ * handlers. Messages from servers are repaired first (see `mending.ts`).
  */
 export class Peer implements Receiver {
   readonly #transport: Transport
   /** Whether the other side is of the modern era. */
   isModern = false
-  /** Handle the messages of the other side. Replaced once its MCP revision is known. */
+  /** Replaced once the other side's MCP revision is known. */
   handlers: PeerHandlers
   readonly #pending = new Table<number, PendingRequest>()
   #lastId = 0
@@ -65,7 +65,7 @@ export class Peer implements Receiver {
     this.handlers = handlers
   }
 
-  /** @throws UpstreamError when the transport cannot be opened */
+  /** Opens the transport. @throws UpstreamError if it cannot be opened */
   async start (onDialled?: () => void): Promise<void> {
     await this.#transport.start(this, onDialled)
   }
@@ -75,10 +75,10 @@ export class Peer implements Receiver {
 
   /**
    * Sends a request under `nextId`.
-   * @param headers of the client that it is sent for
-   * @param owner in whose share the answer counts
+   * @param headers from the client on whose behalf it is sent
+   * @param owner whose memory share the answer counts against
    * @param protocol headers that MCP prescribes for it
-   * @returns the answer, which may be an error; rejects with UpstreamError when there is none
+   * @returns the answer, which may be an error; rejects with UpstreamError if there is none
    */
   request (
     method: string,
@@ -105,7 +105,7 @@ export class Peer implements Receiver {
     }
   }
 
-  /** Answers a request of the other side, under the id as that wrote it. */
+  /** Answers a request from the other side. @param idText the id as the other side wrote it */
   answer (idText: string, response: Response): void {
     if (this.#over) return
     this.#transport.send(
@@ -119,10 +119,10 @@ export class Peer implements Receiver {
    * Sends a request of the gateway's own.
    * @param timeout in ms
    * @param protocol headers that MCP prescribes for it
-   * @param headers of the client that it is sent for
-   * @param owner in whose share the answer counts
+   * @param headers from the client on whose behalf it is sent
+   * @param owner whose memory share the answer counts against
    * @returns the text of its result
-   * @throws RpcError that the server answers; UpstreamError when there is no answer
+   * @throws RpcError that the server answers; UpstreamError if there is no answer
    */
   async ask (
     method: string,
@@ -154,7 +154,7 @@ export class Peer implements Receiver {
 
   message (message: Message, origin: number | undefined): boolean {
     if (message.kind !== 'response' && lookalikeMethod(message.method) !== undefined) {
-      // A client may read it as a method of MCP, whose checks it has not passed.
+      // A client might read it as an MCP method whose checks it has not passed.
       if (message.kind !== 'request') return false
       const { id, idText, method } = message
       this.answer(idText, { kind: 'response', id, errorText: unknownMethod(method).toText() })
@@ -190,7 +190,7 @@ export class Peer implements Receiver {
     if (text.length <= largeText) {
       return { ...message, params: JSON.parse(text) as Record<string, unknown>, paramsText: text }
     }
-    // Large members of `params` are parsed when they are accessed.
+    // Large members of `params` are parsed when accessed.
     const left = new Set(membersOf(text).map(({ key }) => key))
     for (const key of Object.keys(params)) if (!left.has(key)) Reflect.deleteProperty(params, key)
     return { ...message, paramsText: text }
@@ -222,18 +222,19 @@ export class Peer implements Receiver {
   }
 }
 
-/** Max time that a connection attempt occupies its dial slot, in ms; then the next upstream may dial. */
+/** Max time that a connection attempt occupies its dial slot, in ms. Then the next upstream may dial. */
 const maxDialTime = 1_000
 
 /**
- * Opens the connection of a peer.
- * @param onDialled called when the process is spawned or the socket requested
+ * Opens a peer's connection.
+ * @param dialled called when the process has been spawned or the socket requested, and after `maxDialTime` at the
+ * latest
  * @param timeout in ms
  * @throws UpstreamError
  */
 export async function startPeer (peer: Peer, dialled: () => void, timeout: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined
-  // A slow connection must not keep the next upstream from dialling. Some transports connect only with their first
+  // A slow connection must not block the next upstream from dialling. Some transports connect only with their first
   // request.
   setTimeout(dialled, maxDialTime).unref()
   try {

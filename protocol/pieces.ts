@@ -1,13 +1,13 @@
-// Collects bytes and text that arrive in pieces. Memory is counted by size, so tiny pieces must not add overhead: a
-// buffer costs some 200 bytes, or keeps the larger buffer that it is a slice of; a string costs some 30 bytes.
+// Collects bytes and text that arrive in pieces. Limits count their size, so tiny pieces must not add overhead: a
+// buffer costs about 200 bytes, or keeps alive the larger buffer that it is a slice of; a string costs about 30 bytes.
 
-/** Size from which a buffer is not copied, and size of the blocks that smaller ones are copied into; in bytes. */
+/** Buffers of at least this size, in bytes, are not copied; smaller ones are copied into blocks of this size. */
 const blockSize = 16 * 1024
 
 /** Bytes in order of arrival, in few buffers. */
 export class Chunks {
   #chunks: Buffer[] = []
-  /** The block that is the last chunk, and the number of its bytes in use. */
+  /** The block in the last chunk, and the number of bytes used in it. */
   #block: Buffer | undefined
   #used = 0
   #length = 0
@@ -18,7 +18,7 @@ export class Chunks {
   push (chunk: Buffer): void {
     if (chunk.length === 0) return
     this.#length += chunk.length
-    // In most cases there is a single chunk, which is not copied.
+    // Usually there is a single chunk, which is not copied.
     if (this.#chunks.length === 0 || (chunk.length >= blockSize && 2 * chunk.length >= chunk.buffer.byteLength)) {
       this.#chunks.push(chunk)
       this.#block = undefined
@@ -34,7 +34,7 @@ export class Chunks {
     }
   }
 
-  /** Returns all bytes as chunks, and becomes empty. */
+  /** Returns all bytes as chunks, and empties the collection. */
   take (): Buffer[] {
     const chunks = this.#chunks
     this.#chunks = []
@@ -43,7 +43,7 @@ export class Chunks {
     return chunks
   }
 
-  /** Returns all bytes as one buffer, and becomes empty. */
+  /** Returns all bytes as one buffer, and empties the collection. */
   takeWhole (): Buffer {
     const chunks = this.take()
     return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
@@ -57,11 +57,14 @@ export class Chunks {
   }
 }
 
-/** Texts shorter than this, in characters, are joined, at most `maxCrumbs` at a time. */
+/** Texts shorter than this, in characters, are joined, `maxCrumbs` at a time. */
 const minPiece = 1024
 const maxCrumbs = 256
 
-/** A text in order of arrival, in few strings. It is flattened at once: a rope of two strings would be copied again. */
+/**
+ * A text in order of arrival, in few strings. Pieces are joined with `join`, since the ropes that `+` creates would be
+ * copied again.
+ */
 export class TextPieces {
   #pieces: string[] = []
   #crumbs: string[] = []
@@ -78,7 +81,7 @@ export class TextPieces {
     } else if (this.#crumbs.push(piece) >= maxCrumbs) this.#join()
   }
 
-  /** Returns the whole text followed by `end`, and becomes empty. */
+  /** Returns the whole text followed by `end`, and empties the collection. */
   take (end: string): string {
     if (this.#length === 0) return end
     const text = [...this.#pieces, ...this.#crumbs, end].join('')
@@ -95,14 +98,14 @@ export class TextPieces {
   }
 }
 
-/** Splits a text that arrives in pieces into lines. Each piece is scanned once, however small the pieces are. */
+/** Splits text that arrives in pieces into lines. Each piece is scanned once, however small. */
 export class LineReader {
   readonly #limit: number
   readonly #onLine: (line: string) => void
-  /** The kept pieces of the unfinished line. */
+  /** The pieces of the incomplete line. */
   readonly #begun = new TextPieces()
 
-  /** @param limit max characters kept of a line; the rest is dropped */
+  /** @param limit max characters to keep of a line; the rest is dropped */
   constructor (limit: number, onLine: (line: string) => void) {
     this.#limit = limit
     this.#onLine = onLine

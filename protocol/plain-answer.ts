@@ -1,6 +1,6 @@
 import type { Response } from './message.ts'
 
-/** The members around a result that comes last, as most programs write them, and around one that comes first. */
+/** The text before a result that comes last, as most programs write it, and around a result that comes first. */
 const before = /^\{"jsonrpc": ?"2\.0", ?"id": ?(0|[1-9]\d{0,14}), ?"result": ?(?=\{)/
 const begin = '{"result":{'
 const behind = /\},"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14})\}$/
@@ -8,9 +8,9 @@ const behind = /\},"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14})\}$/
 const maxBehind = 48
 
 /**
- * The answer in a text that has nothing but version, id and an object as the result, in one of the orders that most
- * programs write. What stands between the other two is parsed by itself: if it is JSON, it is the result.
- * @returns undefined for every other text
+ * Parses an answer that has nothing but a version, an id and an object as the result, in one of the orders that most
+ * programs write. The text between the other two members is parsed on its own: if it is JSON, it is the result.
+ * @returns undefined for any other text
  */
 export function plainAnswer (text: string): Response | undefined {
   const head = before.exec(text)

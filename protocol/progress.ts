@@ -1,17 +1,20 @@
 import { isObject, memberOf, withMembers } from './json.ts'
 
-// A progress token is valid on one hop only (MCP, "Progress"): each hop writes its own, and restores the sender's on
-// the way back. Only this file reads and writes tokens. All texts are JSON; the other members of `_meta` keep their
+// A progress token is valid on one hop only (MCP, "Progress"): each hop writes its own, and restores the sender's token
+// on the way back. Only this file reads and writes tokens. All texts are JSON; the other members of `_meta` keep their
 // bytes.
 
-/** The sender's token (a string or a number) as JSON text; undefined, also for null: it wants no progress. */
+/**
+ * The sender's token (a string or a number) as JSON text; undefined if it is absent or null, and the sender wants no
+ * progress.
+ */
 export function progressTokenOf (params: Readonly<Record<string, unknown>>, paramsText: string): string | undefined {
   const meta = params._meta
   if (!isObject(meta) || (meta.progressToken ?? undefined) === undefined) return undefined
   return memberOf(memberOf(paramsText, '_meta') ?? '{}', 'progressToken')
 }
 
-/** The text of `_meta` with another token; undefined removes it. @param metaText undefined: there was no `_meta` */
+/** Replaces the token in the text of `_meta`; undefined removes it. @param metaText undefined: there was no `_meta` */
 const withToken = (metaText: string | undefined, token: string | undefined): string =>
   withMembers(metaText ?? '{}', { progressToken: token })
 
@@ -35,7 +38,7 @@ export function outgoingParams (
   return Object.keys(changes).length === 0 ? paramsText : withMembers(paramsText, changes)
 }
 
-/** The params of a request without its token, for the gateway's own request on the sender's behalf. */
+/** Removes the token from a request's params, for a request of the gateway's own on the sender's behalf. */
 export function withoutProgressToken (paramsText: string): string {
   const token = memberOf(memberOf(paramsText, '_meta') ?? '{}', 'progressToken')
   return token === undefined
@@ -43,6 +46,6 @@ export function withoutProgressToken (paramsText: string): string {
     : withMembers(paramsText, { _meta: withToken(memberOf(paramsText, '_meta'), undefined) })
 }
 
-/** The params of `notifications/progress` with the token of the next hop. @param token as JSON text */
+/** Sets the next hop's token in the params of `notifications/progress`. @param token as JSON text */
 export const restoreProgressToken = (paramsText: string, token: string): string =>
   withMembers(paramsText, { progressToken: token })

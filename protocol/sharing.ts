@@ -1,6 +1,6 @@
 /**
- * Lets concurrent callers share runs of a function: each caller gets the result of a run that began after its call, and
- * at most one run is in progress.
+ * Lets concurrent callers share runs of a function. Each caller gets the result of a run that starts after its call; at
+ * most one run is in progress at a time.
  * @param run the function
  */
 export function shareRuns<Result> (run: () => Promise<Result>): () => Promise<Result> {

@@ -2,16 +2,16 @@ import { isObject, smallMemberOf, memberOf } from './json.ts'
 import type { Catalogue, Item, ListKind } from './lists.ts'
 import { memoized } from './memoized.ts'
 
-/** The URI of every skill ends with this file of its folder. */
+/** The last segment of every skill's URI. */
 const mainFile = '/SKILL.md'
 
-/** The folder of a skill, without a slash at its end; undefined for a URI that is not a skill's. */
+/** The folder URI of a skill, without a trailing slash; undefined if the URI is not a skill's. */
 export const skillFolder = (uri: string): string | undefined =>
   uri.length > mainFile.length && uri.endsWith(mainFile) ? uri.slice(0, -mainFile.length) : undefined
 
 /**
- * The URIs of a skill's files: its `SKILL.md`, and those of its manifest that are in its folder, as the extension
- * requires. A skill with changing content has no manifest.
+ * The URIs of a skill's files: its `SKILL.md`, and the files of its manifest that are in its folder, as the extension
+ * requires. A skill with dynamic content has no manifest.
  */
 export const skillFiles = memoized((skill: Item): readonly string[] => [...new Set([skill.key, ...manifestOf(skill)])])
 
@@ -23,12 +23,12 @@ function manifestOf ({ key, text }: Item): string[] {
     isObject(file) && typeof file.uri === 'string' && isIn(folder, file.uri) ? [file.uri] : [])
 }
 
-/** Segments that lead out of a folder. */
+/** Path segments that lead out of a folder. */
 const dots = /(?:^|\/)(?:\.|%2e){1,2}(?:[/?#]|$)/i
 const isIn = (folder: string, uri: string): boolean =>
   uri.startsWith(`${folder}/`) && !dots.test(uri.slice(folder.length + 1))
 
-/** The description of a skill, by its frontmatter. @param text of the skill, as JSON */
+/** Reads the name and description of a skill from its frontmatter. @param text of the skill, as JSON */
 export function skillFrontmatter (text: string): { name?: string, description?: string } {
   const frontmatter = memberOf(text, 'frontmatter') ?? ''
   if (!frontmatter.startsWith('{')) return {}
@@ -40,7 +40,7 @@ export function skillFrontmatter (text: string): { name?: string, description?: 
   return { ...(name !== undefined && { name }), ...(description !== undefined && { description }) }
 }
 
-/** The keys of a kind that a catalogue's server provides. Files of its skills are resources, listed or not. */
+/** The keys of a kind that a server provides. The files of its skills are resources, even if they are not listed. */
 export function * providedKeys ({ lists }: Pick<Catalogue, 'lists'>, kind: ListKind): Generator<string> {
   for (const { key } of lists[kind]) yield key
   if (kind === 'resources') for (const skill of lists.skills) yield * skillFiles(skill)

@@ -1,9 +1,9 @@
 import type { RequestId } from './message.ts'
 
 /**
- * Entries by request id, for requests in flight. Not a Map: V8 links each outgrown hash table of a Map to its
- * successor, so once one is in the old generation, every later one is promoted with all that it ever held. An object
- * used as a dictionary has no such chain.
+ * Entries by request id, for open requests. Not a Map: V8 links each outgrown hash table of a Map to its successor, so
+ * once one is in the old generation, every later one is promoted with everything it ever held. An object used as a
+ * dictionary has no such chain.
  */
 export class Table<Key extends RequestId, Value> {
   #entries: Record<string | number, { key: Key, value: Value }> = Object.create(null)
@@ -36,5 +36,5 @@ export class Table<Key extends RequestId, Value> {
   keys (): Key[] { return Object.values(this.#entries).map(({ key }) => key) }
 }
 
-/** The ids 1 and "1" are different. */
+/** Converts an id to a property name that keeps 1 and "1" distinct. */
 const keyToName = (key: RequestId): string | number => typeof key === 'string' ? `"${key}` : key

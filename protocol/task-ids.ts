@@ -1,22 +1,22 @@
 import { isObject, memberOf, membersOf, smallMemberOf, withMembers } from './json.ts'
 
-/** The member of `_meta` that names the task of a message (MCP 2025-11-25, "Related Task Metadata"). */
+/** The member of `_meta` with the id of a message's task (MCP 2025-11-25, "Related Task Metadata"). */
 const relatedTask = 'io.modelcontextprotocol/related-task'
 
-/** The task that a message belongs to. */
+/** The id of the task that a message belongs to. */
 export function relatedTaskOf ({ _meta }: Readonly<Record<string, unknown>>): string | undefined {
   const related = isObject(_meta) ? _meta[relatedTask] : undefined
   return isObject(related) && typeof related.taskId === 'string' ? related.taskId : undefined
 }
 
-/** The text of params or of a result, marked as belonging to a task. */
+/** Marks params or a result as belonging to a task. */
 export function withRelatedTask (text: string, taskId: string): string {
   const meta = memberOf(text, '_meta')
   const own = meta?.startsWith('{') === true ? meta : '{}'
   return withMembers(text, { _meta: withMembers(own, { [relatedTask]: JSON.stringify({ taskId }) }) })
 }
 
-/** The text of params or of a result without that mark. */
+/** Removes the mark of a task from params or from a result. */
 export function withoutRelatedTask (text: string): string {
   if (!text.includes(relatedTask)) return text
   const meta = memberOf(text, '_meta')
@@ -25,13 +25,13 @@ export function withoutRelatedTask (text: string): string {
   return withMembers(text, { _meta: rest === '{}' ? undefined : rest })
 }
 
-/** Whether params name a task beside that which a request is about: by that mark, or in the member `task` of a call. */
+/** Whether params refer to a task other than the one that the request is about: by the mark, or in `task`. */
 export const hasTaskMark = ({ _meta: meta, task }: Readonly<Record<string, unknown>>): boolean =>
   (isObject(meta) && meta[relatedTask] !== undefined) || (isObject(task) && task.taskId !== undefined)
 
 /**
- * The text of params in which those marks name the receiver's tasks. A mark of no task of the sender is left out.
- * @param idOf the receiver's id of a task that the sender names; undefined: it is none of the sender's
+ * Replaces the sender's task ids in those references by the receiver's. References to other tasks are removed.
+ * @param idOf the receiver's id of a task; undefined if the sender has no such task
  */
 export function translateTaskMarks (text: string, idOf: (name: unknown) => string | undefined): string {
   const ownId = (object: string): string | undefined => {
@@ -50,8 +50,8 @@ export function translateTaskMarks (text: string, idOf: (name: unknown) => strin
 }
 
 /**
- * Replaces the id of a task wherever MCP names one: in a task, in the answer to a request that began one, and in the
- * mark of what belongs to one. Everything else keeps its bytes.
+ * Replaces a task id wherever MCP has one: in a task, in the answer to a request that created one, and in the mark of a
+ * related message. Everything else keeps its bytes.
  * @param text of params or of a result
  */
 export function replaceTaskId (text: string, from: string, to: string): string {
@@ -72,6 +72,6 @@ export function replaceTaskId (text: string, from: string, to: string): string {
   return Object.keys(changes).length === 0 ? text : withMembers(text, changes)
 }
 
-/** Whether a text is this id, however it is escaped. */
+/** Whether a JSON text is this id, regardless of escapes. */
 const isId = (text: string | undefined, id: string): boolean =>
   text === id || (text?.startsWith('"') === true && text.includes('\\') && JSON.stringify(JSON.parse(text)) === id)

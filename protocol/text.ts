@@ -1,7 +1,7 @@
-/** Max length of texts that are parsed as a whole, in characters: values of longer ones take too much memory. */
+/** Max length of texts that are parsed as a whole, in characters: the values of longer ones take too much memory. */
 export const largeText = 256 * 1024
 
-/** The first `length` UTF-16 units of a text; one fewer where that would split a surrogate pair. */
+/** The first `length` UTF-16 units of a text; one fewer if that would split a surrogate pair. */
 export function truncate (text: string, length: number): string {
   if (text.length <= length) return text
   const head = text.slice(0, length)
@@ -9,24 +9,24 @@ export function truncate (text: string, length: number): string {
 }
 
 /**
- * The memory of a text in V8, in bytes: one per UTF-16 unit, or two when any unit is beyond U+00FF. The search is cheap
- * for one-byte texts, since V8 knows that they have no such unit.
+ * The memory that a text takes in V8, in bytes: one per UTF-16 unit, or two if any unit is above U+00FF. The search is
+ * fast for one-byte texts, since V8 knows that they have no such unit.
  */
 export const memoryOf = (text: string): number => /[\u0100-\uffff]/.test(text) ? text.length * 2 : text.length
 
 /**
- * Copies a part of a text that is to be kept, with one byte per character if possible: a substring in V8 keeps the
- * whole text in memory, with its width.
+ * Copies a part of a text that will be kept, with one byte per character if possible. In V8, a substring keeps the
+ * whole text in memory, at its width.
  */
 export function detachedCopy (part: string): string {
   const encoding = memoryOf(part) > part.length ? 'utf16le' : 'latin1'
   return Buffer.from(part, encoding).toString(encoding)
 }
 
-/** Max characters of the rest that a substring may keep in memory; beyond: the substring is copied. */
+/** Max unused characters that a substring may keep in memory; if there are more, the substring is copied. */
 const maxKeptRest = 1024
 
-/** A part of a text that keeps at most `maxKeptRest` characters of the rest in memory. */
+/** Returns a part of a text that keeps at most `maxKeptRest` unused characters in memory. */
 export function detachedSlice (text: string, start: number, end: number): string {
   const part = text.slice(start, end)
   return text.length - part.length > maxKeptRest ? detachedCopy(part) : part

@@ -2,12 +2,12 @@ import { memberOf, withMembers } from './json.ts'
 import { GuardedNames } from './lookalikes.ts'
 
 /**
- * The trace context of a request (W3C Trace Context). Servers get it in headers of the same names, and in members of
- * `_meta` (MCP, SEP-414), which also reach servers without HTTP.
+ * The trace context of a request (W3C Trace Context). Servers get it in headers of the same names, and in `_meta` (MCP,
+ * SEP-414), which also reaches servers without HTTP.
  */
 export interface TraceContext {
   readonly traceparent: string
-  /** Undefined without a trace state. */
+  /** Undefined if there is no trace state. */
   readonly tracestate: string | undefined
 }
 
@@ -29,6 +29,6 @@ export function withTrace (
   return { ...changes, _meta }
 }
 
-/** The headers for a trace context. */
+/** The HTTP headers for a trace context. */
 export const traceHeaders = ({ traceparent, tracestate }: TraceContext): Record<string, string> =>
   tracestate === undefined ? { traceparent } : { traceparent, tracestate }

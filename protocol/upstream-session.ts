@@ -5,12 +5,12 @@ import type { Exchange, Question } from './exchange.ts'
 import type { LogLevel } from './listener.ts'
 import type { Notification, Response } from './message.ts'
 
-/** The identity of a server, as stated when the connection began. */
+/** The identity of a server, as stated when it was connected. */
 export interface ServerIdentity {
   /** The MCP revision of the connection. */
   readonly version: string
   readonly capabilities: ServerCapabilities
-  /** As JSON text; `{}` when the server states none, which the modern era allows. */
+  /** As JSON text; `{}` if the server states none, which the modern era allows. */
   readonly serverInfo: string
   readonly instructions: string | undefined
   /**
@@ -20,68 +20,72 @@ export interface ServerIdentity {
   readonly identityExtra?: string
 }
 
-/** The identity of the gateway on one connection. */
+/** The identity that the gateway presents on a connection. */
 export interface ClientIdentity {
   readonly clientInfo: { readonly name: string, readonly version: string }
   /** The capabilities of the clients that the connection serves. */
   readonly capabilities: ClientCapabilities
-  /** Timeout of the handshake and of the gateway's own requests, in ms. */
+  /** Timeout of the handshake and of requests of the gateway's own, in ms. */
   readonly initTimeout: number
   /** Whether the connection serves a single client, which then gets all unsolicited messages. */
   readonly exclusive: boolean
 }
 
-/** The call on whose stream a message came; `over`: it has its answer already; undefined: on no call's stream. */
+/** The call on whose stream a message came; `over`: that call has already ended; undefined: not on a call's stream. */
 export type MessageOrigin = Call | 'over' | undefined
 
-/** Handles the unsolicited messages of an upstream. */
+/** Handlers for the messages of an upstream. */
 export interface SessionHandlers {
-  /** The upstream sends a question. @throws RpcError to answer with an error */
+  /** Called with a question from the upstream. @throws RpcError to answer with an error */
   question: (question: Question, origin: MessageOrigin) => Promise<Response>
-  /** A notification, except progress of an open call. */
+  /** Called with a notification, except progress of an open call. */
   notification: (notification: Notification, origin: MessageOrigin) => void
-  /** A call has ended. Called before any later message of the upstream. @param response undefined: there is none */
+  /** Called when a call has ended, before any later message is handled. @param response undefined if there is none */
   callEnded: (call: Call, response: Response | undefined) => void
-  /** A `null` or `[]` of the server was mended. @param what names the message @param places paths within it */
+  /** Called when a message was repaired. @param what names the message @param places paths within it */
   mended?: (what: string, places: readonly string[]) => void
-  /** The connection is gone, and every call on it has failed. */
+  /** Called when the connection is closed and all its calls have failed. */
   closed: (error: UpstreamError) => void
 }
 
 /**
- * One connection to an upstream, independent of the MCP revision. The adapter of each era (`legacy/`, `modern/`)
- * decides how: by handshake or envelope, by requests or subscriptions.
+ * One connection to an upstream, independent of the MCP revision. Each era has an adapter (`legacy/`, `modern/`), which
+ * uses a handshake or an envelope, requests or subscriptions.
  */
 export interface UpstreamSession {
   /** Known once `open` has resolved. */
   readonly identity: ServerIdentity
-  /** The calls without an answer, oldest first. */
+  /** The unanswered calls, oldest first. */
   readonly openCalls: readonly Call[]
   readonly busy: boolean
   readonly closed: boolean
-  /** Opens the connection. @param onDialled called with the process or the socket @throws UpstreamError, RpcError */
+  /** Opens the connection. @param onDialled called when a process or socket is open @throws UpstreamError, RpcError */
   open: (onDialled: () => void) => Promise<void>
-  /** Sends a client's request. The answer may be an error. @throws UpstreamError when there is none */
+  /** Sends a client's request. The answer may be an error. @throws UpstreamError if there is none */
   call: (exchange: Exchange, options: Omit<CallOptions, 'over'>) => Promise<Response>
-  /** Sends the gateway's own request. @returns its result's text @throws RpcError of the upstream; UpstreamError */
+  /**
+   * Sends a request of the gateway's own.
+   * @returns the result's text
+   * @throws RpcError from the upstream; UpstreamError
+   */
   request: (method: string, paramsText?: string, timeout?: number) => Promise<string>
   notify: (method: string, paramsText?: string) => void
   /**
    * Subscribes to updates of a resource.
-   * @param paramsText params of the client's own request, if there was one
-   * @returns the text of the result
+   * @param paramsText params of the client's request, if there was one
+   * @returns the result, as JSON text
    * @throws the errors of `request`
    */
   subscribe: (uri: string, paramsText?: string) => Promise<string>
   unsubscribe: (uri: string, paramsText?: string) => Promise<string>
   /**
    * Requests log messages of this level and above.
-   * @param paramsText params of the client's own request, if there was one; their level is replaced
+   * @param paramsText params of the client's request, if there was one; the level in it is replaced
    * @throws the errors of `request`
    */
   setLevel: (level: LogLevel, paramsText?: string) => Promise<void>
   /** Resolves when the upstream has answered. @param timeout in ms @throws the errors of `request` */
   ping: (timeout: number) => Promise<void>
-  /** Ends the connection; resolves when nothing of it is left. */
+  /** Closes the connection; resolves when all its resources are released. */
   close: () => Promise<void>
 }

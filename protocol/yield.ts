@@ -1,13 +1,13 @@
-/** Max time that a task of low urgency may block the event loop, in ms. */
+/** Max time for which a low-priority task may block the event loop, in ms. */
 const maxHold = 0.5
-/** Characters of a long text that are encoded at once. */
+/** Characters of a long text that are encoded at a time. */
 const chunkSize = 64 * 1024
 
-/** Measures how long a task has blocked the event loop, and yields. Used between two steps of a task of low urgency. */
+/** Measures how long a low-priority task has blocked the event loop, and yields. Used between two steps of the task. */
 export class LoopBudget {
   #begun = performance.now()
 
-  /** Whether it is time to `yieldToEventLoop`. */
+  /** Whether the task should call `yieldToEventLoop`. */
   get isSpent (): boolean { return performance.now() - this.#begun >= maxHold }
 
   async yieldToEventLoop (): Promise<void> {
@@ -15,13 +15,13 @@ export class LoopBudget {
     this.#begun = performance.now()
   }
 
-  /** Yields if it is time. */
+  /** Yields if the time is used up. */
   readonly pause = async (): Promise<void> => { if (this.isSpent) await this.yieldToEventLoop() }
 }
 
 /**
- * Encodes a long text as UTF-8 without blocking the event loop. In chunks, since one character beyond Latin-1 slows
- * down the encoding of a whole string.
+ * Encodes a long text as UTF-8 without blocking the event loop. It is encoded in chunks, since one character beyond
+ * Latin-1 slows down the encoding of a whole string.
  */
 export async function toBytes (pieces: Iterable<string>): Promise<Buffer> {
   const chunks: Buffer[] = []

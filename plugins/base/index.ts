@@ -12,9 +12,9 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** The phase of the process. `server.ts` sets it to `ready`. */
     phase: { name: 'starting' | 'ready' | 'draining' }
-    /** Counters that all replicas share. */
+    /** Counters shared by all replicas. */
     counters: Counters
-    /** Recognises credentials that the gateway has issued. */
+    /** Recognizes credentials that the gateway has issued. */
     credentials: OwnCredentials
   }
 }
@@ -28,7 +28,7 @@ export interface BaseOptions {
 
 export { createServer, type ServerOptions } from './server.ts'
 
-/** The foundation of all wings: options, errors, limits, scopes of routes, outbound connections, pages. */
+/** The foundation of all wings: options, errors, limits, route scopes, outbound connections, pages. */
 export default fp<BaseOptions>(async (app, { version, env, storage, credentials }) => {
   app.decorate('phase', { name: 'starting' })
   app.decorate('credentials', credentials)

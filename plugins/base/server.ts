@@ -18,11 +18,14 @@ export interface ServerOptions {
   slowSenders?: { readonly headers: number, readonly request: number, readonly interval: number }
   /** Max open connections of clients; default: derived from the limit of open files. */
   maxConnections?: number
-  /** A server that listens already, whose requests the app answers once it is told to listen; default: its own. */
+  /**
+   * A server that is already listening; when the app is told to listen, it answers its requests. Default: the app's
+   * own.
+   */
   listener?: Server
 }
 
-/** Creates a Fastify instance with the gateway's limits, error handlers and parsers; no routes, not listening. */
+/** Creates a Fastify instance with the gateway's limits, error handlers and parsers; without routes, not listening. */
 export function createServer (options: ServerOptions): FastifyInstance {
   const { logger, env, slowSenders = baseLimits.slowSenders, maxConnections: max, listener } = options
   const ofRoutes = {
@@ -52,14 +55,14 @@ export function createServer (options: ServerOptions): FastifyInstance {
   return app
 }
 
-/** The options that all instances have. */
+/** The options shared by all instances. */
 const commonOptions = (env: ServerOptions['env']) => ({
   logController: new LogController({ disableRequestLogging: true }),
   trustProxy: trustedProxies(env.TRUST_PROXY),
   // While the app closes, clients may still answer questions and cancel. The endpoints refuse new requests.
   return503OnClosing: false,
   routerOptions: { maxParamLength: 24 * 1024, ignoreTrailingSlash: true },
-  // Fastify would load its own compilers.
+  // Fastify would otherwise load its own compilers.
   schemaController: {
     compilersFactory: {
       buildValidator: () => compileValidator as never, buildSerializer: () => compileSerializer as never
@@ -67,7 +70,7 @@ const commonOptions = (env: ServerOptions['env']) => ({
   }
 })
 
-/** Sets the parsers and limits that all instances have. */
+/** Sets the parsers and limits shared by all instances. */
 function prepare (app: FastifyInstance): void {
   ignoreBodies(app)
   app.addHook('onRequest', limitQueryParameters)
@@ -75,11 +78,11 @@ function prepare (app: FastifyInstance): void {
 }
 
 /**
- * Lets an app take over a server that another app listens with: when it is told to listen, it listens already, and
- * answers its requests from then on.
+ * Lets an app take over a server on which another app listens: when the app is told to listen, the server is already
+ * listening, and its requests go to the app from then on.
  */
 function takeOver (server: Server, handler: RequestListener): Server {
-  // The first listener to connections is Node's own parser.
+  // The first connection listener is Node's own parser.
   const former = ['connection', 'request', 'checkExpectation'].flatMap((event) =>
     server.listeners(event).slice(event === 'connection' ? 1 : 0)
       .map((each) => [event, each as RequestListener] as const))
@@ -95,13 +98,13 @@ function takeOver (server: Server, handler: RequestListener): Server {
 
 /**
  * Replaces Fastify's content type parsers by one that does not read the body: otherwise Fastify would parse a body
- * before the 404 handler runs. Scopes whose routes take bodies register their parsers.
+ * before the 404 handler runs. Scopes whose routes take bodies register their own parsers.
  */
 function ignoreBodies (app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => { done(null) })
 }
 
-/** Decodes `%24smart`, which `encodeURIComponent` writes, to `$smart` as the router knows it. */
+/** Decodes `%24smart`, as written by `encodeURIComponent`, to `$smart`, which the router knows. */
 const unescapeSmartRoute = (url: string): string =>
   url.replace(/^([^?]*\/)%24smart(?=[/?]|$)/, (_, before: string) => `${before}$smart`)

@@ -9,7 +9,7 @@ export interface AcceptedTypes {
 const acceptAll: AcceptedTypes = { json: true, events: true, eventsFirst: false }
 const parsedHeaders = new Map<string, AcceptedTypes>([['application/json, text/event-stream', acceptAll]])
 
-/** Parses `Accept` (RFC 9110 §12.5.1) leniently: no header accepts all, and only a quality of 0 counts. */
+/** Parses `Accept` (RFC 9110 §12.5.1) leniently: no header accepts everything, and of qualities only 0 is respected. */
 export function parseAccept (header: string | undefined): AcceptedTypes {
   if (header === undefined || header.trim() === '') return acceptAll
   const remembered = parsedHeaders.get(header)
@@ -18,7 +18,7 @@ export function parseAccept (header: string | undefined): AcceptedTypes {
     const [type = '', ...parameters] = part.split(';').map((piece) => piece.trim())
     return { type, refused: parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter)) }
   })
-  /** The position of the most specific range that matches, or -1. @param names most specific first */
+  /** The position of the most specific matching range, or -1. @param names most specific first */
   const positionOf = (...names: string[]): number => {
     for (const name of names) {
       const at = ranges.findIndex(({ type }) => type === name)

@@ -14,15 +14,15 @@ import { StreamableHttp } from './streamable-http.ts'
 /** The MCP endpoints of all eras and transports. Only they write MCP messages to sockets. */
 class Downstream {
   readonly sessions = new Sessions()
-  /** Runs the messages of all legacy sessions. */
+  /** Handles the messages of all legacy sessions. */
   readonly requests: LegacyRequests
   readonly modern: ModernEndpoint
   readonly streamableHttp: StreamableHttp
   readonly #endpoints: Endpoint[]
 
   /**
-   * @param sealer seals `requestState` for all replicas; without it, a state opens in this process only
-   * @param isOwnCredential whether a header value holds a credential of this gateway
+   * @param sealer seals `requestState` for all replicas; undefined: only this process can open it
+   * @param isOwnCredential whether a header value contains a credential for this gateway
    */
   constructor (
     gateway: Gateway,
@@ -47,7 +47,7 @@ class Downstream {
 
   add (endpoint: Endpoint): void { this.#endpoints.push(endpoint) }
 
-  /** Refuses new requests, waits for those in flight (`timeout` in ms), fails the rest, and ends all streams. */
+  /** Refuses new requests, waits up to `timeout` ms for open ones, fails the rest, and ends all streams. */
   async close (timeout: number): Promise<void> {
     await Promise.all(this.#endpoints.map(async (endpoint) => { await endpoint.close(timeout) }))
   }
@@ -58,8 +58,8 @@ class Downstream {
   }
 
   /**
-   * Ends the streams and subscriptions that an expired credential opened. Sessions stay: clients renew the credential
-   * with their next request, and few of them can start a new session.
+   * Ends the streams and subscriptions that were opened with a credential that has expired. Sessions are kept: clients
+   * renew the credential with their next request, and few of them can start a new session.
    * @param id as in `Principal.credential`
    */
   closeChannels (id: string): void {
@@ -84,7 +84,7 @@ export default fp<{ sealer?: Sealer, usedStates: UsedRequestStates }>(async (app
       const principal = standingOf(view.principal)
       return principal !== undefined && canUseMcp(principal) && app.access.isViewCurrent(view, principal)
     }
-    // Before their requests end, the clients of event streams are told why.
+    // Clients of event streams must be notified of the reason before their requests end.
     app.gateway.endStreams(hasAccess)
     downstream.revoke(hasAccess)
     app.gateway.applyAccess()

@@ -5,31 +5,30 @@ import { Table } from '../../protocol/table.ts'
 import { ShareError } from '../base/limits/index.ts'
 import { keyHeaderOf, type Principal, type View } from '../settings/index.ts'
 
-/** One HTTP request at an MCP endpoint, admitted by the `mcp` scope and with its body read. */
+/** One HTTP request to an MCP endpoint, admitted by the `mcp` scope, with its body already read. */
 export interface InboundRequest {
   readonly view: View
   readonly headers: IncomingHttpHeaders
   readonly raw: ServerResponse
-  /** The address of the client. */
   readonly address: string
 }
 
 /** An HTTP endpoint for MCP clients of one era and transport. */
 export interface Endpoint {
-  /** Refuses new requests, waits for those in flight (`timeout` in ms), fails the rest, and ends all streams. */
+  /** Refuses new requests, waits up to `timeout` ms for open ones, fails the rest, and ends all streams. */
   close: (timeout: number) => Promise<void>
   /** Ends sessions that have lost access. @param hasAccess whether a session's principal still has its view */
   revoke: (hasAccess: (view: View) => boolean) => void
 }
 
-/** The requests in flight at an endpoint. */
+/** The open requests at an endpoint. */
 export class InFlightTable<Entry> {
   readonly #entries = new Table<number, Entry>()
   #last = 0
   #emptied: (() => void) | undefined
   #draining: Promise<void> | undefined
 
-  /** Whether `drain` was called: then the endpoint refuses new requests. */
+  /** Whether `drain` was called; the endpoint then refuses new requests. */
   get isClosing (): boolean { return this.#draining !== undefined }
 
   /** @returns the number for `remove` */
@@ -43,10 +42,10 @@ export class InFlightTable<Entry> {
     if (this.#entries.size === 0) this.#emptied?.()
   }
 
-  /** A copy, in order of start. */
+  /** A copy, in the order in which they were added. */
   values (): Entry[] { return this.#entries.values() }
 
-  /** Waits for the requests in flight, at most `timeout` ms. Concurrent callers share the wait. */
+  /** Waits up to `timeout` ms for the open requests. Concurrent callers share the wait. */
   async drain (timeout: number): Promise<void> {
     await (this.#draining ??= new Promise<void>((resolve) => {
       this.#emptied = resolve
@@ -56,13 +55,13 @@ export class InFlightTable<Entry> {
   }
 }
 
-/** The error for requests that are still running after the gateway has waited long enough for them. */
+/** The error for requests that are still running when the gateway shuts down. */
 export const shuttingDownError = (): RpcError =>
   new RpcError(code.unavailable, 'The gateway is shutting down; the request may have run', 'no-answer')
 
 export type LogError = (error: unknown, sentence: string) => void
 
-/** The error to answer a request with. An unexpected error is logged, and answered as an internal one. */
+/** Converts an error to the one to answer with. An unexpected error is logged, and answered as an internal error. */
 export function toRpcAnswerError (error: unknown, logError: LogError): RpcError {
   if (error instanceof RpcError) return error
   if (error instanceof ShareError) {
@@ -76,7 +75,9 @@ export function toRpcAnswerError (error: unknown, logError: LogError): RpcError 
 export const firstValue = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value[0] : value
 
-/** The header with the caller's credential, in lower case: configurable for keys, `authorization` for tokens. */
+/**
+ * The header that carries the caller's credential, in lower case: configurable for keys, `authorization` for tokens.
+ */
 export function credentialHeader ({ kind }: Principal, snapshot: Snapshot): string | undefined {
   if (kind === 'anonymous') return undefined
   return kind === 'system-key' || kind === 'user-key' ? keyHeaderOf(snapshot) : 'authorization'

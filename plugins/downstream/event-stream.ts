@@ -8,21 +8,21 @@ const heartbeat = 15_000
 const openStreams = new Set<EventStream>()
 let heartbeatTimer: NodeJS.Timeout | undefined
 
-/** An open `text/event-stream` answer. Comments keep it alive. It is closed when its client reads too slowly. */
+/** An open `text/event-stream` response. Comments keep it alive. It is closed if its client reads too slowly. */
 export class EventStream {
   readonly #raw: ServerResponse
   readonly #unread: UnreadReply
   readonly #closing: Array<() => void> = []
-  /** The time since which the unread bytes exceed `downstreamLimits.streamBacklog`. */
+  /** The time at which the unread bytes exceeded `downstreamLimits.streamBacklog`. */
   #backlogSince: number | undefined
 
-  /** Sends the head with a first comment, since Node sends a head only with the first byte of the body. */
+  /** Sends the head and a first comment, since Node sends the head only with the first byte of the body. */
   constructor (raw: ServerResponse, headers: Record<string, string>) {
     this.#raw = raw
     raw.writeHead(
       200, { ...headers, 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' }
     )
-    // Written by itself, the head becomes one flat text; Node keeps it in memory, otherwise in 40 pieces.
+    // Written on its own, the head becomes one flat string; otherwise Node keeps about 40 pieces of it in memory.
     raw.cork()
     raw.flushHeaders()
     raw.write(': ok\n\n')
@@ -40,7 +40,7 @@ export class EventStream {
 
   write (text: string): void {
     if (!this.isOpen) return
-    // Unread bytes of earlier writes show a slow reader; one large write does not.
+    // Unread bytes of earlier writes indicate a slow reader; one large write does not.
     const unread = this.#unread.count()
     if (unread <= downstreamLimits.streamBacklog) this.#backlogSince = undefined
     else if (unread > 4 * downstreamLimits.streamBacklog ||
@@ -48,7 +48,7 @@ export class EventStream {
       this.#unread.close()
       return
     }
-    // Node counts a two-byte text in characters until it encodes it.
+    // For a string with two-byte characters, Node counts characters until it encodes the string.
     this.#raw.write(memoryOf(text) > text.length ? Buffer.from(text) : text)
     this.#unread.recordWrite()
   }
@@ -57,7 +57,7 @@ export class EventStream {
     if (this.isOpen) this.#raw.end()
   }
 
-  /** Adds a listener for the end of the connection. They share one listener of the socket, to save memory. */
+  /** Adds a listener for the end of the connection. All share one listener of the socket, to save memory. */
   onClose (listener: () => void): void {
     this.#closing.push(listener)
   }

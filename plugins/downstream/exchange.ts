@@ -19,10 +19,10 @@ export interface AskableClient extends Client {
 /** The HTTP request that carried an exchange. */
 export interface RequestOrigin {
   readonly headers: RequestHeaders
-  /** The header with the caller's credential, in lower case. It is not forwarded. */
+  /** The header that carries the caller's credential, in lower case. It is not forwarded. */
   readonly credentialHeader: string | undefined
   readonly address: string
-  /** Whether a header value holds a credential of this gateway, and so is not forwarded. */
+  /** Whether a header value contains a credential for this gateway and must not be forwarded. */
   readonly isOurs?: ((value: string) => boolean) | undefined
 }
 
@@ -38,7 +38,7 @@ export class ClientExchange implements Exchange<View> {
   readonly #idText: string
   readonly #reply: ReplyChannel
   readonly #onCancel: Array<(reason: string) => void> = []
-  /** The unanswered questions on its stream. */
+  /** The unanswered questions sent on its stream. */
   #questions: Set<AbortController> | undefined
   #over = false
   cancelled: string | undefined
@@ -115,7 +115,7 @@ export class ClientExchange implements Exchange<View> {
     for (const run of this.#onCancel) run(reason)
   }
 
-  /** Cancels the request for the gateway's own reason, and answers with the error. */
+  /** Cancels the request for a reason of the gateway's own, and answers with the error. */
   end (error: RpcError): void {
     if (this.#over) return
     this.cancelled = error.message

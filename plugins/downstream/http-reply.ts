@@ -7,25 +7,27 @@ import { EventStream } from './event-stream.ts'
 import type { ReplyChannel, ReplyStream } from './reply-channel.ts'
 import { downstreamLimits } from './limits.ts'
 
-/** A reply without an answer becomes a stream after this time, in ms, before a proxy closes the silent connection. */
+/**
+ * A response without an answer becomes a stream after this time, in ms, before a proxy closes the silent connection.
+ */
 const silenceTimeout = 5_000
 
 interface HttpReplyOptions {
   accepted: AcceptedTypes
-  /** The number of answers that the reply carries. */
+  /** The number of answers that the response will contain. */
   expected: number
-  /** Whether the answers are those of a JSON-RPC batch. */
+  /** Whether the answers belong to a JSON-RPC batch. */
   isBatch: boolean
   /** Whether the client can poll a closed stream (SEP-1699). */
   canPoll: boolean
   newStream: () => ReplyStream
-  /** Called when the client is gone and will not fetch the answer. */
+  /** Called when the client has disconnected and will not fetch the answer. */
   onGone: () => void
 }
 
 /**
- * The HTTP answer to one POST. It is JSON as long as it carries answers only. It becomes an event stream with the first
- * other message, or after a silence. A client may disconnect from a stream and resume it.
+ * The HTTP response to one POST. It is JSON as long as it contains answers only. It becomes an event stream with the
+ * first other message, or after a silence. A client may disconnect from a stream and resume it.
  */
 export class HttpReply implements ReplyChannel {
   readonly #raw: ServerResponse
@@ -75,7 +77,7 @@ export class HttpReply implements ReplyChannel {
     this.#stream?.pause(retry)
   }
 
-  /** Holds an answer until its batch is complete; it counts as unread meanwhile. */
+  /** Holds an answer until its batch is complete; until then, it counts as unread. */
   #keep (parts: ReadonlyArray<string | Buffer>): void {
     this.#answers.push(parts)
     if (this.#expected <= 0) return
@@ -85,10 +87,10 @@ export class HttpReply implements ReplyChannel {
     this.#unread.recordWrite()
   }
 
-  /** Answers without a stream; without a body if every request was cancelled. */
+  /** Responds without a stream; without a body if all requests were cancelled. */
   #end (status: number): void {
     const answers = this.#answers
-    // Written bytes are counted by the connection.
+    // Once written, bytes are counted by the connection.
     this.#heldSize = 0
     this.#unread?.count()
     const [first] = answers
@@ -116,9 +118,9 @@ export class HttpReply implements ReplyChannel {
   #onClose (): void {
     if (this.#over || this.#stream?.isConnected) return
     clearTimeout(this.#timer)
-    // Without an event id the client cannot resume the stream.
+    // Without an event id, the client cannot resume the stream.
     if (this.#stream?.isResumable !== true) { this.#options.onGone(); return }
-    // A client polls a connection that the gateway closed. It may not resume one that broke.
+    // A client polls after the gateway has closed the connection, but may not resume one that broke.
     const grace = this.#raw.writableFinished ? downstreamLimits.pollGrace : downstreamLimits.resumeGrace
     this.#timer = setTimeout(() => { this.#options.onGone() }, grace)
     this.#timer.unref()
@@ -129,8 +131,8 @@ export class HttpReply implements ReplyChannel {
 const retryAfter: Readonly<Record<number, string>> = { 429: '60', 503: '5' }
 
 /**
- * Writes a JSON answer with its total length, without joining its parts. Long texts are encoded piece by piece, as the
- * client reads them; all else is written in one system call, and bytes are not copied.
+ * Writes a JSON response with its total length, without joining its parts. Long texts are encoded piece by piece as the
+ * client reads them; anything else is written in one system call, and buffers are not copied.
  */
 export function writeJson (
   raw: ServerResponse,
@@ -154,7 +156,7 @@ export function writeJson (
     chunkedReply(raw, parts, length).pipe(raw)
     return
   }
-  // ASCII alone has as many bytes as characters, and is encoded faster as Latin-1.
+  // Only ASCII text has as many bytes as characters; it is encoded faster as Latin-1.
   const encoding = size === length ? 'latin1' : 'utf8'
   const [only] = parts
   if (parts.length === 1) raw.end(only, encoding)
@@ -167,7 +169,9 @@ export function writeJson (
   if (raw.writableLength > maxUncountedReply) new UnreadReply(raw).recordWrite()
 }
 
-/** The event stream of an answer to a modern client. It ends with its connection: these do not resume streams. */
+/**
+ * The event stream of a response to a modern client. It ends with its connection: these clients do not resume streams.
+ */
 export class ModernReplyStream implements ReplyStream {
   readonly isResumable = false
   onResume: ((connection: EventStream) => void) | undefined

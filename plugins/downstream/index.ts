@@ -8,7 +8,7 @@ export { parseExactJson } from './tools/given.ts'
 export type { HttpCaller, RouteTool } from './tools/tools.ts'
 export type { DownstreamOptions } from './parts.ts'
 
-/** The ways in which clients reach the gateway. */
+/** The endpoints through which clients reach the gateway. */
 export default fp<DownstreamOptions>(async (app, options) => {
   await app.register(import('./parts.ts'), options)
 }, { name: 'downstream-wing', dependencies: ['gateway-wing', 'identity', 'upstream-wing'] })

@@ -8,7 +8,7 @@ import tools from './tools/index.ts'
 
 export interface DownstreamOptions {
   storage: Pick<Storage, 'usedStates'>
-  /** Seals `requestState` for all replicas; without it, a state opens only in the process that sealed it. */
+  /** Seals `requestState` for all replicas; undefined: only the process that sealed it can open it. */
   sealer?: Sealer
 }
 

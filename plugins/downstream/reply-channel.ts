@@ -6,14 +6,14 @@ import type { EventStream } from './event-stream.ts'
 export interface ReplyChannel {
   /** Whether messages other than the answer can be sent. */
   readonly canStream: boolean
-  /** Sends a notification or a question that belongs to the request. It is dropped if `canStream` is false. */
+  /** Sends a notification or a question that belongs to the request; dropped if `canStream` is false. */
   send: (text: string) => void
   /**
-   * Sends the answer, as the parts of its text; undefined when the request was cancelled and has none.
-   * @param status the HTTP status, if the head is not sent yet
+   * Sends the answer, as the parts of its text; undefined if the request was cancelled and has none.
+   * @param status the HTTP status, if the head has not been sent yet
    */
   finish: (parts: ReadonlyArray<string | Buffer> | undefined, status?: number) => void
-  /** Closes the connection so that the client polls, if it can (SEP-1699). @param retry in ms */
+  /** Closes the connection so that the client polls, if it supports that (SEP-1699). @param retry in ms */
   pause: (retry: number) => void
 }
 
@@ -22,7 +22,7 @@ export interface ReplyStream {
   readonly isConnected: boolean
   /** Whether the client has an event id to resume from. */
   readonly isResumable: boolean
-  /** Called with each connection that resumes it, while it carries a reply. */
+  /** Called with each connection that resumes the stream while it carries a reply. */
   onResume: ((connection: EventStream) => void) | undefined
   attach: (connection: EventStream) => void
   send: (text: string) => void
@@ -30,5 +30,9 @@ export interface ReplyStream {
   end: () => void
 }
 
-/** Asks a client. @param send sends a message on the question's stream @throws RpcError when the client is gone */
+/**
+ * Asks a client.
+ * @param send sends a message on the question's stream
+ * @throws RpcError if the client has disconnected
+ */
 export type AskClient = (send: (text: string) => void, question: Question) => Promise<Response>

@@ -19,7 +19,7 @@ import type { LegacyRequests } from './legacy/requests.ts'
 import type { Sessions } from './legacy/sessions.ts'
 import { downstreamLimits } from './limits.ts'
 
-/** A client of the SSE transport: its stream for all messages, and the session of `initialize`. */
+/** A client of the SSE transport: its stream for all messages, and the session that `initialize` started. */
 class SseConnection implements MessageChannel {
   readonly id: string
   readonly view: View
@@ -27,11 +27,11 @@ class SseConnection implements MessageChannel {
   session: Session | undefined
   /** Whether its `initialize` is being handled. */
   isInitializing = false
-  /** The number of answers that are still to be sent. */
+  /** The number of answers still to be sent. */
   #pending = 0
   #ending = false
 
-  /** @param id what the client sends as `sessionId`; never a credential */
+  /** @param id the `sessionId` that the client sends; never a credential */
   constructor (id: string, view: View, stream: EventStream) {
     this.id = id
     this.view = view
@@ -41,7 +41,7 @@ class SseConnection implements MessageChannel {
   get isConnected (): boolean { return this.#stream.isOpen }
   get stream (): EventStream { return this.#stream }
 
-  /** Sends the URL to which the client posts its messages, as the first event. */
+  /** Sends the first event: the URL to which the client must POST its messages. */
   sendEndpoint (url: string): void { this.#stream.write(`event: endpoint\ndata: ${url}\n\n`) }
 
   send (text: string): void { this.#stream.write(eventText(text)) }
@@ -72,14 +72,14 @@ interface SseEndpointDeps {
   gateway: Gateway
   sessions: Sessions
   requests: LegacyRequests
-  /** The path to which clients post, without a query. */
+  /** The path to which clients POST, without a query. */
   messagesPath: string
 }
 
 /**
  * The server side of HTTP with SSE, the transport of revision 2024-11-05. A GET opens the stream on which the client
- * receives all messages. The client posts its own to the address in the first event. A connection belongs to the
- * principal that opened it, and its session ends with the stream.
+ * receives all messages; the client POSTs its own to the URL in the first event. A connection belongs to the principal
+ * that opened it, and its session ends with the stream.
  */
 class SseEndpoint implements Endpoint {
   readonly #deps: SseEndpointDeps
@@ -115,10 +115,10 @@ class SseEndpoint implements Endpoint {
   }
 
   /**
-   * Handles a POST: messages of a client, which are answered on its stream.
+   * Handles a POST with messages from a client, which are answered on its stream.
    * @param id the `sessionId` of the query
-   * @throws errors in the error format of the `mcp` scope; SessionUnknown also for a connection of another principal,
-   * or Draining in its place
+   * @throws errors in the error format of the `mcp` scope. For an unknown connection or another principal's,
+   * SessionUnknown, or Draining while the gateway drains
    */
   post (
     principal: Principal,
@@ -129,7 +129,7 @@ class SseEndpoint implements Endpoint {
     this.#receive(this.#connection(principal, id), sent, parseClientMessage(text))
   }
 
-  /** The connection that a POST names. @throws SessionIdRequired, SessionUnknown, Draining */
+  /** The connection that a POST is for. @throws SessionIdRequired, SessionUnknown, Draining */
   #connection (principal: Principal, id: string | undefined): SseConnection {
     if (id === undefined || id === '') throw new errors.SessionIdRequired()
     const connection = this.#connections.get(id)
@@ -197,7 +197,7 @@ declare module 'fastify' {
   interface FastifyInstance { sse: SseEndpoint }
 }
 
-/** Decorates `app.sse`: the SSE transport for clients of revision 2024-11-05, beside streamable HTTP. */
+/** Decorates `app.sse`: the SSE transport for clients of revision 2024-11-05, in addition to streamable HTTP. */
 export default fp(async (app) => {
   const { sessions, requests } = app.downstream
   const endpoint =

@@ -7,7 +7,7 @@ import type { ModernEndpoint } from './modern/endpoint.ts'
 import { isModernPost } from './modern/request.ts'
 import { parseClientMessage } from './read-message.ts'
 
-/** Streamable HTTP for clients of both eras. Each request chooses its era. */
+/** Streamable HTTP for clients of both eras. The era is determined for each request. */
 export class StreamableHttp {
   readonly #legacy: LegacyEndpoint
   readonly #modern: ModernEndpoint
@@ -17,7 +17,7 @@ export class StreamableHttp {
     this.#modern = modern
   }
 
-  /** Handles a POST: messages of a client. @throws errors in the error format of the `mcp` scope */
+  /** Handles a POST with messages from a client. @throws errors in the error format of the `mcp` scope */
   post (inbound: InboundRequest, text: string): void {
     const { headers } = inbound
     const accepted = parseAccept(headers.accept)
@@ -27,19 +27,19 @@ export class StreamableHttp {
     else this.#legacy.receive(inbound, accepted, message)
   }
 
-  /** Handles a GET: a stream of a legacy session. */
+  /** Handles a GET, which opens or resumes a stream of a legacy session. */
   get (inbound: InboundRequest): void {
     this.#mustBeLegacy(inbound)
     this.#legacy.get(inbound)
   }
 
-  /** Handles a DELETE: the end of a legacy session. */
+  /** Handles a DELETE, which ends a legacy session. */
   delete (inbound: InboundRequest): void {
     this.#mustBeLegacy(inbound)
     this.#legacy.delete(inbound)
   }
 
-  /** In the modern era, all requests are POSTs. @throws MethodNotAllowed */
+  /** Rejects requests of the modern era, which allows only POST. @throws MethodNotAllowed */
   #mustBeLegacy ({ headers, raw }: InboundRequest): void {
     if (!isModernVersion(headers[headerNames.version])) return
     raw.setHeader('allow', 'POST')

@@ -5,7 +5,7 @@ import type { Surface } from './surface.ts'
 const appScheme = 'ui://'
 
 /**
- * The provider of the first shown tool whose MCP App has this URI. Servers need not list the resources of their apps
+ * The provider of the first visible tool whose MCP App has this URI. Servers need not list the resources of their apps
  * (MCP Apps, "UI Resource Format").
  */
 export function appProviderOf (surface: Surface, uri: string): string | undefined {

@@ -7,28 +7,28 @@ import { providedKeys } from '../../protocol/skills.ts'
 import { memoryOf } from '../../protocol/text.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** The time of the last reading of any catalogue, in ms since the epoch. */
+/** The time of the last read of any catalogue, in ms since the epoch. */
 let lastReading = 0
 
-/** A time later than that of all readings before, including earlier runs. It orders items by their first listing. */
+/** Returns a time later than all previous reads, including those of earlier runs. It orders items by first listing. */
 const nextReading = (): number => (lastReading = Math.max(lastReading + 1, Date.now()))
 
-/** Claims in the form stored for the next start, beside the catalogues. */
+/** Claims in the form stored for the next start, with the catalogues. */
 export interface StoredClaims {
-  /** The time of the server's first reading; undefined: none. */
+  /** The time of the server's first read; undefined: none. */
   readonly initial: number | undefined
-  /** Items that no catalogue lists, or first listed after the first reading, with the time of their first listing. */
+  /** Items that are in no catalogue, or were first listed after the first read, with the time of that listing. */
   readonly items: Readonly<Record<ListKind, Iterable<readonly [key: string, reading: number]>>>
 }
 
-/** All items that a server lists or has listed, to any clients. It keeps its claim to those not listed any more. */
+/** All items that a server lists or has listed, for any client. It keeps its claim to items that it no longer lists. */
 export class Claims implements ListingHistory {
-  /** The time of the reading that first listed each item. */
+  /** The time of the read that first listed each item. */
   readonly #first = byListKind(() => new Map<string, number>())
 
   readonly #recordedCatalogues = new WeakSet<Catalogue>()
   #firstReadingTime: number | undefined
-  /** Whether the next reading drops the claims to items that it does not list. */
+  /** Whether the next read drops the claims to items that it does not list. */
   #isReconfigured = false
 
   get isKnown (): boolean { return this.#firstReadingTime !== undefined }
@@ -40,7 +40,7 @@ export class Claims implements ListingHistory {
 
   keys (kind: ListKind): Iterable<string> { return this.#first[kind].keys() }
 
-  /** Records all known catalogues of the server. Returns true when they list an item for the first time. */
+  /** Records all known catalogues of the server. @returns true if they list an item for the first time */
   record (catalogues: readonly Catalogue[]): boolean {
     if (catalogues.every((catalogue) => this.#recordedCatalogues.has(catalogue))) return false
     const reading = nextReading()
@@ -59,12 +59,12 @@ export class Claims implements ListingHistory {
     return isAnyNew
   }
 
-  /** Called when the server's command or URL has changed: the next reading drops the claims to unlisted items. */
+  /** Called when the server's command or URL has changed: the next read drops the claims to unlisted items. */
   reconfigure (): void { this.#isReconfigured = true }
 
   /**
-   * Restores the claims of an earlier run. Items that are not in `kept` were listed at the first reading.
-   * @param kept undefined: only the catalogues are known, and they precede all readings
+   * Restores the claims of an earlier run. Items that are not in `kept` were listed at the first read.
+   * @param kept undefined: only the catalogues are known, and they precede all reads
    */
   restore (kept: StoredClaims | undefined, catalogues: readonly Catalogue[]): void {
     const initial = this.#firstReadingTime = kept?.initial ?? (catalogues.length > 0 ? 0 : undefined)
@@ -81,7 +81,7 @@ export class Claims implements ListingHistory {
     for (const catalogue of catalogues) this.#recordedCatalogues.add(catalogue)
   }
 
-  /** The claims that these catalogues do not imply, to be stored beside them. */
+  /** The claims that these catalogues do not imply, to be stored with them. */
   unlistedClaims (catalogues: readonly Catalogue[]): StoredClaims {
     return {
       initial: this.#firstReadingTime,
@@ -91,7 +91,7 @@ export class Claims implements ListingHistory {
 
   #claimsBesideCatalogues (catalogues: readonly Catalogue[], kind: ListKind): ReadonlyArray<readonly [string, number]> {
     const first = this.#first[kind]
-    // In most cases, one catalogue lists all items.
+    // Usually, one catalogue lists all items.
     const isAllListed = catalogues.some(({ lists }) => lists[kind].length >= first.size)
     const listed = isAllListed ? undefined : keysOf(catalogues, kind)
     const isListed = (key: string): boolean => listed?.has(key) ?? true
@@ -106,7 +106,7 @@ export class Claims implements ListingHistory {
         found.push(entry)
       }
     }
-    // Items that were listed to single clients are in no stored catalogue, and have no other limit.
+    // Items that were listed to single clients are in no stored catalogue, so this is their only limit.
     return former <= gatewayLimits.formerItems
       ? found
       : found.filter(([key]) => isListed(key) || former-- <= gatewayLimits.formerItems)
@@ -119,7 +119,10 @@ function keysOf (catalogues: readonly Catalogue[], kind: ListKind): ReadonlySet<
   return keys
 }
 
-/** Drops the claims to unlisted items with long keys, and the oldest beyond the limits. @param max unlisted items */
+/**
+ * Drops the claims to unlisted items that exceed the limits: those with long keys, then the oldest.
+ * @param max unlisted items
+ */
 function forget (first: Map<string, number>, listed: ReadonlySet<string>, max: number): void {
   const former = [...first.keys()].filter((key) => !listed.has(key))
   let count = former.length
@@ -133,7 +136,7 @@ function forget (first: Map<string, number>, listed: ReadonlySet<string>, max: n
   }
 }
 
-/** The claims of providers that do not keep their own. They last until the configuration of the server changes. */
+/** The claims of servers whose providers do not keep their own. They last until the server's configuration changes. */
 export class ClaimsByServer {
   readonly of = memoized((_server: Server) => new Claims())
 }

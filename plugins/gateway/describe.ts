@@ -2,20 +2,17 @@ import type { Client } from '../../protocol/exchange.ts'
 import type { View } from '../settings/index.ts'
 import type { GatewayParts } from './methods/method.ts'
 
-/** The identity of a route, for the answer to `initialize`. */
+/** What a route states about itself in the answer to `initialize`. */
 export interface RouteIdentity {
   readonly capabilities: Record<string, unknown>
-  /** The `serverInfo` as JSON text. The `serverInfo` of a single server may lack required members. */
+  /** The `serverInfo` as JSON text. That of a single server may lack required members. */
   readonly serverInfo: string
   readonly instructions: string | undefined
-  /**
-   * Further members of the server's `initialize` or `server/discover` result, as JSON text; `{}` unless there is
-   * exactly one server.
-   */
+  /** Other members of a single server's `initialize` or `server/discover` result, as JSON; `{}` for other routes. */
   readonly identityExtra: string
 }
 
-/** Announced while a provider's lists are unknown, since clients never use a capability that was not announced. */
+/** Announced while a provider's lists are unknown: clients never use a capability that was not announced. */
 const allCapabilities = {
   tools: { listChanged: true },
   prompts: { listChanged: true },
@@ -25,8 +22,9 @@ const allCapabilities = {
 }
 
 /**
+ * Describes a route. Waits for providers whose lists are unknown.
  * @param serverInfo the gateway's own, as JSON text
- * @param mayBeUnavailable true announces all capabilities for a single server about which nothing is known
+ * @param mayBeUnavailable whether to announce all capabilities for a single server about which nothing is known
  * @throws RpcError for such a server otherwise
  */
 export async function describeRoute (
@@ -42,10 +40,10 @@ export async function describeRoute (
     await providers.waitForLists(unknown, client, view.scope.kind === 'server')
     surface = surfaces.of(view, client)
   }
-  // A client that must log in at the server needs a session, in which it learns so and learns when it has.
+  // A client that must log in at the server needs a session, through which it learns that and when it has logged in.
   const needsLogin = view.scope.kind === 'server' && providers.get(view.scope.name)?.refusal?.(client) !== undefined
   if (!needsLogin && !mayBeUnavailable) resolver.requireCatalogue(view, surface, client)
-  // A route without servers announces everything, since later servers may have any capability.
+  // A route without servers announces everything, since servers added later may have any capability.
   const hasServers =
     surfaces.visible(view).some(({ server }) => server.unprefixed !== true || view.scope.kind === 'server')
   const isComplete = hasServers && surface.capabilities.size === surface.providers.length

@@ -5,18 +5,18 @@ import { routeOf, type View } from '../settings/index.ts'
 /** An event type of a server. */
 export interface EventTarget {
   readonly provider: string
-  /** Identifies the server (`serverIdentity`): another one may have its name when a cursor comes back. */
+  /** Identifies the server (`serverIdentity`): when a cursor comes back, another server may have that name. */
   readonly server: string
-  /** The event type by its own name. */
+  /** The server's name for the event type. */
   readonly key: string
 }
 
-/** Max length of a cursor that is opened, in characters. */
+/** Max length of an accepted cursor, in characters. */
 const maxCursor = 16 * 1024
 
 /**
- * The cursors of events that clients keep: those of servers, sealed for the principal, the route and the event type.
- * They open on every replica, and after a restart.
+ * Seals the servers' event cursors that clients keep, for one principal, route and event type. They can be opened on
+ * every replica, and after a restart.
  */
 export class EventCursors {
   readonly #sealer: Sealer
@@ -29,7 +29,7 @@ export class EventCursors {
     return this.#sealer.seal(JSON.stringify([server, key, cursor]), placeOf(view))
   }
 
-  /** The server's cursor in params, as JSON text. @throws RpcError -32602 for any that was not sealed for this use */
+  /** Returns the server's cursor in params, as JSON text. @throws RpcError -32602 if it was not sealed for this use */
   open (view: View, { server, key }: EventTarget, sealed: unknown): string {
     if ((sealed ?? null) === null) return 'null'
     if (typeof sealed === 'string' && sealed.length <= maxCursor) {

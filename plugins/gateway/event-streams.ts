@@ -4,7 +4,7 @@ import { Shares } from '../base/limits/index.ts'
 import type { View } from '../settings/index.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** An `events/stream` at its server: its events reach the client as the client may see them. */
+/** An `events/stream` request as sent to its server. Its events are converted to what the client may see. */
 export class EventStream extends DerivedExchange<View> {
   readonly #presentation: EventPresentation
   readonly #onEnd: Array<(reason: string) => void> = []
@@ -27,7 +27,7 @@ export class EventStream extends DerivedExchange<View> {
     super.onCancel(run)
   }
 
-  /** Ends the subscription: the client is told why, and the server's request is cancelled. */
+  /** Ends the subscription: notifies the client of the reason, and cancels the server's request. */
   terminate (errorText: string): void {
     if (this.#isTerminated) return
     super.notify('notifications/events/terminated', `{"error":${errorText}}`)
@@ -43,7 +43,7 @@ export class EventStreams {
   readonly #open = new Set<OpenStream>()
   readonly #shares = new Shares(gatewayLimits.eventStreams, 'open event streams')
 
-  /** Keeps a stream until its request ends. @param isShown whether its view shows the event type @throws ShareError */
+  /** Tracks a stream until its request ends. @param isShown whether its view shows the event type @throws ShareError */
   async run (stream: EventStream, isShown: () => boolean, send: () => Promise<string>): Promise<string> {
     const release = this.#shares.take(stream.client.owner ?? stream.client.id)
     const open = { stream, isShown }
@@ -68,5 +68,5 @@ export class EventStreams {
   }
 }
 
-/** The error of a subscription whose principal lost access ("Subscription Termination"). */
+/** The error for a subscription whose principal lost access ("Subscription Termination"). */
 export const accessRevoked = eventError('forbidden', { reason: 'Access revoked' })

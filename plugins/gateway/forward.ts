@@ -10,10 +10,9 @@ import type { FinishedCall, GatewayCall, HookLists } from './hooks.ts'
 import type { ProviderTable } from './providers.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** No changes to the params. */
 const noChanges: Readonly<Record<string, string>> = {}
 
-/** A response, its result as `onOutput` hooks left it, and the answer that `onResult` hooks made of it. */
+/** A response: its result after the `onOutput` hooks, and the answer after the `onResult` hooks. */
 interface Answered {
   readonly response?: Response | undefined
   readonly output?: string | undefined
@@ -28,7 +27,7 @@ export class Forwarder {
   readonly #withOwnTaskMarks: (exchange: Exchange<View>, provider: string) => Exchange<View>
   readonly #logError: (error: unknown, sentence: string) => void
 
-  /** @param withOwnTaskMarks a request whose params have marks of tasks (`hasTaskMark`), as its provider may see it */
+  /** @param withOwnTaskMarks replaces the task ids in a request (`hasTaskMark`) by the provider's own */
   constructor (
     providers: ProviderTable,
     hooks: HookLists,
@@ -46,16 +45,16 @@ export class Forwarder {
 
   /**
    * Sends one request to one provider.
-   * @param item the tool, prompt or resource by its own name, if the request names one, or a task of a tool
+   * @param item the provider's name of the tool (also for its tasks), prompt or resource, if the request names one
    * @param changes members of `params` to replace, as JSON text
-   * @returns the text of the result, as `onResult` hooks left it
+   * @returns the text of the result after the `onResult` hooks
    * @throws RpcError the provider's error, relayed; ShareError; exceptions of hooks
    */
   async send (
     request: Exchange<View>, provider: string, item: string | undefined, changes = noChanges
   ): Promise<string> {
     const exchange = hasTaskMark(request.params) ? this.#withOwnTaskMarks(request, provider) : request
-    // Streams stay open, and have places of their own.
+    // Streams stay open, and have a limit of their own.
     const release = exchange.method === streamMethod
       ? undefined
       : this.#shares.take(exchange.client.owner ?? exchange.client.id)
@@ -65,7 +64,7 @@ export class Forwarder {
     let output: string | undefined
     let response: Response | undefined
     try {
-      // Only promises are awaited: each await costs the call a turn of the microtask queue.
+      // Only promises are awaited: each await costs a turn of the microtask queue.
       for (const hook of this.#hooks.onCall) { const waiting = hook(call); if (waiting) await waiting }
       const { trace } = call
       const sent = trace === undefined ? changes : withTrace(call.exchange.paramsText, changes, trace)
@@ -73,7 +72,7 @@ export class Forwarder {
       const { resultText, errorText } = response
       if (errorText !== undefined) throw toRpcError(errorText)
       const text = resultText ?? '{}'
-      // Observers do not see the content of a round: its state is between the server and the client.
+      // Observers do not see an intermediate result: its state is private to server and client.
       if (exchange.suspendsOn?.(text) === true) {
         this.#done(call, {}, undefined, 'input_required')
         return text
@@ -100,8 +99,7 @@ export class Forwarder {
   }
 
   /**
-   * Fails a request that cannot be sent because its provider is not connected. For the hooks it is a call like any
-   * other.
+   * Fails a request that cannot be sent because its provider is not connected. Hooks see it like any other call.
    * @param startedAt the time of its arrival, as `performance.now()`
    * @throws the error; exceptions of hooks
    */
@@ -122,7 +120,7 @@ export class Forwarder {
     throw thrown
   }
 
-  /** An error as `onError` hooks leave it; what they throw takes its place. */
+  /** Passes an error through the `onError` hooks. An exception that they throw replaces it. */
   async #toAnsweredError (call: GatewayCall, error: unknown): Promise<unknown> {
     if (!(error instanceof RpcError)) return error
     try {
@@ -157,7 +155,7 @@ export class Forwarder {
     }
     for (const hook of this.#hooks.onDone) {
       try {
-        // An async function may be a hook as well; its rejection would end the process.
+        // A hook may be an async function, whose rejection would end the process.
         const returned: unknown = hook(finished)
         if (returned instanceof Promise) returned.catch(this.#observerFailed)
       } catch (failure) {
@@ -172,6 +170,6 @@ function outcomeOf (error: unknown): FinishedCall['outcome'] {
   return error instanceof RpcError && !failures.has(error.reason) ? 'error' : 'failure'
 }
 
-/** Error reasons that mean that the request got no answer. */
+/** Error reasons for a request that got no answer. */
 const failures: ReadonlySet<RpcError['reason']> =
   new Set(['not-connected', 'timeout', 'no-answer', 'cancelled', 'internal'])

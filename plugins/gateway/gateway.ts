@@ -26,25 +26,25 @@ export type { Result }
 
 interface GatewayDeps {
   access: Pick<Access, 'snapshot' | 'visibleServers' | 'register'>
-  /** The gateway's own, for routes that merge several servers. */
+  /** The gateway's own `serverInfo`, for routes that merge several servers. */
   serverInfo: { name: string, version: string }
   logError: (error: unknown, sentence: string) => void
-  /** Seals the ids of tasks and the cursors of events for all replicas. Default: they open in this process only. */
+  /** Seals task ids and event cursors for all replicas. Default: only this process can open them. */
   sealer?: Sealer | undefined
-  /** Where tasks are kept for lists. Default: they are not. */
+  /** Stores tasks so that they can be listed. Default: they are not stored. */
   tasks?: Tasks
 }
 
-/** The config of a registered provider, which decides its visibility like that of a server. */
+/** The settings of a registered provider. They decide its visibility, as for a server. */
 export type ProviderEntry = Pick<ServerConfig, 'owner' | 'visibility' | 'description' | 'enabled' | ItemKind>
 
 /**
- * `unprefixed`: on merged routes its items have no prefix, come after those of all servers, and keep their names.
- * `memberIn`: as what it belongs to a route (`RegisteredProvider`).
+ * `unprefixed`: on merged routes, its items have no prefix, come after those of all servers, and keep their names.
+ * `memberIn`: how it belongs to a route (see `RegisteredProvider`).
  */
 type ProviderOptions = Partial<Pick<RegisteredProvider, 'unprefixed' | 'memberIn'>>
 
-/** Lists and runs all tools, prompts and resources, each time for a View. */
+/** Lists and runs all tools, prompts and resources, from the perspective of a View. */
 export class Gateway {
   readonly #parts: GatewayParts
   readonly #access: GatewayDeps['access']
@@ -62,7 +62,7 @@ export class Gateway {
   /** The number of requests that wait for a provider. */
   get inFlight (): number { return this.#parts.forwarder.inFlight }
 
-  /** The tasks that clients began. */
+  /** The tasks that clients created. */
   get tasks (): RunningTasks { return this.#parts.running }
 
   /** Registers a hook. Hooks run in the order of registration. */
@@ -71,39 +71,39 @@ export class Gateway {
   }
 
   /**
-   * Registers the handler of a request method that the gateway itself does not have.
-   * @param run returns the text of the result; an RpcError that it throws is answered
+   * Registers the handler of a request method that the gateway itself does not implement.
+   * @param run returns the text of the result, or throws an RpcError to answer with
    */
   addMethod (name: string, run: (exchange: Exchange<View>) => Promise<string>): void {
     this.#methods.set(name, async (_parts, exchange) => await run(exchange))
   }
 
-  /** Sends a request to a provider, with other members in its params. @throws RpcError */
+  /** Sends a request to a provider, with some params replaced. @throws RpcError */
   async send (
     exchange: Exchange<View>, provider: string, item: string | undefined, changes: Readonly<Record<string, string>>
   ): Promise<string> {
     return await this.#parts.forwarder.send(exchange, provider, item, changes)
   }
 
-  /** The event type that an exchange names. @throws RpcError -32601 when no server has events; NotFound */
+  /** Finds the event type that a request names. @throws RpcError -32601 if no server has events; NotFound */
   async findEvent (exchange: Exchange<View>): Promise<ShownEvent> { return await findEvent(this.#parts, exchange) }
 
-  /** The name and cursor of an event type's own, for those in an exchange. @throws RpcError for a foreign cursor */
+  /** The server's own name and cursor for those in a request. @throws RpcError if the cursor is not valid here */
   ownEventMembers (exchange: Exchange<View>, event: EventTarget): { name: string, cursor: string } {
     return ownMembers(this.#parts, exchange, event)
   }
 
-  /** How the events of a type are shown in a view. @param name the type's name there */
+  /** How events of a type are presented in a view. @param name the event type's name in that view */
   presentEvent (view: View, event: EventTarget, name: string): EventPresentation {
     return presentEvent(this.#parts.cursors, view, event, name)
   }
 
-  /** An event of a provider as hooks leave it, as JSON text. @returns undefined when it may not be delivered */
+  /** Passes a provider's event through the hooks, as JSON text. @returns undefined if it must not be delivered */
   async screenEvent (provider: string, text: string): Promise<string | undefined> {
     return await screenNotification(this.#parts.hooks, provider, text)
   }
 
-  /** Registers a changing set of providers, which have the names of configured servers. */
+  /** Registers a changing set of providers, whose names are those of configured servers. */
   addSource (source: ProviderSource): void { this.#parts.providers.addSource(source, this.#host) }
 
   /**
@@ -124,7 +124,7 @@ export class Gateway {
   addReader (provider: Provider & { readonly uriPrefix: string }): void { this.#parts.providers.add(provider) }
 
   /**
-   * Registers a presentation of what a view sees, with the provider of the items that it adds.
+   * Registers a presentation, which changes what a view sees, and the provider of the items that it adds.
    * @returns a function to call when the added items have changed
    */
   addPresentation (name: PresentationName, { provider, present }: Presentation): () => void {
@@ -133,13 +133,13 @@ export class Gateway {
     return this.#host.changed
   }
 
-  /** Handles one request. @returns the text of its result, or a list to be written @throws RpcError to answer with */
+  /** Handles one request. @returns the text of its result, or a list to serialize @throws RpcError to answer with */
   handle (exchange: Exchange<View>): Promise<Result> {
     const seen = this.#parts.hooks.onView.length === 0 ? exchange : this.#seen(exchange)
     return methodFor(exchange.method, this.#methods)(this.#parts, seen)
   }
 
-  /** The exchange with what its view hides from its caller, at the caller's address. */
+  /** Hides from an exchange what hooks hide from its caller at the caller's address. */
   #seen (exchange: Exchange<View>): Exchange<View> {
     const view = this.filteredView(exchange.view, exchange.address)
     if (view === exchange.view) return exchange
@@ -147,13 +147,13 @@ export class Gateway {
     return new DerivedExchange(exchange, { view, params, paramsText })
   }
 
-  /** A view without the items that hooks hide from its principal at an address. */
+  /** Returns a view without the items that hooks hide from its principal at an address. */
   filteredView (view: View, address: string | undefined): View { return this.#parts.surfaces.filtered(view, address) }
 
-  /** Tells clients of the lists that have changed for them, for example because hooks hide other items now. */
+  /** Notifies clients whose lists have changed, for example because hooks now hide other items. */
   announceChanges (): void { this.#parts.notifier.scheduleNotifications() }
 
-  /** Relays a client's notification to the providers that its view sees. */
+  /** Relays a client's notification to the providers in its view. */
   notify (view: View, client: Client, method: string, paramsText: string): void {
     const isForAll = method === 'notifications/roots/list_changed'
     if (!isNotification(method) || (!isForAll && view.scope.kind !== 'server')) return
@@ -163,8 +163,8 @@ export class Gateway {
   }
 
   /**
-   * The identity of a route. Waits for providers whose lists are unknown.
-   * @param mayBeAway true: describes a route whose only server is unavailable and unknown, too
+   * Describes a route. Waits for providers whose lists are unknown.
+   * @param mayBeAway whether to describe a route even if its only server is unavailable and unknown
    * @throws RpcError for such a route otherwise
    */
   async describe (view: View, client: Client, mayBeAway = false): Promise<RouteIdentity> {
@@ -172,9 +172,9 @@ export class Gateway {
   }
 
   /**
-   * The identity of the server that answers on a route, as JSON text: that of its only server, or the gateway's.
-   * Undefined when its only server does not state it.
-   * @param surface of the view, if it is known already
+   * The `serverInfo` that a route reports, as JSON text: that of its only server, or the gateway's. Undefined if its
+   * only server provides none that is valid.
+   * @param surface of the view, if already known
    */
   serverInfo (view: View, client: Client, surface = this.surface(view, client)): string | undefined {
     if (view.presentation !== 'raw') return this.#serverInfo
@@ -182,16 +182,16 @@ export class Gateway {
     return serverInfo === undefined ? this.#serverInfo : hasValidServerInfo ? serverInfo : undefined
   }
 
-  /** Notifies a listener of everything that changes from now on. @param address of its client, if it is known */
+  /** Notifies a listener of all changes from now on. @param given may include the client's address */
   addListener (...given: Parameters<Notifier['addListener']>): void { this.#parts.notifier.addListener(...given) }
 
-  /** Removes a client that is gone: its listener, and its links, calls and subscriptions at providers. */
+  /** Removes a disconnected client: its listener, and its links, calls and subscriptions at providers. */
   async removeClient (client: Client): Promise<void> {
     if (client.listener) this.#parts.notifier.removeListener(client.listener as Listener<View>)
     await this.#parts.providers.release(client)
   }
 
-  /** Applies changed settings: clients lose the servers that their views no longer see. */
+  /** Applies changed settings: clients lose the servers that their views no longer include. */
   applyAccess (): void { this.#parts.notifier.applyAccess() }
 
   /** Ends the event streams of views without access, and of event types that are no longer shown. */
@@ -199,12 +199,12 @@ export class Gateway {
 
   surface (view: View, client: Client): Surface { return this.#parts.surfaces.of(view, client) }
 
-  /** The surface of an exchange's view; waits for the catalogues of its providers within their time budgets. */
+  /** The surface of a request's view; waits for its providers' catalogues within their time budgets. */
   async waitForSurface (
     exchange: Exchange<View>
   ): Promise<Surface> { return await this.#parts.resolver.waitForSurface(exchange) }
 
-  /** The servers that a view sees now, with their catalogues for this client, under their own names. */
+  /** The servers that a view currently includes, with their catalogues for this client, under their own names. */
   sections (view: View, client: Client): Section[] { return this.#parts.surfaces.sections(view, client) }
 
   /** Decides which of these sections owns a name that consists of label, separator and own name. */
@@ -212,37 +212,37 @@ export class Gateway {
     return this.#parts.surfaces.precedence(sections, separator)
   }
 
-  /** The target of a tool's or prompt's name, as far as it is known now. */
+  /** The target of a tool, prompt or event type name, based on what is currently known. */
   lookUp (view: View, client: Client, kind: NamedKind, name: string): Target | undefined {
     return this.lookUpIn(view, this.surface(view, client), kind, name)
   }
 
-  /** As `lookUp`, in a given surface of the view. */
+  /** Like `lookUp`, in a given surface of the view. */
   lookUpIn (view: View, surface: Surface, kind: NamedKind, name: string): Target | undefined {
     return this.#parts.resolver.lookUpName(view, surface, kind, name)
   }
 
-  /** As `lookUp`, but waits for a provider. @throws RpcError -32001 when the only provider is not connected */
+  /** Like `lookUp`, but waits for a provider. @throws RpcError -32001 if the only provider is not connected */
   async resolve (exchange: Exchange<View>, kind: NamedKind, name: string): Promise<Target | undefined> {
     return await this.#parts.resolver.findByName(exchange, kind, name)
   }
 
-  /** The name under which a view shows a provider's tool or prompt, if it does as far as is known now. */
+  /** The name under which a view shows a provider's item; undefined if it does not, as currently known. */
   exposedName (view: View, client: Client, kind: NamedKind, provider: string, key: string): string | undefined {
     return this.#parts.resolver.exposedName(view, this.surface(view, client), kind, provider, key)
   }
 
-  /** The provider from which a view reads the named resource. @throws RpcError -32002 when the view shows none */
+  /** The provider from which a view reads the requested resource. @throws RpcError -32002 if the view shows none */
   async findReader (exchange: Exchange<View>): Promise<string> {
     return (await this.#parts.resolver.findReader(exchange)).provider
   }
 
-  /** The provider that `tools/call`, `prompts/get` or `resources/read` would use. @throws RpcError: no such item */
+  /** The provider to which a call, prompt or read request would be sent. @throws RpcError if there is no such item */
   async providerOf (exchange: Exchange<View>): Promise<string> { return await providerOf(this.#parts, exchange) }
 
   /**
-   * Waits until the lists of the provider of a call are known.
-   * @throws RpcError -32001 when they are unknown and cannot be read now; for hooks, the call has failed then
+   * Waits until the lists of a call's provider are known.
+   * @throws RpcError -32001 if they are unknown and cannot be read now; hooks then see the call as failed
    */
   async waitForLists (exchange: Exchange<View>, provider: string, item: string): Promise<void> {
     await resolveItem(
@@ -251,20 +251,20 @@ export class Gateway {
   }
 
   /**
-   * A provider's catalogue for clients without capabilities, under its own names; undefined when it is unknown.
-   * @param view from which hooks may hide items
+   * A provider's catalogue for clients without capabilities, under its own names; undefined if unknown.
+   * @param view whose hidden items are left out
    */
   catalogue (provider: string, view?: View): Catalogue | undefined {
     const catalogue = this.#parts.providers.get(provider)?.catalogue(gatewayClient)
     return catalogue && this.#shownIn(view, provider, [catalogue])[0]
   }
 
-  /** A provider's catalogue for a client, under its own names; undefined when it is unknown. */
+  /** A provider's catalogue for a client, under its own names; undefined if unknown. */
   catalogueFor (provider: string, client: Client): Catalogue | undefined {
     return this.#parts.providers.get(provider)?.catalogue(client)
   }
 
-  /** A provider's catalogues for all classes of clients, as far as they are known. @param view as for `catalogue` */
+  /** The known catalogues of a provider, for all capability classes. @param view as for `catalogue` */
   catalogues (provider: string, view?: View): readonly Catalogue[] {
     return this.#shownIn(view, provider, this.#parts.providers.get(provider)?.catalogues?.() ?? [])
   }
@@ -274,12 +274,12 @@ export class Gateway {
     return filter ? catalogues.map((each) => withoutHidden(each, provider, filter)) : catalogues
   }
 
-  /** Removes the secrets of a provider's configuration from a text. */
+  /** Masks the secrets of a provider's configuration in a text. */
   redact (provider: string, text: string): string {
     return this.#parts.providers.get(provider)?.redact?.(text) ?? text
   }
 
-  /** Resolves when the links, calls and subscriptions of clients that are gone have ended. */
+  /** Resolves when the links, calls and subscriptions of all disconnected clients have ended. */
   async close (): Promise<void> {
     this.#parts.notifier.close()
     await this.#parts.providers.waitForReleases()

@@ -5,21 +5,21 @@ import { foldersAbove, isShownKey, isShownUri, type Section } from './section.ts
 
 /** Resources that are hidden even if a server lists them or a template matches them. */
 export interface HiddenResources {
-  /** By server and normalized URI. */
+  /** Keys that consist of server and normalized URI. */
   readonly keys: ReadonlySet<string>
-  /** The normalized URIs that admins have disabled on their servers. Users' servers do not provide them either. */
+  /** The normalized URIs that admins have disabled on their servers; users' servers must not provide them either. */
   readonly byAdmins: ReadonlySet<string>
-  /** The folders of skills, by server and normalized URI: whether the skill is shown. */
+  /** By server and normalized URI of a skill's folder: whether the skill is shown. */
   readonly folders: ReadonlyMap<string, boolean>
-  /** All of them with the normalization of `normalizePath`, where that differs. */
+  /** The same, normalized by `normalizePath`, where that makes a difference. */
   readonly files: Pick<HiddenResources, 'keys' | 'byAdmins' | 'folders'>
-  /** The names of users' servers. */
+  /** The names of servers owned by users. */
   readonly users: ReadonlySet<string>
-  /** Whether a skill is hidden. */
+  /** Whether any skill is hidden. */
   readonly hasHiddenSkills: boolean
 }
 
-/** Collects the resources and skills of servers that are disabled, or not selected. */
+/** Collects the resources and skills that are disabled or not selected. */
 export function collectHidden (sections: readonly Section[]): HiddenResources {
   const [exact, files, users] = [emptyKeys(), emptyKeys(), new Set<string>()]
   const hide = (server: string, uri: string, byAdmin: boolean): void => {
@@ -64,7 +64,7 @@ export function collectHidden (sections: readonly Section[]): HiddenResources {
 const emptyKeys = (): { keys: Set<string>, byAdmins: Set<string>, folders: Map<string, boolean> } =>
   ({ keys: new Set(), byAdmins: new Set(), folders: new Map() })
 
-/** Whether a server's resource with this URI is in the folder of a hidden skill, and in none of a shown one. */
+/** Whether a server's resource is in the folder of a hidden skill, and not in that of a shown one. */
 export const isInHiddenSkill = (hidden: HiddenResources, server: string, uri: string): boolean =>
   hidden.hasHiddenSkills && isInHiddenFolder(hidden, server, normalizeUri(uri))
 
@@ -87,11 +87,11 @@ function normalizeUri (uri: string): string {
 
 /** Whether a resource that a server lists under this URI is hidden. */
 export function isListedHidden (hidden: HiddenResources, server: string, uri: string): boolean {
-  // Normalizing is expensive.
+  // Normalizing is expensive, so it comes last.
   return hasHidden(hidden) && isHiddenAt(hidden, hidden, server, normalizeUri(uri))
 }
 
-/** A test for whether an unlisted URI is hidden at a server. Any spelling of a hidden file's path counts as it. */
+/** Returns a test whether an unlisted URI is hidden at a server. All spellings of a hidden file's path are hidden. */
 export function unlistedHiddenTest (hidden: HiddenResources, uri: string): (server: string) => boolean {
   if (!hasHidden(hidden)) return () => false
   const spellings = spellingsOf(uri)
@@ -99,10 +99,10 @@ export function unlistedHiddenTest (hidden: HiddenResources, uri: string): (serv
     spellings.some((each) => isHiddenAt(hidden, hidden, server, each) || isHiddenAt(hidden, hidden.files, server, each))
 }
 
-/** The normalized spellings of a URI, any of which a server may read. */
+/** The normalized spellings of a URI. A server may use any of them. */
 export function spellingsOf (uri: string): string[] {
   const spelling = normalizeUri(uri)
-  // In `/a//../b`, a server may resolve the dots before or after it joins the slashes.
+  // In `/a//../b`, a server may resolve the dots before or after merging the slashes.
   return [...new Set([spelling, normalizePath(spelling), normalizePath(normalizeUri(normalizePath(uri)))])]
 }
 
@@ -116,14 +116,14 @@ const isHiddenAt = (
   (hasHiddenSkills && isInHiddenFolder(of, server, spelling))
 
 /**
- * Normalizes a URI's path as file systems read it: consecutive slashes are one, also escaped ones, and a trailing slash
- * is ignored. The host is in lower case (RFC 3986, section 6.2.2.1), without userinfo. Servers that join the path to a
- * folder accept all these spellings.
+ * Normalizes a URI's path as file systems do: consecutive slashes, also escaped ones, become one, and a trailing slash
+ * is removed. The host is put in lower case (RFC 3986, section 6.2.2.1) and loses its userinfo. Servers that append the
+ * path to a folder accept all these spellings.
  */
 const normalizePath = (uri: string): string =>
   uri.replace(/^([a-z][a-z0-9+.-]*:)(\/\/[^/?#]*)?([^?#]*)/i, (_whole, scheme: string, host = '', path: string) =>
     `${scheme}${host.toLowerCase().replace(/[^/]*@/, '')}${path.replace(/(?:\/|%2f)+/gi, '/').replace(/\/$/, '')}`)
 
-/** The key of a server's resource, the same for equivalent spellings of its URI, which most servers accept. */
+/** The key of a server's resource, equal for equivalent spellings of its URI, which most servers accept. */
 export const hiddenKey = (server: string, uri: string): string => keyIn(server, normalizeUri(uri))
 const keyIn = (server: string, spelling: string): string => `${server}\n${spelling}`

@@ -7,25 +7,25 @@ import type { ListEntry } from './list.ts'
 
 /** A request on its way to a provider. */
 export interface GatewayCall {
-  /** An `onCall` hook may replace it, for example by one with other arguments (`withArguments`). */
+  /** An `onCall` hook may replace it, for example with other arguments (`withArguments`). */
   exchange: Exchange<View>
   /** The server's name. */
   readonly provider: string
-  /** The named tool, prompt or resource by its own name, or a task of a tool. Hooks may replace it for observers. */
+  /** The provider's name of the tool (also for its tasks), prompt or resource. Hooks may replace it for observers. */
   item: string | undefined
   /** The time of its arrival, as `performance.now()`. */
   readonly startedAt: number
-  /** The trace context that is passed to the server. An `onCall` hook sets it. */
+  /** The trace context to send to the server. Set by an `onCall` hook. */
   trace: TraceContext | undefined
-  /** The policy that applies to it, for its record. An `onCall` hook sets it. */
+  /** The policy applied to the call, for the call record. Set by an `onCall` hook. */
   policy: AppliedPolicy | undefined
-  /** What guards have found in it, for its record. */
+  /** What guards found in the call, for the call record. */
   guards?: readonly GuardFinding[]
-  /** Why it cannot be sent, whatever hooks decide: its provider is not connected. */
+  /** Why it cannot be sent, regardless of hooks: its provider is not connected. */
   readonly failure?: RpcError
 }
 
-/** The kinds of content that a guard found in a call. */
+/** What one guard found in a call. */
 export interface GuardFinding {
   readonly id: string
   readonly name: string
@@ -33,7 +33,7 @@ export interface GuardFinding {
   readonly found: readonly string[]
 }
 
-/** A policy that decided about a call, or, in the mode `observe`, would have decided. */
+/** A policy that decided on a call or, in the mode `observe`, would have decided. */
 export interface AppliedPolicy {
   readonly id: string
   readonly name: string
@@ -43,68 +43,69 @@ export interface AppliedPolicy {
 
 /**
  * `ok`: a result. `error`: a JSON-RPC error of the provider or a hook. `failure`: no answer. `input_required`: the
- * client is asked for input, and its next request continues the call (MCP 2026-07-28).
+ * client must provide input, and its next request continues the call (MCP 2026-07-28).
  */
 type Outcome = 'ok' | 'error' | 'failure' | 'input_required'
 
 /**
- * A request that has ended. The caller is in `exchange.view.principal` (`username`, `credential`) and
- * `exchange.address`, the params in `exchange.paramsText`.
+ * A request that has ended. `exchange.view.principal` (`username`, `credential`) and `exchange.address` identify the
+ * caller, `exchange.paramsText` has the params.
  */
 export interface FinishedCall extends GatewayCall {
   readonly outcome: Outcome
   /** The duration of the call, in ms. */
   readonly duration: number
-  /** The result as JSON, after `onOutput` hooks and before `onResult`; undefined: an error or `input_required`. */
+  /** The result as JSON, after `onOutput` and before `onResult` hooks; undefined after an error or `input_required`. */
   readonly output: string | undefined
-  /** The result as `onResult` hooks left it, which is answered; undefined as for `output`. */
+  /** The result after the `onResult` hooks, as sent to the client; undefined as for `output`. */
   readonly answer: string | undefined
-  /** Whether the result says that its tool failed. */
+  /** Whether the result reports a tool error. */
   readonly isToolError: boolean
-  /** The error; undefined when the outcome is `ok` or `input_required`. */
+  /** The error; undefined if the outcome is `ok` or `input_required`. */
   readonly error: unknown
 }
 
 /**
- * The hooks of the gateway. They run in the order of registration, and are awaited only if they return a promise. An
- * RpcError thrown by `onList`, `onCall`, `onOutput`, `onError`, `onResult` or `onQuestion` is answered instead of the
- * result.
+ * The hooks of the gateway. They run in the order of registration, and are awaited only if they return a promise. If
+ * `onList`, `onCall`, `onOutput`, `onError`, `onResult` or `onQuestion` throws an RpcError, the client gets it instead
+ * of the result.
  */
 export interface GatewayHooks {
-  /** Called before a list is answered. @returns its entries, changed or not */
+  /** Called before a list is sent. @returns its entries, changed or not */
   onList: (exchange: Exchange<View>, kind: ListKind, entries: readonly ListEntry[]) =>
     readonly ListEntry[] | Promise<readonly ListEntry[]>
   /**
-   * Called when a request names a view, and whenever its lists may have changed.
-   * @param address that of the request; undefined: it is not known
-   * @returns the items that the view does not show; undefined: it shows all. The same object for the same items
+   * Called for each request with a view, and whenever the lists of a view may have changed.
+   * @param address that of the request; undefined if unknown
+   * @returns a filter of the items to hide; undefined to hide none. It must be the same object as long as the items are
+   * the same
    */
   onView: (view: View, address: string | undefined) => ItemFilter | undefined
-  /** Called before a client subscribes to a resource of a provider. */
+  /** Called before a client subscribes to a provider's resource. */
   onSubscribe: (exchange: Exchange<View>, provider: string, uri: string) => Promise<void> | void
   /** Called before a request is sent to its provider. */
   onCall: (call: GatewayCall) => Promise<void> | void
   /**
-   * Called with the text of a provider's result that ends its call, before `onResult`. What it returns is the result
-   * for all that follows, records of the call included.
+   * Called with the text of a provider's result that ends its call, before `onResult`. Everything that follows,
+   * including call records, uses the text that it returns.
    */
   onOutput: (call: GatewayCall, result: string) => Promise<string> | string
-  /** Called with the error that ends a call, before it is recorded. @returns the error for all that follows */
+  /** Called with the error that ends a call, before it is recorded. @returns the error to use from now on */
   onError: (call: GatewayCall, error: RpcError) => Promise<RpcError> | RpcError
   /** Called with the text of a result that ends its call. @returns the text to answer with */
   onResult: (call: GatewayCall, result: string) => Promise<string> | string
   /**
    * Called exactly once per request, after all other hooks, and not awaited. Exceptions are logged. A call has exactly
-   * one outcome other than `input_required`, which a hook that counts calls should use.
+   * one outcome other than `input_required`: hooks that count calls should count only those.
    */
   onDone: (call: FinishedCall) => void
   /**
-   * Called with a notification of a provider that belongs to no request in flight, or with an event that it sends to
-   * a webhook; those of a request go through `exchange.notify`.
-   * @returns its params, changed or not; undefined: it is dropped
+   * Called with a provider's notification that belongs to no open request, or with an event that it sends to a webhook.
+   * Notifications of a request are passed to `exchange.notify` instead.
+   * @returns its params, changed or not; undefined to drop it
    */
   onNotification: (provider: string, paramsText: string) => Promise<string | undefined> | string | undefined
-  /** Called when the lists of a provider may have changed. */
+  /** Called when a provider's lists may have changed. */
   onListsChanged: () => void
   /** Called before a provider sends a question to a client. */
   onQuestion: (provider: string, question: Question, client: Client) => Promise<void> | void
@@ -125,7 +126,7 @@ export const createHookLists = (): HookLists => ({
   onQuestion: []
 })
 
-/** A notification as its hooks leave it. @returns its params; undefined: it is dropped, also when a hook fails */
+/** Passes a notification through the hooks. @returns its params; undefined to drop it, also if a hook fails */
 export async function screenNotification (
   { onNotification }: HookLists, provider: string, paramsText: string
 ): Promise<string | undefined> {
@@ -138,7 +139,7 @@ export async function screenNotification (
   return text
 }
 
-/** Sends a notification as its hooks leave it. */
+/** Passes a notification through the hooks, then sends it. */
 export function passNotification (
   hooks: HookLists, provider: string, paramsText: string, send: (paramsText: string) => void
 ): void {

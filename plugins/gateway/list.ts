@@ -7,14 +7,14 @@ import { toBytes } from '../../protocol/yield.ts'
 import { Semaphore } from '../base/limits/index.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** An item as a view sees it: its JSON text as listed, and the changed members. */
+/** An item as a view sees it: its JSON text as listed, and the members that differ from it. */
 export interface ListEntry {
   readonly text: string
   readonly name?: string
   readonly description?: string
   /** The item's own name or URI, unless `name` replaces it. */
   readonly key?: string
-  /** The listed item, which adapters may have to change for their clients. */
+  /** The listed item, which adapters may have to convert for their clients. */
   readonly item?: Item
   /** Whether its server is of the modern era. */
   readonly isModern?: boolean
@@ -24,37 +24,37 @@ export interface ListEntry {
 export class ListResult {
   readonly kind: ListKind
   readonly entries: readonly ListEntry[]
-  /** A weak reference, one for all who remember the list. */
+  /** A weak reference to this list, shared by everything that remembers the list. */
   readonly ref = new WeakRef<ListResult>(this)
   readonly #extra: string
   #writing: Promise<Buffer> | undefined
-  /** The serialized list, as long as a reply holds it. */
+  /** The serialized list, kept as long as a response uses it. */
   #serialized: WeakRef<Buffer> | undefined
-  /** The index of each page's first entry. */
+  /** The index of the first entry of each page. */
   #starts: readonly number[] | undefined
-  /** The index after each item, by the item's hash. Built for a cursor of a former list. */
+  /** The index after each item, by the item's hash. Built when a cursor does not match the current list. */
   #indexAfterItem: ReadonlyMap<string, number> | undefined
   readonly #pages = new Map<number, ListResult>()
 
-  /** @param extra the other members of the result, as the text of an object */
+  /** @param extra the other members of the result, as an object's text */
   constructor (kind: ListKind, entries: readonly ListEntry[], extra: string) {
     this.kind = kind
     this.entries = entries
     this.#extra = extra
   }
 
-  /** The other members of the result, as the text of an object. */
+  /** The other members of the result, as an object's text. */
   get extra (): string { return this.#extra }
 
-  /** A copy of the list with other members beside its entries. */
+  /** Copies the list with other members beside its entries. */
   withExtra (extra: string): ListResult { return new ListResult(this.kind, this.entries, extra) }
 
-  /** A copy of the list with other entries. */
+  /** Copies the list with other entries. */
   withEntries (entries: readonly ListEntry[]): ListResult {
     return new ListResult(this.kind, entries, this.#extra)
   }
 
-  /** Whether the two lists are equal for clients. */
+  /** Whether clients see the two lists as equal. */
   equals (other: ListResult): boolean {
     return this.kind === other.kind && this.#extra === other.#extra && this.entries.length === other.entries.length &&
       this.entries.every(({ text, name, description }, at) => {
@@ -64,7 +64,7 @@ export class ListResult {
   }
 
   /**
-   * The page at a cursor; this list if it has a single page.
+   * Returns the page at a cursor; this list if it has a single page.
    * @param cursor the `nextCursor` of the previous page; undefined, null or empty: the first page. It identifies the
    * last item of that page, so it is valid on every replica as long as that item is listed
    * @throws RpcError for an invalid cursor
@@ -81,7 +81,7 @@ export class ListResult {
       ? JSON.stringify(`${end}.${hashOf(this.#nameOf(last))}`)
       : undefined
     const page = new ListResult(this.kind, this.entries.slice(at, end), withMembers(this.#extra, { nextCursor }))
-    // Pages for forged cursors, or of a former list, are not cached.
+    // Pages for forged or outdated cursors are not cached.
     if (starts.includes(at)) this.#pages.set(at, page)
     return page
   }
@@ -92,7 +92,7 @@ export class ListResult {
     return starts
   }
 
-  /** The end of the page that begins at an entry. A page has at least one entry. */
+  /** The end of the page that starts at an entry. A page has at least one entry. */
   #endOfPage (start: number): number {
     let size = 0
     for (let at = start; at < this.entries.length; at++) {
@@ -108,13 +108,13 @@ export class ListResult {
     return name ?? key ?? (JSON.parse(memberOf(text, own) ?? '""') as string)
   }
 
-  /** @throws RpcError */
+  /** The index of the first entry after a cursor. @throws RpcError */
   #indexAfter (cursor: unknown): number {
     const [, end, hash] = (typeof cursor === 'string' ? /^([1-9]\d{0,8})\.([\w-]{22})$/.exec(cursor) : undefined) ?? []
     const expected = Number(end)
     const last = this.entries[expected - 1]
     if (last && hashOf(this.#nameOf(last)) === hash) return expected
-    // The list has changed since.
+    // The list has changed since the cursor was issued.
     this.#indexAfterItem ??= new Map(this.entries.map((entry, at) => [hashOf(this.#nameOf(entry)), at + 1]))
     const at = this.#indexAfterItem.get(hash ?? '')
     if (at === undefined) throw new RpcError(code.invalidParams, 'Invalid cursor: begin with the first page')
@@ -124,7 +124,7 @@ export class ListResult {
   /**
    * The list's JSON as UTF-8; serialized once for concurrent callers, and cached while there is room. Large lists are
    * serialized one at a time.
-   * @param owner the owner of the request; owners take turns
+   * @param owner the owner of the request; the slot alternates between owners
    */
   bytes (owner?: string): Promise<Buffer> {
     const kept = writtenLists.get(this) ?? this.#serialized?.deref()
@@ -163,14 +163,14 @@ export class ListResult {
   }
 }
 
-/** Large lists are serialized one at a time, since each needs a multiple of its size. */
+/** Large lists are serialized one at a time, since each takes a multiple of its size in memory. */
 const largeListSlots = new Semaphore({ places: 1 })
-/** The serialized lists. */
+/** Cache of serialized lists. */
 let writtenLists = new WeakMap<ListResult, Buffer>()
-/** The size of all serialized lists since the last reset, in bytes. */
+/** The total size of lists serialized since the cache was last cleared, in bytes. */
 let writtenSize = 0
 
-/** Identifies an item within its list. */
+/** A hash that identifies an item within its list. */
 const hashOf = (name: string): string => createHash('sha256').update(name).digest('base64url').slice(0, 22)
 
 /** The JSON text of an item as a view sees it. @param key the member that identifies it */

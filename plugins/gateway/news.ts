@@ -16,22 +16,22 @@ import { gatewayLimits } from './limits.ts'
 /** Time for which changes are collected before listeners are notified, in ms. */
 const collectTime = 50
 
-/** A listener's client, the lists that the client received last, and the resources that it subscribes to. */
+/** A listener's client, the lists that it last received, and the resources that it subscribes to. */
 interface ListenerEntry {
   readonly client: Client
   /**
-   * Weak references, so that a session keeps no list in memory. A list that is gone counts as changed; one that is
-   * missing does not concern the client.
+   * Weak references, so that a session keeps no list in memory. A collected list counts as changed; a missing entry
+   * means that the list does not concern the client.
    */
   readonly seen: Partial<Record<ListKind, WeakRef<ListResult>>>
   readonly wanted: WantedResources
-  /** The address of its last list or subscription, by which hooks may hide items; undefined: it is not known yet. */
+  /** The address of its last list or subscription request, which hooks may use to hide items; undefined: unknown. */
   address: string | undefined
 }
 
 const none: ReadonlySet<string> = new Set()
 
-/** Sends the notifications that belong to no request (lists, messages of providers), and applies lost access. */
+/** Sends notifications that belong to no request (changed lists, providers' messages), and applies lost access. */
 export class Notifier {
   readonly #providers: ProviderTable
   readonly #surfaces: Surfaces
@@ -76,10 +76,10 @@ export class Notifier {
     return member
   }
 
-  /** The view of a listener, without what hooks hide at the last address of its client. */
+  /** The view of a listener, without the items that hooks hide at its client's last address. */
   #viewOf ({ view }: Listener<View>, { address }: ListenerEntry): View { return this.#surfaces.filtered(view, address) }
 
-  /** Called after a change of settings or of a provider's lists. Listeners that see a difference are notified soon. */
+  /** Called after a change of settings or of a provider's lists. Listeners affected by it are notified soon. */
   scheduleNotifications (): void {
     this.#pending ??= setTimeout(() => {
       this.#pending = undefined
@@ -113,7 +113,7 @@ export class Notifier {
     for (const method of changed) listener.deliver(method)
   }
 
-  /** Sends a provider's notification to every listener that sees the provider and whose client `serves` accepts. */
+  /** Sends a provider's notification to every listener that sees the provider and whose client satisfies `serves`. */
   broadcast (provider: string, method: string, paramsText: string, serves: (client: Client) => boolean): void {
     const isLog = method === 'notifications/message'
     const level = isLog ? smallMemberOf(paramsText, 'level') : undefined
@@ -125,7 +125,7 @@ export class Notifier {
     for (const [listener] of listeners) listener.deliver(method, paramsText)
   }
 
-  /** Returns a test for whether a view sees a provider, with one look-up per view key. */
+  /** Returns a test whether a view includes a provider, which looks up each view key once. */
   #seenBy (provider: string): (view: View) => boolean {
     const known = new Map<string, boolean>()
     return (view) => {
@@ -136,8 +136,8 @@ export class Notifier {
   }
 
   /**
-   * Applies changed settings: a client's calls, subscriptions and links end at servers that it no longer sees; its
-   * other subscriptions move to the provider from which it now reads the resource.
+   * Applies changed settings. A client's calls, subscriptions and links end at servers that it no longer sees; its
+   * other subscriptions move to the provider from which it can now read the resource.
    */
   applyAccess (): void {
     const visible = new Map<string, ReadonlySet<string>>()
@@ -183,7 +183,7 @@ export class Notifier {
     }
   }
 
-  /** @returns false if the provider cannot be subscribed to now */
+  /** @returns false if the provider currently accepts no subscription */
   #resubscribeAt (name: string, client: Client, uri: string): boolean {
     try {
       this.#providers.use(name, client).resubscribe?.(client, uri)
@@ -196,8 +196,8 @@ export class Notifier {
 }
 
 /**
- * Whether a client is told of changes of a list that it has not received. The news of skills are those of resources,
- * so the client declares the extension; event types have their own, for which a client asks.
+ * Whether a client is notified of changes of a list that it has not received. Changed skills are announced as changed
+ * resources, to clients that declare the extension; changed event types only to clients that request it.
  */
 function concerns (kind: ListKind, { isFiltered = false }: Listener<View>, { capabilities }: Client): boolean {
   const extension = extensionOf(kind)
@@ -205,7 +205,7 @@ function concerns (kind: ListKind, { isFiltered = false }: Listener<View>, { cap
   return kind === 'events' ? isFiltered : hasExtension(capabilities, extension)
 }
 
-/** Whether a list differs from the one that its client received last. Records it: the next call returns false. */
+/** Whether a list differs from the one that its client received last. Records it, so the next call returns false. */
 function hasListChanged ({ seen }: ListenerEntry, list: ListResult): boolean {
   const ref = seen[list.kind]
   const former = ref?.deref()

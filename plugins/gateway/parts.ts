@@ -16,7 +16,7 @@ import { RunningTasks } from './running-tasks.ts'
 import { Surfaces } from './surfaces.ts'
 import { TaskHandles } from './task-handles.ts'
 
-/** Creates a gateway's parts. @param sealer of task ids and cursors @param store of tasks; undefined: not listed */
+/** Creates a gateway's parts. @param sealer seals task ids and cursors @param store of tasks; undefined: not listed */
 export function createParts (
   access: Pick<Access, 'snapshot' | 'visibleServers'>,
   logError: (error: unknown, sentence: string) => void,

@@ -10,7 +10,7 @@ declare module 'fastify' {
 }
 
 export interface GatewayOptions {
-  /** Seals the ids of tasks for all replicas; without it, they open only in the process that sealed them. */
+  /** Seals task ids for all replicas. Default: only the process that sealed them can open them. */
   sealer?: Sealer
   storage: Pick<Storage, 'tasks'>
 }

@@ -14,9 +14,9 @@ interface Claimant {
 
 /**
  * Decides which server a name, URI or template belongs to on a merged route:
- * - Admins' servers come before users' servers. Within a rank, the order of configuration decides.
+ * - Admins' servers come before users' servers. Within a rank, the configured order decides.
  * - A server does not take a name that another server of its rank listed earlier.
- * - A server keeps its names while it is away, after it stops listing an item, and after a restart.
+ * - A server keeps its names while disconnected, after it stops listing an item, and after a restart.
  * - A user's server does not get a name that an earlier admin's server might list later.
  * - No server gets a name that an earlier server with unknown lists might have.
  * - Items of providers without a prefix always belong to them.
@@ -32,12 +32,12 @@ export class Precedence {
   readonly #byPrefix = new Map<string, Claimant[]>()
   readonly #prefixLengths = new Set<number>()
   readonly #longestPrefix: number
-  /** The claimants of each URI and template, built on first use. */
+  /** The claimants of each URI and template; built on first use. */
   readonly #byKey = new Map<ListKind, Map<string, Claimant | Claimant[]>>()
 
   /**
    * @param claimsOf the claims of each section's server
-   * @param asWritten true: names with unchanged label and separator; false: in the form that model APIs accept
+   * @param asWritten whether names have the unchanged label and separator; false: the form that model APIs accept
    */
   constructor (
     sections: readonly Section[], separator: string, claimsOf: (section: Section) => ListingHistory, asWritten = false
@@ -67,8 +67,8 @@ export class Precedence {
   get claimants (): readonly Claimant[] { return this.#claimants }
 
   /**
-   * Whether a section may show a tool or prompt under its plain name, `<label><separator><own name>`. `own`: no other
-   * section can have that name; `won`: another could, but this one has precedence; `lost`: it may not.
+   * Whether a section may show an item under its plain name, `<label><separator><own name>`. `own`: no other section
+   * can have that name; `won`: another could, but this one has precedence; `lost`: it may not.
    */
   plainNameStanding (at: number, kind: NamedKind, key: string): 'own' | 'won' | 'lost' {
     const own = this.#claimants[at]
@@ -80,7 +80,7 @@ export class Precedence {
     if (isHashLike && name.length === 64) return 'lost'
     let isContested = false
     let rivals = 0
-    // Only up to the longest prefix, since a name may consist of a megabyte of separators.
+    // Only up to the longest prefix, since a name may be a megabyte of separators.
     const end = Math.min(name.length, this.#longestPrefix)
     for (let found = name.indexOf(this.#separator, 1); found !== -1; found = name.indexOf(this.#separator, found + 1)) {
       const length = found + this.#separator.length
@@ -89,7 +89,7 @@ export class Precedence {
       for (const rival of this.#byPrefix.get(name.slice(0, length)) ?? []) {
         if (isSameMember(rival, own)) continue
         isContested = true
-        // Users' servers take no names from admins' servers.
+        // Users' servers cannot take names from admins' servers.
         if (rival.section.isOwnedByAdmin || !own.section.isOwnedByAdmin) rivals++
         // The plain name must not look like a hashed name of a rival's item.
         if (isHashLike || rivals > gatewayLimits.nameRivals || !this
@@ -99,7 +99,7 @@ export class Precedence {
     return isContested ? 'won' : 'own'
   }
 
-  /** Whether the name stays with `own` although a rival might list an item under it. */
+  /** Whether `own` keeps the name although a rival might list an item under it. */
   #nameStays (own: Claimant, key: string, rival: Claimant, rivalKey: string, kind: ListKind): boolean {
     if (rival.at > own.at) return hasPrecedence(own, key, rival, rivalKey, kind)
     if (rival.section.isOwnedByAdmin !== own.section.isOwnedByAdmin || !rival.claims.isKnown) return false
@@ -121,14 +121,14 @@ export class Precedence {
       : this.ownsUri(at, kind, item.key)
   }
 
-  /** The section of a resource, whether or not it is listed now; undefined: no server has ever listed it. */
+  /** The section that owns a resource, even if it does not list it now; undefined: no server has ever listed it. */
   ownerOf (uri: string): Section | undefined {
     return (this.#unprefixed.resources.get(uri) ?? this.#owner('resources', uri))?.section
   }
 
   /**
-   * The admin-owned server that exposes a prompt under this name, or has this resource, whether or not it lists it now;
-   * undefined: none.
+   * The admin-owned server that exposes a prompt under this name, or has this resource, even if it does not list it
+   * now; undefined if there is none.
    */
   adminsServer (kind: 'prompts' | 'resources', name: string): string | undefined {
     return this.#claimants.find(({ section, claims }) => {
@@ -140,7 +140,7 @@ export class Precedence {
     })?.section.server.name
   }
 
-  /** @param also counts as a claimant even without a recorded claim */
+  /** @param also a claimant even without a recorded claim */
   #owner (kind: 'resources' | 'resourceTemplates', key: string, also?: Claimant): Claimant | undefined {
     let owner: Claimant | undefined
     const known = [this.#claimantsOf(kind).get(key) ?? []].flat()
@@ -171,7 +171,7 @@ export class Precedence {
   }
 }
 
-/** The items that providers without a prefix list, each with the first provider that shows it. */
+/** The items listed by providers without a prefix, each with the first provider that shows it. */
 function unprefixedItems (claimants: readonly Claimant[]): Record<ListKind, Map<string, Claimant>> {
   const found = byListKind(() => new Map<string, Claimant>())
   for (const claimant of claimants) {
@@ -203,7 +203,7 @@ function hasPrecedence (
 const isSameMember = ({ section: one }: Claimant, { section: other }: Claimant): boolean =>
   one.server.name === other.server.name && one.label === other.label
 
-/** Whether a section shows items with this key. */
+/** Whether a section shows an item with this key. */
 export function showsKey (section: Section, kind: ListKind, key: string): boolean {
   if (kind === 'resources') return isShownUri(section, key)
   const itemKind = itemKindOf(kind)

@@ -3,11 +3,11 @@ import { code, RpcError } from '../../protocol/errors.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import type { Provider, ProviderHost, ProviderSource } from '../../protocol/provider.ts'
 
-/** All providers by name, and the names of those that each client has used. */
+/** All providers by name, and the providers that each client has used. */
 export class ProviderTable {
   readonly #sources: ProviderSource[] = []
   readonly #registered = new Map<string, Provider>()
-  /** By client id. Holds names, so that a replaced provider is not kept in memory. */
+  /** By client id. Contains names, so that a replaced provider is not kept in memory. */
   readonly #usedProviders = new Map<string, Set<string>>()
   readonly #releasing = new Set<Promise<unknown>>()
   #generation = 0
@@ -15,7 +15,7 @@ export class ProviderTable {
   /** Incremented with every change of any provider's lists. */
   get generation (): number { return this.#generation }
 
-  /** Records a change of some provider's lists. */
+  /** Records that a provider's lists have changed. */
   recordListChange (): void { this.#generation++ }
 
   addSource (source: ProviderSource, host: ProviderHost): void {
@@ -28,7 +28,7 @@ export class ProviderTable {
     this.#generation++
   }
 
-  /** The provider, among those that are part of the program, that owns a URI by its prefix. */
+  /** The built-in provider that owns a URI by its prefix. */
   ownerOf (uri: string): Provider | undefined {
     for (const provider of this.#registered.values()) {
       if (provider.uriPrefix !== undefined && uri.startsWith(provider.uriPrefix)) return provider
@@ -46,7 +46,7 @@ export class ProviderTable {
     return undefined
   }
 
-  /** A key that is equal for clients to which all providers list the same, at one generation. */
+  /** A key that is equal for clients to which, at one generation, all providers list the same items. */
   catalogueKey (client: Client): string {
     let key = capabilityClassOf(client.capabilities)
     for (const source of this.#sources) {
@@ -56,7 +56,7 @@ export class ProviderTable {
     return key
   }
 
-  /** The provider that a client is about to use; recorded, to be released. @throws RpcError -32001 if it is gone */
+  /** Returns a provider for a client, and records the use for `release`. @throws RpcError -32001 if there is none */
   use (name: string, client: Client): Provider {
     const provider = this.get(name)
     if (!provider) {
@@ -70,7 +70,7 @@ export class ProviderTable {
     return [...this.#usedProviders.get(client.id) ?? []].flatMap((name) => this.get(name) ?? [])
   }
 
-  /** Releases a client that is gone, or has lost access to some providers. @param from those providers; default: all */
+  /** Releases a client that has disconnected or lost access to some providers. @param from those; default: all */
   async release (client: Client, from?: ReadonlySet<string>): Promise<void> {
     const used = this.#usedProviders.get(client.id)
     if (!used) return
@@ -83,13 +83,13 @@ export class ProviderTable {
     await releasing
   }
 
-  /** Resolves when all clients that are gone have been released. */
+  /** Resolves when all disconnected clients have been released. */
   async waitForReleases (): Promise<void> {
     await Promise.allSettled(this.#releasing)
   }
 
   /**
-   * Waits for the catalogues of these providers for this client, for each up to its budget.
+   * Waits for the catalogues of these providers for this client, for each up to its time budget.
    * @param only whether the request is for a single provider, which is then awaited while it connects
    */
   async waitForLists (names: Iterable<string>, client: Client, only: boolean): Promise<void> {
@@ -108,7 +108,7 @@ export class ProviderTable {
     clearTimeout(timer)
   }
 
-  /** Reads the catalogue of a provider for this client; undefined when it is known. As `Provider.loadListsForItem`. */
+  /** Calls the provider's `loadListsForItem`, and records the use. */
   loadListsForItem (name: string, client: Client): Promise<void> | undefined {
     const reading = this.get(name)?.loadListsForItem?.(client)
     if (reading) this.#recordUse(name, client)
@@ -116,7 +116,7 @@ export class ProviderTable {
   }
 
   #recordUse (name: string, client: Client): void {
-    // A caller with neither a listener nor own links has nothing to release.
+    // A client with neither a listener nor own links has nothing to release.
     if (client.listener === undefined && client.hasOwnLinks !== true) return
     const used = this.#usedProviders.get(client.id)
     if (used) used.add(name)

@@ -16,7 +16,7 @@ import { gatewayLimits } from './limits.ts'
 /** Max names with the same prefix whose hashes are compared with a given name. */
 const maxHashed = 500
 
-/** Resolves the names and URIs of a view to providers and items. An item that the view does not show does not exist. */
+/** Resolves a view's names and URIs to providers and items. Items that the view does not show do not exist. */
 export class ItemResolver {
   readonly #surfaces: Surfaces
   readonly #providers: ProviderTable
@@ -29,7 +29,7 @@ export class ItemResolver {
     this.#links = links
   }
 
-  /** The target of a tool's or prompt's exposed name. Routes with raw names also accept those of merged routes. */
+  /** The target of an item's exposed name. Routes with raw names also accept the names of merged routes. */
   lookUpName (view: View, surface: Surface, kind: NamedKind, name: string): Target | undefined {
     const { targets, aliases } = surface.parts[kind]
     const found = targets.get(name) ?? aliases.get(name)
@@ -40,7 +40,7 @@ export class ItemResolver {
       if (target) return target
     }
     if (!hasHashSuffix(name)) return undefined
-    // The hashed names of merged routes are accepted as well.
+    // The hashed names of merged routes are accepted too.
     const prefix = prefixOf(server, this.#surfaces.separator)
     let left = maxHashed
     for (const target of targets.values()) {
@@ -53,7 +53,7 @@ export class ItemResolver {
     return undefined
   }
 
-  /** The name under which a view shows an item of a provider; undefined when it does not. */
+  /** The name under which a view shows a provider's item; undefined if it does not. */
   exposedName (
     view: View, surface: Surface, kind: NamedKind, provider: string, key: string
   ): string | undefined {
@@ -63,20 +63,20 @@ export class ItemResolver {
     return undefined
   }
 
-  /** The surface, after waiting for the catalogues of its providers for clients like this one. */
+  /** The surface after waiting for the catalogues of its providers for this client's capability class. */
   async waitForSurface ({ view, client }: Exchange<View>): Promise<Surface> {
     const { providers } = this.#surfaces.of(view, client)
     await this.#providers.waitForLists(providers, client, view.scope.kind === 'server')
     return this.#surfaces.of(view, client)
   }
 
-  /** @throws RpcError -32001 when the catalogue of the view's only provider is unknown and cannot be read now */
+  /** @throws RpcError -32001 if the catalogue of the view's only provider is unknown and cannot be read now */
   requireCatalogue ({ scope }: View, surface: Surface, client: Client): void {
     if (scope.kind !== 'server' || surface.capabilities.size > 0) return
     throw new NotConnected(scope.name, this.#providers.get(scope.name), client)
   }
 
-  /** Waits for a provider's catalogue for this client. @throws RpcError -32001 when it is unknown and cannot be read */
+  /** Waits for a provider's catalogue for this client. @throws RpcError -32001 if it is unknown and cannot be read */
   async waitForLists (name: string, client: Client): Promise<void> {
     await this.#providers.waitForLists([name], client, true)
     const provider = this.#providers.get(name)
@@ -85,7 +85,7 @@ export class ItemResolver {
   }
 
   /**
-   * Looks up a name in the surface; if it is unknown, looks it up again after all catalogues have been read.
+   * Looks up an item in the surface; if it is not found, looks again after all catalogues have been read.
    * @throws the errors of `requireCatalogue`
    */
   async find<Found> (
@@ -100,9 +100,9 @@ export class ItemResolver {
   }
 
   /**
-   * Finds a tool or prompt by its name in the view. On merged routes, a provider whose lists for this client are
-   * unknown is awaited if the name begins with its label.
-   * @throws RpcError -32001 when that provider does not connect
+   * Finds an item by its name in the view. On merged routes, if the name starts with a provider's label and the
+   * provider's lists for this client are unknown, waits for them.
+   * @throws RpcError -32001 if that provider does not connect
    */
   async findByName (exchange: Exchange<View>, kind: NamedKind, name: string): Promise<Target | undefined> {
     const { view, client } = exchange
@@ -135,11 +135,11 @@ export class ItemResolver {
   }
 
   /**
-   * Reads a provider's lists for a client like this one: a server may list some tools only to clients with certain
-   * capabilities.
+   * Reads a provider's lists for this client's capability class: a server may list some tools only to clients with
+   * certain capabilities.
    * @param deadline in ms since the epoch
-   * @returns false when they were known
-   * @throws RpcError -32001 when they cannot be read, or not in time
+   * @returns false if they were known
+   * @throws RpcError -32001 if they cannot be read, or not in time
    */
   async #read (name: string, client: Client, deadline: number): Promise<boolean> {
     const reading = this.#providers.loadListsForItem(name, client)
@@ -157,7 +157,7 @@ export class ItemResolver {
     return true
   }
 
-  /** The provider of the resource that an exchange names, listed or not. @throws RpcError -32002 */
+  /** The provider of the resource that a request names, listed or not. @throws RpcError -32002 */
   async findReader (exchange: Exchange<View>): Promise<Target> {
     const { view, client, params: { uri } } = exchange
     if (typeof uri !== 'string') {
@@ -167,7 +167,7 @@ export class ItemResolver {
     if (own !== undefined) return { provider: own.name, key: uri }
     const provider = await this.find(exchange, (surface) => this.#readerIn(view, surface, uri))
     if (provider !== undefined) return { provider, key: uri }
-    // A single server may have unlisted resources. Disabled ones stay unavailable.
+    // A single server may have unlisted resources. Hidden ones stay unavailable.
     const { scope } = view
     if (scope.kind === 'server' && !isHidden(this.#surfaces.of(view, client), scope.name, uri)) {
       return { provider: scope.name, key: uri }
@@ -175,7 +175,7 @@ export class ItemResolver {
     throw unknownResource(uri)
   }
 
-  /** The provider from which a client reads a resource now; undefined: none, as far as is known. */
+  /** The provider from which a client can currently read a resource; undefined if none is known. */
   currentReader (view: View, client: Client, uri: string): string | undefined {
     const surface = this.#surfaces.of(view, client)
     const { scope } = view
@@ -183,7 +183,7 @@ export class ItemResolver {
     return surface.capabilities.has(scope.name) && !isHidden(surface, scope.name, uri) ? scope.name : undefined
   }
 
-  /** Whether a client may read a resource from a provider; true while that is unknown. */
+  /** Whether a client may read a resource from a provider; true while unknown. */
   canRead (view: View, client: Client, provider: string, uri: string): boolean {
     const surface = this.#surfaces.of(view, client)
     if (!surface.capabilities.has(provider)) return true
@@ -193,8 +193,8 @@ export class ItemResolver {
   }
 
   /**
-   * The provider that lists a resource or has a template for it; else the provider that linked to it, or has it as the
-   * MCP App of a tool, if all its resources are shown.
+   * The provider that lists a resource or has a matching template; otherwise the one that linked to it or has it as a
+   * tool's MCP App, if the view selects all its resources.
    */
   #readerIn (view: View, surface: Surface, uri: string): string | undefined {
     const provider = readerOf(surface, uri)?.provider
@@ -218,17 +218,17 @@ export function unknownResource (uri: string): RpcError {
 export const unknownSkill = (uri: string): RpcError =>
   new RpcError(code.invalidParams, `No skill is served at ${uri}`, 'unknown-resource')
 
-/** The error for a folder of which a view shows nothing. @param uri with or without a slash at its end */
+/** The error for a folder in which a view shows nothing. @param uri with or without a trailing slash */
 export const unknownFolder = (uri: string): RpcError =>
   new RpcError(code.invalidParams, `There is no folder at ${uri.replace(/\/$/, '')}`, 'unknown-resource')
 
-/** The error for a provider that is not available now, with a message for clients. */
+/** The error for a provider that is currently not available, with a message for clients. */
 export class NotConnected extends RpcError {
   readonly provider: string
-  /** The own name of the requested tool or prompt, where its name in the view has a prefix. */
+  /** The provider's name of the requested item, if its name in the view has a prefix. */
   readonly item: string | undefined
 
-  /** @param problem why it is not available, if its status does not tell */
+  /** @param problem why it is not available, if its status does not explain it */
   constructor (name: string, provider: Provider | undefined, client: Client, item?: string, problem?: string) {
     const refusal = provider?.refusal?.(client)
     const connecting = provider?.status === 'connecting' ? 'it is still connecting' : undefined

@@ -5,13 +5,13 @@ import { gatewayLimits } from './limits.ts'
 
 /** Max memory of a remembered URI, in bytes. */
 const maxUri = 1_024
-/** Max number of blocks that are read, and max length of each in characters. */
+/** Max number of content blocks examined, and max length of each in characters. */
 const maxBlocks = 10_000
 const maxBlock = 64 * 1024
 
 /**
- * The resources that tool results have linked to, with the provider of each link. Such a resource need not be in any
- * list (MCP, "Resource Links"), and is read from the provider that linked to it.
+ * The resources that tool results have linked to, with the provider of each link. Such a resource need not be listed
+ * (MCP, "Resource Links"); it is read from the provider that linked to it.
  */
 export class ResourceLinks {
   readonly #providers = new OwnedMap<string>(gatewayLimits.resourceLinks)
@@ -27,6 +27,6 @@ export class ResourceLinks {
     }
   }
 
-  /** The provider that last linked a principal to a resource. */
+  /** The provider whose result last sent a principal a link to the resource. */
   providerOf (uri: string, principal: string): string | undefined { return this.#providers.get(principal, uri) }
 }

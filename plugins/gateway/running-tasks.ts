@@ -17,13 +17,13 @@ import { serverIdentity, taskOwnerOf, type TaskHandles, type TaskTarget } from '
 /** The same error for every id that is not a task of the caller on this route, so that nobody can tell them apart. */
 export const unknownTask = (): RpcError => new RpcError(code.invalidParams, 'Unknown task')
 
-/** `Provider.taskRun`, which not all providers have. */
+/** Calls `Provider.taskRun`, which is optional. */
 export const taskRunOf = (
   provider: Provider | undefined, exchange: Parameters<NonNullable<Provider['taskRun']>>[0], id: string
 ): string | undefined => provider?.taskRun === undefined ? '' : provider.taskRun(exchange, id)
 
 interface RunningTasksDeps {
-  /** Where all replicas keep them; undefined: nothing is kept. */
+  /** The storage shared by all replicas; undefined: tasks are not stored. */
   readonly store: Tasks | undefined
   readonly handles: TaskHandles
   readonly providers: ProviderTable
@@ -32,12 +32,12 @@ interface RunningTasksDeps {
   readonly logError: (error: unknown, sentence: string) => void
 }
 
-/** The tasks that clients began, as their servers told of them last, for lists and for those who cancel them. */
+/** The tasks that clients created, with their last known states, for lists and for cancelling. */
 export class RunningTasks {
   readonly #deps: RunningTasksDeps
   /** The states that this process has stored. */
   readonly #states = new OwnedMap<string>(gatewayLimits.tasks)
-  /** What is being stored, by id. */
+  /** The writes in progress, by task id. */
   readonly #writing = new Map<string, Promise<void>>()
 
   constructor (deps: RunningTasksDeps) {
@@ -45,8 +45,9 @@ export class RunningTasks {
   }
 
   /**
-   * Stores a task, if its state is not the one that this process stored last. While the storage is away, nothing is.
-   * @param task as its server tells of it, in either form
+   * Stores a task, unless its state is the one that this process stored last. Does nothing while the storage is
+   * unavailable.
+   * @param task as reported by its server, in either form
    */
   async note (view: View, client: Client, target: TaskTarget, handle: string, task: string): Promise<void> {
     const owner = taskOwnerOf(view, client)
@@ -56,7 +57,7 @@ export class RunningTasks {
     await this.#store(recordOf(view, { id, owner, target, handle, task, state }))
   }
 
-  /** As `note`, for a notification of a provider to a client. */
+  /** Like `note`, for a notification from a provider to a client. */
   noteFor (client: Client, handle: string, task: string): void {
     const { handles, logError } = this.#deps
     const view = client.listener?.view as View
@@ -66,7 +67,7 @@ export class RunningTasks {
       .catch((error: unknown) => { logError(error, 'the state of a task could not be stored') })
   }
 
-  /** Stores that a task has ended, of which nothing else is told. */
+  /** Records that a task has ended, when nothing else is known about it. */
   async noteEnd (view: View, client: Client, target: TaskTarget, state: 'completed' | 'failed'): Promise<void> {
     const owner = taskOwnerOf(view, client)
     const id = idOf(owner, view, target)
@@ -77,14 +78,14 @@ export class RunningTasks {
     })
   }
 
-  /** Forgets a task that its server does not know any more. */
+  /** Removes a task that its server no longer knows. */
   async forget (view: View, client: Client, target: TaskTarget): Promise<void> {
     const owner = taskOwnerOf(view, client)
     this.#states.delete(owner, idOf(owner, view, target))
     await whileStored(async () => { await this.#deps.store?.remove(idOf(owner, view, target)) })
   }
 
-  /** The handles of the tasks that a client of a view may list, by server and the server's own id (`listKey`). */
+  /** The handles of the tasks that a client may list in a view, by `listKey`. */
   async handlesOf (view: View, client: Client): Promise<Map<string, string>> {
     const { store, handles } = this.#deps
     const found = new Map<string, string>()
@@ -97,22 +98,26 @@ export class RunningTasks {
     return found
   }
 
-  /** The tasks that have not ended, the newest first. @param username whose; undefined: all @throws StorageError */
+  /**
+   * The tasks that have not ended, newest first.
+   * @param username their user; undefined: all users
+   * @throws StorageError
+   */
   async list (username?: string): Promise<TaskRecord[]> {
     const all = await this.#deps.store?.list(username === undefined ? undefined : { username }) ?? []
     return all.filter(({ state }) => !terminalStates.has(state))
   }
 
-  /** A task that has not ended. @throws StorageError */
+  /** Finds a task that has not ended. @throws StorageError */
   async find (id: string): Promise<TaskRecord | undefined> {
     const task = await this.#deps.store?.find(id)
     return task && !terminalStates.has(task.state) ? task : undefined
   }
 
   /**
-   * Cancels a task on behalf of its principal, whether or not that may use its tool any more.
-   * @returns it after that
-   * @throws RpcError -32602 when it is not known here, or has ended; the errors of the server
+   * Cancels a task on behalf of its principal, even if the principal may no longer use its tool.
+   * @returns the task afterwards
+   * @throws RpcError -32602 if this gateway does not know it, or it has ended; the server's errors
    */
   async cancel (task: TaskRecord): Promise<TaskRecord> {
     const { handles, providers, forwarder, access } = this.#deps
@@ -126,7 +131,7 @@ export class RunningTasks {
     const send = async (method: string): Promise<TaskRecord> => {
       const paramsText = JSON.stringify({ taskId: target.id })
       const exchange = new OwnRequest({ view, client, method, paramsText, taskForm: 'parameter' })
-      // The process that it ends with may be that of another replica.
+      // The server process that the task ends with may belong to another replica.
       if (taskRunOf(providers.get(server), exchange, target.id) !== target.run) throw unknownTask()
       const state = stateIn(await forwarder.send(exchange, server, undefined))
       if (state === undefined) return task
@@ -145,7 +150,7 @@ export class RunningTasks {
     }
   }
 
-  /** Stores a task once earlier writes of the same task have ended. */
+  /** Stores a task after earlier writes of the same task have finished. */
   async #store (task: TaskRecord): Promise<void> {
     const { id, owner, state, ttl = Infinity } = task
     this.#states.set(owner, id, state, terminalStates.has(state))
@@ -160,7 +165,10 @@ export class RunningTasks {
   }
 }
 
-/** Does some work with the storage; while that is away, tasks run all the same. */
+/**
+ * Runs work that needs the storage. While the storage is unavailable, tasks run without it.
+ * @param otherwise called on failure
+ */
 async function whileStored (work: () => Promise<void>, otherwise = () => {}): Promise<void> {
   try {
     await work()
@@ -170,13 +178,13 @@ async function whileStored (work: () => Promise<void>, otherwise = () => {}): Pr
   }
 }
 
-/** The state of a task, as its server tells of it, without the end of a long one. */
+/** The state of a task as its server reports it, truncated if long. */
 function stateIn (task: string): string | undefined {
   const state = smallMemberOf(task, 'status')
   return typeof state === 'string' ? state.slice(0, gatewayLimits.taskState) : undefined
 }
 
-/** Identifies a task for all replicas. */
+/** Identifies a task across all replicas. */
 const idOf = (owner: string, view: View, { provider, server, id, run }: TaskTarget): string =>
   hash('sha256', JSON.stringify([owner, routeOf(view), provider, server, id, run]), 'base64url')
 
@@ -185,7 +193,7 @@ export const listKey = (provider: string, id: string): string => JSON.stringify(
 
 interface Told { id: string, owner: string, target: TaskTarget, handle: string, task: string, state: string }
 
-/** The record of a task. Its times are those of the gateway, unless the server states when it began. */
+/** Creates the record of a task. Its times are those of the gateway, unless the server states when it was created. */
 function recordOf (view: View, { id, owner, target, handle, task, state }: Told): TaskRecord {
   const { principal, scope, presentation } = view
   const { key, user, username } = principal

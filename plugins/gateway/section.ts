@@ -9,20 +9,20 @@ import {
   isItemEnabled, type ItemFilter, type ItemKind, overrideOf, selectsItem, type View, type VisibleServer
 } from '../settings/index.ts'
 
-/** A visible server with its provider and the provider's catalogue for the client, as far as they are known. */
+/** A visible server with its provider and that provider's catalogue for the client, if known. */
 export interface Section extends VisibleServer {
   readonly provider: Provider | undefined
   readonly catalogue: Catalogue | undefined
-  /** The items that its view hides. */
+  /** Filters the items that its view hides. */
   readonly filter?: ItemFilter | undefined
 }
 
-/** The target of an exposed name: the provider of the item, and the item's own name. */
+/** The target of an exposed name: the item's provider and own name. */
 export interface Target {
   readonly provider: string
   readonly key: string
   readonly item?: Item
-  /** For a presentation's tool that stands for another: calls that. @param call runs `tools/call` for an exchange */
+  /** For a presentation's tool that redirects to another: calls that. @param call runs `tools/call` for a request */
   readonly redirect?: (exchange: Exchange<View>, call: (exchange: Exchange<View>) => Promise<string>) => Promise<string>
 }
 
@@ -32,8 +32,8 @@ export interface SectionItem {
 }
 
 /**
- * The overrides and selections that apply to a kind of list: those of resources also apply to resource templates, and
- * there are none for event types.
+ * Which overrides and selections apply to a kind of list: those of resources also apply to resource templates; there
+ * are none for event types.
  */
 export function itemKindOf (kind: ListKind): ItemKind | undefined {
   if (kind === 'events') return undefined
@@ -41,7 +41,7 @@ export function itemKindOf (kind: ListKind): ItemKind | undefined {
 }
 
 /**
- * An item as its section shows it; undefined when the group does not select it, or only an MCP App may use it. This is
+ * Shows an item as its section does; undefined if the group does not select it, or only an MCP App may use it. This is
  * the only place that applies overrides, selections and MCP Apps to items.
  * @param apps whether the client supports MCP Apps
  */
@@ -58,7 +58,7 @@ export function showItem (
   return { text, description: override?.description, enabled: isItemEnabled(override) }
 }
 
-/** Whether a section shows items of a kind with this key: not disabled by an admin, and selected by the group. */
+/** Whether a section shows the item with this key: it is not disabled by an admin, and is selected by the group. */
 export const isShownKey = ({ server, member }: VisibleServer, kind: ItemKind, key: string): boolean =>
   selectsItem(member, kind, key) && isItemEnabled(overrideOf(server, kind, key))
 
@@ -73,14 +73,14 @@ export function isShownUri (section: Section, uri: string): boolean {
     : skills.some((skill) => isShownKey(section, 'skills', skill))
 }
 
-/** The skills of catalogues that have any, by their folders. */
+/** The skills of a catalogue, by their folders. */
 const skillFoldersOf = memoized(({ lists: { skills } }: Catalogue): ReadonlyMap<string, string> =>
   new Map(skills.map(({ key }) => [skillFolder(key) ?? key, key])))
 
-/** Max folders of a URI that are looked at. */
+/** Max folders of a URI that are checked. */
 const maxFolders = 100
 
-/** The folders that a URI is in, and the URI itself, which may be a folder. The innermost comes first. */
+/** The URI itself, which may be a folder, and the folders that it is in, innermost first. */
 export function foldersAbove (uri: string): string[] {
   const path = uri.replace(/[?#].*$/s, '').replace(/\/$/, '')
   const found = [path]
@@ -91,7 +91,7 @@ export function foldersAbove (uri: string): string[] {
   return found
 }
 
-/** A provider's catalogue without the items that a filter hides. */
+/** Removes the items that a filter hides from a provider's catalogue. */
 export function withoutHidden (catalogue: Catalogue, provider: string, { isHidden }: ItemFilter): Catalogue {
   const shown = (kind: ListKind): Item[] => catalogue.lists[kind].filter((item) => !isHidden(provider, kind, item))
   return { ...catalogue, lists: byListKind(shown) }
@@ -104,7 +104,7 @@ const appsExtension = 'io.modelcontextprotocol/ui'
 export const supportsMcpApps = (client: ClientCapabilities): boolean =>
   isObject(client.extensions) && client.extensions[appsExtension] !== undefined
 
-/** A tool for a client without MCP Apps: without its UI's metadata. Undefined for one that only an App may call. */
+/** Removes the UI metadata from a tool for a client without MCP Apps. Undefined if only an App may call it. */
 export function withoutApps (text: string): string | undefined {
   if (!text.includes('"_meta"') || !text.includes('"ui')) return text
   const { _meta: meta } = JSON.parse(text) as { _meta?: unknown }

@@ -19,7 +19,7 @@ export function rawTemplates (targets: ReadonlyMap<string, Target>): Array<Resou
 
 /**
  * The templates of a merged route, without duplicates, including those that their servers no longer list. The folder of
- * a skill is one as well: files may be in it that nothing lists.
+ * a skill counts as a template too, since it may contain unlisted files.
  */
 export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate<Target>> {
   const kind = 'resourceTemplates'
@@ -47,7 +47,7 @@ export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate
     ]
   })
   return found
-    // Among several servers, a template that matches everything must not capture others' resources.
+    // On routes with several servers, a template that matches everything must not capture others' resources.
     .filter(({ literals }) => /^[a-z][a-z0-9+.-]*:/i.test(literals[0] ?? ''))
     // Among servers of one rank, a template never precedes one that was listed earlier.
     .sort((one, other) =>
@@ -60,7 +60,7 @@ const isHiddenByRule = ({ server, filter }: Section, kind: ListKind, item: Item 
 const lateness = (first: ReturnType<ListingHistory['firstListing']>): number =>
   first === undefined || first.isInitial ? 0 : first.reading
 
-/** The templates of admins' servers; none if all servers are admins'. */
+/** The templates of admins' servers; none if all servers belong to admins. */
 export function adminsTemplates (
   sections: readonly Section[],
   templates: ReadonlyArray<ResourceTemplate<Target>>
@@ -70,7 +70,7 @@ export function adminsTemplates (
   return templates.filter(({ target }) => admins.has(target.provider))
 }
 
-/** A test for whether a template matches a URI, which is then reserved. Beyond the limit of comparisons: true. */
+/** Returns a test whether a URI matches a template and is therefore reserved. Beyond the limit of comparisons: true. */
 export function reservationTest (templates: ReadonlyArray<ResourceTemplate<Target>>): (uri: string) => boolean {
   let left: number = gatewayLimits.templateComparisons
   return (uri) => {
@@ -82,7 +82,7 @@ export function reservationTest (templates: ReadonlyArray<ResourceTemplate<Targe
 }
 
 /**
- * Returns a look-up of the server that a URI belongs to on a merged route.
+ * Returns a function that finds the server that owns a URI on a merged route.
  * @param admins the templates of admins' servers, which precede users' resources
  */
 export function uriOwnerLookup (

@@ -24,38 +24,35 @@ interface SurfacePart {
   readonly targets: ReadonlyMap<string, Target>
   /** Accepted names that are not listed: those that items had, or will have, while a plain name is contested. */
   readonly aliases: ReadonlyMap<string, Target>
-  /** Added to the error for an unknown item. */
+  /** Appended to the error for an unknown item. */
   readonly hint?: string
 }
 
-/** All that a view sees at one generation. */
+/** Everything that a view sees at one generation. */
 export interface Surface {
   readonly parts: Readonly<Record<ListKind, SurfacePart>>
   /**
-   * In matching order: admins' servers before users', then the longest literals. A target without an item is a template
-   * that its server no longer lists: a URI that matches it cannot be read.
+   * In matching order: admins' servers before users', then the longest literals first. A target without an item is a
+   * template that its server no longer lists; a URI that matches it cannot be read.
    */
   readonly templates: ReadonlyArray<ResourceTemplate<Target>>
-  /** The server that a resource belongs to on a merged route, whether it is listed now. */
+  /** The server that owns a resource on a merged route, whether or not it is listed now. */
   readonly ownerOf: (uri: string) => string | undefined
-  /** The admin's server with a prompt or resource of this name or URI on a merged route, whether it is listed now. */
+  /** The admin's server that has this prompt or resource on a merged route, whether or not it is listed now. */
   readonly adminsServer: (kind: 'prompts' | 'resources', name: string) => string | undefined
   /** Resources that are disabled or not selected; templates must not match them either. */
   readonly hidden: HiddenResources
-  /** The names of its providers, whether their lists are known. */
+  /** The names of its providers, including those whose lists are unknown. */
   readonly providers: readonly string[]
   /** The capabilities of the providers whose lists are known. */
   readonly capabilities: ReadonlyMap<string, ServerCapabilities>
   readonly announced: ServerCapabilities
-  /** The `serverInfo` of a single server, as JSON text; undefined: that of the gateway. */
+  /** The `serverInfo` of a single server, as JSON text; undefined: use the gateway's. */
   readonly serverInfo: string | undefined
   /** Whether that `serverInfo` has the members that MCP requires. */
   readonly hasValidServerInfo: boolean
   readonly instructions: string | undefined
-  /**
-   * Further members of the server's `initialize` or `server/discover` result, as JSON text; `{}` unless there is
-   * exactly one server.
-   */
+  /** Other members of a single server's `initialize` or `server/discover` result, as JSON; `{}` for other routes. */
   readonly identityExtra: string
 }
 
@@ -72,7 +69,7 @@ export interface SurfaceInput {
 type Builder =
   Record<ListKind, { entries: ListEntry[], targets: Map<string, Target>, aliases: Map<string, Target>, extra: string }>
 
-/** Folds the catalogues of a view's providers into its surface. Pure. Lists that equal those of `before` are reused. */
+/** Merges the catalogues of a view's providers into its surface. Pure. Lists equal to those of `before` are reused. */
 export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   const built: Builder = byListKind(emptyBuilder)
   const capabilities = new Map<string, ServerCapabilities>()
@@ -116,8 +113,8 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   }
 }
 
-// The functions of a surface are created here: closures inside `foldSurface` would share its variables, and so keep all
-// earlier surfaces in memory through `before`.
+// The functions of a surface are created here: closures inside `foldSurface` would share its variables, and through
+// `before` keep all earlier surfaces in memory.
 
 const returnUndefined = (): undefined => undefined
 
@@ -173,7 +170,7 @@ function addNamed (
     if (standing === 'won' && name === plain) {
       aliases.set(alternativeItemName(plain, server.name, item.key), { provider: server.name, key: item.key, item })
     }
-    // The name with unchanged label and separator is accepted but not listed, since model APIs refuse it.
+    // The name with unchanged label and separator is accepted but not listed, since model APIs reject it.
     const given = `${writtenPrefix}${item.key}`
     if (given !== plain && !aliases.has(given) && written.plainNameStanding(at, kind, item.key) !== 'lost') {
       aliases.set(given, { provider: server.name, key: item.key, item })
@@ -182,9 +179,9 @@ function addNamed (
 }
 
 /**
- * Adds resources, templates or skills by URI. If two servers list the same URI, or files of a skill are another
- * server's, one of them provides it.
- * @param isRefused whether the section may not show a URI that it owns
+ * Adds resources, templates or skills by URI. If two servers list the same URI, or a skill's files belong to another
+ * server, only the owner provides it.
+ * @param isRefused whether the section must not show a URI that it owns
  */
 function addLocated (
   kind: Exclude<ListKind, NamedKind>,
@@ -203,7 +200,7 @@ function addLocated (
   }
 }
 
-/** The URIs that an item stands for; a template stands for none. */
+/** The URIs that an item provides; none for a template. */
 function urisOf (kind: ListKind, item: Item): readonly string[] {
   return kind === 'skills' ? skillFiles(item) : kind === 'resourceTemplates' ? [] : [item.key]
 }
@@ -218,13 +215,13 @@ function add (
   )
 }
 
-/** An entry with only its changed members. */
+/** Creates an entry with only the members that differ. */
 function toEntry (text: string, key: string, name: string | undefined, description: string | undefined): ListEntry {
   if (description === undefined) return name === undefined ? { text, key } : { text, name }
   return name === undefined ? { text, key, description } : { text, name, description }
 }
 
-/** The instructions of a merged route: those of each server, under its name. */
+/** The instructions of a merged route: those of each server, under its label. */
 function mergedInstructions (sections: readonly Section[]): string | undefined {
   let left: number = gatewayLimits.mergedInstructions
   const parts = sections.flatMap(({ label, catalogue }) => {
@@ -250,7 +247,7 @@ export function readerOf ({ parts, templates, hidden, ownerOf }: Surface, uri: s
   const listed = parts.resources.targets.get(uri)
   if (listed || templates.length === 0 || uri.length > maxUriLength) return listed
   const isHiddenAt = unlistedHiddenTest(hidden, uri)
-  // A server keeps a URI that it has once listed.
+  // A server keeps a URI that it has ever listed.
   const owner = ownerOf(uri)
   const work = { left: gatewayLimits.templateWork }
   const found = templates.find(({ literals, target: { provider } }) =>

@@ -17,34 +17,34 @@ import { gatewayLimits } from './limits.ts'
 export interface PresentationInput {
   /** The merged surface of the same principal and servers. */
   readonly merged: Surface
-  /** The former surface, whose equal lists are reused. */
+  /** The previous surface; lists that are equal are reused from it. */
   readonly before: Surface | undefined
-  /** Equal for all views and clients that see the same. */
+  /** Equal for all views and clients that see the same items. */
   readonly key: string
 }
 
-/** A way to show the servers of a view, derived from the merged surface. */
+/** A way to present the servers of a view, derived from the merged surface. */
 export interface Presentation {
-  /** Runs the items that the presentation adds. No view lists it, and its name must not be that of a server. */
+  /** Runs the items that the presentation adds. No view lists it; its name must not be that of a server. */
   readonly provider: Provider
   /** Called at most once per generation. */
   readonly present: (presented: PresentationInput) => Surface
 }
 
-/** Calls the tool that an exchange names, as `tools/call` does. */
+/** Calls the tool that a request names, like `tools/call`. */
 export type CallTool = (exchange: Exchange<View>) => Promise<string>
 
 interface CachedSurface {
   readonly generation: number, readonly snapshot: Snapshot, readonly surface: Surface, readonly items: number
 }
-/** The last look-up, since one request looks up the same surface repeatedly. */
+/** The last look-up, cached since one request looks up the same surface repeatedly. */
 interface LastSurface extends Omit<CachedSurface, 'items'> { readonly view: View, readonly client: Client }
-/** The surfaces of one generation and snapshot, by view and catalogues. */
+/** The surfaces of one generation and settings snapshot, by view and catalogues. */
 interface FoldedSurfaces {
   readonly generation: number, readonly snapshot: Snapshot, readonly surfaces: BoundedMap<string, WeakRef<Surface>>
 }
 
-/** The surfaces of all views, folded once per generation. Client classes with identical catalogues share one. */
+/** The surfaces of all views, built once per generation. Capability classes with identical catalogues share one. */
 export class Surfaces {
   readonly #access: Pick<Access, 'snapshot' | 'visibleServers'>
   readonly #providers: ProviderTable
@@ -68,13 +68,16 @@ export class Surfaces {
     this.#presentations.set(name, present)
   }
 
-  /** The text between a server's name and its items' names on merged routes. */
+  /** The separator between a server's name and its items' names on merged routes. */
   get separator (): string { return this.#access.snapshot.system.nameSeparator ?? '-' }
 
-  /** The servers that a view sees now. */
+  /** The servers that a view currently includes. */
   visible (view: View): VisibleServer[] { return this.#access.visibleServers(view) }
 
-  /** A view without the items that hooks hide; without hooks the view itself. @param address the request's, if known */
+  /**
+   * A view without the items that hooks hide; without hooks, the view itself.
+   * @param address the request's, if known
+   */
   filtered (view: View, address?: string): View {
     if (view.filter !== undefined) return view
     for (const hook of this.#filters) {
@@ -84,7 +87,7 @@ export class Surfaces {
     return view
   }
 
-  /** The servers that a view sees now, with the catalogue of each for this client. */
+  /** The servers that a view currently includes, with the catalogue of each for this client. */
   sections (view: View, client: Client): Section[] {
     const { filter } = this.filtered(view)
     return this.visible(view).map((each) => {
@@ -93,7 +96,7 @@ export class Surfaces {
     })
   }
 
-  /** The current surface of a view for this client. Memoised until a catalogue or the settings change. */
+  /** The current surface of a view for this client. Cached until a catalogue or the settings change. */
   of (asked: View, client: Client): Surface {
     const view = this.#filters.length === 0 ? asked : this.filtered(asked)
     const { generation } = this.#providers
@@ -120,7 +123,7 @@ export class Surfaces {
     return surface
   }
 
-  /** The surface of a view's servers; folded unless another client class has identical catalogues. */
+  /** The surface of a view's servers; built unless another capability class has identical catalogues. */
   #merged (view: View, client: Client, generation: number, snapshot: Snapshot, before: Surface | undefined): Surface {
     if (this.#folded?.generation !== generation || this.#folded.snapshot !== snapshot) {
       this.#folded = { generation, snapshot, surfaces: new BoundedMap(gatewayLimits.surfaces) }
@@ -156,7 +159,7 @@ export class Surfaces {
 
   #claimsOf ({ server, provider }: Section): ListingHistory { return provider?.claims ?? this.#claims.of(server) }
 
-  /** Records the items of a provider that keeps no claims itself. */
+  /** Records the items of a provider that does not record its own claims. */
   #note ({ server, provider, catalogue }: Section): void {
     if (provider?.claims) return
     const catalogues = provider?.catalogues?.() ?? []

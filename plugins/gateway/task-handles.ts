@@ -8,36 +8,36 @@ import type { Sealer } from '../base/secrets/index.ts'
 import { hasCredential, routeOf, type View, type VisibleServer } from '../settings/index.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** A task at a server. */
+/** A task, and the server that runs it. */
 export interface TaskTarget {
   readonly provider: string
-  /** Identifies the server (`serverIdentity`): another one may have its name when a handle comes back. */
+  /** Identifies the server (`serverIdentity`): when a handle comes back, another server may have that name. */
   readonly server: string
-  /** The tool that runs as the task, by its own name. */
+  /** The server's name of the tool that runs as the task. */
   readonly tool: string
-  /** The server's own id of the task. */
+  /** The server's id of the task. */
   readonly id: string
-  /** The run of the server that it ends with (`Provider.taskRun`): the next one may give its id to another task. */
+  /** The server run with which the task ends (`Provider.taskRun`): the next run may reuse its id. */
   readonly run: string
 }
 
-/** Max length of a handle that is opened, in characters. */
+/** Max length of an accepted handle, in characters. */
 const maxHandle = 8 * 1024
 
-/** Identifies a server for what clients keep of it. The name alone is not enough: another server may have it later. */
+/** Identifies a server in what clients store. The name alone is not enough: another server may get it later. */
 export function serverIdentity (name: string, config: Partial<VisibleServer['server']['config']> = {}): string {
   const { createdAt, owner, url, command } = config
   return hash('sha256', JSON.stringify([name, createdAt, owner, url, command]), 'base64url')
 }
 
 /**
- * The ids of tasks that clients see. Servers choose their ids, and two may choose the same one. So a client gets a
- * handle: the task, sealed for its principal and route. It opens on every replica, and after a restart; a task that
- * ends with its server's process is unknown everywhere else (`Provider.taskRun`).
+ * The task ids that clients see. Servers choose their ids, and two may choose the same one. A client therefore gets a
+ * handle: the task, sealed for its principal and route. It can be opened on every replica, and after a restart; a task
+ * that ends with its server's process is unknown everywhere else (`Provider.taskRun`).
  */
 export class TaskHandles {
   readonly #sealer: Sealer
-  /** The handles of tasks that this process has seen, which name tasks in lists and messages of servers. */
+  /** The handles of tasks that this process has seen, used for tasks in servers' lists and messages. */
   readonly #known = new OwnedMap<string>(gatewayLimits.tasks)
 
   constructor (sealer: Sealer) {
@@ -45,8 +45,8 @@ export class TaskHandles {
   }
 
   /**
-   * The handle of a task that a client of a view began; the same one for as long as it is remembered.
-   * @throws RpcError when the server's id is too long for a handle
+   * Returns the handle of a task that a client created in a view; the same one as long as it is remembered.
+   * @throws RpcError if the server's id is too long for a handle
    */
   seal (view: View, client: Client, { provider, server, tool, id, run }: TaskTarget): string {
     if (memoryOf(id) > gatewayLimits.rememberedId) {
@@ -61,7 +61,7 @@ export class TaskHandles {
     return handle
   }
 
-  /** @returns the task; undefined for a handle of another principal or route, or none of this gateway */
+  /** @returns the task; undefined if the handle belongs to another principal or route, or is not this gateway's */
   open (view: View, handle: unknown): TaskTarget | undefined {
     if (typeof handle !== 'string' || handle.length > maxHandle) return undefined
     const text = this.#unsealed(view, handle)
@@ -83,12 +83,12 @@ export class TaskHandles {
     }
   }
 
-  /** The handle of a task that this process has seen; undefined: it is not known to be the client's. */
+  /** The handle of a task that this process has seen; undefined if it is not known to be the client's. */
   find (view: View, client: Client, provider: string, id: unknown): string | undefined {
     return typeof id === 'string' ? this.#known.get(taskOwnerOf(view, client), keyOf(view, provider, id)) : undefined
   }
 
-  /** As `find`, for a message of a provider to a client. */
+  /** Like `find`, for a message from a provider to a client. */
   findFor (client: Client, provider: string, id: string): string | undefined {
     const view = client.listener?.view
     return isObject(view) ? this.find(view as unknown as View, client, provider, id) : undefined

@@ -1,20 +1,20 @@
-/** A resource template of some server. */
+/** A resource template of a server. */
 export interface ResourceTemplate<Target> { readonly literals: readonly string[], readonly target: Target }
 
-/** Remaining work for literals in URIs; a search costs at most the length of the literal times that of the URI. */
+/** The remaining work for searching literals in URIs. A search costs at most literal length times URI length. */
 interface MatchWork { left: number }
 
-/** Longer URIs match no template: the cost of matching grows with the length of the URI times that of a literal. */
+/** Longer URIs match no template, since the cost of matching grows with URI length times literal length. */
 export const maxUriLength = 8 * 1024
 
-/** The literal pieces between a URI template's expressions (RFC 6570). */
+/** The literals between the expressions of a URI template (RFC 6570). */
 export const templateLiterals = (uriTemplate: string): string[] => uriTemplate.split(/\{[^{}]*\}/)
 
 /**
  * Whether a URI can be an expansion of a template: it contains the template's literals in order, the first and the last
- * at its ends. Templates come from upstreams and must not cause slow matching: there is no backtracking, and the length
- * of the URI is limited.
- * @param work limits the work of all comparisons together; beyond: nothing matches
+ * at its ends. Templates come from upstreams and must not cause slow matching, so there is no backtracking and the
+ * URI's length is limited.
+ * @param work limits the total work of all comparisons; when it is used up, nothing matches
  */
 export function matchesTemplate (
   literals: readonly string[], uri: string, work: MatchWork = { left: Infinity }

@@ -6,22 +6,22 @@ import { gatewayLimits } from './limits.ts'
 
 const { size, cost } = gatewayLimits.subscriptions
 
-/** The memory of the wanted resources of all clients, in bytes. */
+/** The memory of all clients' wanted resources, in bytes. */
 const wantedMemory = new Shares(size, 'subscriptions to resources')
 
 /**
- * The resources that one client wants to be subscribed to. A subscription ends when the client's view no longer shows
- * the resource, and is renewed when it does.
+ * The resources that one client subscribes to. A subscription ends when the client's view no longer shows the resource,
+ * and is renewed when it shows it again.
  */
 export class WantedResources {
   readonly #releases = new Map<string, Release>()
-  /** Whether some resources have no subscription now. */
+  /** Whether any of the resources currently has no subscription. */
   isMissing = false
 
   get size (): number { return this.#releases.size }
   get uris (): Iterable<string> { return this.#releases.keys() }
 
-  /** @returns false if it was wanted already @throws RpcError -32001 beyond the share of the client's owner */
+  /** @returns false if it was already wanted @throws RpcError -32001 beyond the share of the client's owner */
   add (client: Client, uri: string): boolean {
     if (this.#releases.has(uri)) return false
     try {

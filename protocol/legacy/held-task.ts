@@ -5,22 +5,22 @@ import type { Response } from '../message.ts'
 import { withoutProgressToken } from '../progress.ts'
 import { withoutRelatedTask } from '../task-ids.ts'
 
-/** Max open questions of a task, and max length of one, in characters; beyond: the server gets an error. */
+/** Max open questions of a task, and max length of one, in characters. Beyond that, the server gets an error. */
 const bounds = { questions: 16, length: 64 * 1024 }
-/** Max time for the client to answer a question, in ms; beyond: the server gets an error. */
+/** Max time for the client to answer a question, in ms. After that, the server gets an error. */
 const answerTime = 10 * 60_000
-/** Max wait for the questions of a task whose server says that it has some, in ms. */
+/** Max wait for the questions of a task whose status is `input_required`, in ms. */
 const questionWait = 500
 
 interface OpenQuestion {
-  /** The question as JSON text, as `inputRequests` has it. */
+  /** The question as JSON text, in the form of `inputRequests`. */
   readonly text: string
   readonly resolve: (response: Response) => void
 }
 
 /**
- * The `tasks/result` of a task whose client polls (extension `io.modelcontextprotocol/tasks`). It waits in the
- * background, and keeps the questions of the server until the client answers them by `tasks/update`.
+ * The `tasks/result` request for a task that the client polls (extension `io.modelcontextprotocol/tasks`). It waits in
+ * the background, and keeps the server's questions until the client answers them with `tasks/update`.
  */
 export class HeldTask implements Exchange {
   readonly view: unknown
@@ -38,7 +38,7 @@ export class HeldTask implements Exchange {
   #lastQuestion = 0
   #arrived: (() => void) | undefined
 
-  /** @param of the request that the task was begun or asked for with */
+  /** @param of the request that created the task or asked for it */
   constructor (of: Exchange, taskId: string) {
     this.view = of.view
     this.params = { taskId }
@@ -49,7 +49,7 @@ export class HeldTask implements Exchange {
   }
 
   onCancel (run: (reason: string) => void): void { this.#onCancel.push(run) }
-  /** Drops it: the extension has no notifications of a task but its state. */
+  /** Drops the notification: the only notifications that the extension has for a task report its status. */
   notify (): void {}
   pause (): void {}
 
@@ -74,13 +74,13 @@ export class HeldTask implements Exchange {
     })
   }
 
-  /** The open questions as `inputRequests`; undefined: there are none. */
+  /** The open questions as `inputRequests`; undefined if there are none. */
   get inputRequests (): string | undefined {
     if (this.#open.size === 0) return undefined
     return `{${[...this.#open].map(([key, { text }]) => `${JSON.stringify(key)}:${text}`).join()}}`
   }
 
-  /** Waits for a question that the server is about to send. */
+  /** Waits up to `questionWait` for a question that the server is about to send. */
   async firstQuestion (): Promise<void> {
     if (this.#open.size > 0) return
     await new Promise<void>((resolve) => {
@@ -89,7 +89,10 @@ export class HeldTask implements Exchange {
     })
   }
 
-  /** Gives the client's answers to their questions. Others are ignored. @param responses `inputResponses`, as text */
+  /**
+   * Passes the client's answers to the open questions. Other answers are ignored.
+   * @param responses `inputResponses`, as text
+   */
   answer (responses: string): void {
     for (const { key, start, end } of membersOf(responses)) {
       const question = this.#open.get(key)
@@ -100,7 +103,7 @@ export class HeldTask implements Exchange {
     }
   }
 
-  /** Ends the wait. */
+  /** Ends the wait, and fails the open questions. */
   end (reason: string): void {
     if (this.cancelled !== undefined) return
     this.cancelled = reason

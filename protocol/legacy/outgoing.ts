@@ -3,12 +3,12 @@ import { isObject, memberOf, withMembers } from '../json.ts'
 import { metaKeys } from '../modern/envelope.ts'
 import { outgoingParams } from '../progress.ts'
 
-/** Members of a modern client's request for multi round-trip requests, which legacy servers do not know. */
+/** Multi round-trip members of a modern client's request, which legacy servers do not know. */
 const roundMembers = { inputResponses: undefined, requestState: undefined }
 const hopMembers = { [metaKeys.logLevel]: undefined }
 
 /**
- * Makes the params of a client's request for a legacy server, without what a modern client addresses to the gateway
+ * Makes the params of a client's request for a legacy server. Omits what a modern client addresses to the gateway
  * itself: its log level, and its answers to questions.
  * @param changes members of `params` to replace, as JSON text
  * @param token the progress token of this hop

@@ -11,13 +11,16 @@ import { HeldTask } from './held-task.ts'
 type Options = Omit<CallOptions, 'over'>
 
 /**
- * Max tasks whose results are awaited for polling clients on one connection; beyond: the oldest wait of the owner that
- * has most ends. Each is awaited for an hour: a question may come at any time, and the next `tasks/get` waits again.
+ * Max tasks per connection whose results are awaited for polling clients; beyond: the oldest wait of the owner with the
+ * most waits ends. A wait lasts an hour, since a question may come at any time; the next `tasks/get` starts another.
  */
 const maxHeld = 200
 const heldDeadlines: Deadlines = { timeout: 3_600_000, resetTimeoutOnProgress: false, maxTotalTimeout: undefined }
 
-/** The `tasks/result` of a client that knows no tasks: to it, all that belongs to the task belongs to its call. */
+/**
+ * The `tasks/result` request for a client that does not support tasks: messages lose their reference to the task, and
+ * so belong to the client's call.
+ */
 class HiddenTaskExchange extends DerivedExchange<unknown> {
   override notify (method: string, paramsText: string): void { super.notify(method, withoutRelatedTask(paramsText)) }
 
@@ -28,9 +31,9 @@ class HiddenTaskExchange extends DerivedExchange<unknown> {
 }
 
 interface LegacyTasksDeps {
-  /** Sends a request as it is. @throws UpstreamError when there is no answer */
+  /** Sends a request unchanged. @throws UpstreamError if there is no answer */
   readonly send: (exchange: Exchange, options: Options) => Promise<Response>
-  /** Sends the gateway's own request. */
+  /** Sends a request of the gateway's own. */
   readonly request: (method: string, paramsText: string) => Promise<string>
   /** The progress token of the next request. */
   readonly nextToken: () => number
@@ -38,26 +41,26 @@ interface LegacyTasksDeps {
 
 interface Held {
   readonly task: HeldTask
-  /** The owner that it counts for. */
+  /** The owner whose limit it counts against. */
   readonly owner: string
   readonly response: Promise<Response>
 }
 
 /**
- * The tasks of a server of 2025-11-25 for clients that do not use its form: those of the extension
- * `io.modelcontextprotocol/tasks`, and those that wait for the results of their calls.
+ * Serves tasks of a 2025-11-25 server to clients that do not use its form: clients with the extension
+ * `io.modelcontextprotocol/tasks`, and those that wait for the result of a call.
  */
 export class LegacyTasks {
   readonly #deps: LegacyTasksDeps
   readonly #held = new Map<string, Held>()
-  /** The waits for hidden tasks, by the progress token of the call that began each. */
+  /** The waits for hidden tasks, by the progress token of the call that created the task. */
   readonly #waitingExchanges = new Table<number, Exchange>()
 
   constructor (deps: LegacyTasksDeps) {
     this.#deps = deps
   }
 
-  /** Serves a request in another form than the server's. @returns undefined for a request that is sent as it is */
+  /** Serves a request whose form differs from the server's. @returns undefined for a request to send unchanged */
   serve (exchange: Exchange, options: Options): Promise<Response> | undefined {
     const { method, params: { task } } = exchange
     if (method === 'tools/call') {
@@ -74,7 +77,7 @@ export class LegacyTasks {
     }
   }
 
-  /** The exchange that waits for the task that a progress token belongs to. */
+  /** The exchange that waits for the task with this progress token. */
   waitOf (token: number): Exchange | undefined { return this.#waitingExchanges.get(token) }
 
   /** Runs a tool as a task. */
@@ -90,7 +93,7 @@ export class LegacyTasks {
     const { resultText: text = '{}' } = response
     const task = memberOf(text, 'task')
     const id = task === undefined ? undefined : smallMemberOf(task, 'taskId')
-    // The server may run it at once.
+    // The server may have run the tool without creating a task.
     if (task === undefined || typeof id !== 'string') return response
     const left = { ...options, changes: {}, deadlines: remainingDeadlines(options.deadlines, Date.now() - started) }
     if (exchange.taskForm !== 'extension') return await this.#wait(exchange, left, id, token)
@@ -98,7 +101,7 @@ export class LegacyTasks {
     return { ...response, resultText: toModernTaskResult(text, task) }
   }
 
-  /** The result of a task, for a client that does not know of it. The task ends with the call. */
+  /** Waits for a task's result for a client that does not know of the task, which ends with the call. */
   async #wait (exchange: Exchange, options: Options, id: string, token: number): Promise<Response> {
     const { _meta: meta } = exchange.params
     const progressToken = isObject(meta) ? meta.progressToken : undefined
@@ -113,7 +116,7 @@ export class LegacyTasks {
       return resultText === undefined ? response : { ...response, resultText: withoutRelatedTask(resultText) }
     } catch (error) {
       this.#deps.request('tasks/cancel', JSON.stringify({ taskId: id })).catch(() => {})
-      // The task has begun, so the call must not be repeated.
+      // The task has been created, so the error must not allow a retry of the call.
       throw error instanceof UpstreamError && error.didNotRun
         ? new UpstreamError('broken', error.messageForClients, { isPublic: true })
         : error
@@ -122,7 +125,7 @@ export class LegacyTasks {
     }
   }
 
-  /** `tasks/get` of the extension, which has the outcome and the open questions. */
+  /** Serves `tasks/get` of the extension, whose result includes the outcome and the open questions. */
   async #get (exchange: Exchange, options: Options): Promise<Response> {
     const id = String(exchange.params.taskId)
     const response = await this.#deps.send(exchange, options)
@@ -135,7 +138,7 @@ export class LegacyTasks {
     const held = this.#held.get(id) ?? this.#hold(exchange, options, id)
     if (terminalStates.has(status)) {
       const outcome = await held.response
-      // It is read again for each client that asks.
+      // The next `tasks/get` fetches the outcome again.
       this.#end(id)
       return outcome.errorText === undefined
         ? told({ status: '"completed"', result: completeResult(outcome.resultText ?? '{}') })
@@ -159,7 +162,7 @@ export class LegacyTasks {
     return emptyResponse()
   }
 
-  /** `tasks/cancel` of the extension, which may come too late. */
+  /** Serves `tasks/cancel` of the extension; it succeeds even if the task has already ended. */
   async #cancel (exchange: Exchange, options: Options): Promise<Response> {
     const id = String(exchange.params.taskId)
     const response = await this.#deps.send(exchange, options)
@@ -169,7 +172,7 @@ export class LegacyTasks {
     return terminalStates.has(smallMemberOf(resultText, 'status')) ? emptyResponse() : response
   }
 
-  /** Waits for the result of a task in the background. */
+  /** Starts waiting in the background for a task's result. */
   #hold (exchange: Exchange, options: Options, id: string): Held {
     const { client } = exchange
     const task = new HeldTask(exchange, id)
@@ -180,7 +183,7 @@ export class LegacyTasks {
     }
     this.#held.set(id, held)
     if (this.#held.size > maxHeld) this.#end(oldestOfLargest(this.#held))
-    // Without an answer, the next `tasks/get` waits again.
+    // If the wait fails, the next `tasks/get` starts another.
     held.response.catch(() => { if (this.#held.get(id) === held) this.#held.delete(id) })
     return held
   }
@@ -191,7 +194,7 @@ export class LegacyTasks {
   }
 }
 
-/** The oldest wait of the owner that has most of them, so that no owner ends the waits of others. */
+/** Returns the oldest wait of the owner with the most waits, so that no owner can end the waits of others. */
 function oldestOfLargest (held: ReadonlyMap<string, Held>): string {
   const idsOf = new Map<string, string[]>()
   for (const [id, { owner }] of held) {
@@ -209,19 +212,19 @@ const emptyResponse = (): Response => ({ kind: 'response', id: null, resultText:
 /** Converts the result of a legacy task to a complete result of the modern era. */
 const completeResult = (text: string): string => withMembers(withoutRelatedTask(text), { resultType: '"complete"' })
 
-/** A call without a `task` that its client cannot mean: its era has no such member. */
+/** Removes `task` from a call: in the client's era there is no such member. */
 function withoutTask (exchange: Exchange): Exchange {
   const { view, params: { task: _, ...params }, paramsText } = exchange
   return new DerivedExchange(exchange, { view, params, paramsText: withMembers(paramsText, { task: undefined }) })
 }
 
-/** Another request about the task of a request. */
+/** Derives another request about the task of a request. */
 function aboutTask (exchange: Exchange, method: string, taskId: string): Exchange {
   const params = { taskId }
   return new DerivedExchange(exchange, { view: exchange.view, params, paramsText: JSON.stringify(params), method })
 }
 
-/** The deadlines of a call after a part of its time. @param elapsed in ms */
+/** Subtracts elapsed time from a call's deadlines. @param elapsed in ms */
 const remainingDeadlines = ({ maxTotalTimeout, ...others }: Deadlines, elapsed: number): Deadlines => ({
   ...others, maxTotalTimeout: maxTotalTimeout === undefined ? undefined : Math.max(maxTotalTimeout - elapsed, 0)
 })

@@ -42,7 +42,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   #closed = false
 
-  /** @param peer the peer of an open connection; undefined: the connection is to be opened */
+  /** @param peer the peer of an open connection; undefined: `open` will open one */
   constructor (transport: Transport, client: ClientIdentity, handlers: SessionHandlers, peer?: Peer) {
     this.#transport = transport
     this.#client = client
@@ -50,8 +50,8 @@ export class LegacyUpstreamSession implements UpstreamSession {
     const inbound: PeerHandlers = {
       request: (request, origin) => { void this.#question(request, origin) },
       notification: (notification, origin) => { this.#notification(notification, origin) },
-      // A server that does not know the session says so in answer to any request; the transport then closes the
-      // connection.
+      // A server that does not know the session reports that in its answer to any request; the transport then closes
+      // the connection.
       restartSuspected: () => { this.ping(sessionCheckTimeout).catch(() => {}) },
       mended: handlers.mended,
       closed: (error) => { this.#lost(error) }
@@ -77,7 +77,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
   /** Performs `initialize` on an open connection, which stays open on failure. @throws UpstreamError, RpcError */
   async handshake (): Promise<void> {
     const { capabilities, clientInfo } = this.#client
-    // By the instance id, a gateway detects that it is its own upstream.
+    // The instance id lets a gateway detect that it is its own upstream.
     const params = {
       protocolVersion: latestLegacyVersion, capabilities, clientInfo, _meta: { [instanceKey]: instanceId }
     }
@@ -99,7 +99,8 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   readonly #over = (call: Call, response: Response | undefined): void => {
     this.#calls.take(call.id)
-    // No legacy revision has result types: a modern client would misread the server's member as its own.
+    // Legacy revisions have no result types. A modern client would misread such a member, which a server may use for
+    // its own purposes.
     const text = call.exchange?.canSuspend === true ? response?.resultText : undefined
     if (text?.includes('"resultType"') === true) {
       const type = memberOf(text, 'resultType') ?? '"complete"'
@@ -145,7 +146,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   async #question (request: Request, origin: number | undefined): Promise<void> {
     const { id, idText, method, params } = request
-    // The question may be kept for minutes.
+    // The question may be kept for minutes, so it must not keep a larger text in memory.
     const paramsText = request.paramsText.length > largeText ? request.paramsText : detachedCopy(request.paramsText)
     if (method === 'ping') { this.#peer.answer(idText, { kind: 'response', id, resultText: '{}' }); return }
     if (refuseEcho(this.#peer, request)) return
@@ -189,7 +190,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
     } else this.#handlers.notification(notification, this.#originOf(origin))
   }
 
-  /** The open call that a progress token belongs to, or the wait for the task that such a call began. */
+  /** The open call with this progress token, or the wait for the task that such a call created. */
   #callOf (token: number): Call | undefined {
     const call = this.#calls.get(token)
     const wait = call ? undefined : this.#tasks.waitOf(token)
@@ -198,12 +199,16 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   #originOf (origin: number | undefined): MessageOrigin {
     if (origin === undefined) return undefined
-    // A connection of a single client has no other client that it could be for.
+    // An exclusive connection serves a single client, so the message can only be for that client.
     return this.#calls.get(origin) ?? (this.#client.exclusive ? undefined : 'over')
   }
 }
 
-/** @param result of `initialize`, as text @throws UpstreamError when server and gateway have no revision in common */
+/**
+ * Reads the server's identity.
+ * @param result of `initialize`, as text
+ * @throws UpstreamError if server and gateway have no revision in common
+ */
 function identityOf (result: string): ServerIdentity {
   const value: unknown = JSON.parse(result)
   const { protocolVersion: version, capabilities, instructions } = isObject(value) ? value : {}

@@ -7,11 +7,14 @@ export const latestLegacyVersion: LegacyVersion = legacyVersions[0]
 export const isLegacyVersion = (value: unknown): value is LegacyVersion =>
   legacyVersions.some((version) => version === value)
 
-/** The version to answer `initialize` with: the requested one, else the newest ("Version Negotiation"). */
+/**
+ * The version to answer `initialize` with: the requested one if supported, otherwise the newest ("Version
+ * Negotiation").
+ */
 export const negotiateVersion = (asked: unknown): LegacyVersion => isLegacyVersion(asked) ? asked : latestLegacyVersion
 
-/** Whether a revision has JSON-RPC batches: those up to 2025-03-26. */
+/** Whether a revision supports JSON-RPC batches: those up to 2025-03-26. */
 export const allowsBatch = (version: LegacyVersion): boolean => version <= '2025-03-26'
 
-/** Whether streams have priming events and may be closed for polling (SEP-1699): since 2025-11-25. */
+/** Whether streams have priming events and may be closed to make the client poll (SEP-1699): since 2025-11-25. */
 export const allowsPolling = (version: LegacyVersion): boolean => version >= '2025-11-25'

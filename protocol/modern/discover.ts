@@ -12,7 +12,7 @@ import { isModernVersion, metaKeys, modernCode, type ModernVersion } from './env
 import { OutgoingEnvelope } from './outgoing.ts'
 import type { ToolHeaders } from './param-headers.ts'
 
-/** A modern server, and how to address it. */
+/** A modern server, and the envelope for requests to it. */
 export interface DiscoveredServer { readonly identity: ServerIdentity, readonly outgoing: OutgoingEnvelope }
 
 /** Thrown when the server does not speak the modern era, or does not understand the request. */
@@ -21,9 +21,10 @@ export class NotModernError extends Error {
 }
 
 /**
- * Sends `server/discover` (MCP 2026-07-28, "Discovery"). A server that requests another supported revision is asked
- * again in that revision.
- * @throws NotModernError; UpstreamError when there is no answer, or when the server speaks only unsupported revisions
+ * Sends `server/discover` (MCP 2026-07-28, "Discovery"). If the server requests another supported revision, the request
+ * is repeated in that revision.
+ * @throws NotModernError; UpstreamError if there is no answer, or if the server supports no revision that the gateway
+ * supports
  */
 export async function discoverServer (
   peer: Peer,
@@ -33,7 +34,7 @@ export async function discoverServer (
   isRetry = false
 ): Promise<DiscoveredServer> {
   const outgoing = new OutgoingEnvelope(version, client, tools)
-  // By the instance id, a gateway detects that it is its own upstream.
+  // The instance id lets a gateway detect that it is its own upstream.
   const params = outgoing.ownParams('{}', { [instanceKey]: JSON.stringify(instanceId) })
   const { resultText, errorText } = await peer.request(
     'server/discover',
@@ -51,11 +52,11 @@ export async function discoverServer (
   return { identity: identityOf(resultText ?? '{}', version), outgoing }
 }
 
-/** Whether an HTTP status reports a temporary problem, which tells nothing about the server's era. */
+/** Whether an HTTP status reports a temporary problem, which says nothing about the server's era. */
 const isOutage = (status: number | undefined): boolean =>
   status === 403 || status === 429 || status === 502 || status === 503 || status === 504
 
-/** Converts a failure by which a server says that it does not understand the request; others stay as they are. */
+/** Converts a failure which means that the server does not understand the request; returns other errors unchanged. */
 function toNotModernError (error: unknown): unknown {
   if (!(error instanceof UpstreamError)) return error
   const { fault, status, message } = error
@@ -64,9 +65,9 @@ function toNotModernError (error: unknown): unknown {
 }
 
 /**
- * The revision that an error requests.
- * @returns undefined when it requests none of the modern era
- * @throws UpstreamError when none of the server's revisions is supported
+ * Reads the revision that an error requests.
+ * @returns undefined if it requests no modern revision
+ * @throws UpstreamError if the gateway supports none of the server's revisions
  */
 function requestedVersion (errorText: string): ModernVersion | undefined {
   const { data, code } = JSON.parse(errorText) as { data?: unknown, code?: unknown }
@@ -80,14 +81,14 @@ function requestedVersion (errorText: string): ModernVersion | undefined {
 const unsupportedVersionError = (versions: readonly unknown[]): UpstreamError =>
   new UpstreamError('refused', `the server speaks MCP ${JSON.stringify(versions)}, which Tool-Hub does not support`)
 
-/** @param result of `server/discover`, as text @throws NotModern */
+/** Reads the server's identity. @param result of `server/discover`, as text @throws NotModernError */
 function identityOf (result: string, version: ModernVersion): ServerIdentity {
   const value: unknown = JSON.parse(result)
   const { supportedVersions, capabilities, instructions } = isObject(value) ? value : {}
   if (!Array.isArray(supportedVersions) || !supportedVersions.includes(version)) {
     throw new NotModernError('it offers no revision of this era')
   }
-  // In drafts of the revision, `serverInfo` was beside the other members.
+  // Drafts of the revision had `serverInfo` outside `_meta`.
   const info =
     memberOf(memberOf(result, '_meta') ?? '{}', metaKeys.serverInfo) ?? memberOf(result, 'serverInfo') ?? '{}'
   return {

@@ -1,5 +1,5 @@
-// The envelope of modern messages (MCP 2026-07-28, "Overview" and "Streamable HTTP"): names, versions, codes, and the
-// encoding of values in HTTP headers. Both sides of the gateway use it.
+// The envelope of modern messages (MCP 2026-07-28, "Overview" and "Streamable HTTP"): names, versions, error codes, and
+// the encoding of values in HTTP headers. Both sides of the gateway use it.
 
 /** The revisions of the modern era, newest first. */
 export const modernVersions = ['2026-07-28'] as const
@@ -10,28 +10,28 @@ export const latestModern: ModernVersion = modernVersions[0]
 export const isModernVersion = (value: unknown): value is ModernVersion =>
   modernVersions.some((version) => version === value)
 
-/** The members of `_meta` that MCP reserves for this era, in addition to `progressToken` and the trace context. */
+/** The members of `_meta` that MCP reserves in this era, besides `progressToken` and the trace context. */
 export const metaKeys = {
-  /** The revision of a request. Required. */
+  /** The MCP revision of the request. Required. */
   protocolVersion: 'io.modelcontextprotocol/protocolVersion',
   /** The capabilities of the client that sends a request. Required. */
   clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',
   clientInfo: 'io.modelcontextprotocol/clientInfo',
-  /** The least severe level of log messages for a request; without it, no log messages are sent. */
+  /** The least severe level of log messages that a request wants; without it, none are sent. */
   logLevel: 'io.modelcontextprotocol/logLevel',
-  /** Of each message of a subscription: the id of its `subscriptions/listen`. */
+  /** In each message of a subscription: the id of its `subscriptions/listen`. */
   subscriptionId: 'io.modelcontextprotocol/subscriptionId',
-  /** The server that sends a result. */
+  /** The server that sent a result. */
   serverInfo: 'io.modelcontextprotocol/serverInfo'
 } as const
 
-/** MCP's error codes for this era. Over HTTP their status is 400. They concern one hop, and are never relayed. */
+/** MCP's error codes for this era, sent with HTTP status 400. They concern a single hop and are never relayed. */
 export const modernCode = {
-  /** A header is missing, or contradicts the body. */
+  /** A header is missing or contradicts the body. */
   headerMismatch: -32020,
   /** The request needs a capability that the client did not declare: `data.requiredCapabilities`. */
   missingCapability: -32021,
-  /** `data` is `{supported, requested}`. */
+  /** The revision is not supported; `data` is `{supported, requested}`. */
   unsupportedVersion: -32022
 } as const
 
@@ -43,11 +43,11 @@ export const headerNames = {
   version: 'mcp-protocol-version',
   method: 'mcp-method',
   name: 'mcp-name',
-  /** Prefix of the headers for a tool's arguments: see `param-headers.ts`. */
+  /** Prefix of the headers for tool arguments: see `param-headers.ts`. */
   param: 'mcp-param-'
 } as const
 
-/** The methods that require `Mcp-Name`, and the member of `params` that it repeats. */
+/** The methods that require `Mcp-Name`, and the member of `params` that the header repeats. */
 const nameMembers: Readonly<Record<string, 'name' | 'uri' | 'taskId' | undefined>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
@@ -71,16 +71,16 @@ export const resultTypes = { complete: 'complete', inputRequired: 'input_require
 export type ResultType = typeof resultTypes[keyof typeof resultTypes]
 
 const base64Pattern = /^=\?base64\?(.*)\?=$/s
-/** Visible ASCII, with spaces and tabs only between other characters. */
+/** Visible ASCII, with spaces and tabs allowed only between other characters. */
 const plainPattern = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/
 
-/** Encodes a value of the body for a header: as it is where HTTP allows that, else in Base64 ("Value Encoding"). */
+/** Encodes a body value for a header: unchanged if HTTP allows it, otherwise in Base64 ("Value Encoding"). */
 export const encodeHeader = (value: string): string =>
   plainPattern.test(value) && !base64Pattern.test(value)
     ? value
     : `=?base64?${Buffer.from(value, 'utf8').toString('base64')}?=`
 
-/** Decodes a header; undefined for a value that no conforming client writes. */
+/** Decodes a header; undefined if no conforming client writes such a value. */
 export function decodeHeader (header: string): string | undefined {
   const encoded = header.startsWith('=?') ? base64Pattern.exec(header)?.[1] : undefined
   if (encoded === undefined) return header === '' || plainPattern.test(header) ? header : undefined

@@ -1,11 +1,11 @@
-// Translates answers of modern servers for clients of earlier revisions.
+// Translates answers from modern servers for clients of earlier revisions.
 import { code, type RpcError } from '../errors.ts'
 import { elementsOf, isObject, memberOf, smallMemberOf, withMembers, membersOf } from '../json.ts'
 import { modernCode } from './envelope.ts'
 
 /**
- * Converts a tool result for a client of an earlier revision. Such a client refuses a result whose structured content
- * is no object: that content is appended to `content` as a text block, unless a block has the same JSON already.
+ * Converts a tool result for a client of an earlier revision. Such a client rejects structured content that is not an
+ * object. That content is removed, and appended to `content` as a text block unless a block already has the same JSON.
  */
 export function toLegacyToolResult (result: string): string {
   if (!result.includes('"structuredContent"')) return result
@@ -23,7 +23,7 @@ export function toLegacyToolResult (result: string): string {
 
 const whitespace: ReadonlySet<string> = new Set([' ', '\t', '\n', '\r'])
 
-/** Removes whitespace between the tokens of a JSON text, to compare texts with all digits of their numbers. */
+/** Removes whitespace between the tokens of a JSON text, to compare texts without losing digits of numbers. */
 function compact (text: string): string {
   let made = ''
   let from = 0
@@ -41,8 +41,8 @@ function compact (text: string): string {
 }
 
 /**
- * Whether an error -32602 means that the resource does not exist, for which clients of earlier revisions expect another
- * code: its data is the URI and nothing else (SEP-2164).
+ * Whether an error -32602 means that the resource does not exist: its data is the URI and nothing else (SEP-2164).
+ * Clients of earlier revisions expect another code.
  */
 export function isResourceNotFound (method: string, errorText: string): boolean {
   if (method !== 'resources/read') return false
@@ -50,7 +50,7 @@ export function isResourceNotFound (method: string, errorText: string): boolean 
   return isObject(data) && typeof data.uri === 'string' && Object.keys(data).length === 1
 }
 
-/** The text of an error for the client that replaces one about the gateway's own hop. */
+/** The text of the error that the client gets in place of one that concerns the hop between gateway and server. */
 export function translateHopError ({ code: number, message }: RpcError, errorText: string): string {
   const data = memberOf(errorText, 'data')
   const text = number === modernCode.missingCapability
@@ -63,17 +63,17 @@ export function translateHopError ({ code: number, message }: RpcError, errorTex
 }
 
 // Since 2026-07-28, a tool's schemas may be any JSON Schema. Clients of earlier revisions expect objects whose
-// properties are objects, and refuse a whole list because of one other tool. Servers of earlier revisions list such
-// tools as well.
+// properties are objects, and reject a whole list because of one other tool. Servers of earlier revisions may list such
+// tools too.
 
-/** Boolean schemas, as equivalent objects. */
+/** Boolean schemas and their equivalent objects. */
 const asObjects: Readonly<Record<string, string>> = { true: '{}', false: '{"not":{}}' }
 
 /**
  * Converts a tool for clients of revisions up to 2025-11-25. An `outputSchema` that they cannot read is removed, since
  * it is optional.
  * @param text of the tool, as JSON
- * @returns the same text when nothing is changed; undefined when they cannot read the tool
+ * @returns the same text if nothing changes; undefined if they cannot read the tool
  */
 export function toLegacyTool (text: string): string | undefined {
   const input = memberOf(text, 'inputSchema')
@@ -89,8 +89,8 @@ export function toLegacyTool (text: string): string | undefined {
 const externalRef = /"\$ref"\s*:\s*"[^#]/
 
 /**
- * Converts a schema to the form of earlier revisions, with type `object`; undefined when that is impossible.
- * @param isObject whether the value is an object even if the schema states no type
+ * Converts a schema to the form of earlier revisions, with type `object`; undefined if that is impossible.
+ * @param isObject whether a schema without a type describes an object
  */
 function objectSchema (text: string, isObject: boolean): string | undefined {
   const members = new Map(membersOf(text).map(({ key, start, end }) => [key, text.slice(start, end)]))
@@ -104,7 +104,7 @@ function objectSchema (text: string, isObject: boolean): string | undefined {
   return own === properties && type !== undefined ? text : withMembers(text, { type: '"object"', properties: own })
 }
 
-/** Replaces boolean schemas in `properties` by objects; undefined when a property is neither. */
+/** Replaces boolean schemas in `properties` by objects; undefined if a property is neither. */
 function objectProperties (text: string): string | undefined {
   if (!text.startsWith('{')) return undefined
   const changes: Array<[string, string]> = []

@@ -1,23 +1,26 @@
 import type { Call } from '../call.ts'
 import { memberOf } from '../json.ts'
 
-/** Calls that a server refused because of their headers: a tool may repeat other arguments than before. */
+/**
+ * Handles calls that a server refused because of their headers: a tool's schema may have changed which arguments the
+ * headers repeat.
+ */
 export class HeaderCorrection {
   readonly #request: (method: string, paramsText: string) => Promise<string>
   readonly #pages: number
-  /** Calls that are sent again with corrected headers. */
+  /** Calls that have been sent again with corrected headers. */
   readonly #corrected = new WeakSet<Call>()
   #rereading: Promise<void> | undefined
 
-  /** @param request lists tools, and records their headers @param pages max pages read to learn those of one tool */
+  /** @param request lists tools and records their headers @param pages max pages to read */
   constructor (request: (method: string, paramsText: string) => Promise<string>, pages: number) {
     this.#request = request
     this.#pages = pages
   }
 
   /**
-   * Reads the schemas of the tools again (MCP 2026-07-28, "Client Behavior"), after which the call can be repeated.
-   * @returns undefined for a call that was refused before, and for other methods
+   * Reads the tools' schemas again (MCP 2026-07-28, "Client Behavior"), after which the call can be repeated.
+   * @returns undefined for other methods, and for a call that has already been repeated
    */
   correct (call: Call): Promise<void> | undefined {
     if (call.method !== 'tools/call' || this.#corrected.has(call)) return undefined

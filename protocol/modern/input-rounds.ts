@@ -10,29 +10,32 @@ import { detachedCopy } from '../text.ts'
 import type { SessionHandlers } from '../upstream-session.ts'
 import { resultTypes } from './envelope.ts'
 
-/** Limits of the input that a server may request in one call. */
+/** Limits on the input that a server may request in one call. */
 export interface RoundBounds {
-  /** Max answers of a call with `input_required`. */
+  /** Max `input_required` answers to one call. */
   readonly rounds: number
   /** Max questions in one such answer. */
   readonly questions: number
-  /** Pause before a request without questions is sent again, in ms, times the round: servers may defer work so. */
+  /**
+   * Pause before a request without questions is sent again, in ms, multiplied by the round: servers may defer work in
+   * this way.
+   */
   readonly pause: number
 }
 
-/** Whether an answer requests input from the client, after which the request is to be sent again. */
+/** Whether an answer requests input from the client, after which the request must be sent again. */
 export const isInputRequired = ({ resultText }: Response): boolean =>
   resultText !== undefined && resultText.includes(`"${resultTypes.inputRequired}"`) &&
   smallMemberOf(resultText, 'resultType') === resultTypes.inputRequired
 
 /**
- * Multi round-trip requests for clients of earlier revisions: each question of an `input_required` result is sent to
- * the client as a request of its revision, and the call's request is sent again with the answers.
+ * Multi round-trip requests for clients of earlier revisions: each question in an `input_required` result is sent to
+ * the client as a request in its revision, and the original request is sent again with the answers.
  */
 export class InputRounds {
   readonly #ask: SessionHandlers['question']
   readonly #bounds: RoundBounds
-  /** The calls with rounds: aborts their questions, and counts their rounds. */
+  /** The calls that have had rounds, with the number of rounds and a controller that aborts their questions. */
   readonly #open = new Map<Call, { readonly ends: AbortController, rounds: number }>()
 
   constructor (ask: SessionHandlers['question'], bounds: RoundBounds) {
@@ -43,8 +46,8 @@ export class InputRounds {
   /**
    * Sends all questions of an answer to the client at once.
    * @param resultText an `input_required` result
-   * @returns the members of params with which the request is sent again
-   * @throws RpcError when the client answers with an error or cannot be asked, or when the server exceeds the limits
+   * @returns the members of params to send the request again with
+   * @throws RpcError if the client answers with an error or cannot be asked, or if the server exceeds the limits
    */
   async collectAnswers (call: Call, resultText: string): Promise<ParamChanges> {
     const most = this.#bounds
@@ -70,11 +73,11 @@ export class InputRounds {
   }
 
   /**
-   * Sends the new questions of a task to the client that waits for its result.
+   * Sends a task's new questions to the client that waits for its result.
    * @param asked the `inputRequests` of the task
-   * @param answered the keys that were answered before; those of these questions are added
-   * @param related the id of the task, for a client that knows it
-   * @returns the `inputResponses`; undefined: there are no new questions
+   * @param answered the keys already asked; those of the new questions are added
+   * @param related the task's id, if the client knows the task
+   * @returns the `inputResponses`; undefined if there are no new questions
    * @throws as `collectAnswers`
    */
   async answerTask (
@@ -104,13 +107,13 @@ export class InputRounds {
     this.#open.delete(call)
   }
 
-  /** Sends one question, and returns the text of the client's answer. */
+  /** Sends one question. @returns the text of the client's answer */
   async #answer (call: Call, text: string, signal: AbortSignal, related?: string): Promise<string> {
     const method = smallMemberOf(text, 'method')
     if (typeof method !== 'string' || !inputRequestMethods.has(method)) {
       throw refusedError(`it asks for ${JSON.stringify(method)}, which is not in MCP`)
     }
-    // It may be kept for minutes: a copy does not keep the whole result in memory.
+    // It may be kept for minutes; a copy lets the rest of the result be freed.
     const params = withElicitationId(memberOf(text, 'params') ?? '{}')
     const paramsText = detachedCopy(related === undefined ? params : withRelatedTask(params, related))
     const value: unknown = JSON.parse(paramsText)
@@ -138,16 +141,19 @@ interface InputRequest { readonly key: string, readonly text: string }
 const requestsIn = (asked: string): InputRequest[] =>
   membersOf(asked).map(({ key, start, end }) => ({ key, text: asked.slice(start, end) }))
 
-/** Adds an id to a URL elicitation: clients of 2025-11-25 require one. */
+/** Adds an id to a URL elicitation, since clients of 2025-11-25 require one. */
 const withElicitationId = (paramsText: string): string =>
   smallMemberOf(paramsText, 'mode') === 'url' && memberOf(paramsText, 'elicitationId') === undefined
     ? withMembers(paramsText, { elicitationId: JSON.stringify(randomUUID()) })
     : paramsText
 
-/** Whether JSON-RPC defines the code: then the error is about the question that it answers, not about the call. */
+/** Whether JSON-RPC defines the error code: then the error concerns the question, not the call. */
 const isProtocolError = ({ code }: RpcError): boolean => code >= -32700 && code <= -32600
 
-/** The error of a call when the client could not be asked a question. It names the capability that the client lacks. */
+/**
+ * Converts the error of a question that could not be asked to the error of its call, which names the capability that
+ * the client lacks.
+ */
 function toQuestionError (error: unknown, { method, params }: Question, { client }: Call): unknown {
   if (!(error instanceof RpcError) || !isProtocolError(error) || error.code === code.internal) return error
   const isDeclared = supportsRequest(client.capabilities, { method, params })
@@ -169,7 +175,7 @@ function supportsRequest (capabilities: ClientCapabilities, asked: ServerRequest
 const refusedError = (what: string): RpcError =>
   new RpcError(code.internal, `The server cannot be served: ${what}`, 'upstream')
 
-/** The requests that a result may contain (MCP 2026-07-28, "Multi Round-Trip Requests"). */
+/** The server requests that a result may contain (MCP 2026-07-28, "Multi Round-Trip Requests"). */
 export const inputRequestMethods: ReadonlySet<string> = new Set(
   ['elicitation/create', 'sampling/createMessage', 'roots/list']
 )
@@ -179,8 +185,8 @@ export const noInputMessage = 'it asks for input, and says not for what'
 export const invalidInputMessage = 'it asks what is no request'
 
 /**
- * Whether an `input_required` result has input requests, or at least a state, with which alone a server defers its
- * work.
+ * Whether an `input_required` result has input requests, or at least a state: a server may send only a state to defer
+ * its work.
  * @param resultText an `input_required` result
  */
 export function hasInputRequestsOrState (resultText: string): boolean {
@@ -189,7 +195,7 @@ export function hasInputRequestsOrState (resultText: string): boolean {
   return requests !== undefined && !(requests.startsWith('{') && membersOf(requests).length === 0)
 }
 
-/** The client capabilities that a request needs; undefined when no client supports it. */
+/** The client capabilities that a server request requires; undefined for an unknown method. */
 export function requiredCapabilitiesFor (
   method: string, params: Readonly<Record<string, unknown>>
 ): ClientCapabilities | undefined {

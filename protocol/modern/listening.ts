@@ -7,7 +7,7 @@ import { reconnectDelays } from '../transports/redirect.ts'
 import { metaKeys } from './envelope.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
 
-/** The lists that a server can announce changes of, by capability, and the member of the filter for each. */
+/** The lists whose changes a server can announce: the capability, and the member of the filter. */
 const listFilters = [
   ['tools', 'toolsListChanged'], ['prompts', 'promptsListChanged'], ['resources', 'resourcesListChanged'],
   ['events', 'eventsListChanged']
@@ -15,13 +15,12 @@ const listFilters = [
 
 /** Max consecutive failures that lengthen the pause before a stream is reopened. */
 const maxFailures = 5
-/** A stream that was open for longer than this, in ms, does not count as a failure when it ends. */
+/** A stream that was open for longer than this, in ms, does not count as failed when it ends. */
 const steadyAfter = 3_000
 
 interface ListeningDeps {
   readonly peer: Peer
   readonly outgoing: OutgoingEnvelope
-  /** The capabilities of the server. */
   readonly capabilities: Readonly<Record<string, unknown>>
   /** Max time for the acknowledgment, in ms. */
   readonly timeout: number
@@ -29,26 +28,26 @@ interface ListeningDeps {
   readonly notifiesCancel: boolean
   /** Receives the notifications of the stream. */
   readonly onNotification: (notification: Notification) => void
-  /** Called when the server could not be reached twice in a row. */
+  /** Called when the connection is lost: the server no longer knows it, or was unreachable twice in a row. */
   readonly onLost: (error: UpstreamError) => void
 }
 
-/** One `subscriptions/listen`. */
+/** One `subscriptions/listen` request. */
 interface ListenStream {
   readonly id: number
   readonly filter: string
   readonly startedAt: number
-  /** Settles with the acknowledgment, or with the end of the stream before it. */
+  /** Resolves with the acknowledgment; rejects if the stream ends before it. */
   readonly acknowledged: Promise<void>
   readonly acknowledge: (notification: Notification) => void
-  /** The resources that the server announces updates of; undefined: all. */
+  /** The resources whose updates the server will announce; undefined: all. */
   acceptedUris?: ReadonlySet<unknown>
 }
 
 /**
- * The unsolicited notifications of a server: `subscriptions/listen` (MCP 2026-07-28, "Subscriptions"), one stream per
- * connection. When the subscriptions change, a new stream is opened, and the former is ended once the new one is
- * acknowledged, so that nothing is missed. A stream that ends is reopened.
+ * Receives a server's unsolicited notifications with `subscriptions/listen` (MCP 2026-07-28, "Subscriptions"), one
+ * stream per connection. When the subscriptions change, a new stream is opened, and the previous one is ended only when
+ * the new one is acknowledged, so nothing is missed. A stream that ends is reopened.
  */
 export class Listening {
   readonly #deps: ListeningDeps
@@ -69,10 +68,10 @@ export class Listening {
     }))
   }
 
-  /** Opens the stream for changes of lists. Resolves when the server has acknowledged it; never rejects. */
+  /** Opens the stream for list changes. Resolves when the server has acknowledged it; never rejects. */
   async open (): Promise<void> { await this.#open().catch(() => {}) }
 
-  /** Subscribes to a resource. @throws RpcError when the server does not announce its updates; UpstreamError */
+  /** Subscribes to a resource. @throws RpcError if the server does not announce its updates; UpstreamError */
   async add (uri: string): Promise<void> {
     this.#uris.add(uri)
     try {
@@ -97,9 +96,9 @@ export class Listening {
   }
 
   /**
-   * Handles a notification of the server.
+   * Handles a notification from the server.
    * @param origin the id of the request on whose stream it arrived, if the transport knows it
-   * @returns true when it concerns a stream or arrived on one; then nobody else may see it
+   * @returns true if it was handled here and must not be passed on
    */
   handle (notification: Notification, origin: number | undefined): boolean {
     const { method, params, paramsText } = notification
@@ -115,7 +114,7 @@ export class Listening {
     const id = isObject(_meta) ? _meta[metaKeys.subscriptionId] : undefined
     if (id === undefined && origin === undefined) return false
     const stream = this.#find(id ?? origin)
-    // It arrived on a stream that has been ended, or on that of a call.
+    // It arrived on a stream that has ended, or on the stream of a call.
     if (!stream) return id !== undefined
     if (method === 'notifications/subscriptions/acknowledged') stream.acknowledge(notification)
     else {
@@ -139,7 +138,7 @@ export class Listening {
 
   /**
    * Replaces the stream until it matches the current filter. Concurrent callers wait for the same replacement, and for
-   * one more if they changed the filter.
+   * another one if the filter has changed since.
    * @throws RpcError, UpstreamError
    */
   async #open (): Promise<void> {
@@ -207,7 +206,7 @@ export class Listening {
     if (this.#closed) return
     const wasOpen = this.#stream === stream
     if (wasOpen) this.#stream = undefined
-    // The caller that opened a replacement gets its failure.
+    // The caller that opened the replacement handles its failure.
     else if (this.#next !== stream || this.#stream !== undefined) return
     if (error instanceof UpstreamError &&
         (error.fault === 'expired' || (error.fault === 'unreachable' && this.#failures > 0))) {
@@ -224,7 +223,7 @@ export class Listening {
     this.#timer.unref()
   }
 
-  /** Reopens a lost stream. Changes in between were missed, so the lists are announced as changed. */
+  /** Reopens a lost stream. Changes in the meantime were missed, so all lists are announced as changed. */
   async #reopen (): Promise<void> {
     await this.open()
     if (!this.#stream) return

@@ -7,19 +7,19 @@ import type { ClientIdentity } from '../upstream-session.ts'
 import { encodeHeader, headerNames, mayRequireInput, metaKeys, nameMemberOf, type ModernVersion } from './envelope.ts'
 import { argumentText, type ToolHeaders } from './param-headers.ts'
 
-/** The level at which most servers send log messages when the client has set none. */
+/** The level at which most servers send log messages if the client has set none. */
 const defaultLevel: LogLevel = 'info'
 
 /**
  * Writes the envelope in `_meta` of each request to a modern server, and the headers that repeat members of the body
- * (MCP 2026-07-28, "Overview" and "Streamable HTTP"). Both belong to one hop: those of the client's hop are replaced.
+ * (MCP 2026-07-28, "Overview" and "Streamable HTTP"). Both belong to one hop, so the client's own are replaced.
  */
 export class OutgoingEnvelope {
   readonly version: ModernVersion
   readonly #members: Readonly<Record<string, string>>
-  /** The same, with the Tasks extension. */
+  /** `#members` with the Tasks extension declared. */
   readonly #taskMembers: Readonly<Record<string, string>>
-  /** `_meta` with the envelope only, as text, by log level; those with the Tasks extension apart. */
+  /** `_meta` with nothing but the envelope, as text, by log level. */
   readonly #whole = new Map<LogLevel | undefined, string>()
   readonly #wholeWithTasks = new Map<LogLevel | undefined, string>()
   readonly #tools: ToolHeaders
@@ -38,9 +38,9 @@ export class OutgoingEnvelope {
   }
 
   /**
-   * Makes the params of the gateway's own request.
+   * Makes the params of a request of the gateway's own.
    * @param meta further members of `_meta`, as JSON text
-   * @param hasTasks whether the Tasks extension is declared
+   * @param hasTasks whether to declare the Tasks extension
    */
   ownParams (paramsText: string, meta?: ParamChanges, hasTasks = false): string {
     const members = { ...meta, ...(hasTasks ? this.#taskMembers : this.#members) }
@@ -49,10 +49,10 @@ export class OutgoingEnvelope {
 
   /**
    * Makes the params of a client's request. Other members keep their bytes, except answers to questions from a client
-   * of an earlier revision, which are given in `changes` only.
+   * of an earlier revision: those are taken from `changes` only.
    * @param id the progress token, used if the client wants progress
    * @param hasLogs whether the server sends log messages
-   * @param hasTasks whether the Tasks extension is declared
+   * @param hasTasks whether to declare the Tasks extension
    */
   params (exchange: Exchange, changes: ParamChanges, id: number, hasLogs: boolean, hasTasks = false): string {
     const { params: { _meta } } = exchange
@@ -85,11 +85,11 @@ export class OutgoingEnvelope {
     return made
   }
 
-  /** The headers of a client's request, which repeat members of its changed params. */
+  /** The headers for a client's request, which repeat members of its params after `changes`. */
   headers (exchange: Exchange, changes: ParamChanges): Record<string, string> {
     const { method, params, paramHeaders } = exchange
     const headers = this.ownHeaders(method)
-    // Unknown parameter headers are forwarded to the server, which may know them (MCP 2026-07-28, "Custom Headers from
+    // Unknown parameter headers are forwarded, since the server may know them (MCP 2026-07-28, "Custom Headers from
     // Tool Parameters").
     if (paramHeaders !== undefined) Object.assign(headers, paramHeaders)
     const member = nameMemberOf(method)
@@ -108,17 +108,17 @@ export class OutgoingEnvelope {
     return headers
   }
 
-  /** The headers of the gateway's own request, or of a notification. @param name that `Mcp-Name` repeats */
+  /** The headers for a request of the gateway's own, or for a notification. @param name the value of `Mcp-Name` */
   ownHeaders (method: string, name?: string): Record<string, string> {
     const headers = { [headerNames.version]: this.version, [headerNames.method]: method }
     return name === undefined ? headers : { ...headers, [headerNames.name]: encodeHeader(name) }
   }
 }
 
-/** Matches texts with a member `_meta`, escaped or not. Modern clients' params often have none but the envelope. */
+/** Matches texts with a member `_meta`, escaped or not. A modern client's `_meta` often has only the envelope. */
 const metaPattern = /_meta|\\u/
 
-/** Members of multi round-trip requests, which clients of earlier revisions do not use. */
+/** Multi round-trip members, which clients of earlier revisions do not use. */
 const roundMembers = { inputResponses: undefined, requestState: undefined }
 
 /** The text of a request's params, without a state or answers that neither the gateway nor the server requested. */
@@ -132,8 +132,8 @@ function withoutAnswers (
 }
 
 /**
- * The log level of a request. A modern client states it in each request (undefined: unchanged); for others it is that
- * of their session, or the default while none is set.
+ * The log level of a request. A modern client sets it in each request (undefined: unchanged); for other clients it is
+ * that of their session, or the default if none is set.
  */
 function levelFor ({ canSuspend, client: { listener } }: Exchange): LogLevel | undefined {
   return canSuspend || listener === undefined ? undefined : listener.level ?? defaultLevel

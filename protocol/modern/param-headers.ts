@@ -1,13 +1,13 @@
 import { isObject, elementsOf, memberOf, smallMemberOf, withMembers } from '../json.ts'
 import { headerNames } from './envelope.ts'
 
-// Arguments of tools that are repeated in HTTP headers (MCP 2026-07-28, "Custom Headers from Tool Parameters").
+// Tool arguments that are repeated in HTTP headers (MCP 2026-07-28, "Custom Headers from Tool Parameters").
 
-/** An argument that a header repeats. */
+/** A header that repeats an argument. */
 export interface ParamHeader {
   /** The header's name, in lower case. */
   readonly header: string
-  /** The path to the argument: a chain of keys of `properties`. */
+  /** The path to the argument: a chain of `properties` keys. */
   readonly path: readonly string[]
 }
 
@@ -19,13 +19,13 @@ const dataKeywords = new Set(['default', 'const', 'enum', 'examples'])
 /** Keywords whose values are maps of schemas. */
 const mapKeywords = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'])
 const annotation = 'x-mcp-header'
-/** Max nesting of a schema that is examined. */
+/** Max nesting depth to which a schema is examined. */
 const maxDepth = 200
 
 /**
- * The headers that repeat a tool's arguments.
+ * Reads which headers repeat a tool's arguments.
  * @param toolText the tool, as JSON text
- * @returns undefined for an invalid annotation, which forbids the use of the tool over HTTP
+ * @returns undefined for an invalid annotation, which forbids using the tool over HTTP
  */
 export function paramHeadersOf (toolText: string): readonly ParamHeader[] | undefined {
   if (!toolText.includes(annotation)) return noHeaders
@@ -37,7 +37,7 @@ export function paramHeadersOf (toolText: string): readonly ParamHeader[] | unde
 
 /**
  * Collects the annotated parameters of a schema.
- * @param path the path to this schema; undefined when `properties` alone do not lead to it
+ * @param path the path to this schema; undefined if it is not reachable through `properties` alone
  * @returns false for an invalid annotation
  */
 function collect (schema: unknown, path: readonly string[] | undefined, found: ParamHeader[], depth = 0): boolean {
@@ -59,16 +59,16 @@ function collect (schema: unknown, path: readonly string[] | undefined, found: P
   })
 }
 
-/** The value of an argument that can be repeated in a header. */
+/** An argument value that a header can repeat. */
 export type ParamHeaderValue = string | boolean | number
 
-/** The value of an argument as text, not encoded yet; undefined when it needs no header. */
+/** An argument as text, not encoded yet; undefined if it needs no header. */
 export function argumentText (args: unknown, path: readonly string[]): string | undefined {
   const value = argumentAt(args, path)
   return value === undefined ? undefined : String(value)
 }
 
-/** The value of an argument; undefined when it has none that can be repeated in a header. */
+/** The value of an argument; undefined if it is missing or a header cannot repeat it. */
 export function argumentAt (args: unknown, path: readonly string[]): ParamHeaderValue | undefined {
   let value = args
   for (const key of path) {
@@ -81,7 +81,7 @@ export function argumentAt (args: unknown, path: readonly string[]): ParamHeader
 
 /**
  * The headers that repeat arguments, for the tools of one server. All connections to it share them, since not every
- * connection reads the lists. The last reading counts, and the one before it while the last is in progress.
+ * connection reads the lists. During a read of the tool list, the previous read stays in effect for tools not seen yet.
  */
 export class ToolHeaders {
   #current = new Map<string, readonly ParamHeader[]>()
@@ -92,7 +92,7 @@ export class ToolHeaders {
   /**
    * Records the tools of one page.
    * @param result of `tools/list`, as JSON text
-   * @param isFirst whether it is the first page of a reading
+   * @param isFirst whether it is the first page of a read
    * @param warn called with a sentence for each tool that is removed
    * @returns the result without tools that must not be used over HTTP ("Custom Headers from Tool Parameters")
    */

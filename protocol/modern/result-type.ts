@@ -2,16 +2,16 @@ import type { Call } from '../call.ts'
 import { isObject, memberOf } from '../json.ts'
 import { resultTypes } from './envelope.ts'
 
-/** Found in every result of a type that the core protocol does not define. */
+/** Matches every result whose type the core protocol does not define. */
 export const mayBeOfOtherType = /"resultType"\s*:\s*(?!"complete"|"input_required")/
 const knownTypeTexts: ReadonlySet<string | undefined> =
   new Set([undefined, ...Object.values(resultTypes).map((type) => JSON.stringify(type))])
 
 /**
- * The type of a result that is invalid for its client ("ResultType"): extensions may add types. "Tasks" is declared
- * with some calls, and other extensions are those of the client.
- * @param hasTasks whether "Tasks" was declared with the call
- * @returns as JSON text, cut; undefined: the result is valid
+ * Returns the result type if it is invalid for the client ("ResultType"): extensions may add types. Tasks is declared
+ * by the gateway with some calls; other extensions are declared by the client.
+ * @param hasTasks whether Tasks was declared with the call
+ * @returns the type as JSON text, truncated; undefined if the result is valid
  */
 export function unknownType ({ client, exchange }: Call, resultText: string, hasTasks: boolean): string | undefined {
   const type = memberOf(resultText, 'resultType')
@@ -21,5 +21,5 @@ export function unknownType ({ client, exchange }: Call, resultText: string, has
   return isOffered && type?.startsWith('"') === true && type !== '"task"' ? undefined : type?.slice(0, maxTypeLength)
 }
 
-/** Characters of a type that an error shows. */
+/** Max characters of a result type in an error message. */
 const maxTypeLength = 100

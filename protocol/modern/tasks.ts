@@ -13,19 +13,22 @@ import { toLegacyToolResult } from './for-legacy-clients.ts'
 import type { InputRounds } from './input-rounds.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
 
-/** The bounds of the poll interval of a task, in ms; its server chooses the interval. */
+/** Bounds and default of a task's poll interval, in ms. The server chooses the interval. */
 const interval = { usual: 1_000, least: 20, most: 30_000 }
 
-/** The changes of a call's params without `task`: servers of this era decide on tasks themselves. */
+/** Removes `task` from the changes to a call's params: servers of this era decide themselves on tasks. */
 export const withoutTask = ({ task: _, ...others }: ParamChanges): ParamChanges => others
 
-/** `tasks/result` of a client of 2025-11-25. The extension has no such method: the task is asked for until it ends. */
+/**
+ * The `tasks/result` request of a 2025-11-25 client. The extension has no such method, so the task is polled until it
+ * ends.
+ */
 class TaskResultExchange extends DerivedExchange<unknown> {}
 
 /** A task whose result is awaited. */
 interface AwaitedTask {
   readonly id: string
-  /** Whether the client knows nothing of it, so that it ends with its call. */
+  /** Whether the client does not know of the task, which then ends with the call. */
   readonly isHidden: boolean
   readonly ends: AbortController
 }
@@ -39,12 +42,12 @@ interface ModernTasksDeps {
 }
 
 /**
- * The tasks of a server (extension `io.modelcontextprotocol/tasks`) for clients that do not use the extension: in the
- * form of 2025-11-25, or as the results of their calls.
+ * Serves tasks of a server (extension `io.modelcontextprotocol/tasks`) to clients that do not use the extension: in the
+ * form of 2025-11-25, or as results of their calls.
  */
 export class ModernTasks {
   readonly #deps: ModernTasksDeps
-  /** Requests that are sent again with the extension, since the server refused them without it. */
+  /** Requests that are sent again with the extension declared, because the server refused them without it. */
   readonly #repeated = new WeakSet<Exchange>()
   readonly #awaited = new Map<Call, AwaitedTask>()
 
@@ -52,12 +55,12 @@ export class ModernTasks {
     this.#deps = deps
   }
 
-  /** Whether the extension is declared with a request. */
+  /** Whether a request declares the extension. */
   isDeclaredFor (exchange: Exchange): boolean {
     return exchange.taskForm !== undefined || this.#repeated.has(exchange)
   }
 
-  /** The request as a server of this era knows it. */
+  /** Converts a request to the form of this era. */
   toOwnRequest (exchange: Exchange): Exchange {
     if (exchange.taskForm !== 'parameter') return exchange
     const { view, params, paramsText, method } = exchange
@@ -71,8 +74,8 @@ export class ModernTasks {
   }
 
   /**
-   * Whether a call is to be repeated with the extension, which it needs and nothing else. A client of this era is told
-   * so instead, and decides itself.
+   * Whether to repeat a call with the extension declared: the server requires that and nothing else. A modern client
+   * gets the error instead, and decides itself.
    */
   needsExtension ({ exchange, method }: Call, { code: number }: RpcError, errorText: string): boolean {
     if (number !== modernCode.missingCapability || method !== 'tools/call') return false
@@ -86,8 +89,8 @@ export class ModernTasks {
   }
 
   /**
-   * Handles the result of a request for which the extension was declared.
-   * @returns undefined when the response, which may have been changed, ends the call
+   * Handles the result of a request that declared the extension.
+   * @returns undefined if the response, which may have been changed, ends the call
    */
   onResult (call: Call, response: Response, text: string): Promise<NextStep> | undefined {
     const { exchange, method } = call
@@ -103,7 +106,7 @@ export class ModernTasks {
     return undefined
   }
 
-  /** A call has ended. A task that its client does not know of ends with it. */
+  /** Handles the end of a call. A task that its client does not know of is cancelled. */
   end (call: Call, response: Response | undefined): void {
     const task = this.#awaited.get(call)
     if (!task) return
@@ -112,14 +115,14 @@ export class ModernTasks {
     if (task.isHidden && response === undefined) this.#request(call, 'tasks/cancel', task.id).catch(() => {})
   }
 
-  /** Waits until a task ends, and asks the client what it asks for. @param text of the task */
+  /** Polls a task until it ends, and sends its questions to the client. @param text of the task */
   async #await (call: Call, text: string, isHidden: boolean): Promise<NextStep> {
     const id = smallMemberOf(text, 'taskId')
     if (typeof id !== 'string') return { response: failure('The server began a task without an id') }
     const awaited: AwaitedTask = { id, isHidden, ends: new AbortController() }
     this.#awaited.set(call, awaited)
     const answered = new Set<string>()
-    // The answer to the call has no outcome yet.
+    // The task in the answer to the call has no outcome yet.
     let task = isHidden ? await this.#next(call, awaited, text) : text
     while (!terminalStates.has(smallMemberOf(task, 'status'))) {
       const asked = memberOf(task, 'inputRequests')
@@ -132,7 +135,7 @@ export class ModernTasks {
     return { response: outcomeOf(call, task, isHidden ? undefined : id) }
   }
 
-  /** The task at its next reading. A change of it restarts the timeout of the call. */
+  /** Waits for the poll interval, then reads the task. If it has changed, the call's timeout restarts. */
   async #next (call: Call, { id, ends: { signal } }: AwaitedTask, before: string): Promise<string> {
     const wanted = smallMemberOf(before, 'pollIntervalMs')
     const { usual, least, most } = interval
@@ -143,7 +146,7 @@ export class ModernTasks {
     return task
   }
 
-  /** The answer to `tasks/cancel` of 2025-11-25: the task, or an error for one that had ended already. */
+  /** The answer to a 2025-11-25 client's `tasks/cancel`: the task, or an error if it had already ended. */
   async #afterCancel (call: Call): Promise<NextStep> {
     const task = await this.#request(call, 'tasks/get', String(call.params.taskId))
     const status = smallMemberOf(task, 'status')
@@ -154,7 +157,7 @@ export class ModernTasks {
     }
   }
 
-  /** Sends the gateway's own request about a task of a call. @returns the text of its result */
+  /** Sends a request of the gateway's own about the task of a call. @returns the text of its result */
   async #request (
     { headers, client }: Call, method: string, id: string, more: Readonly<Record<string, string>> = {}
   ): Promise<string> {
@@ -180,7 +183,10 @@ const answer = (resultText: string): Response => ({ kind: 'response', id: null, 
 const failure = (message: string, number: number = code.internal): Response =>
   ({ kind: 'response', id: null, errorText: JSON.stringify({ code: number, message }) })
 
-/** The outcome of a task, as the answer to its call. @param related its id, for a client that knows it */
+/**
+ * Converts the outcome of a task to the answer to its call.
+ * @param related the task's id, if the client knows the task
+ */
 function outcomeOf ({ client, exchange }: Call, task: string, related: string | undefined): Response {
   const status = smallMemberOf(task, 'status')
   if (status === 'cancelled') return failure('The task was cancelled')

@@ -28,21 +28,21 @@ const listenWait = 500
 export interface ModernSessionOptions {
   /** The headers that repeat arguments of the server's tools. */
   readonly tools: ToolHeaders
-  /** Called with a sentence for the server's managers. */
+  /** Called with a warning for the server's managers. */
   readonly warn: (sentence: string) => void
   readonly bounds: RoundBounds & {
-    /** Max pages read to learn the headers of one tool. */
+    /** Max pages of `tools/list` to read for the headers of one tool. */
     readonly headerPages: number
   }
 }
 
 /**
  * A connection in a modern revision (2026-07-28): each request is self-contained, with an envelope and headers;
- * questions arrive as results; changes arrive by `subscriptions/listen`. It does not reconnect by itself.
+ * questions arrive as results; changes are announced through `subscriptions/listen`. It does not reconnect by itself.
  */
 export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   readonly identity: ServerIdentity
-  /** Over stdio there is no stream to close (MCP 2026-07-28, "Cancellation"). */
+  /** True for stdio, which has no stream to close (MCP 2026-07-28, "Cancellation"). */
   readonly notifiesCancel: boolean
   readonly #peer: Peer
   readonly #transport: Transport
@@ -52,7 +52,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   readonly #options: ModernSessionOptions
   readonly #listening: Listening
   readonly #rounds: InputRounds
-  /** By the id of the call's present request. */
+  /** The open calls, by the id of their current request. */
   readonly #calls = new Table<number, Call>()
   readonly #corrections: HeaderCorrection
   readonly #tasks: ModernTasks
@@ -157,7 +157,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     // A modern client gets the questions in the answer itself.
     if (call.exchange?.canSuspend === true || resultText === undefined) return undefined
     if (!isInputRequired(response)) {
-      // A client without a listener is no MCP client, and needs no legacy result.
+      // A client without a listener is not an MCP client, and needs no legacy result.
       if (call.method === 'tools/call' && call.client.listener !== undefined) {
         response.resultText = toLegacyToolResult(resultText)
       }
@@ -166,7 +166,10 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     return this.#rounds.collectAnswers(call, resultText).then((changes) => ({ changes }))
   }
 
-  /** Handles an error answer. One about the gateway's hop means nothing to clients: it is corrected, or reworded. */
+  /**
+   * Handles an error answer. An error about the hop between gateway and server means nothing to the client: the request
+   * is corrected, or the error reworded.
+   */
   #refused (call: Call, response: Response, errorText: string): Promise<NextStep> | undefined {
     const error = toRpcError(errorText)
     if (error.code === code.invalidParams && call.exchange?.canSuspend !== true &&
@@ -198,7 +201,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     return this.#own(method, paramsText, result)
   }
 
-  /** The result of the gateway's own request, without its `resultType`. */
+  /** Checks the result of a request of the gateway's own, and removes its `resultType`. */
   #own (method: string, paramsText: string, result: string): string {
     const type = memberOf(result, 'resultType')
     if (type !== undefined && type !== 'null' && type !== JSON.stringify(resultTypes.complete)) {
@@ -206,13 +209,13 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
         `${type}, which is not in MCP`, 'upstream')
     }
     const text = type === undefined ? result : withMembers(result, { resultType: undefined })
-    // Without headers, invalid header annotations do not matter.
+    // Header annotations do not matter where no headers are sent.
     if (method !== 'tools/list' || this.#transport.hasStreams !== true) return text
     return this.#options.tools.record(text, memberOf(paramsText, 'cursor') === undefined, this.#options.warn)
   }
 
   notify (method: string, paramsText?: string): void {
-    // Clients send no core notifications other than cancellations, which calls send.
+    // The only core notifications that clients send are cancellations, which calls send.
     if (removedNotifications.has(method)) return
     this.#peer.notify(method, paramsText, undefined, this.#outgoing.ownHeaders(method))
   }
@@ -227,7 +230,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     return '{}'
   }
 
-  /** Does nothing: each request states the level of its client. */
+  /** Does nothing: each request carries its client's log level. */
   async setLevel (_level: LogLevel): Promise<void> {}
 
   /** Sends `server/discover`, since this era has no ping. */
@@ -268,7 +271,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     void this.#transport.close()
   }
 
-  /** Cancels the calls that wait for answers of their clients: they have no open request that could fail. */
+  /** Cancels the calls that wait for clients to answer questions: they have no open request that could fail. */
   #endCalls (error = new UpstreamError('broken', 'its connection was closed', { isPublic: true })): void {
     for (const call of this.#calls.values()) call.cancel(error)
   }
@@ -288,7 +291,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   }
 }
 
-/** Notifications of clients that this era does not have, or that are for the gateway itself. */
+/** Client notifications that this era does not have, or that are addressed to the gateway itself. */
 const removedNotifications: ReadonlySet<string> = new Set([
   'notifications/initialized', 'notifications/roots/list_changed', 'notifications/cancelled', 'notifications/progress'
 ])

@@ -3,7 +3,7 @@ import { mend } from '../mending.ts'
 import type { Shape } from './shape.ts'
 import { value, object, list, meta, string, number, strings, requiredText, checkedList } from './parts.ts'
 
-/** Contents of a resource. @param uri of the resource that was asked for, as JSON text */
+/** The contents of a resource. @param uri of the requested resource, as JSON text */
 export const contentsOf = (uri: string): Shape => ({
   type: 'object',
   isObject: true,
@@ -18,11 +18,11 @@ export const contentsOf = (uri: string): Shape => ({
 })
 const contents: Shape = { ...contentsOf('""'), fallback: '{"uri":"","text":""}' }
 
-/** A text block. @param text as JSON: a string, or what is no block */
+/** Creates a text block. @param text as JSON: a string, or a value that is not a block */
 const asBlock = (text: string): string => `{"type":"text","text":${text.startsWith('"') ? text : JSON.stringify(text)}}`
 const isOf = (...types: unknown[]) =>
   (valueOf: (key: string) => unknown): boolean => types.includes(valueOf('type') ?? 'text')
-/** A block of content: text, image, audio, a resource or a link, a use of a tool. `input` has a call's arguments. */
+/** The members of all content blocks: text, image, audio, resources, links, tool use (whose arguments are `input`). */
 const blockMembers: Readonly<Record<string, Shape>> = {
   ...strings('title', 'description'),
   type: { ...string, fallback: '"text"' },
@@ -49,11 +49,11 @@ const block: Shape = {
 }
 export const blocks = checkedList(block, (text) =>
   /"(?:type|text)"/.test(text) && text.startsWith('{') ? text : asBlock(text))
-/** Content for a model, which may be the result of a tool. */
+/** Content of a sampling message, which may be a tool result. */
 const told: Shape = { members: { ...blockMembers, content: list({ members: blockMembers }), isError: value } }
 export const samplingMessage: Shape = { members: { content: { ...told, element: told }, ...meta } }
 
-/** A message of a prompt has one block; a list of one is that block. */
+/** A prompt message has a single block; a list with one block is replaced by that block. */
 const promptContent: Shape = {
   ...block,
   fallback: asBlock('""'),

@@ -16,12 +16,12 @@ export const string: Shape = { type: 'string' }
 export const number: Shape = { type: 'number' }
 export const strings = (...keys: string[]): Record<string, Shape> =>
   Object.fromEntries(keys.map((key) => [key, string]))
-/** A text that has to be there. A value of another type is told as it was written. */
+/** A required string. A value of another type becomes its JSON text. */
 export const requiredText: Shape = { ...string, fallback: '""', coerce: (text) => JSON.stringify(text) }
 export const flag: Shape = {
   type: 'boolean', coerce: (text) => text === '"true"' || text === '1' ? 'true' : undefined
 }
-/** A list whose elements are checked. @param single what one thing that stands in its place is as an element */
+/** A list whose elements are checked. @param single converts a single value in place of the list to an element */
 export const checkedList = (element: Shape, single: (text: string) => string | undefined = () => undefined): Shape => {
   const shape: Shape = { type: 'list', element }
   const coerce = (text: string): string | undefined => {

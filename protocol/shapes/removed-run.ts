@@ -1,9 +1,9 @@
-/** Finds the ranges to remove from an object or a list, as its parts are read one by one. */
+/** Finds the ranges to remove from an object or a list while its parts are read one by one. */
 export class RemovedRun {
-  /** The index at which the current run of removed parts begins; undefined outside a run. */
+  /** The start index of the current run of removed parts; undefined outside a run. */
   #start: number | undefined
   #end = 0
-  /** The index behind the last part that stays. */
+  /** The index after the last part that is kept. */
   #kept: number | undefined
 
   next (
@@ -19,7 +19,7 @@ export class RemovedRun {
     this.#kept = end
   }
 
-  /** @param isCut parts may follow that were not read: the last run stays */
+  /** @param isCut whether unread parts may follow: then the last run is kept */
   end (isCut: boolean, edit: (start: number, end: number, text: string) => void): void {
     if (this.#start !== undefined && !isCut) edit(this.#kept ?? this.#start, this.#end, '')
   }

@@ -2,7 +2,7 @@ import { memberOf } from '../json.ts'
 import type { Shape } from './shape.ts'
 import { value, object, list, names, required } from './parts.ts'
 
-/** Keywords without null, and nothing to look into. `default`, `const` and `example` are the author's values. */
+/** Keywords that must not be null and have no subschemas. `default`, `const` and `example` are arbitrary values. */
 const plainKeywords = names(
   '$id', '$schema', '$ref', '$anchor', '$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor',
   '$vocabulary', '$comment',
@@ -14,11 +14,11 @@ const plainKeywords = names(
   'contentMediaType'
 )
 
-/** @param hasTuples `items` may be a list of schemas, as before 2020-12 */
+/** @param hasTuples whether `items` may be a list of schemas, as before 2020-12 */
 function schemaShape (hasTuples: boolean): Shape {
   const members: Record<string, Shape> = { ...plainKeywords }
   const schema: Shape = { isObject: true, members }
-  // A schema that is null says nothing, and what it is of is still there.
+  // A null schema is replaced by one without constraints, since the property still exists.
   const any = required(schema, '{}')
   const map: Shape = { isObject: true, each: any }
   for (const key of ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']) members[key] = map
@@ -42,6 +42,6 @@ export const schema: Shape = {
   of: (text) => olderDraft.test(memberOf(text, '$schema') ?? '') ? schemas.withTuples : schemas.today
 }
 
-/** The schema of a form, where MCP has no default that is null. */
+/** The schema of a form. There, MCP allows no null as a default. */
 const field = object({ ...schemas.today.members, default: value }, { fallback: '{}' })
 export const form = object({ ...schemas.today.members, properties: { isObject: true, each: field } })

@@ -1,28 +1,28 @@
-/** The form of a place in a message, which decides how `null` and `[]` are read there; without it, both stay. */
+/** Describes a value in a message, and how `null` and `[]` are repaired there. Values without a shape are kept. */
 export interface Shape {
-  /** An object belongs here and no list: `[]` is an object without members. */
+  /** Whether the value is an object: then `[]` is read as an empty object. */
   readonly isObject?: boolean
   /** The known members of an object. */
   readonly members?: Readonly<Record<string, Shape>>
-  /** Every other member of an object: its author chooses their names. */
+  /** All other members of an object, whose names are arbitrary. */
   readonly each?: Shape
-  /** Every element of a list. */
+  /** All elements of a list. */
   readonly element?: Shape
-  /** The type: what is of another is read as `coerce` says, by default as `null`. Default: types do not count. */
+  /** The required type. Other types are converted by `coerce`, or read as `null`. Default: any type. */
   readonly type?: JsonType
-  /** The values that count, as JSON texts; others are read as one of another type. */
+  /** The allowed values, as JSON texts; others are treated like a wrong type. */
   readonly values?: readonly string[]
-  /** Converts a value of another type, as JSON text. @returns undefined if the value is read as absent */
+  /** Converts a value of a wrong type, given as JSON text. @returns undefined to read the value as absent */
   readonly coerce?: (text: string) => string | undefined
-  /** The members that an object gets where it lacks them, each with its `fallback`. */
+  /** Members to add if the object lacks them, each with its `fallback`. */
   readonly required?: readonly string[]
-  /** The JSON text that replaces `null` where a value is required. Default: the member or element is removed. */
+  /** The JSON text that replaces `null` if a value is required. Default: the member or element is removed. */
   readonly fallback?: string | ((textOf: (key: string) => string | undefined) => string)
-  /** Whether `fallback` applies. @param valueOf the value of a member beside this one; undefined: none, or null */
+  /** Whether `fallback` applies. @param valueOf the value of a sibling member; undefined: missing or null */
   readonly isNeeded?: (valueOf: (key: string) => unknown) => boolean
-  /** The key of a required member: where it is null, the whole object counts as null. */
+  /** The key of a required member: if that is null, the whole object counts as null. */
   readonly needs?: string
-  /** Selects another shape by the text. */
+  /** Selects another shape, based on the text. */
   readonly of?: (text: string) => Shape
 }
 

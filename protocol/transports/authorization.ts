@@ -1,35 +1,35 @@
 import type { HttpAnswer } from './http-answer.ts'
 
-/** An answer that demands other credentials: HTTP 401 or 403 (RFC 9110, section 11; RFC 6750, section 3). */
+/** An answer that requests other credentials: HTTP 401 or 403 (RFC 9110, section 11; RFC 6750, section 3). */
 export interface Challenge {
   readonly status: 401 | 403
   /** The value of `WWW-Authenticate`. */
   readonly wwwAuthenticate: string | undefined
-  /** The `Authorization` header of the request; undefined: it had none. */
+  /** The request's `Authorization` header; undefined if it had none. */
   readonly sentAuthorization: string | undefined
-  /** Whether the request had already been sent again because of such an answer. */
+  /** Whether the request was already a repeat after such an answer. */
   readonly isRetry: boolean
 }
 
 /**
- * Supplies the `Authorization` header of a transport's requests. The transport asks before each request, and reports
+ * Supplies the `Authorization` header for a transport's requests. The transport asks before each request, and reports
  * refusals; it does not know how the header is obtained.
  */
 export interface AuthorizationSource {
   /**
-   * The header for the next request; undefined: none; a promise when it must be obtained first. Rejects with
-   * UpstreamError when that fails: the request is then not sent.
+   * The header for the next request; undefined: none; a promise if it must be obtained first. If that fails, the
+   * promise rejects with UpstreamError and the request is not sent.
    */
   header: () => string | undefined | Promise<string | undefined>
   /**
    * Reports that a request was refused, and so did not run.
    * @returns whether to send it again with the current header
-   * @throws UpstreamError that says what is needed; the request fails with this error
+   * @throws UpstreamError for the request, whose message says what is needed
    */
   refused: (challenge: Challenge) => Promise<boolean>
 }
 
-/** The challenge in an answer, if any. A 403 has one only with `insufficient_scope` (RFC 6750, section 3.1). */
+/** Reads the challenge from an answer. A 403 has one only with `insufficient_scope` (RFC 6750, section 3.1). */
 export function bearerChallenge (
   status: number,
   wwwAuthenticate: string | undefined,
@@ -42,8 +42,7 @@ export function bearerChallenge (
 }
 
 /**
- * Sends a request once its `Authorization` header is known: at once, if it is known now. The answer fails when it
- * cannot be obtained.
+ * Sends a request as soon as its `Authorization` header is known. The answer fails if the header cannot be obtained.
  * @param send called with the header; undefined: none
  */
 export function withAuthorization (

@@ -10,7 +10,7 @@ import { Valve, type ReadingOptions } from './valve.ts'
 import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 
 export interface AnswerHandlers {
-  /** Decides how the body is read: parsed as events, collected as text, or discarded. */
+  /** Decides whether the body is parsed as events, collected as text, or discarded. */
   onHead: (
     status: number,
     contentType: string,
@@ -20,19 +20,19 @@ export interface AnswerHandlers {
   ) => EventStreamParser | 'collect' | 'discard'
   /** Called once the connection is open and the request is being sent. */
   onStart?: () => void
-  /** Called with the text of a collected body, else with undefined. Its exceptions go to `onError`. */
+  /** Called with the text of a collected body, otherwise with undefined. Its exceptions go to `onError`. */
   onEnd: (text: string | undefined) => void
-  /** Not called after `abort`. @param sent whether the request was being sent already, so that it may have run */
+  /** Not called after `abort`. @param sent whether the request was already being sent, so it may have run */
   onError: (error: Error, sent: boolean) => void
 }
 
 const unboundedReading: ReadingOptions = {}
 
-/** Max size of a tiny piece of a stream, in bytes, and the number of tiny pieces that are counted as one unit. */
+/** Max size of a tiny stream chunk, in bytes, and the number of tiny chunks counted as one unit. */
 const tinyPiece = 64
 const tinyPieceBatch = 64
 
-/** Reads an HTTP answer by undici's lowest interface: a stream object would cost more than the call. */
+/** Reads an HTTP answer with undici's lowest-level interface: a stream object would cost more than the call. */
 export class HttpAnswer implements Dispatcher.DispatchHandler {
   readonly #handlers: AnswerHandlers
   #controller: Dispatcher.DispatchController | undefined
@@ -45,20 +45,20 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
   readonly #reading: ReadingOptions
   readonly #owner: string
   #account: ReturnType<MemoryMeter['open']> | undefined
-  /** Forwards the bytes of a stream. */
+  /** Limits the rate at which a stream is processed. */
   #valve: Valve | undefined
   #crumbs = 0
   /** The number of reasons why reading is paused. */
   #pauses = 0
 
-  /** @param owner in whose share it counts */
+  /** @param owner whose memory share it counts against */
   constructor (handlers: AnswerHandlers, reading = unboundedReading, owner = reading.owner ?? '') {
     this.#handlers = handlers
     this.#reading = reading
     this.#owner = owner
   }
 
-  /** Pauses reading until `resume` has been called as often, for example while a large message is being parsed. */
+  /** Pauses reading until `resume` is called the same number of times, for example while a large message is parsed. */
   pause (): void {
     if (this.#pauses++ > 0 || this.#aborted) return
     this.#decoder?.pause()
@@ -103,7 +103,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
     if (!this.#decoder) { this.#take(chunk); return }
     if (this.#decoder.write(chunk)) return
     controller.pause()
-    // Chunks that undici has read already still arrive.
+    // Chunks that undici has already read still arrive.
     if (this.#isFull) return
     this.#isFull = true
     this.#decoder.once('drain', () => {
@@ -170,7 +170,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
     try {
       const { messages } = this.#body
       this.#body.push(bytes)
-      // Comments, empty lines, and events of other types.
+      // The bytes were comments, empty lines, or events of other types.
       if (this.#body.messages === messages) this.#countUnsolicited(bytes, this.#body.pending === 0)
       this.#hold(this.#body.pending)
     } catch (error) {
@@ -184,7 +184,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
     else if (length < tinyPiece && ++this.#crumbs % tinyPieceBatch === 0) this.#reading.pace?.count('crumbs')
   }
 
-  /** Reserves memory for what has been read so far. @throws UpstreamError when none is left */
+  /** Reserves memory for what has been read so far. @throws UpstreamError if none is left */
   #hold (size: number): void {
     if (this.#account === undefined && size < transportLimits.small) return
     this.#account ??= (this.#reading.meter ?? noMeter).open(this.#owner)
@@ -207,11 +207,11 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Repeated headers form one list (RFC 9110, section 5.3). */
+/** Joins repeated headers to one list (RFC 9110, section 5.3). */
 const textOf = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value.join(', ') : value
 
-/** Describes a network error in a sentence for the operator: the host, and what to check. */
+/** Describes a network error in a sentence for operators: the host, and what to check. */
 export function networkFailureMessage (error: Error, url: URL): string {
   if (error instanceof UpstreamError) return error.message
   const cause = 'cause' in error && error.cause instanceof Error ? error.cause : error
@@ -234,12 +234,12 @@ export function networkFailureMessage (error: Error, url: URL): string {
   }
 }
 
-/** A missing end is no error: some servers do not finish a compressed stream, and the content shows what is missing. */
+/** Accepts truncated data: some servers do not finish a compressed stream, and the content shows what is missing. */
 const lenientOptions = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH }
 
 /**
- * The decoder for a `content-encoding`; undefined when the content is not encoded.
- * @throws SyntaxError for an unknown encoding, and for stacked encodings, which an attacker could use to exhaust CPU
+ * The decoder for a `content-encoding`; undefined if the content is not encoded.
+ * @throws SyntaxError for unknown encodings, and for stacked ones, which an attacker could use to exhaust CPU
  */
 export function decoderOf (encoding: string | undefined): Transform | undefined {
   switch (encoding?.trim().toLowerCase()) {

@@ -10,11 +10,11 @@ export interface HttpOptions {
   url: URL
   /** Extra headers, sent with every request. */
   headers: Record<string, string>
-  /** The current headers of the connection's client, for messages without their own. No name is in `headers`. */
+  /** The client's current headers, for messages that have none. Names that are in `headers` must not occur. */
   clientHeaders?: () => SendOptions['headers']
-  /** Supplies `Authorization`, which is then in neither of the others. Default: none is added. */
+  /** Supplies `Authorization`, which the other headers must then not contain. Default: none is added. */
   authorization?: AuthorizationSource
-  /** Opens the sockets; the outbound policy decides which addresses may be reached. */
+  /** Opens the sockets; its outbound policy decides which addresses may be reached. */
   dispatcher: Dispatcher
   reading?: ReadingOptions
 }
@@ -27,7 +27,10 @@ export interface HttpRequest {
 }
 
 const postHeaders = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream']
-/** An event id may have any characters ("Server-sent events"): it is sent as UTF-8, or omitted when it cannot be. */
+/**
+ * The event id, which may contain any characters ("Server-sent events"), is sent as UTF-8, or omitted if a header
+ * cannot contain it.
+ */
 const getHeaders = (lastEventId: string | undefined): string[] => [
   'accept',
   'text/event-stream',
@@ -43,9 +46,9 @@ export class HttpConnection {
   receiver: Receiver | undefined
   /** Called when a socket is open. */
   onDialled: (() => void) | undefined
-  /** The messages that wait for an answer, by request id or other key. */
+  /** The messages that wait for an answer, by request id or another key. */
   readonly #pending = new Table<number | string, { abort: () => void }>()
-  /** The number of these that are notifications or answers. */
+  /** The number of pending messages that are notifications or answers. */
   #inFlight = 0
   readonly #timers = new Set<NodeJS.Timeout>()
   #url: URL
@@ -53,12 +56,12 @@ export class HttpConnection {
   #path = ''
   #session: string | undefined
   #version: string | undefined
-  /** The default headers of a POST, within the session and without it. */
+  /** The default headers of a POST: with the session, and without it. */
   #post: string[] = []
   readonly #stateless: string[]
   #isClosed = false
   #isExpired = false
-  /** Called when nothing waits for an answer any more. */
+  /** Called when no message waits for an answer any more. */
   #onIdle: (() => void) | undefined
 
   constructor (options: HttpOptions) {
@@ -71,7 +74,7 @@ export class HttpConnection {
     this.#refreshHeaders()
   }
 
-  /** The URL of requests: the last redirect target, which later requests use directly. */
+  /** The URL for requests: after a redirect, its target. */
   get url (): URL { return this.#url }
 
   set url (url: URL) {
@@ -88,13 +91,12 @@ export class HttpConnection {
     this.#refreshHeaders()
   }
 
-  /** Sets the negotiated revision. */
   setVersion (version: string): void {
     this.#version = version
     this.#refreshHeaders()
   }
 
-  /** @param passed, @param protocol see `SendOptions.headers`, `SendOptions.protocol` */
+  /** @param passed @param protocol see `SendOptions.headers` and `SendOptions.protocol` */
   postHeaders (passed: SendOptions['headers'], protocol: SendOptions['protocol']): string[] {
     if (passed !== undefined ||
       this.options.clientHeaders !== undefined) return this.#headers(passed, protocol, postHeaders)
@@ -108,7 +110,7 @@ export class HttpConnection {
     return headers
   }
 
-  /** @param lastEventId the event after which the stream continues */
+  /** @param lastEventId the event after which to continue the stream */
   streamHeaders (passed: SendOptions['headers'], lastEventId: string | undefined): string[] {
     return this.#headers(passed, undefined, getHeaders(lastEventId))
   }
@@ -134,7 +136,7 @@ export class HttpConnection {
     this.#post = this.#headers(undefined, undefined, postHeaders)
   }
 
-  /** Sends an HTTP request. @param onSent gets the value of `Authorization` that it is sent with */
+  /** Sends an HTTP request. @param onSent called with the value of its `Authorization` header */
   dispatch (
     { method, headers, body }: HttpRequest, answer: HttpAnswer, onSent?: (sent: string | undefined) => void
   ): void {
@@ -156,7 +158,7 @@ export class HttpConnection {
     })
   }
 
-  /** Adds a message that waits for an answer. @param key the id of a request; a text for other messages */
+  /** Adds a message that waits for an answer. @param key the id of a request; a string for other messages */
   addPending (key: number | string, waiting: { abort: () => void }): void {
     this.#pending.set(key, waiting)
     if (typeof key === 'string') this.#inFlight++
@@ -164,7 +166,7 @@ export class HttpConnection {
 
   isPending (key: number | string): boolean { return this.#pending.has(key) }
 
-  /** Removes a message that has its answer. */
+  /** Removes a message that has been answered. */
   removePending (key: number | string): void {
     if (this.#pending.take(key) !== undefined && typeof key === 'string') this.#inFlight--
     if (this.#pending.size === 0) this.#onIdle?.()
@@ -183,7 +185,7 @@ export class HttpConnection {
   /** Aborts the requests that wait for an answer, but not the notifications. */
   dropRequests (): void { for (const key of this.#pending.keys()) if (typeof key === 'number') this.drop(key) }
 
-  /** Resolves when nothing waits for an answer any more. @param timeout in ms, after which it resolves as well */
+  /** Resolves when no message waits for an answer any more, at the latest after a timeout. @param timeout in ms */
   async idle (timeout: number): Promise<void> {
     if (this.#pending.size === 0) return
     await new Promise<void>((resolve) => {
@@ -192,10 +194,10 @@ export class HttpConnection {
     })
   }
 
-  /** Records that the upstream has ended the session. */
+  /** Records that the upstream has ended the session; see `expire`. */
   markExpired (): void { this.#isExpired = true }
 
-  /** Handles a session that the upstream has ended: closes it once every open request has its own outcome. */
+  /** Handles a session that the upstream has ended: closes the connection once all open requests have finished. */
   expire (): void {
     this.#isExpired = true
     if (this.#pending.size === 0) {
@@ -204,7 +206,7 @@ export class HttpConnection {
     }
   }
 
-  /** Runs a function after a delay, unless the connection is closed before. @param ms the delay */
+  /** Runs a function after a delay, unless the connection is closed first. @param ms the delay */
   schedule (ms: number, run: () => void): void {
     const timer = setTimeout(() => { this.#timers.delete(timer); run() }, ms)
     this.#timers.add(timer)

@@ -8,17 +8,17 @@ import { isTransientStatus, reconnectDelays, resolveRedirect } from './redirect.
 import { isRpcAnswer, isModernRefusal, refusalError, statelessError } from './refusal.ts'
 import { parseMessages, transportLimits, type SendOptions } from './transport.ts'
 
-/** A media type that holds no messages, such as that of a proxy's error page. */
+/** A media type that cannot contain messages, such as that of a proxy's error page. */
 const nonMessageType = /^(?!text\/event-stream$)(?!.*json)[\w.+-]{1,60}\/[\w.+-]{1,60}$/
 /** Max consecutive attempts to resume a stream. */
 const maxTries = 5
-/** Max time that a stream stays open after the answer for which it was opened, in ms. */
+/** Max time for which a stream stays open after its answer, in ms. */
 const closeDelay = 1_000
 /** Max time for the answer to the POST of a notification, in ms. */
 const notificationTimeout = 10_000
 
 /**
- * One sent message, with all HTTP requests that may bring its answer: a POST, the same again after a redirect or a
+ * One sent message, with all HTTP requests that may return its answer: a POST, its repeats after a redirect or a
  * challenge, and GETs that resume its stream.
  */
 export class HttpExchange implements AnswerHandlers {
@@ -29,22 +29,21 @@ export class HttpExchange implements AnswerHandlers {
   readonly #message: SendOptions
   /** Whether the message belongs to no session: it has headers that MCP prescribes. */
   readonly #isStateless: boolean
-  /** Whether it has its answer, or has failed. */
+  /** Whether it has been answered or has failed. */
   #isAnswered = false
-  /** Whether it was refused because of its credentials, and was sent again. */
+  /** Whether it was sent again after its credentials were refused. */
   #wasSentAgain = false
-  /** The id of the last event on its stream, for resuming. */
+  /** The id of the last event on its stream, used to resume. */
   #lastEvent: string | undefined
   /** Delay before resuming the stream, in ms. */
   #wait: number = reconnectDelays.delay
-  /** Consecutive attempts to resume the stream that brought no event. */
+  /** Consecutive attempts to resume the stream that returned no event. */
   #resumeAttempts = 0
 
-  // The state of the last HTTP request.
+  // State of the last HTTP request:
   #request: HttpRequest
   #answer: HttpAnswer
   #url: URL
-  /** The number of redirects followed. */
   #redirects = 0
   #status = 0
   /** The media type of the answer. */
@@ -56,7 +55,7 @@ export class HttpExchange implements AnswerHandlers {
   /** The value of `Authorization` that it was sent with. */
   #sent: string | undefined
 
-  /** @param key identifies the message on the connection: the request's id, or a text for other messages */
+  /** @param key identifies the message on the connection: the request's id, or a string for other messages */
   constructor (connection: HttpConnection, key: number | string, text: string, message: SendOptions) {
     this.#connection = connection
     this.#id = message.id
@@ -144,12 +143,12 @@ export class HttpExchange implements AnswerHandlers {
 
   onError (error: Error, sent: boolean): void { this.#failed(error, sent) }
 
-  /** Handles the text of one message, or of a batch. @throws RpcError */
+  /** Handles a text with one message or a batch. @throws RpcError */
   #take (text: string): void {
     const [connection, id] = [this.#connection, this.#id]
     for (const message of parseMessages(text)) {
       if (message.kind !== 'response') { connection.receiver?.message(message, id); continue }
-      // Only the answer to this request is accepted on its stream: another one may be meant for another client.
+      // Only the answer to this request is accepted on its stream; another may be meant for another client.
       if (id === undefined || (message.id !== id && message.id !== null)) {
         connection.reading.pace?.count('response')
         continue
@@ -162,7 +161,10 @@ export class HttpExchange implements AnswerHandlers {
     }
   }
 
-  /** Closes a stream that has brought its answer, after what arrived meanwhile: the loop may have been blocked. */
+  /**
+   * Closes a stream that has returned its answer. Data that arrived meanwhile is read first: the loop may have been
+   * blocked.
+   */
   #closeStream (): void {
     setImmediate(() => { this.abort(); this.#done() })
   }
@@ -184,7 +186,7 @@ export class HttpExchange implements AnswerHandlers {
   #failed (error: Error, sent: boolean): void {
     const isUnreadable = error instanceof RangeError || error instanceof SyntaxError || error instanceof RpcError
     if (error instanceof UpstreamError) this.#fail(error)
-    // Error pages of proxies, of any type: the status tells what happened.
+    // Proxies send error pages of any type; the status is sufficient.
     else if (isUnreadable && this.#status >= 300) this.#refused('')
     else if (error instanceof RangeError) {
       this.#fail(new UpstreamError('broken', 'the upstream\'s answer is too large: ' +
@@ -215,7 +217,7 @@ export class HttpExchange implements AnswerHandlers {
     this.#connection.receiver?.failed(this.#id, isLost ? resumeError() : error)
   }
 
-  /** Resumes the stream later: it ended before the answer. @param isPoll whether that was regular, for polling */
+  /** Schedules resuming a stream that ended before the answer. @param isPoll whether it ended regularly, for polling */
   #resume (error: UpstreamError, isPoll: boolean): void {
     const [connection, id] = [this.#connection, this.#id]
     if (this.#isAnswered || id === undefined || connection.isClosed) return
@@ -247,12 +249,13 @@ export class HttpExchange implements AnswerHandlers {
       : refusalError(status, text, session !== undefined, version !== undefined)
     const isGet = this.#request.method === 'GET'
     if (isGet && isTransientStatus(status)) { this.#resume(error, false); return }
-    // In answer to a POST, an error is about the request, even without an id; in answer to a GET, about the stream.
+    // An error that answers a POST concerns the request, even without an id; one that answers a GET concerns the
+    // stream.
     if (!isGet && status >= 400 && !isStateless && !error.didNotRun && !isLarge) try { this.#take(text) } catch {}
     this.#fail(error)
   }
 
-  /** Handles a challenge: sends the request again once other credentials are there. */
+  /** Handles a challenge: sends the request again once other credentials are available. */
   async #challenged (authorization: AuthorizationSource, text: string): Promise<void> {
     const challenge = bearerChallenge(this.#status, this.#wwwAuthenticate, this.#sent, this.#wasSentAgain)
     const mayGoOn = challenge && await authorization.refused(challenge)

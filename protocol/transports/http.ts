@@ -14,7 +14,7 @@ export type { HttpOptions } from './http-connection.ts'
 const closeTimeout = 2_000
 
 /**
- * The client side of streamable HTTP (specification: Transports, "Streamable HTTP"): a POST for each message, answered
+ * The client side of streamable HTTP (specification: Transports, "Streamable HTTP"): each message is a POST, answered
  * with JSON or an event stream. In revisions up to 2025-11-25, the stream is resumed by `Last-Event-ID`, and a GET
  * stream carries the messages that belong to no request; since 2026-07-28, each message is self-contained and has the
  * headers in `SendOptions.protocol`.
@@ -42,7 +42,7 @@ export class HttpTransport implements Transport {
       refused: (status, text) => {
         if (refusalError(status, text, connection.session !== undefined).fault === 'expired') connection.expire()
         else if (status === 405) connection.receiver?.restartSuspected?.()
-        // The stream is reopened with the credentials that result.
+        // The stream is then reopened with the new credentials.
         const challenge = bearerChallenge(status, undefined, this.#standaloneAuthorization, false)
         if (challenge) options.authorization?.refused(challenge).catch(() => {})
       },
@@ -55,7 +55,7 @@ export class HttpTransport implements Transport {
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
     const { pace = noPace } = this.#connection.reading
     this.#connection.receiver = countUnsolicited(receiver, pace)
-    // The connection is opened by the first request.
+    // The first request opens the connection.
     this.#connection.onDialled = dialled
   }
 
@@ -79,7 +79,7 @@ export class HttpTransport implements Transport {
     connection.close()
     this.#standalone.close()
     // Notifications that were just sent, such as cancellations, are still delivered. A pending `initialize` is awaited,
-    // to end its session.
+    // so that its session can be ended.
     if (connection.version !== undefined || this.#isStateless) connection.dropRequests()
     await connection.idle(closeTimeout)
     connection.dropAll()

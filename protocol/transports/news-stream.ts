@@ -6,26 +6,26 @@ import { parseMessages, transportLimits } from './transport.ts'
 import type { ReadingOptions } from './valve.ts'
 
 interface StandaloneStreamHandlers {
-  /** Sends the GET that opens the stream. @param lastEventId the event after which it continues */
+  /** Sends the GET that opens the stream. @param lastEventId the event after which to continue */
   request: (answer: HttpAnswer, lastEventId: string | undefined) => void
   message: (message: Message) => void
-  /** The upstream has opened such a stream before and now refuses it: the session may be gone. */
+  /** Called if the upstream refuses a stream that it opened before: the session may have ended. */
   refused: (status: number, text: string) => void
-  /** The upstream could not be reached twice in a row. */
+  /** Called when the upstream was unreachable twice in a row. */
   lost: (error: Error) => void
 }
 
-/** Max wait for the head of the stream, in ms: some servers send it only with the first message. */
+/** Max wait for the response head of the stream, in ms: some servers send it only with the first message. */
 const openTimeout = 500
-/** A stream that was open for longer than this, in ms, does not count as a failure when it ends. */
+/** A stream that was open for longer than this, in ms, does not count as failed when it ends. */
 const steadyAfter = 3_000
-/** Max consecutive failures that lengthen the pause while the upstream does open the stream. */
+/** Max consecutive failures that lengthen the pause before a stream that did open is reopened. */
 const maxFailures = 5
 
 /**
- * The standalone GET stream of streamable HTTP, for messages that belong to no request. It is held open as long as the
- * connection, and reopened when it ends. An upstream without it answers 405, or any status but 200; once it has been
- * open, only 404 and 405 are final.
+ * The standalone GET stream of streamable HTTP, for messages that belong to no request. It stays open as long as the
+ * connection, and is reopened when it ends. An upstream without such a stream answers 405, or any status but 200; after
+ * the stream has been open once, only 404 and 405 are final.
  */
 export class StandaloneStream {
   readonly #handlers: StandaloneStreamHandlers
@@ -59,13 +59,13 @@ export class StandaloneStream {
     this.#answer?.abort()
   }
 
-  /** @param failures consecutive attempts that brought no lasting stream */
+  /** @param failures consecutive attempts that opened no lasting stream */
   #request (failures: number): void {
     const begun = Date.now()
     let status = 0
     let opened = false
     let hasData = false
-    /** A stream that lasted is no failure: proxies end idle ones. */
+    /** A stream that lasted does not count as a failure: proxies close idle ones. */
     const ended = (): void => {
       const isSteady = hasData || Date.now() - begun > steadyAfter
       this.#again(isSteady ? 0 : Math.min(failures + 1, maxFailures))

@@ -1,26 +1,26 @@
 import { stripVTControlCharacters } from 'node:util'
 
 export interface PrintedLine {
-  /** Its printed length, at most `maxKeptLine`. */
+  /** Its original length, at most `maxKeptLine`. */
   readonly length: number
   /**
-   * Creates the text for people, at most 8 KiB. The cost grows with the length of the line, and a process may print
-   * thousands of lines per second, so it is called only for lines that are shown.
+   * Creates the text to show, at most 8 KiB. Called only for lines that are shown: the cost grows with the line's
+   * length, and a process may print thousands of lines per second.
    */
   readonly text: () => string
 }
 
-/** Max characters kept of a line: more than are shown, so that no secret is truncated before it is masked. */
+/** Max characters kept of a line. More than are shown, so that no secret is truncated before it is masked. */
 export const maxKeptLine = 64 * 1024
 
-/** Control characters except tab, line and paragraph separators, and bidirectional formatting characters (Unicode). */
+/** Control characters except tab; line and paragraph separators; bidirectional formatting characters (Unicode). */
 const controls = /(?!\t)[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu
 
 /** Removes terminal escape sequences (ECMA-48) and control characters. */
 const withoutControls = (line: string): string => stripVTControlCharacters(line).replace(controls, '')
 
 /**
- * Converts a printed line for people: masks secrets, and removes control sequences, which may lie within a secret.
+ * Prepares a printed line for display: masks secrets, and removes control sequences, which may split a secret.
  * @param line at most `maxKeptLine` characters
  */
 export function toVisibleLine (line: string, redact: (text: string) => string): string {
@@ -30,28 +30,28 @@ export function toVisibleLine (line: string, redact: (text: string) => string): 
 
 /** Max lines kept for a later error. */
 const maxLines = 10
-/** Max shown length of a line, in characters; beyond: it is truncated. */
+/** Max length of a shown line, in characters; longer lines are truncated. */
 const maxShownLength = 500
 
-/** A stack frame: of JavaScript and Java, Java's `... 12 more`, a position in Go. */
+/** A stack frame of JavaScript or Java, Java's `... 12 more`, or a source position in Go. */
 const stackFrame = /^\s+at\s|^\s+\.\.\. \d+ (?:more|common frames)|^\t\/.*\.go:\d+/
-/** The line at which Node names the place of an error. The source lines after it end with a line of carets. */
+/** The line with which Node reports the position of an error. Source lines follow, which end with a line of carets. */
 const nodePosition = /^(?:(?:node:|file:\/\/|\/|[A-Z]:\\)\S*|\[eval\d*\]):\d+$/
 const carets = /^\s*\^+\s*$/
 const nodeVersion = /^Node\.js v\d+\.\d+\.\d+/
 const traceback = /^\s*Traceback \(most recent call last\):/
 
-/** The last lines of a process, without stack frames, which would displace the message of a fatal error. */
+/** The last lines that a process printed, without stack frames, which would displace the message of a fatal error. */
 export class LastLines {
   readonly #lines: string[] = []
-  /** The sum of their lengths. */
+  /** The total length of the lines. */
   #size = 0
   readonly #show: (line: string) => string
-  /** The part of a stack that is skipped: source lines after a position in Node, or a Python traceback's. */
+  /** The part of a stack trace that is being skipped: source lines after a Node position, or a Python traceback. */
   #within: 'position' | 'traceback' | undefined
   #skipped = 0
 
-  /** @param show converts a line for people, only when asked for: a process may print thousands per second */
+  /** @param show prepares a line for display; called only when `detail` is read, since a process may print a lot */
   constructor (show: (line: string) => string) {
     this.#show = show
   }
@@ -64,7 +64,7 @@ export class LastLines {
     while (this.#lines.length > maxLines || this.#size > maxKeptLine) this.#size -= this.#lines.shift()?.length ?? 0
   }
 
-  /** The lines, to be appended to the sentence of an error; empty when there are none. */
+  /** The lines, to append to an error message; empty if there are none. */
   get detail (): string {
     const shown = this.#lines.map((line) => this.#show(line).slice(0, maxShownLength)).join('\n')
     return this.#lines.length === 0 ? '' : `; its last lines:\n${shown}`

@@ -10,18 +10,18 @@ export interface ProcessEntry extends ProcessId {
   readonly parent: number
   readonly group: number
   readonly session: number
-  /** `TOOL_HUB_CHILD` of the environment that it was started with; undefined: not set, or not readable. */
+  /** `TOOL_HUB_CHILD` in its initial environment; undefined if not set or not readable. */
   readonly mark: string | undefined
 }
 
 type Stat = Omit<ProcessEntry, 'mark'> & { readonly state: string }
 
-/** Max time of one turn of the event loop spent on reading processes, in ms. */
+/** Max time spent reading processes in one turn of the event loop, in ms. */
 const maxTurn = 1
 /** Max environments read at the same time. */
 const maxFiles = 16
 
-/** The state of a process from /proc (proc(5)); undefined: it is gone, or the system has no /proc. */
+/** Reads the state of a process from /proc (proc(5)); undefined if it has ended, or there is no /proc. */
 function readStat (pid: number): Stat | undefined {
   let text: string
   try {
@@ -37,16 +37,16 @@ function readStat (pid: number): Stat | undefined {
   return { pid, state, parent: Number(parent), group: Number(group), session: Number(session), started }
 }
 
-/** Reads a process's mark. Asynchronous: the kernel reads that process's memory, which may block. */
+/** Reads a process's mark. Asynchronous, since the kernel reads that process's memory, which may block. */
 async function readMark (pid: number): Promise<string | undefined> {
   const environ = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
   return /(?:^|\0)TOOL_HUB_CHILD=([^\0]*)/.exec(environ)?.[1]
 }
 
-/** The process that has an id now; undefined: none. */
+/** Finds the process that currently has an id. */
 export const findProcess = (pid: number): ProcessId | undefined => readStat(pid)
 
-/** Whether a process has ended and waits for its parent to read its exit code (a zombie). */
+/** Whether a process has ended but its parent has not read its exit code (a zombie). */
 const hasEnded = ({ state }: Stat): boolean => /^[ZX]$/.test(state)
 
 /** Whether a process is running; a zombie is not. */
@@ -55,7 +55,7 @@ export function isRunning ({ pid, started }: ProcessId): boolean {
   return stat?.started === started && !hasEnded(stat)
 }
 
-/** Reads all processes, in several turns of the event loop: there may be thousands. */
+/** Reads all processes, in several turns of the event loop, since there may be thousands. */
 async function readAllStats (): Promise<Stat[]> {
   const names = await readdir('/proc').catch(() => [])
   const stats: Stat[] = []
@@ -73,15 +73,15 @@ async function readAllStats (): Promise<Stat[]> {
 const sharedStats = shareRuns(readAllStats)
 
 /**
- * Whether any process of a group is running. Zombies do not count: in a container, process 1 is often no init and never
- * reaps them. Without /proc, every group counts as running.
+ * Whether any process of a group is running. Zombies do not count: in a container, process 1 often does not reap them.
+ * Without /proc, every group counts as running.
  */
 export async function isGroupRunning (pgid: number): Promise<boolean> {
   const stats = await sharedStats()
   return stats.length === 0 || stats.some((stat) => stat.group === pgid && !hasEnded(stat))
 }
 
-/** Lists all processes; none on systems without /proc. Concurrent callers share one reading. */
+/** Lists all processes; empty on systems without /proc. Concurrent callers share one read. */
 export const listProcesses = shareRuns(async () => {
   const stats = await readAllStats()
   const found: ProcessEntry[] = []

@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { listProcesses, isGroupRunning, isRunning, type ProcessEntry, type ProcessId } from './process-table.ts'
 
-/** Time between two checks whether a group has ended, in ms; it doubles from `first` to `max`. */
+/** Interval between checks whether a group has ended, in ms; it doubles from `first` up to `max`. */
 const interval = { first: 20, max: 100 }
-/** Max further scans for processes that were started during the previous scan. */
+/** Max additional scans for processes that were started during the previous scan. */
 const maxSearches = 20
 
 /** The process groups to kill when the program exits, for any reason. */
 const groups = new Set<number>()
 process.on('exit', () => { for (const pgid of groups) signalGroup(pgid, 'SIGKILL') })
 
-/** Registers a group to be killed if the program exits first. */
+/** Registers a group to be killed when the program exits. */
 export const killGroupOnExit = (pgid: number): void => { groups.add(pgid) }
 
-/** Sends a signal to a process group. @returns false when the group has no processes */
+/** Sends a signal to a process group. @returns false if the group has no processes */
 function signalGroup (pgid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(-pgid, signal)
@@ -24,8 +24,8 @@ function signalGroup (pgid: number, signal: NodeJS.Signals | 0): boolean {
 }
 
 /**
- * Ends a process group: sends TERM at once, and KILL after `grace` ms to the remaining processes, including the
- * leader's children. Resolves when none of the group is running, or a second after KILL.
+ * Ends a process group: sends TERM immediately, and after `grace` ms KILL to the remaining processes, including the
+ * leader's children. Resolves when no process of the group is running, or a second after KILL.
  * @param gone resolves when the leader has exited
  * @param beforeKill runs between the grace period and KILL
  */
@@ -52,11 +52,11 @@ export async function killGroup (
 /**
  * A child that leads a process group, and all processes that it started: its group and session, every process with its
  * mark in the environment (daemons that call setsid keep it), and the descendants of all of these. A process that has
- * left the group and emptied its environment can only be found through its parent, so `scan` must run before any of
+ * left the group and cleared its environment can only be found through its parent, so `scan` must run before any of
  * them ends. Without /proc, the tree is the group.
  */
 export class ProcessTree {
-  /** Undefined if the leader is gone: its id may belong to another process by now. */
+  /** Undefined if the leader has ended: another process may have its id by now. */
   readonly #pgid: number | undefined
   readonly #mark: string
   /** The processes found so far, by id and start time. */
@@ -71,7 +71,7 @@ export class ProcessTree {
   /** The number of processes found so far. */
   get size (): number { return this.#found.size }
 
-  /** Records the current processes. @returns those that are new */
+  /** Records the current processes. @returns the newly found ones */
   async scan (): Promise<ProcessId[]> {
     const fresh: ProcessId[] = []
     for (const each of this.#select(await listProcesses())) {
@@ -83,8 +83,8 @@ export class ProcessTree {
   }
 
   /**
-   * Ends all processes: TERM to the group at once, KILL to the rest after `grace` ms. Resolves when none is running, or
-   * some seconds after KILL.
+   * Ends all processes: TERM to the group immediately, KILL to the rest after `grace` ms. Resolves when none is
+   * running, or some seconds after KILL.
    * @param gone resolves when the child has exited
    */
   async end (gone: Promise<void>, grace: number): Promise<void> {
@@ -96,13 +96,16 @@ export class ProcessTree {
     for (const each of processes) while (isRunning(each) && Date.now() < end) await sleep(10)
   }
 
-  /** Ends what a child that has exited left behind. */
+  /** Ends the processes left behind by a child that has exited. */
   async endRest (): Promise<void> {
     await this.scan()
     await this.end(Promise.resolve(), 500)
   }
 
-  /** Sends STOP until no process is left that could start another, which would have no parent to be found by. */
+  /**
+   * Sends STOP to all processes, repeatedly, until none is left that could start another. A process whose parent has
+   * ended could not be found.
+   */
   async #stop (): Promise<void> {
     await this.scan()
     let fresh = [...this.#found.values()]
@@ -130,7 +133,7 @@ export class ProcessTree {
 
 const keyOf = ({ pid, started }: ProcessId): string => `${pid} ${started}`
 
-/** Sends a signal to the running ones among the processes. @returns their number */
+/** Sends a signal to those processes that are running. @returns their number */
 function signalEach (processes: readonly ProcessId[], name: NodeJS.Signals): number {
   let sent = 0
   for (const each of processes) {

@@ -4,9 +4,9 @@ import { UpstreamError } from '../errors.ts'
 const maxHops = 3
 
 /**
- * The URL that an answer redirects to; undefined when it is no redirect. Redirects are followed only within the origin,
- * which keeps credentials there, and only if they keep method and body.
- * @param hops redirects that this request has followed already
+ * The URL that an answer redirects to; undefined if it is not a redirect. Redirects are followed only within the
+ * origin, to keep credentials there, and only if they preserve method and body.
+ * @param hops redirects already followed for this request
  * @throws UpstreamError `refused`, with a message that says what to configure
  */
 export function resolveRedirect (
@@ -40,9 +40,9 @@ export function resolveRedirect (
   return to
 }
 
-/** Delays before an event stream is reopened, in ms: the default, and limits of what the upstream requests. */
+/** Delays before an event stream is reopened, in ms: the default, and bounds for what the upstream requests. */
 export const reconnectDelays = { delay: 1_000, shortest: 500, longest: 30_000 } as const
 
-/** Whether a status is temporary: the upstream still holds the former stream, limits the rate, or has a fault. */
+/** Whether a status is temporary: the upstream still has the previous stream open, limits the rate, or has a fault. */
 export const isTransientStatus = (status: number): boolean =>
   status === 408 || status === 409 || status === 429 || status >= 500

@@ -3,12 +3,15 @@ import { isModernCode } from '../modern/envelope.ts'
 import { toRpcError } from '../message.ts'
 import { parseMessages } from './transport.ts'
 
-/** Statuses for requests that are not understood (MCP 2026-07-28, "Streamable HTTP", "Backward Compatibility"). */
+/**
+ * Statuses for requests that a server does not understand (MCP 2026-07-28, "Streamable HTTP", "Backward
+ * Compatibility").
+ */
 const notUnderstood: ReadonlySet<number> = new Set([400, 404, 405])
 
 /**
- * The error for an HTTP status that is no success.
- * @param inSession whether the request named a session
+ * Creates the error for an HTTP status other than success.
+ * @param inSession whether the request contained a session id
  * @param inHandshake whether the upstream has answered `initialize`
  */
 export function refusalError (status: number, text: string, inSession = false, inHandshake = inSession): UpstreamError {
@@ -19,13 +22,13 @@ export function refusalError (status: number, text: string, inSession = false, i
   if (status === 401) {
     return new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers')
   }
-  // A proxy gave up waiting: the upstream may still work on the request.
+  // A proxy's timeout: the upstream may still be working on the request.
   return new UpstreamError(
     status === 502 || status === 504 ? 'broken' : 'refused', `the upstream answered HTTP ${status}`, { status }
   )
 }
 
-/** The error for the status of a request without a session: what the upstream did not understand did not run. */
+/** Creates the error for the status of a request without a session. A request that was not understood did not run. */
 export function statelessError (status: number, text: string): UpstreamError {
   if (!notUnderstood.has(status)) return refusalError(status, text)
   return new UpstreamError('expired', 'the upstream does not speak the MCP revision that it was spoken to in (HTTP ' +
@@ -35,7 +38,7 @@ export function statelessError (status: number, text: string): UpstreamError {
   })
 }
 
-/** Whether a legacy server has been replaced by a modern one: it refuses a request without the envelope in `_meta`. */
+/** Whether a modern server has replaced a legacy one: it refuses a request without the envelope in `_meta`. */
 export function isModernRefusal (status: number, text: string): boolean {
   if (status !== 400) return false
   try {

@@ -12,8 +12,8 @@ import {
 import { countUnsolicited, maxInFlight, noPace, type ReadingOptions, withSlowReaderPause } from './valve.ts'
 
 /**
- * The client side of HTTP+SSE (specification 2024-11-05: Transports, "HTTP with SSE"): one GET stream for all messages
- * of the server, whose first event names the URL to POST to. Deprecated, but still in use.
+ * The client side of HTTP+SSE (specification 2024-11-05: Transports, "HTTP with SSE"): one GET stream carries all
+ * messages from the server; its first event contains the URL to POST to. Deprecated, but still in use.
  */
 export class SseTransport implements Transport {
   readonly #options: HttpOptions
@@ -28,7 +28,7 @@ export class SseTransport implements Transport {
   #closed = false
 
   constructor (options: HttpOptions) {
-    // Requests are POSTed and answered at once as well.
+    // Each request in flight is also a POST, so the limit is higher than `maxInFlight`.
     this.#options = options
     const pace = withSlowReaderPause(() => this.#posts.size >= 4 * maxInFlight, options.reading?.pace)
     this.#reading = { ...options.reading, pace }
@@ -161,7 +161,7 @@ export class SseTransport implements Transport {
     this.#dispatch(url, 'POST', { 'content-type': 'application/json' }, text, post, (sent) => { sentWith = sent })
   }
 
-  /** The error for an endpoint's answer. One that never accepted a message is probably not where the server listens. */
+  /** Creates the error for a refused POST. An endpoint that never accepted a message is probably a wrong address. */
   #refusal (status: number, { origin, pathname }: URL): UpstreamError {
     const plain = refusalError(status, '')
     if (!this.#isTaken) {
@@ -190,7 +190,7 @@ export class SseTransport implements Transport {
     for (const post of this.#posts) post.abort()
   }
 
-  /** @param onSent gets the value of `Authorization` that the request is sent with */
+  /** @param onSent called with the value of the request's `Authorization` header */
   #dispatch (
     url: URL,
     method: 'GET' | 'POST',
@@ -218,6 +218,6 @@ export class SseTransport implements Transport {
   }
 }
 
-/** The URL of an `endpoint` event; undefined when it is invalid. */
+/** The URL in an `endpoint` event; undefined if it is invalid. */
 const endpointOf = (data: string, base: URL): URL | undefined =>
   URL.canParse(data, base.href) ? new URL(data, base) : undefined

@@ -3,19 +3,19 @@ import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 
-/** A process to start. It leads a new process group and session. */
+/** A process to start as leader of a new process group and session. */
 interface ProcessSpec {
   readonly command: string
   readonly args: readonly string[]
   readonly cwd?: string | undefined
-  /** The user and group that it runs as; needs root. */
+  /** The user and group to run as; requires root. */
   readonly uid?: number | undefined
   readonly gid?: number | undefined
-  /** The whole environment; the command is searched for in its `PATH`. */
+  /** The entire environment; its `PATH` is searched for the command. */
   readonly env: Readonly<Record<string, string>>
 }
 
-/** How a process ended: by `code` or by `signal`; the other is null. */
+/** How a process ended: either `code` or `signal` is set; the other is null. */
 export interface ProcessExit { readonly code: number | null, readonly signal: NodeJS.Signals | null }
 
 /** A process that is running or has just ended. */
@@ -24,11 +24,11 @@ export interface StartedProcess {
   readonly stdin: Writable
   readonly stdout: Readable
   readonly stderr: Readable
-  /** Resolves when it has ended. Its last output may not have been read yet. */
+  /** Resolves when the process has ended; its last output may still be unread. */
   readonly exited: Promise<ProcessExit>
 }
 
-/** Starts a process. @throws NodeJS.ErrnoException: no such command or folder, or it may not be executed */
+/** Starts a process. @throws NodeJS.ErrnoException if the command or folder does not exist, or is not accessible */
 export type StartProcess = (order: ProcessSpec) => Promise<StartedProcess>
 
 /** Starts a process as a child of this one. */
@@ -46,7 +46,7 @@ export const startChild: StartProcess = async ({ command, args, cwd, uid, gid, e
   return { pid: child.pid ?? 0, stdin, stdout, stderr, exited }
 }
 
-/** Says why a command cannot be started, in a sentence. */
+/** Describes in a sentence why a command cannot be started. */
 export function startFailureMessage (command: string, cwd: string | undefined, error: NodeJS.ErrnoException): string {
   const failure = `cannot start ${JSON.stringify(command)}`
   switch (error.code) {
@@ -71,16 +71,16 @@ export interface ProcessUser {
 export interface ChildCommand {
   readonly command: string
   readonly args: string[]
-  /** Its whole environment. */
+  /** The entire environment. */
   readonly env: Record<string, string>
   readonly cwd?: string
-  /** The user that it runs as, instead of this process's; needs root. */
+  /** The user to run as, instead of this process's user; requires root. */
   readonly user?: ProcessUser
 }
 
 /**
- * The folder that a command of a user starts in: not the gateway's own, which may be closed to that user.
- * @returns an Error where the wanted one is closed to the user
+ * The folder in which to start a command of a user. Not the gateway's own by default, which may be closed to that user.
+ * @returns an Error if the wanted folder is closed to the user
  */
 export async function folderFor (user: ProcessUser, wanted: string | undefined): Promise<string | Error> {
   if (wanted === undefined) return await canEnter(user.home, user) ? user.home : '/'
@@ -90,8 +90,8 @@ export async function folderFor (user: ProcessUser, wanted: string | undefined):
 }
 
 /**
- * Whether a user may enter a folder, judged by the modes of it and its parents. The system does not report that: a
- * process changes its folder before it changes its user.
+ * Whether a user may enter a folder, judged by the modes of the folder and its parents. The system would not report it:
+ * a process changes its folder before it changes its user.
  */
 export async function canEnter (folder: string, { uid, gid }: ProcessUser): Promise<boolean> {
   if (uid === 0) return true

@@ -22,7 +22,7 @@ export interface StdioOptions {
   child: ChildCommand
   /** Starts the process. Default: as a child of this process. */
   startProcess?: StartProcess
-  /** Called for each line of stderr, and of stdout that is no message. */
+  /** Called for each line of stderr, and for each line of stdout that is not a message. */
   onLine: (line: PrintedLine) => void
   /** Masks secrets in a line before it is truncated. */
   redact?: (line: string) => string
@@ -31,27 +31,29 @@ export interface StdioOptions {
   grace?: number
 }
 
-/** Bytes in a process's stdin above which its output is read more slowly. */
+/** If a process's stdin holds more unread bytes than this, its output is read more slowly. */
 const maxUnread = 1024 * 1024
 /** Max length of a reported line, in characters. */
 const lineLimit = 8 * 1024
-/** Time that a process that has closed its output has to exit by itself, in ms. */
+/** Time for a process that has closed its output to exit by itself, in ms. */
 const closeGrace = 500
 /** Max wait for the last output of a process that has exited, in ms. */
 const lastOutputTimeout = 500
-/** Max bytes that wait in the child's stdin; beyond: the child counts as not reading. */
+/** Max bytes queued in the child's stdin; beyond: the child is considered not to be reading. */
 const stdinLimit = 64 * 1024 * 1024
-/** Max length of a text that a pipe takes whole or not at all, in characters of up to 4 bytes (POSIX: PIPE_BUF). */
+/**
+ * Max length of a text that a pipe accepts either whole or not at all, in characters of up to 4 bytes (POSIX:
+ * PIPE_BUF).
+ */
 const atomicWriteSize = 1_024
-/** Time until a process that waits for memory is read again, in ms. */
+/** Interval between attempts to read from a process while there is no memory, in ms. */
 const memoryRetry = 50
 const NEWLINE = 0x0a
 const CARRIAGE_RETURN = 0x0d
 
 /**
  * MCP over the standard streams of a child process (specification: Transports, "stdio"). The child leads its own
- * process group, which is ended as a whole. Its stderr is always read, since a child that writes much would block
- * otherwise.
+ * process group, which is ended as a whole. Its stderr is always read; otherwise a child that writes much would block.
  */
 export class StdioTransport implements Transport {
   readonly #options: StdioOptions
@@ -64,17 +66,17 @@ export class StdioTransport implements Transport {
   readonly #chunks = new Chunks()
   #account: ReturnType<MemoryMeter['open']> | undefined
   readonly #valve: Valve
-  /** The reasons why the output of the process is not read now. */
+  /** Why the process's output is currently not read. */
   readonly #pauses = new Set<'memory' | 'valve'>()
   /** Messages to write at the end of this turn of the event loop. */
   #unsent = ''
   /** The ids of the requests in `#unsent`. */
   #unsentIds: number[] = []
-  /** The ids of requests that the process has certainly not read. They fail once the reason is known. */
+  /** The ids of requests that the process has certainly not read. They are failed once the reason is known. */
   #unreadIds: number[] = []
   #closing = false
   #hasExited = false
-  /** The reason for the end of the connection. */
+  /** Why the connection ended. */
   #ended: string | undefined
 
   constructor (options: StdioOptions) {
@@ -108,7 +110,7 @@ export class StdioTransport implements Transport {
     this.#child = child
     stdout.on('data', (chunk: Buffer) => { this.#valve.push(chunk) })
     readStderr(child.stderr, (line) => { this.#note(line) })
-    // A process that has ended is reported with its exit code.
+    // A process that has ended is reported with its exit code instead.
     const closed = (): void => { if (!this.#hasExited) this.#fail('it closed its output') }
     stdout.once('close', () => { setTimeout(closed, closeGrace).unref() })
     stdin.on('error', () => {})
@@ -132,8 +134,7 @@ export class StdioTransport implements Transport {
       }
       return
     }
-    // One system call writes all messages of one turn of the event loop: the call costs more than all else for a
-    // message.
+    // All messages of one turn of the event loop are written with one system call, the most expensive part of sending.
     if (this.#unsent === '') setImmediate(() => { this.#flush(stdin) })
     this.#unsent += `${toOneLine(text)}\n`
     if (options?.id !== undefined) this.#unsentIds.push(options.id)
@@ -148,7 +149,8 @@ export class StdioTransport implements Transport {
     this.#receiver = undefined
     const child = await this.#starting?.catch(() => undefined)
     if (!child) return
-    // Scan before the process ends: afterwards, the processes that it leaves behind have another parent.
+    // The scan must precede the end of the process: afterwards, the processes that it leaves behind have another
+    // parent.
     const tree = new ProcessTree(child.pid, this.#mark)
     await tree.scan()
     child.stdin.end()
@@ -163,8 +165,7 @@ export class StdioTransport implements Transport {
     const ids = this.#unsentIds
     this.#unsent = ''
     this.#unsentIds = []
-    // A text this short is written whole or not at all: if writing fails, the process is dead and has read nothing of
-    // it.
+    // A text this short is written whole or not at all: if writing fails, the process has ended and read none of it.
     const whole = stdin.writableLength === 0 && text.length < atomicWriteSize
     stdin.write(text, (error) => {
       if (error && whole) this.#failLater(ids, 'the process does not read its input')
@@ -172,8 +173,8 @@ export class StdioTransport implements Transport {
   }
 
   /**
-   * Fails requests that the process has not read. They wait for the exit of the process, which gives a better reason
-   * and its last lines but may not come.
+   * Fails requests that the process has not read, but waits briefly for the process to exit, which gives a better
+   * reason and its last lines.
    */
   #failLater (ids: readonly number[], reason: string): void {
     this.#unreadIds.push(...ids)
@@ -208,7 +209,7 @@ export class StdioTransport implements Transport {
     if (this.#pauses.size === 0) this.#child?.stdout.resume()
   }
 
-  /** Counts the line that is being read. While no memory is left for it, the process waits. */
+  /** Reserves memory for the line that is being read. Reading pauses while there is none. */
   #hold (): void {
     const account = this.#account ??= (this.#options.reading?.meter ?? noMeter).open(this.#options.reading?.owner ?? '')
     if (account.resize(this.#chunks.length)) return
@@ -234,7 +235,7 @@ export class StdioTransport implements Transport {
     for (const each of messages) this.#receiver?.message(each, undefined)
   }
 
-  /** Handles a line that holds no message. */
+  /** Handles a line that is not a message. */
   #refused (text: string): void {
     this.#options.reading?.pace?.count('noise', text.length)
     this.#note(text)
@@ -245,7 +246,7 @@ export class StdioTransport implements Transport {
     }
   }
 
-  /** Reports a line that is no message, and keeps it for a later error. */
+  /** Reports a line that is not a message, and keeps it for a later error. */
   #note (line: string): void {
     const kept = line.slice(0, maxKeptLine)
     this.#lastLines.add(kept)
@@ -256,14 +257,14 @@ export class StdioTransport implements Transport {
     this.#hasExited = true
     const cause = signal !== null ? ` with signal ${signal}` : code !== null ? ` with exit code ${code}` : ''
     const report = (): void => { this.#report(`the process ended${cause}`) }
-    // Its last output may not have been read yet. A grandchild may hold the pipes open, so the wait is short.
+    // The last output may still be unread. A grandchild may keep the pipes open, so the wait is short.
     setTimeout(report, lastOutputTimeout).unref()
     const pipes = [this.#child?.stdout, this.#child?.stderr].filter((pipe) => pipe && !pipe.closed)
     let open = pipes.length
     const read = (): void => { this.#valve.then(report) }
     if (open === 0) read()
     for (const pipe of pipes) pipe?.once('close', () => { if (--open === 0) read() })
-    // The rest of the group is ended as well: its answers would not be read.
+    // The rest of the group is ended too, since its output would not be read.
     if (!this.#closing && this.#child) void new ProcessTree(this.#child.pid, this.#mark).endRest()
   }
 

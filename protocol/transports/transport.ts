@@ -2,70 +2,74 @@ import type { UpstreamError } from '../errors.ts'
 import type { Message } from '../message.ts'
 import { parseMessage } from '../parse-message.ts'
 
-/** Receives a transport's messages and events. `origin`: the upstream id of the request on whose stream one came. */
+/** Receives a transport's messages and events. `origin` is the upstream id of the request on whose stream it came. */
 export interface Receiver {
-  /** @returns whether it is an answer that is awaited */
+  /** @returns whether it is an answer to a pending request */
   message: (message: Message, origin: number | undefined) => boolean
-  /** The request will get no answer. */
+  /** Called when a request will get no answer. */
   failed: (id: number, error: UpstreamError) => void
-  /** The upstream closed this request's stream, to be polled. @param retry time until then, in ms */
+  /**
+   * Called when the upstream has closed the request's stream in order to be polled.
+   * @param retry time until then, in ms
+   */
   paused: (id: number, retry: number) => void
-  /** The upstream no longer offers its standalone stream: it may have restarted, and not know the connection. */
+  /** Called when the upstream no longer offers its standalone stream: it may have restarted. */
   restartSuspected?: () => void
-  /** The connection is gone, with all its requests. Called once. */
+  /** Called once, when the connection and all its requests have ended. */
   closed: (error: UpstreamError) => void
 }
 
 /** Options of one message. */
 export interface SendOptions {
-  /** The upstream id, when the message is a request. */
+  /** The upstream id, if the message is a request. */
   id?: number
   /** Aborts the sending and the answer's stream. */
   signal?: AbortSignal
-  /** The owner in whose share the answer counts. */
+  /** The owner whose memory share the answer counts against. */
   owner?: string
-  /** Headers of the client that sends the message, in lower case, for transports with headers per message. */
+  /** Headers of the client that sends the message, in lower case, for transports that have headers per message. */
   headers?: Readonly<Record<string, string>>
   /**
    * Headers that MCP prescribes for the message, in lower case (since 2026-07-28). Such a message belongs to no
-   * session: it names none, its answer starts none, and its stream is not resumed. Transports without headers ignore
-   * them.
+   * session: it has no session id, its answer starts no session, and its stream is not resumed. Transports without
+   * headers ignore them.
    */
   protocol?: Readonly<Record<string, string>>
 }
 
 /** One connection to an upstream: sends and receives message texts without interpreting them. */
 export interface Transport {
-  /** Whether messages have headers, and requests their own streams, whose end cancels where there are no sessions. */
+  /**
+   * Whether messages have headers, and each request its own stream; without sessions, closing it cancels the request.
+   */
   readonly hasStreams?: boolean
-  /** Of a process: the last lines of its stderr and invalid stdout, for `UpstreamError.detail`. */
+  /** For a process: the last lines of its stderr and of invalid stdout, for `UpstreamError.detail`. */
   readonly lastLines?: string
   /**
    * Opens the connection.
-   * @param onDialled called once a socket or process is open; a transport that connects with its first request calls it
-   * then
+   * @param dialled called once a socket or process is open; if the first request connects, it is called then
    * @throws UpstreamError with a message that says what to do
    */
   start: (receiver: Receiver, dialled?: () => void) => Promise<void>
-  /** Sends one message. A failed request is reported to `receiver.failed`, never to the caller. */
+  /** Sends one message. A failure is reported to `receiver.failed`, never thrown. */
   send: (text: string, options?: SendOptions) => void
-  /** Forgets a request whose answer is no longer wanted. */
+  /** Discards a request whose answer is no longer wanted. */
   drop: (id: number) => void
   /**
-   * Called with the negotiated revision: some transports must send it from now on, and open a stream for messages that
-   * belong to no request. Resolves when that stream is open or its timeout has passed: messages that a server sends
-   * before are lost.
+   * Called with the negotiated revision. Some transports must send it from now on, and open a stream for messages that
+   * belong to no request. Resolves when that stream is open or its timeout has passed; messages that a server sends
+   * earlier are lost.
    */
   onNegotiated: (version: string) => Promise<void>
-  /** Ends the connection; resolves when nothing of it is left. */
+  /** Closes the connection; resolves when all its resources are released. */
   close: () => Promise<void>
 }
 
-/** Counts the memory of texts that transports read; the gateway limits the sum. */
+/** Accounts for the memory of texts that transports read; the gateway limits the total. */
 export interface MemoryMeter {
-  /** Opens an account for one text. @param owner in whose share it counts */
+  /** Opens an account for one text. @param owner whose share it counts against */
   open: (owner: string) => {
-    /** Sets the size read so far, in bytes. @returns false when no memory is left for it */
+    /** Sets the size read so far, in bytes. @returns false if there is no memory for it */
     resize: (size: number) => boolean
     /** Whether `resize` returned false because the owner has used up its share. */
     readonly isOwnerLimit?: boolean
@@ -73,22 +77,21 @@ export interface MemoryMeter {
   }
 }
 
-/** A meter without limits. */
 export const noMeter: MemoryMeter = { open: () => ({ resize: () => true, close: () => {} }) }
 
 /** Limits of all transports. */
 export const transportLimits = {
-  /** Max size of a message of an upstream, in bytes. */
+  /** Max size of a message from an upstream, in bytes. */
   message: 16 * 1024 * 1024,
-  /** Max size of messages that the meter does not count, in bytes. */
+  /** Max size of messages that are not accounted for by the meter, in bytes. */
   small: 64 * 1024,
-  /** Max nesting depth of a message of an upstream. */
+  /** Max nesting depth of a message from an upstream. */
   depth: 1_000,
-  /** Max messages of a batch. */
+  /** Max messages in a batch. */
   batch: 10_000
 } as const
 
-/** Parses a text that is one message or a batch. @throws RpcError when it is neither */
+/** Parses a text that contains one message or a batch. @throws RpcError if it contains neither */
 export function parseMessages (text: string): Message[] {
   const message = parseMessage(text, transportLimits.depth, transportLimits.batch, 'server')
   return Array.isArray(message)
@@ -96,13 +99,13 @@ export function parseMessages (text: string): Message[] {
     : [withNumericId(message)]
 }
 
-/** Restores the numeric id of an answer: some servers send it back as a string. */
+/** Restores the numeric id of an answer, which some servers return as a string. */
 const withNumericId = (message: Message): Message =>
   message.kind === 'response' && typeof message.id === 'string' && /^\d{1,15}$/.test(message.id)
     ? { ...message, id: Number(message.id) }
     : message
 
-/** The id that an invalid message seems to answer, so that its call can fail at once rather than at its deadline. */
+/** Guesses the id that an invalid message answers, so that its call fails immediately rather than at its deadline. */
 export function guessAnsweredId (text: string): number | undefined {
   const match =
     /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*,\s*"(?:result|error)"/.exec(text.slice(0, 200)) ??

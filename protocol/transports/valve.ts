@@ -1,10 +1,10 @@
 import type { Message } from '../message.ts'
 import type { MemoryMeter, Receiver } from './transport.ts'
 
-/** Unsolicited output: a message that no request waits for, text that is no message, many pieces of a few bytes. */
+/** Unsolicited output: a message that no request waits for, text that is not a message, or many tiny chunks. */
 export type Unsolicited = Message['kind'] | 'noise' | 'crumbs'
 
-/** Limits the unsolicited output of servers. The gateway limits the sum for all servers of one user. */
+/** Limits the unsolicited output of servers. The gateway limits the total for all servers of one user. */
 export interface MessagePace {
   /** @param size in characters */
   count: (what: Unsolicited, size?: number) => void
@@ -12,17 +12,16 @@ export interface MessagePace {
   waitTime: () => number
 }
 
-/** How the messages of a server are read and counted. */
+/** How messages from a server are read and counted. */
 export interface ReadingOptions {
-  /** Counts the memory of large ones. Default: not counted. */
+  /** Accounts for the memory of large messages. Default: none. */
   readonly meter?: MemoryMeter
-  /** Bounds the unsolicited ones. Default: without bounds. */
+  /** Limits unsolicited messages. Default: no limit. */
   readonly pace?: MessagePace
-  /** The owner of those that no client causes. */
+  /** The owner of messages that no client caused. */
   readonly owner?: string
 }
 
-/** A pace without limits. */
 export const noPace: MessagePace = { count: () => {}, waitTime: () => 0 }
 
 /** Max notifications and answers in flight to a server; beyond: its output is read more slowly. */
@@ -30,7 +29,7 @@ export const maxInFlight = 64
 /** Pause before the output of such a server is read again, in ms. */
 const slowReaderWait = 20
 
-/** A pace that also pauses while a server is slow to read our answers, so that they do not accumulate here. */
+/** Extends a pace so that it also pauses while a server is slow to read our answers, which would accumulate here. */
 export const withSlowReaderPause = (isSlow: () => boolean, pace: MessagePace = noPace): MessagePace => ({
   count: (what, size) => { pace.count(what, size) },
   waitTime: () => pace.waitTime() || (isSlow() ? slowReaderWait : 0)
@@ -56,12 +55,14 @@ interface ValveOptions {
   readonly pace?: MessagePace
   /** Processes the next bytes. Must not throw. */
   readonly take: (bytes: Buffer) => void
-  /** Pause and resume the source of the bytes. Bytes that have arrived already may still be pushed. */
+  /** Pause and resume the source of the bytes. Bytes that have already arrived may still be pushed. */
   readonly pause: () => void
   readonly resume: () => void
 }
 
-/** Bytes processed at once: a few messages, by which a server may exceed its pace; up to `longPiece` of a long line. */
+/**
+ * Bytes processed at a time: a few messages, by which a server may exceed its pace; up to `longPiece` of a long line.
+ */
 const pieceSize = 1024
 const longPiece = 16 * 1024
 
@@ -71,8 +72,8 @@ function pieceEnd (chunk: Buffer, at: number): number {
 }
 
 /**
- * Forwards the bytes of a server in order, and holds them back while they exceed its pace. The server then has to wait,
- * since its socket or pipe is not read.
+ * Passes on a server's bytes in order, and holds them back while they exceed its pace. The server is slowed down, since
+ * its socket or pipe is not read.
  */
 export class Valve {
   readonly #options: ValveOptions
@@ -103,10 +104,10 @@ export class Valve {
     else run()
   }
 
-  /** Drops the waiting bytes. */
+  /** Drops the bytes that are held back. */
   clear (): void { this.#waiting.length = 0 }
 
-  /** Processes a chunk, or its beginning: the rest is queued. @returns ms until it continues; undefined: no wait */
+  /** Processes a chunk; if it must wait, the rest is queued. @returns ms until it continues; undefined: no wait */
   #pass (chunk: Buffer): number | undefined {
     for (let at = 0, end = 0; at < chunk.length; at = end) {
       end = pieceEnd(chunk, at)

@@ -10,9 +10,12 @@ declare module 'fastify' {
 type Preparation = (app: FastifyInstance) => void | Promise<void>
 
 interface AnnexOptions {
-  /** The paths that the annex serves where the main app has no route, with the base path. `/` at the end: all below. */
+  /**
+   * The paths, including the base path, that the annex serves if the main app has no route. A final `/` matches all
+   * below.
+   */
   readonly paths: readonly string[]
-  /** Routes that a pattern of the main app would take. */
+  /** Routes of the annex that a pattern of the main app would match. */
   readonly rather?: ReadonlyArray<{ readonly method: HTTPMethods, readonly url: string }>
   /** Loads the plugin that registers the routes. */
   readonly load: () => Promise<FastifyPluginAsync>
@@ -20,35 +23,39 @@ interface AnnexOptions {
 
 interface Annex {
   readonly paths: readonly string[]
-  /** Makes the app, unless it is there already. */
+  /** Creates the app, unless it exists. */
   readonly open: () => Promise<FastifyInstance>
 }
 
-/** Makes an app with the options of the main one. @param server stands for the server of the main one */
+/** Creates an app with the options of the main one. @param server stands in for the main app's server */
 type Create = (server: EventEmitter, idOf: (raw: IncomingMessage) => string) => FastifyInstance
 
 /**
- * Apps beside the main one, for routes that an idle gateway does not need: an annex is made by the first request for
- * one of its paths. It has the decorators of the main app, and no server: the main app hands requests on to it.
+ * Apps beside the main one, for routes that an idle gateway does not need: an annex is created by the first request for
+ * one of its paths. It has the decorators of the main app but no server: the main app hands requests over to it.
  */
 export class Annexes {
   readonly #create: Create
   readonly #preparations: Preparation[] = []
   readonly #annexes: Annex[] = []
-  /** The ids of requests that are handed on. */
+  /** The ids of requests that are handed over. */
   readonly #ids = new WeakMap<IncomingMessage, string>()
 
   constructor (create: Create) {
     this.#create = create
   }
 
-  /** Prepares the main app now, and each annex when it is made. */
+  /** Prepares the main app now, and each annex when it is created. */
   async onEveryApp (app: FastifyInstance, preparation: Preparation): Promise<void> {
     this.#preparations.push(preparation)
     await preparation(app)
   }
 
-  /** Adds an annex. @param app the main app, before it is ready @returns makes the annex now, unless it is there */
+  /**
+   * Adds an annex.
+   * @param app the main app, before it is ready
+   * @returns a function that creates the annex if necessary
+   */
   add (app: FastifyInstance, { paths, rather = [], load }: AnnexOptions): Annex['open'] {
     let opened: Promise<FastifyInstance> | undefined
     const open = async (): Promise<FastifyInstance> => {
@@ -68,7 +75,7 @@ export class Annexes {
         url,
         config: { isUnlisted: true },
         handler,
-        // Requests that a hook refuses go to the annex as well, which refuses them in its own format.
+        // Requests that a hook rejects go to the annex too, which rejects them in its own format.
         errorHandler: async (_error, request, reply) => { await handler(request, reply) }
       })
     }
@@ -76,7 +83,7 @@ export class Annexes {
     return open
   }
 
-  /** Hands a request on to the annex that serves its path. @returns undefined: no annex does */
+  /** Hands a request over to the annex that serves its path. @returns undefined if none does */
   handOn (request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
     const path = request.url.split('?', 1)[0] ?? ''
     const annex = this.#annexes.find(({ paths }) =>
@@ -84,7 +91,7 @@ export class Annexes {
     return annex && this.#handOn(annex.open, request, reply)
   }
 
-  /** All annexes, which are made where no request has asked for them yet. */
+  /** Returns all annexes, creating those that no request has needed yet. */
   async open (): Promise<FastifyInstance[]> {
     const opened: FastifyInstance[] = []
     for (const { open } of this.#annexes) opened.push(await open())

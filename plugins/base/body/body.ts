@@ -8,7 +8,7 @@ import { withoutBom } from '../../../protocol/text.ts'
 import { errors } from '../errors/index.ts'
 import { baseLimits } from '../limits/index.ts'
 
-/** Depth to which objects keep the member order of the text: that of server names in `mcp.servers` (VS Code). */
+/** Depth to which the member order of the text is recorded: that of server names in `mcp.servers` (VS Code). */
 const orderedDepth = 3
 
 const { chunks: maxChunks, chunk: minChunk } = baseLimits.arriving
@@ -27,7 +27,7 @@ export function parseSize (size: string): number {
   return bytes
 }
 
-/** Whether a content type states a charset other than UTF-8, the only one of JSON (RFC 8259, section 8.1). */
+/** Whether a content type states a charset other than UTF-8, the only one allowed for JSON (RFC 8259, section 8.1). */
 function hasOtherCharset (contentType = ''): boolean {
   if (!contentType.includes(';')) return false
   const charset = /;\s*charset\s*=\s*(?:"([^"]*)"|([^\s;]*))/i.exec(contentType)
@@ -39,7 +39,8 @@ function hasOtherCharset (contentType = ''): boolean {
  * @param limit in bytes
  * @param done called once; its error is TooLarge, TinyChunks, InvalidUtf8, UnsupportedMediaType (a content encoding, or
  * a charset other than UTF-8), an error of the connection, or what `onLargeBody` throws
- * @param onLargeBody called once when the body exceeds `baseLimits.smallBody`; the body is refused with what it throws
+ * @param onLargeBody called once when the body exceeds `baseLimits.smallBody`; if it throws, the body is rejected with
+ * that error
  */
 export function collectBodyText (
   payload: IncomingMessage,
@@ -57,7 +58,7 @@ export function collectBodyText (
     isOver = true
   }
   const refuse = (error: Error): void => {
-    // The rest is read and thrown away, so that the client gets to see the answer.
+    // The rest is read and dropped, so that the client can receive the answer.
     payload.removeAllListeners('data')
     payload.resume()
     chunks.take()
@@ -89,7 +90,7 @@ export function collectBodyText (
 /**
  * Reads the whole body as text, without a byte-order mark.
  * @param limit in bytes
- * @param onLargeBody as for `collectBodyText`
+ * @param grows see `onLargeBody` of `collectBodyText`
  * @throws the errors of `collectBodyText`
  */
 export async function readBodyText (payload: IncomingMessage, limit: number, grows?: () => void): Promise<string> {
@@ -101,12 +102,12 @@ export async function readBodyText (payload: IncomingMessage, limit: number, gro
 /**
  * Reads the whole body as a JSON value; undefined for an empty body. `orderedEntries` returns the members of its
  * objects in the order of the text, down to `orderedDepth`.
- * @param limit a size as `parseSize` takes it
- * @param admit gets the length of a body longer than `baseLimits.steppedBody` before it is parsed, in characters, and
- * throws to refuse it
- * @param onLargeBody as for `collectBodyText`
- * @throws InvalidJson, also for nesting deeper than `baseLimits.requestDepth`; InvalidInput for an object of such a
- * body with more than `baseLimits.requestMembers`; the errors of `readBodyText`
+ * @param limit a size as accepted by `parseSize`
+ * @param admit called with the length, in characters, of a body longer than `baseLimits.steppedBody` before it is
+ * parsed; throws to reject it
+ * @param grows see `onLargeBody` of `collectBodyText`
+ * @throws InvalidJson, also for nesting deeper than `baseLimits.requestDepth`; InvalidInput if an object in such a body
+ * has more than `baseLimits.requestMembers` members; the errors of `readBodyText`
  */
 export async function readJsonBody (
   payload: IncomingMessage,
@@ -132,7 +133,7 @@ export function parseJson (text: string): unknown {
 }
 
 /**
- * Parses a large JSON text; its values are counted before they are made.
+ * Parses a large JSON text; its values are counted before they are created.
  * @param maxMembers max members of one object
  * @throws InvalidJson, InvalidInput
  */

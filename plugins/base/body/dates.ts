@@ -2,7 +2,7 @@ import { errors } from '../errors/index.ts'
 
 const dayInMs = 24 * 60 * 60_000
 
-/** A time range as a caller states it, in ISO 8601: dates in UTC, or dates with a time; both ends are inclusive. */
+/** A time range as a caller specifies it, in ISO 8601: dates in UTC, or dates with a time; both ends are inclusive. */
 export interface DateRange { readonly startDate?: string, readonly endDate?: string }
 
 /**
@@ -24,7 +24,7 @@ function parseDate (text: string, name: string): number {
   if (Number.isNaN(time)) {
     throw new errors.InvalidInput(`"${name}" must be a date as 2026-11-23, or 2026-11-23T09:00:00Z`)
   }
-  // `Date.parse` reads 30 February as 2 March.
+  // `Date.parse` accepts 30 February as 2 March.
   const date = text.slice(0, 10)
   if (new Date(date).toISOString().slice(0, 10) !== date) {
     throw new errors.InvalidInput(`"${name}": there is no day ${date}`)
@@ -33,9 +33,9 @@ function parseDate (text: string, name: string): number {
 }
 
 /**
- * Checks that a change leaves the members alone that the gateway sets; it may repeat their values.
+ * Checks that a change does not alter members that the gateway sets; it may repeat their values.
  * @param sent the change
- * @param record the record as it was answered before
+ * @param record the record as returned to the caller before
  * @throws InvalidInput for a member with another value
  */
 export function checkUnchanged<Record extends object> (

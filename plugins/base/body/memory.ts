@@ -6,8 +6,8 @@ import { memory, baseLimits } from '../limits/index.ts'
 const unmeasuredReservations = new WeakMap<FastifyRequest, () => void>()
 
 /**
- * The function that reserves memory for a body without Content-Length. It is called once more than
- * `baseLimits.smallBody` bytes have arrived, and throws ShareError when no memory is left.
+ * The function that reserves memory for a body without Content-Length. Call it once more than `baseLimits.smallBody`
+ * bytes have arrived; it throws ShareError if no memory is left.
  * @returns undefined for a request with a Content-Length
  */
 export const unmeasuredReservationOf = (request: FastifyRequest): (() => void) | undefined =>
@@ -15,7 +15,7 @@ export const unmeasuredReservationOf = (request: FastifyRequest): (() => void) |
 
 /**
  * Reserves memory until a request is answered; at most a quarter of the budget.
- * @param owner the owner in whose share the memory counts
+ * @param owner the owner whose share the memory counts against
  * @throws ShareError
  */
 function reserveUntilClosed (raw: ServerResponse, owner: string, bytes: number): void {
@@ -23,14 +23,14 @@ function reserveUntilClosed (raw: ServerResponse, owner: string, bytes: number):
 }
 
 interface BodyMemoryOptions {
-  /** The current max size of a body, in bytes. */
+  /** Returns the current max size of a body, in bytes. */
   readonly limit: () => number
   readonly ownerOf: (request: FastifyRequest) => string
 }
 
 /**
  * Reserves memory for a body before it is read, and releases it when the request is answered. Small bodies are not
- * counted. A body without Content-Length counts as one of the max size, as soon as it is no longer small.
+ * counted. A body without Content-Length counts as one of the max size once it is no longer small.
  */
 export const reserveBodyMemory = ({ limit, ownerOf }: BodyMemoryOptions): preParsingHookHandler =>
   (request, reply, payload, done) => {

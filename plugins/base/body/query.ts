@@ -4,7 +4,7 @@ import { meantMember, quoteName } from '../../../schemas/unknown-members.ts'
 import { errors } from '../errors/index.ts'
 import { baseLimits } from '../limits/index.ts'
 
-/** Refuses a query whose percent-encoding is not valid UTF-8: Fastify would pass the escapes on as literal text. */
+/** Rejects a query whose percent-encoding is not valid UTF-8: Fastify would pass on the escapes as literal text. */
 export const checkQueryEncoding: preValidationHookHandler = (request, _reply, done) => {
   const { url, is404 } = request
   const at = url.indexOf('?')
@@ -19,19 +19,19 @@ export const checkQueryEncoding: preValidationHookHandler = (request, _reply, do
   done()
 }
 
-/** Refuses a query with too many parameters, before any other hook, route or library reads it. */
+/** Rejects a query with too many parameters, before any other hook, route or library parses it. */
 export const limitQueryParameters: onRequestHookHandler = ({ url }, reply, done) => {
-  // The whole URL is counted: the router and routes that parse it themselves disagree on where the query begins.
+  // The whole URL is counted: the router and routes that parse it themselves disagree on where the query starts.
   if (!hasTooMany(url)) {
     done()
     return
   }
-  // The hook that sets this header has not run.
+  // The hook that sets this header has not run yet.
   reply.header('x-content-type-options', 'nosniff')
   done(tooManyError('query'))
 }
 
-/** Refuses a form (application/x-www-form-urlencoded) with too many fields. @returns the text @throws InvalidInput */
+/** Rejects a form (application/x-www-form-urlencoded) with too many fields. @returns the text @throws InvalidInput */
 export function limitFormFields (text: string): string {
   if (hasTooMany(text)) throw tooManyError('form')
   return text
@@ -47,12 +47,12 @@ function hasTooMany (text: string): boolean {
 const tooManyError = (what: string): Error =>
   new errors.InvalidInput(`The ${what} has more than ${baseLimits.parameters} parameters`)
 
-/** Every route of the management API accepts the token of a login, and `_`, which browsers add to bypass a cache. */
+/** Parameters of every management API route: the token of a login, and `_`, which browsers add to bypass a cache. */
 const universalParameters = ['token', '_']
 
 /**
- * An `onRoute` hook: the route refuses unknown query parameters, since a misspelt filter would select everything.
- * Routes that run tools and prompts take any parameter.
+ * An `onRoute` hook: routes reject unknown query parameters, since a misspelt filter would select everything. Routes
+ * that run tools and prompts accept any parameter.
  */
 export function refuseUnknownQuery (route: RouteOptions): void {
   if (route.config?.effect === 'run') return

@@ -1,19 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { baseLimits } from '../limits/index.ts'
 
-/** Limits what is read of a request's body after the answer. To be called when the request arrives. */
+/** Limits how much of a request's body is read after the answer. Call it when the request arrives. */
 export function limitBodyIntake (request: IncomingMessage, response: ServerResponse): void {
   const { 'transfer-encoding': encoding, 'content-length': length = '0' } = request.headers
   // Node drops the rest of a small body itself. A listener for each request would cost a fifth of a call's CPU time.
   if (encoding === undefined && Number(length) <= baseLimits.smallBody) return
-  // Attach a reader now: after the answer, Node would discard a body that nobody reads, without limit.
+  // Starts reading now: after the answer, Node would discard a body that nobody reads, without limit.
   request.read(0)
   response.once('close', () => { drainUnreadBody(request) })
 }
 
 /**
- * Handles a request that was answered before its body arrived: reads and drops some of the rest, so that the client can
- * read the answer, then closes the connection.
+ * Handles a request that was answered before its body arrived: reads and drops part of the rest, so that the client can
+ * receive the answer, then closes the connection.
  */
 function drainUnreadBody (request: IncomingMessage): void {
   if (request.readableEnded || request.destroyed) return
@@ -36,9 +36,9 @@ function drainUnreadBody (request: IncomingMessage): void {
 }
 
 /**
- * Exempts a request from Node's `requestTimeout`, which is one time for all requests; the caller limits the time
- * itself. Node has no API for this: the connection's parser leaves the list that Node checks, and is on it again with
- * the next request. In a Node version without that list, the usual timeout applies.
+ * Exempts a request from Node's `requestTimeout`, which is the same for all requests; the caller limits the time
+ * itself. Node has no API for this: the connection's parser is removed from the list that Node checks, and added again
+ * with the next request. In a Node version without that list, the usual timeout applies.
  */
 export function exemptFromRequestTimeout ({ socket }: IncomingMessage): void {
   const { parser } = socket as { parser?: { remove?: unknown } | null }

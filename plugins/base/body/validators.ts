@@ -4,7 +4,7 @@ import { loadPackage } from '../../../package.ts'
 import { baseLimits } from '../limits/index.ts'
 import { countValues } from './values.ts'
 
-/** Returns a function that makes a validator at its first call. */
+/** Returns a function that creates a validator on its first call. */
 const lazyAjv = (options: Options): () => Ajv => {
   let made: Ajv | undefined
   return () => {
@@ -13,16 +13,16 @@ const lazyAjv = (options: Options): () => Ajv => {
   }
 }
 
-// Values in bodies are not coerced to other types; those in paths and queries are, since they are text. `verbose`: the
-// error for an unknown member tells the known ones (`plugins/base/errors/findings.ts`).
+// Values in bodies are not coerced to other types; those in paths and queries are, since they are text. With `verbose`,
+// the error for an unknown member contains the known ones (`plugins/base/errors/findings.ts`).
 const firstErrorAjv = lazyAjv({ verbose: true })
 const allErrorsAjv = lazyAjv({ allErrors: true, verbose: true })
 const coercingAjv = lazyAjv({ coerceTypes: true })
 const coercingAndDroppingAjv = lazyAjv({ coerceTypes: true, removeAdditional: 'all' })
 
 /**
- * The validator compiler of all routes. It reports all errors of a body, but only the first error of a body with more
- * than `baseLimits.findingValues` values: a million wrong elements would be a million errors. Schemas are compiled at
+ * The validator compiler of all routes. It reports all errors of a body, but only the first error if the body has more
+ * than `baseLimits.findingValues` values: a million wrong elements would be a million errors. Schemas are compiled on
  * first use: compiling all of them takes a tenth of the start-up time.
  * Parameters that the route does not declare are removed from the query: one of them may be the token of a login.
  */
@@ -45,7 +45,7 @@ export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPa
   }
 }
 
-/** The serializer compiler of all routes. Schemas are compiled at first use, as in `compileValidator`. */
+/** The serializer compiler of all routes. Schemas are compiled on first use, as in `compileValidator`. */
 export const compileSerializer: FastifySerializerCompiler<object> = ({ schema }) => {
   let write: ((value: unknown) => string) | undefined
   return (value: unknown) => {

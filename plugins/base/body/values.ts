@@ -1,7 +1,7 @@
 import { largeText, memoryOf } from '../../../protocol/text.ts'
 import { baseLimits } from '../limits/index.ts'
 
-/** The memory of the values of a JSON text, in bytes: at most this, since commas and brackets in strings count too. */
+/** An upper bound for the memory of a JSON text's values, in bytes: commas and brackets in strings count too. */
 function memoryOfValues (text: string): number {
   let [values, containers, members] = [0, 0, 0]
   for (let at = 0; at < text.length; at++) {
@@ -16,7 +16,7 @@ function memoryOfValues (text: string): number {
   return cost.value * values + cost.container * containers + cost.member * members
 }
 
-/** Separators of words in a text, and of query parameters in a URL. */
+/** Separators of words in a text and of query parameters in a URL. */
 const separator = /[\s&"']+/g
 
 /** Counts words and URL parameters in all strings of a JSON value; stops above `max`. */
@@ -36,13 +36,13 @@ export function countWords (value: unknown, max: number): number {
 }
 
 /**
- * The memory of a JSON text that is kept together with its values, in bytes, as an upper bound. For a text of more than
- * `largeText` characters the values do not count, since most are never made.
+ * An upper bound for the memory of a JSON text and its values, in bytes. For a text of more than `largeText`
+ * characters, the values do not count, since most are never created.
  */
 export const memoryOfJson = (text: string): number =>
   memoryOf(text) + (text.length > largeText ? 0 : memoryOfValues(text))
 
-/** Counts the values in a JSON value, itself included; stops above `max`. */
+/** Counts the values in a JSON value, including itself; stops above `max`. */
 export function countValues (value: unknown, max: number): number {
   let count = 1
   if (typeof value !== 'object' || value === null) return count

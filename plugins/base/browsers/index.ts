@@ -8,7 +8,7 @@ import helmet, { type HelmetOptions } from 'helmet'
 /** Response headers beyond the CORS-safelisted ones that scripts may read. */
 const exposedHeaders = ['mcp-session-id', 'mcp-protocol-version', 'www-authenticate', 'retry-after', 'etag']
 
-/** CORS for the origins of the public address and ALLOWED_ORIGINS, and `nosniff` on all answers. Once, at the root. */
+/** Root plugin: CORS for the origins of the public address and ALLOWED_ORIGINS, and `nosniff` on all responses. */
 export default fp(async (app) => {
   await app.annexes.onEveryApp(app, async (each) => {
     await each.register(cors, {
@@ -16,10 +16,10 @@ export default fp(async (app) => {
       methods: ['GET', 'POST', 'PUT', 'DELETE'],
       exposedHeaders,
       maxAge: 600,
-      // An OPTIONS request that is no preflight gets a 404, as any other request without a route.
+      // An OPTIONS request that is not a preflight gets a 404, like any other request without a route.
       strictPreflight: false
     })
-    // Also for answers outside the scopes with `securityHeaders`, such as 404s.
+    // Also set on responses outside the scopes with `securityHeaders`, such as 404s.
     each.addHook('onRequest', (_request, reply, done) => {
       reply.header('x-content-type-options', 'nosniff')
       done()
@@ -28,7 +28,7 @@ export default fp(async (app) => {
 }, { name: 'browsers', dependencies: ['auth'] })
 
 const options: HelmetOptions = {
-  // Scripts come from the same origin only, which is enough for the documentation page.
+  // Scripts may only come from the same origin, which is sufficient for the documentation page.
   contentSecurityPolicy: {
     useDefaults: false,
     directives: {
@@ -48,8 +48,8 @@ const options: HelmetOptions = {
 }
 
 /**
- * Sends security headers (CSP, frame options, referrer policy) with every answer of the scope that calls it. They are
- * computed once, since they are the same for all requests; @fastify/helmet computes them for each.
+ * Sends security headers (CSP, frame options, referrer policy) with every response of the scope that calls it. They are
+ * computed once, since they are the same for all requests; @fastify/helmet computes them each time.
  */
 export function securityHeaders (app: FastifyInstance): void {
   app.addHook('onRequest', (_request, reply, done) => {

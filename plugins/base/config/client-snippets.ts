@@ -1,4 +1,4 @@
-/** How to connect one client, a text to paste. `where`: `shell`, or the file to paste into; `needs`: a prerequisite. */
+/** A text to paste that connects one client. `where`: `shell`, or the file to paste into; `needs`: a prerequisite. */
 interface Snippet { readonly client: string, readonly where: string, readonly needs?: string, readonly text: string }
 
 /** The endpoint URL and the bearer key for the client. */
@@ -6,10 +6,10 @@ interface Access { readonly url: string, readonly key: string }
 
 const json = (value: object): string => JSON.stringify(value, null, 2)
 
-/** The same with a link that a client installed here opens: it asks its user, and adds the gateway by itself. */
+/** A snippet with a link that an installed client opens: the client asks its user and adds the gateway itself. */
 interface LinkedSnippet extends Snippet { readonly link?: { readonly href: string, readonly label: string } }
 
-/** Configurations for all clients that the console knows. The links hold the key. */
+/** Configurations for all clients that the console supports. The links contain the key. */
 export function linkedSnippets (access: Access): LinkedSnippet[] {
   const { url, key } = access
   const server = { type: 'http', url, headers: { Authorization: `Bearer ${key}` } }

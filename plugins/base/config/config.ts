@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import type { Env } from '../../../schemas/env.ts'
 import { socialVariableNames } from '../../../schemas/social.ts'
 
-/** The environment variables that plugins may read. Secrets that only the storage or `server.ts` needs are left out. */
+/** The environment variables that plugins may read. Secrets that only the storage or `server.ts` needs are excluded. */
 const sharedNames = [
   'ACTIVITY_PAYLOADS',
   'ACTIVITY_RETENTION',
@@ -40,7 +40,7 @@ export type SharedEnv = Pick<Env, typeof sharedNames[number]>
 export interface Config {
   /** The version of Tool-Hub in package.json. */
   readonly version: string
-  /** BASE_PATH without a trailing slash: the prefix of every route; empty for none. */
+  /** BASE_PATH without a trailing slash: the prefix of every route; may be empty. */
   readonly basePath: string
   readonly env: Readonly<SharedEnv>
 }

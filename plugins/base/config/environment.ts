@@ -6,13 +6,13 @@ import { secretVariableNames, type Env } from '../../../schemas/env.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Max size of a file that holds a secret, in bytes. */
+/** Max size of a file that contains a secret, in bytes. */
 const maxSecretFile = 64 * 1024
 
 /**
- * Reads the environment by its schema. A secret may also come from a file that `<NAME>_FILE` names, as containers mount
- * them.
- * @throws Error that names the variable and what to set, without any part of a secret
+ * Reads the environment by its schema. A secret may also come from a file whose path is in `<NAME>_FILE`, as containers
+ * mount them.
+ * @throws Error with the variable and what to set, without any part of a secret
  */
 export const readEnvironment = (environment: Environment): Env =>
   readEnv({
@@ -30,11 +30,11 @@ function readSecret (name: string, environment: Environment): string | undefined
   return secret
 }
 
-/** Reads a file that holds a secret. @throws Error that shows neither the path nor the text */
+/** Reads a file that contains a secret. @throws Error that shows neither the path nor the text */
 function readSecretFile (path: string, name: string): string {
   let file: number | undefined
   try {
-    // O_NONBLOCK: opening a FIFO that nobody writes to would block the start.
+    // O_NONBLOCK: opening a FIFO without a writer would block the start.
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     const stat = fstatSync(file)
     if (!stat.isFile() && !stat.isDirectory()) {
@@ -60,9 +60,9 @@ function readSecretFile (path: string, name: string): string {
   }
 }
 
-/** The sources for the look-up of a user, and the user of this process. */
+/** What is needed to look up a user: the user of this process, and the list of users. */
 interface UserSources {
-  /** The uid of this process; undefined: the system has no uids (Windows). */
+  /** The uid of this process; undefined on systems without uids (Windows). */
   uid: number | undefined
   /** The text of /etc/passwd. */
   passwd: string
@@ -84,8 +84,7 @@ function readPasswd (): string {
 /**
  * Finds the user that children run as, from CHILD_USER: a name, `uid` or `uid:gid`. Children do not get the user's
  * supplementary groups.
- * @throws Error with a sentence when this process does not run as root, when the user does not exist, and when it is
- * root
+ * @throws Error with a sentence if this process does not run as root, if the user does not exist, or if it is root
  */
 export function findChildUser (text: string | undefined, { uid: own, passwd } = system()): ProcessUser | undefined {
   if (text === undefined) return undefined

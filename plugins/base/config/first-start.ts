@@ -4,7 +4,7 @@ import type { Writable } from 'node:stream'
 import { snippetsText } from './client-snippets.ts'
 import { replaceFile } from './local-file.ts'
 
-/** Quotes a text as one word of a POSIX shell. */
+/** Quotes a text as one word for a POSIX shell. */
 export const shellQuote = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 
@@ -25,7 +25,7 @@ export function commandLine (script = resolve(process.argv[1] ?? '')): string {
 
 /**
  * The text that is printed first on the first start, before anything else can fail.
- * @param place names the place that keeps a hash of the password
+ * @param place the place that stores a hash of the password
  */
 export function firstStartText (
   { base, admin, place }: { base: string, admin: { username: string, password?: string }, place: string }
@@ -39,11 +39,11 @@ export function firstStartText (
 }
 
 /**
- * The lines that follow once the gateway is ready. They are plain text even where the log is JSON, so that they can be
+ * The lines that follow once the gateway is ready. They are plain text even if the log is JSON, so that they can be
  * pasted.
- * @param key undefined: there are keys already
- * @param addWith the command line, where there are no servers yet
- * @param welcome the link to choose a password by; undefined: there is none
+ * @param key undefined if there already are keys
+ * @param addWith the command line, if there are no servers yet
+ * @param welcome the link for choosing a password; undefined if there is none
  */
 export function nextStepsText (
   { url, key, addWith, welcome }: {
@@ -81,8 +81,8 @@ interface FirstStartNoticeOptions {
 const heading = 'What the first start of Tool-Hub tells, once. Delete this file when you have taken what you need.\n'
 
 /**
- * Delivers the text of a first start, which holds secrets: to the terminal, or else to a file in DATA_DIR that only its
- * owner can read. It never goes to the log, which is stored and forwarded.
+ * Delivers the text of a first start, which contains secrets: to the terminal, or otherwise to a file in DATA_DIR that
+ * only its owner can read. It never goes to the log, which is stored and forwarded.
  */
 export class FirstStartNotice {
   readonly #options: FirstStartNoticeOptions
@@ -97,7 +97,7 @@ export class FirstStartNotice {
   /** Whether the text goes to a terminal, from which it cannot be retracted. */
   get isTerminal (): boolean { return this.#options.terminal !== undefined }
 
-  /** Writes more text. @throws Error with a sentence when neither terminal nor file takes it */
+  /** Writes more text. @throws Error with a sentence if terminal or file cannot be written */
   async write (text: string): Promise<void> {
     const { terminal } = this.#options
     if (terminal) {
@@ -118,14 +118,14 @@ export class FirstStartNotice {
     if (isFirst) this.#options.named(this.#path)
   }
 
-  /** Removes the file when the admin was not stored. */
+  /** Removes the file if the admin could not be stored. */
   retract (): void {
     if (this.#text !== heading) rmSync(this.#path, { force: true })
     this.#text = heading
   }
 }
 
-/** A path without a file; it gets a number where an earlier start left a file that nobody has read yet. */
+/** A path without a file; numbered if an earlier start left a file that nobody has read yet. */
 function unusedPath (path: string): string {
   let free = path
   for (let number = 2; existsSync(free); number++) free = path.replace(/(-\d+)?\.txt$/, `-${number}.txt`)

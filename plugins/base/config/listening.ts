@@ -1,18 +1,18 @@
 import { isIPv4 } from 'node:net'
 import type { Env } from '../../../schemas/env.ts'
 
-/** Whether a host name or address is a loopback one. An IPv6 address may be in brackets. */
+/** Whether a host name or address is loopback. An IPv6 address may be in brackets. */
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
 
-/** The loopback URL of a gateway, from the URL it listens at; undefined when it does not listen on loopback. */
+/** The loopback URL of a gateway, from the URL on which it listens; undefined if it does not listen on loopback. */
 export function localUrl (base: string): string | undefined {
   const url = new URL(base)
   if (url.hostname === '0.0.0.0' || url.hostname === '[::]') url.hostname = '127.0.0.1'
   return isLoopback(url.hostname) ? url.href.replace(/\/$/, '') : undefined
 }
 
-/** Converts an error of `listen` to one whose message says what to change; other errors are returned as they are. */
+/** Converts an error of `listen` to one whose message says what to change; other errors are returned unchanged. */
 export function explainListenError (error: unknown, { HOST: host, PORT: port }: Pick<Env, 'HOST' | 'PORT'>): unknown {
   switch (error instanceof Error && 'code' in error ? error.code : undefined) {
     case 'EADDRINUSE':

@@ -7,19 +7,18 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { errorCode } from '../../../db/errors.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 
-/** How the CLI reaches a gateway on the same machine: its URL, and a credential valid from this machine only. */
+/** How the CLI reaches a gateway on the same machine: its URL, and a credential valid only from this machine. */
 export interface LocalAccess {
   readonly url: string
   readonly token: string
   readonly pid: number
-  /** The location of the gateway's settings, as returned by `storageLocation`. */
+  /** The location of the gateway's settings, from `storageLocation`. */
   readonly settings: string
   readonly database?: string
 }
 
 /**
- * The location of the settings that an environment names, in a comparable form: `database` omits user, password and
- * options.
+ * The location of the settings of an environment, in a comparable form: `database` omits user, password and options.
  * @param settingsPath SETTINGS_PATH, absolute
  */
 export function storageLocation (
@@ -71,7 +70,7 @@ function accessProblem (folder: string): string | undefined {
 }
 
 /**
- * Writes the access file into an existing folder, readable by its owner only. It replaces that of an earlier process.
+ * Writes the access file into an existing folder, readable by its owner only. Replaces that of an earlier process.
  * @throws Error with a sentence, or an error of `node:fs`
  */
 export function writeLocalAccess (dataDir: string, access: LocalAccess): void {
@@ -99,8 +98,8 @@ export function removeLocalAccess (dataDir: string, token: string): void {
 
 /**
  * Reads the access file.
- * @returns undefined when there is no valid one
- * @throws Error with a sentence when others than its owner may read the file, or this user may not
+ * @returns undefined if there is no valid one
+ * @throws Error with a sentence if users other than its owner may read the file, or this user may not
  */
 export function readLocalAccess (dataDir: string): LocalAccess | undefined {
   const path = pathOf(dataDir)

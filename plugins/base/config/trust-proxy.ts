@@ -3,7 +3,7 @@ import { compile } from '@fastify/proxy-addr'
 
 /**
  * Fastify's `trustProxy` option from TRUST_PROXY: all proxies, a number of hops, or a list of addresses and ranges.
- * @throws Error naming the first entry that is invalid
+ * @throws Error with the first invalid entry
  */
 export function trustedProxies (text: string): boolean | string[] | ((address: string, hop: number) => boolean) {
   if (text === '' || text === 'false') return false
@@ -21,8 +21,8 @@ export function trustedProxies (text: string): boolean | string[] | ((address: s
 }
 
 /**
- * Returns a test for whether the address of a connection is that of a trusted proxy (`trustedProxies`, first hop).
- * @throws Error naming the first entry that is invalid
+ * Returns a test whether the address of a connection is that of a trusted proxy (`trustedProxies`, first hop).
+ * @throws Error with the first invalid entry
  */
 export function peerTrust (text: string): (address: string) => boolean {
   const trusted = trustedProxies(text)
@@ -31,7 +31,9 @@ export function peerTrust (text: string): (address: string) => boolean {
   return (address) => isTrusted(address, 0)
 }
 
-/** Whether a text is `loopback`, `linklocal`, `uniquelocal`, or an address, also with a prefix length or netmask. */
+/**
+ * Whether a text is `loopback`, `linklocal`, `uniquelocal`, or an address, optionally with a prefix length or netmask
+ */
 function isRange (text: string): boolean {
   const [address = ''] = text.split('/')
   try {

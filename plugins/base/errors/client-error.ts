@@ -4,10 +4,10 @@ import type { FastifyError } from 'fastify'
 import { errors } from './list.ts'
 import { baseLimits } from '../limits/index.ts'
 
-/** Max size of path and headers of a request, in bytes: a percent-encoded resource URI of 2,048 characters fits. */
+/** Max size of path and headers of a request, in bytes: allows a percent-encoded resource URI of 2,048 characters. */
 export const maxHeaderSize = 32 * 1024
 
-/** An error, and the body members that hold its code: `error` on tool routes, else `code`. */
+/** An error, and the body members that contain its code: `error` on tool routes, otherwise `code`. */
 interface HeadError { error: FastifyError, members: readonly string[] }
 
 /** An error of Node's `clientError` event. */
@@ -15,7 +15,7 @@ interface ClientError extends NodeJS.ErrnoException { bytesParsed?: number, rawP
 
 /**
  * Answers Node's `clientError`: a request that is not valid HTTP, or did not arrive in time, and so reaches no handler.
- * Where the path is known, the body has the error format of that path.
+ * If the path is known, the body has the error format of that path.
  */
 export const answerClientError = (basePath: string) => (error: ClientError, socket: Socket): void => {
   const { code } = error
@@ -33,8 +33,8 @@ export const answerClientError = (basePath: string) => (error: ClientError, sock
 }
 
 /**
- * The error for a request head that is too large because of its URL or its headers. Of a head in several packets, only
- * the last packet is known; when that has no spaces or line breaks, it is part of the URL.
+ * The error for a request head that is too large because of its URL or its headers. If the head came in several
+ * packets, only the last packet is known; without spaces or line breaks, it is part of the URL.
  */
 function headTooLarge ({ rawPacket, bytesParsed }: ClientError, basePath: string): HeadError {
   const text = Buffer.isBuffer(rawPacket)
@@ -65,25 +65,27 @@ function isToolPath (path: string, basePath: string): boolean {
     /^(?:[^/]+\/)?tools\/(?!call\/)[^/]+\/[^/]+\/?$/.test(path.slice(basePath.length + 5))
 }
 
-/** Reads and drops some of the remaining data, so that the client can read the answer, then closes the connection. */
+/**
+ * Reads and drops part of the remaining data, so that the client can receive the answer, then closes the connection.
+ */
 function linger (socket: Socket): void {
   const { unread, linger: time } = baseLimits.arriving
   let left = unread
-  // The parser has failed, and accepts no more data.
+  // The parser has failed and accepts no more data.
   socket.removeAllListeners('data')
   socket.on('data', (piece: Buffer) => { if ((left -= piece.length) < 0) socket.destroy() })
   const end = setTimeout(() => { socket.destroy() }, time)
   socket.once('close', () => { clearTimeout(end) })
 }
 
-/** Answers the arriving request with an error, and closes the connection. Not after an answer has begun. */
+/** Answers the incoming request with an error, and closes the connection. Not to be used after an answer has begun. */
 function refuseConnection (error: FastifyError, socket: Socket): void {
   respond(error, socket)
   // Data that still arrives is not read.
   socket.destroySoon()
 }
 
-/** Writes an answer and ends the connection. @param members the body members that hold the code */
+/** Writes an answer and ends the connection. @param members the body members that contain the code */
 function respond (
   { statusCode: status = 400, message, code }: FastifyError, socket: Socket, members: readonly string[] = ['code']
 ): void {

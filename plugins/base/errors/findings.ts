@@ -3,7 +3,7 @@ import { meantMember } from '../../../schemas/unknown-members.ts'
 import { errors } from './list.ts'
 import { parsePointer } from '../json-schema/index.ts'
 
-/** One schema violation, as it is answered. `path`: names separated by dots. */
+/** One schema violation in the form sent to clients. `path`: names separated by dots. */
 export interface Finding { readonly path: string, readonly message: string }
 
 /** `isChoice`: the value matches none of several schemas (`anyOf`), each of which has its own findings. */
@@ -22,7 +22,7 @@ function rawFindings ({ validation = [], validationContext = 'body' }: FastifyEr
   })
 }
 
-/** The keywords that bound a size, in words. */
+/** The keywords that bound a size, with the words for a message. */
 const sizeKeywords: Readonly<Record<string, readonly [bound: 'least' | 'most', noun: string]>> = {
   minLength: ['least', 'characters'],
   maxLength: ['most', 'characters'],
@@ -32,14 +32,14 @@ const sizeKeywords: Readonly<Record<string, readonly [bound: 'least' | 'most', n
   maxProperties: ['most', 'members']
 }
 
-/** The error for values that are not valid: its message is about the first. @param findings at least one */
+/** The error for invalid values. Its message describes the first. @param findings at least one */
 export function invalidInput (findings: readonly Finding[]): FastifyError {
   const { path, message } = findings[0] ?? { path: '', message: 'is not valid' }
   const error = new errors.InvalidInput(`"${path}": ${message}`)
   return findings.length > 1 ? Object.assign(error, { errors: findings }) : error
 }
 
-/** @param message of the validator @param schema the value's schema, if the validator reports it */
+/** The message of a finding. @param message of the validator @param schema the value's schema, if reported */
 function messageFor (keyword: string, message: string, params: Record<string, unknown>, schema: unknown): string {
   const { missingProperty, additionalProperty, allowedValues, allowedValue } = params
   if (missingProperty !== undefined) return 'is required'
@@ -82,6 +82,6 @@ function alternatives (all: readonly RawFinding[], path: string): string {
   return [...messages].join(' or ').replaceAll(' or must be ', ' or ')
 }
 
-/** The finding with the longest path: where a value matches none of several schemas, it belongs to the nearest one. */
+/** The finding with the longest path: if a value matches none of several schemas, it belongs to the closest one. */
 export const mostSpecificFinding = (findings: readonly Finding[] | undefined): Finding | undefined =>
   findings?.reduce((most, each) => each.path.split('.').length > most.path.split('.').length ? each : most)

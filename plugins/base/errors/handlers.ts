@@ -17,7 +17,7 @@ const rpcCodes: Readonly<Record<string, number>> = {
   TH_SHARE_USED: code.unavailable
 }
 
-/** An error with the data of its answer. `retryAfter`: in seconds; `scope`: the scope that the access token lacks. */
+/** An error with data for its response. `retryAfter`: in seconds; `scope`: the scope that the access token lacks. */
 type AnsweredError = FastifyError & { errors?: readonly unknown[], retryAfter?: number, scope?: string }
 
 const statusOf = (error: FastifyError): number =>
@@ -25,7 +25,7 @@ const statusOf = (error: FastifyError): number =>
 
 const isGatewayError = ({ code }: FastifyError): boolean => code?.startsWith('TH_')
 
-/** Converts an error of a subsystem, or a Fastify error for which ours says more, to an HTTP error. */
+/** Converts an error of a subsystem to an HTTP error, and replaces a Fastify error for which ours is more helpful. */
 function toHttpError (error: FastifyError | ShareError | StorageError, request: FastifyRequest): AnsweredError {
   if (error instanceof StorageError) {
     // A known storage outage has already been logged.
@@ -62,17 +62,17 @@ const pathErrors: Readonly<Record<string, string>> = {
 const sentenceOf = (error: FastifyError): string =>
   pathErrors[error.code] ?? (statusOf(error) >= 500 && !isGatewayError(error) ? 'Internal error' : error.message)
 
-/** The challenge to an unauthenticated caller. Without credentials, it names no error (RFC 6750, section 3.1). */
+/** The challenge for an unauthenticated caller. Without credentials, it contains no error (RFC 6750, section 3.1). */
 const challengeFor = ({ headers: { authorization } }: FastifyRequest): string =>
   authorization !== undefined && /^bearer /i.test(authorization) ? 'Bearer error="invalid_token"' : 'Bearer'
 
-/** The answer to a method that a path does not take, with the header `Allow`. @param methods those that it takes */
+/** The error for a method that a path does not allow; sets the header `Allow`. @param methods the allowed ones */
 function notAllowed (methods: readonly string[], reply: FastifyReply): FastifyError {
   reply.header('allow', methods.join(', '))
   return new errors.MethodNotAllowed(joinInWords(methods))
 }
 
-/** A path that has a route of its own was read as the name of an entry, and there is none: it takes other methods. */
+/** Replaces NoSuch if the path has routes of its own that allow other methods: it was matched as an entry's name. */
 function withMethods (error: AnsweredError, request: FastifyRequest, reply: FastifyReply): AnsweredError {
   if (error.code !== 'TH_NO_SUCH') return error
   const methods = request.server.methodsAt(request.url.split('?', 1)[0] ?? '', true)
@@ -98,7 +98,7 @@ export function sendEnvelopeError (given: FastifyError, request: FastifyRequest,
   })
 }
 
-/** The error format of OpenAPI documents and plain HTTP: `{success: false, error, message}`; `error` is the code. */
+/** Error format of OpenAPI documents and plain HTTP: `{success: false, error, message}`; `error` is the code. */
 export function sendToolError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   const error = toHttpError(given, request)
   const status = beginAnswer(error, request, reply)
@@ -141,7 +141,7 @@ export function sendOAuthError (given: FastifyError | OAuthError, request: Fasti
   const status = beginAnswer(error, request, reply)
   const isOAuthError = given instanceof OAuthError
   const code = isOAuthError ? given.code : oauthCodes[status] ?? (status >= 500 ? 'server_error' : 'invalid_request')
-  // Without credentials, the challenge names no error (RFC 6750, section 3.1).
+  // Without credentials, the challenge contains no error (RFC 6750, section 3.1).
   if (status === 401) {
     reply.header('www-authenticate', request.headers.authorization === undefined ? 'Bearer' : `Bearer error="${code}"`)
   }
@@ -153,7 +153,7 @@ function send (reply: FastifyReply, status: number, body: object): void {
   void reply.code(status).type('application/json').send(JSON.stringify(body))
 }
 
-/** Status and sentence of an error, for a page. Logs faults of the gateway, and says when to repeat the request. */
+/** Status, text and code of an error, for a page. Logs faults of the gateway, and sets `Retry-After`. */
 export function toldError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): ToldError {
   const error = toHttpError(given, request)
   const status = beginAnswer(error, request, reply)
@@ -174,7 +174,7 @@ export const pageErrorHandler = (pages: Pages, title: string) =>
 /** The title of error pages of the authorization server. */
 export const oauthErrorTitle = 'This request cannot be answered'
 
-/** Error format of the authorization server's pages. A path without a route means that the server is off. */
+/** Error format of the authorization server's pages. A path without a route means that the server is disabled. */
 export const oauthPageErrorHandler = (pages: Pages): ReturnType<typeof pageErrorHandler> => {
   const show = pageErrorHandler(pages, oauthErrorTitle)
   return (error, request, reply) => {
@@ -204,7 +204,7 @@ export function errorHandlerByPath (basePath: string): typeof sendEnvelopeError 
 
 const joinInWords = (methods: readonly string[]): string => methods.join(', ').replace(/, ([^,]*)$/, ' and $1')
 
-/** The error handlers of the root, for all routes outside the scopes with their own error format. */
+/** The root error handlers, for all routes outside the scopes with their own error format. */
 export default fp(async (app) => {
   const dialect = errorHandlerByPath(app.config.basePath)
   const notFound = (request: FastifyRequest, reply: FastifyReply): void => {
@@ -212,12 +212,12 @@ export default fp(async (app) => {
     dialect(methods.length > 0 ? notAllowed(methods, reply) : new errors.NotFound(), request, reply)
   }
   await app.annexes.onEveryApp(app, (each) => {
-    // Fastify closes the connection when it cannot read a body. A client that is still sending would get a reset in
-    // place of the answer.
+    // Fastify closes the connection if it cannot read a body. A client that is still sending would get a reset instead
+    // of the answer.
     each.addHook('onError', async (_request, reply) => { reply.removeHeader('connection') })
     if (each !== app) each.setErrorHandler(sendEnvelopeError).setNotFoundHandler(notFound)
   })
-  // Requests that a hook refuses on the way to an annex are refused by the annex, in its own format.
+  // Requests for an annex that a hook rejects are rejected by the annex, in its own format.
   app.setErrorHandler((error: FastifyError, request, reply) =>
     (request.is404 ? app.annexes.handOn(request, reply) : undefined) ?? sendEnvelopeError(error, request, reply))
   app.setNotFoundHandler((request, reply) => app.annexes.handOn(request, reply) ?? notFound(request, reply))

@@ -19,7 +19,7 @@ function withRetryAfter (
 class QuotaUsedUp extends createError('TH_QUOTA_USED_UP', '%s', 429) {
   readonly retryAfter: number | undefined
 
-  /** @param retryAfter the seconds until it is free again */
+  /** @param retryAfter the seconds until the quota is available again */
   constructor (message: string, retryAfter?: number) {
     super(message)
     this.retryAfter = retryAfter
@@ -151,11 +151,11 @@ export const errors = {
 export const invalidAt = (path: string, message: string): FastifyError =>
   Object.assign(new errors.InvalidInput(`${path} ${message}`), { errors: [{ path, message }] })
 
-/** An entry does not exist, or the caller may not see it: one message for both. @param name as the caller gave it */
+/** The error for an entry that does not exist or that the caller may not see. @param name as the caller sent it */
 export const noSuchError = (what: string, name: string): FastifyError =>
   new errors.NoSuch(`${what}: ${quoteName(name)}`)
 
-/** The HTTP error for an error of the storage. @param away the one while the storage cannot be reached */
+/** The HTTP error for a storage error. @param away the one to use while the storage is unreachable */
 export function storageFault ({ isFailing: failing, isFull: full }: StorageError, away: FastifyError): FastifyError {
   const unchanged = 'the settings were not changed'
   if (failing) return new errors.DiskFailing(unchanged)
@@ -181,7 +181,7 @@ type OAuthCode =
   | 'access_denied'
   | 'invalid_target'
 
-/** An error in the terms of OAuth, answered as `{error, error_description}`. */
+/** An OAuth error, sent as `{error, error_description}`. */
 export class OAuthError extends Error {
   override readonly name = 'OAuthError'
   readonly code: OAuthCode

@@ -7,9 +7,9 @@ import { baseLimits } from '../limits/index.ts'
 
 /**
  * Converts arguments that a caller wrote as text to the types of a tool's input schema: integers and finite numbers;
- * `true|false|1|0`; arrays from repeated or comma-separated values; objects and arrays from JSON. A text that no rule
- * applies to stays as it is, so that validation reports it.
- * @param eager converts every text that can be converted, even where the schema accepts a string
+ * `true|false|1|0`; arrays from repeated or comma-separated values; objects and arrays from JSON. A text to which no
+ * rule applies is unchanged, so that validation reports it.
+ * @param eager whether to convert every text that can be converted, even if the schema accepts a string
  */
 export function convertArguments (
   schema: unknown, args: Readonly<Record<string, unknown>>, eager = false
@@ -25,31 +25,31 @@ export function convertArguments (
   )
 }
 
-/** The order in which types are tried, most specific first. Numbers are before booleans, which take `1` and `0` too. */
+/** The order in which types are tried, most specific first. Numbers precede booleans, which accept `1` and `0`. */
 const conversionOrder: readonly SchemaType[] = ['null', 'integer', 'number', 'boolean', 'object', 'array']
 
-/** Max texts that turn out not to be JSON, since a failed parse is expensive. Further texts are not parsed. */
+/** Max texts that fail to parse as JSON, since that is expensive. Further texts are not parsed. */
 const maxFailures = 1_000
 
 interface ConversionContext {
-  /** The schema that references are resolved in. */
+  /** The schema in which references are resolved. */
   readonly root: unknown
   readonly eager: boolean
-  /** Whether the text is an element of a comma-separated list, in which further commas do not make an array. */
+  /** Whether the text is an element of a comma-separated list, in which further commas do not create an array. */
   readonly isElement: boolean
-  /** The number of further texts that may turn out not to be JSON. */
+  /** The number of further texts that may fail to parse as JSON. */
   readonly failures: { left: number }
-  /** The element schemas, by the schema of the array. */
+  /** The element schemas, by schema of the array. */
   readonly elements: Map<unknown, ElementSchemas>
 }
 
-/** The schema of an array's element by its index. */
+/** Returns the schema of the array element at an index. */
 type ElementSchemas = (index: number) => unknown
 
 function convert (schema: unknown, value: unknown, context: ConversionContext): unknown {
   const { root, eager } = context
   if (Array.isArray(value)) {
-    // Without this check, copying many arrays without texts would be most of the work.
+    // Without this check, copying arrays that contain no texts would be most of the work.
     if (!value.some(isConvertible)) return value
     const schemaAt = elementsOf(schema, context)
     return value.map((each, index) => isConvertible(each) ? convert(schemaAt(index), each, context) : each as unknown)
@@ -98,7 +98,7 @@ function toBoolean (text: string): boolean | undefined {
 function toArray (text: string, schema: unknown, context: ConversionContext): unknown[] | undefined {
   const value = parseJson(text, context)
   if (Array.isArray(value)) return value
-  // A text that was not parsed stays as it is: it may be JSON.
+  // A text that was not parsed is unchanged: it may be JSON.
   if (context.isElement || context.failures.left <= 0) return undefined
   if (text === '') return []
   const schemaAt = elementsOf(schema, context)
@@ -111,7 +111,7 @@ function elementsOf (schema: unknown, { root, elements }: ConversionContext): El
   return known
 }
 
-/** Where the schema allows several kinds of arrays, an element may match any of them. */
+/** If the schema allows several kinds of arrays, an element may match any of them. */
 function elementSchemas (schema: unknown, root: unknown): ElementSchemas {
   const arraySchemas = arraySchemasIn(schema, root, new Set())
   const known = new Map<number, unknown>()
@@ -140,7 +140,7 @@ function arraySchemasIn (schema: unknown, root: unknown, visited: Set<unknown>):
     arraySchemasIn(each, root, visited))
 }
 
-/** Parses a JSON text; undefined when it is invalid, nested too deeply, or holds a number that would lose precision. */
+/** Parses a JSON text; undefined if it is invalid, nested too deeply, or has a number that would lose precision. */
 function parseJson (text: string, { failures }: ConversionContext): unknown {
   if (failures.left <= 0 || isDeeperThan(text, baseLimits.requestDepth)) return undefined
   try {

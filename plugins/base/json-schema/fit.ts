@@ -4,8 +4,8 @@ import { baseLimits } from '../limits/index.ts'
 
 /**
  * Converts and validates arguments in a worker thread, since an upstream's schema may take unlimited time.
- * @param owner the caller that the task counts for
- * @returns undefined when it takes too long
+ * @param owner the caller whose share the task counts against
+ * @returns undefined if it takes too long
  * @throws ShareError
  */
 export async function fitArguments (task: FitTask, owner: string): Promise<FitAnswer | undefined> {

@@ -11,13 +11,13 @@ interface InputShape {
   /** The schema of each parameter by name, in order of declaration, without parameters that allow no value. */
   readonly properties: ReadonlyMap<string, unknown>
   readonly required: ReadonlySet<string>
-  /** The schema of undeclared parameters; undefined when there is none. */
+  /** The schema of undeclared parameters; undefined if there is none. */
   readonly additional: unknown
-  /** Whether `properties` lists every parameter: none is declared by a pattern, or in an alternative only. */
+  /** Whether `properties` lists every parameter: none is declared by a pattern or only in an alternative. */
   readonly isComplete: boolean
 }
 
-/** The parameters of an input schema, including its references and combined schemas. */
+/** Reads the parameters of an input schema, including its references and combined schemas. */
 export function inputShapeOf (root: unknown): InputShape {
   const properties = new Map<string, unknown>()
   const required = new Set<string>()

@@ -2,8 +2,8 @@
 import { isObject } from '../../../protocol/json.ts'
 
 /**
- * The reference tokens of a JSON Pointer, unescaped. A pointer that begins with `#` is a URI fragment: its tokens are
- * percent-decoded first (RFC 6901, 6); a token that is not valid percent-encoding stays as it is.
+ * The reference tokens of a JSON Pointer, unescaped. A pointer that starts with `#` is a URI fragment: its tokens are
+ * percent-decoded first (RFC 6901, 6); a token that is not valid percent-encoding is unchanged.
  */
 export const parsePointer = (pointer: string): string[] => {
   const isFragment = pointer.startsWith('#')
@@ -36,8 +36,8 @@ function percentDecode (token: string): string {
 /**
  * The subschema that a local `$ref` refers to: by a JSON Pointer, by an `$anchor` among the root's definitions, or by
  * the root's `$id`.
- * @param root the schema that the reference stands in
- * @returns undefined where the reference leads out of the schema, or to nothing
+ * @param root the schema that contains the reference
+ * @returns undefined if the reference leads out of the schema, or nowhere
  */
 export function resolveRef (ref: string, root: unknown): unknown {
   if (!isObject(root)) return undefined

@@ -9,8 +9,8 @@ const isNumberChar = (code: number): boolean =>
 /**
  * Finds the first number in a JSON text that `JSON.parse` would change: 1e400, and integers beyond 2^53 without an
  * exponent.
- * @param text must be valid JSON, else the result is arbitrary
- * @returns undefined when every number keeps its value
+ * @param text must be valid JSON, otherwise the result is arbitrary
+ * @returns undefined if every number keeps its value
  */
 export function findInexactNumber (text: string): string | undefined {
   for (let at = 0; at < text.length; at++) {
@@ -19,7 +19,7 @@ export function findInexactNumber (text: string): string | undefined {
     else if (isDigit(code)) {
       const start = at
       while (isNumberChar(text.charCodeAt(at))) at++
-      // Short numbers, which are most, are exact.
+      // Short numbers are always exact, and most numbers are short.
       if (at - start < 4) continue
       const number = text.slice(start, at)
       if (!Number.isFinite(Number(number)) || (/^\d+$/.test(number) && !Number.isSafeInteger(Number(number)))) {
@@ -36,7 +36,7 @@ export function findInexactNumber (text: string): string | undefined {
  */
 export const isDecimal = (text: string): boolean => /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text)
 
-/** Whether a decimal number is an integer, as `1.0` and `1e2` are. @param text one that `isDecimal` accepts */
+/** Whether a decimal number is an integer, such as `1.0` and `1e2`. @param text one that `isDecimal` accepts */
 export function isWholeNumber (text: string): boolean {
   const [, whole = '', fraction = '', exponent = '0'] = /^[+-]?(\d*)(?:\.(\d*))?(?:e([+-]?\d+))?$/i.exec(text) ?? []
   const digits = whole + fraction

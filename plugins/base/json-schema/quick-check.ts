@@ -1,7 +1,7 @@
-// Validates by the schemas that most tools have, within this thread: a task for a worker costs as much as the call.
+// Validates with the schemas that most tools have, in this thread: a task for a worker costs as much as the call.
 import { isObject } from '../../../protocol/json.ts'
 
-/** Whether a value fits a schema as it is. The work grows with the value, and with the schema at most. */
+/** Whether a value fits a schema without conversion. The cost grows with the value, or at most with the schema. */
 export type QuickCheck = (value: unknown) => boolean
 
 const types: ReadonlyMap<unknown, QuickCheck> = new Map<unknown, QuickCheck>([
@@ -37,7 +37,7 @@ const bounds: ReadonlyMap<string, Bound> = new Map([
   ['maxItems', lists(isMost)]
 ])
 
-/** The keywords that are read here, and annotations. `format` is one (JSON Schema 2020-12, Validation, 7.2.1). */
+/** The keywords checked here, and annotations. `format` is an annotation (JSON Schema 2020-12, Validation, 7.2.1). */
 const known = new Set([
   'type', 'properties', 'required', 'additionalProperties', 'items', 'enum', 'anyOf', ...bounds.keys(),
   'title', 'description', 'default', 'examples', 'format', '$comment', 'deprecated', 'readOnly', 'writeOnly'
@@ -46,8 +46,8 @@ const known = new Set([
 const maxDepth = 16
 
 /**
- * A check by a schema, if it consists of these keywords only: no patterns, references and conditions, which may take
- * without end. What it accepts needs no conversion either.
+ * Creates a check for a schema that has these keywords only: no patterns, references and conditions, which may take
+ * unlimited time. A value that the check accepts needs no conversion either.
  * @returns undefined for another schema
  */
 export function quickCheck (schema: unknown): QuickCheck | undefined {
@@ -106,7 +106,7 @@ function boundCheck (schema: Record<string, unknown>): QuickCheck | undefined {
 
 function anyCheck (choices: unknown, depth: number): QuickCheck | undefined {
   if (choices === undefined) return isAnything
-  // The worker converts members and elements to the types of the first choice that states some.
+  // The worker converts members and elements to the types of the first choice that states any.
   if (!Array.isArray(choices) || choices.some((choice) => isObject(choice) && hasParts(choice))) return undefined
   const checks = choices.map((choice) => checkOf(choice, depth + 1))
   return checks.includes(undefined) ? undefined : (value) => checks.some((check) => check?.(value))

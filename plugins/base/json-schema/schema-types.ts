@@ -1,4 +1,4 @@
-// Derives from a schema, without validating by it, the types and values that it accepts.
+// Derives the types and values that a schema accepts, without validating against it.
 import { isObject } from '../../../protocol/json.ts'
 import { resolveRef } from './json-pointer.ts'
 
@@ -29,12 +29,12 @@ const setOfKeyword = (type: unknown): TypeSet => {
   return setByName.get(type) ?? noTypes
 }
 
-/** The keywords beside `type` that restrict the type of a value. */
+/** The keywords other than `type` that restrict the type of a value. */
 const restrictingKeywords = ['enum', 'const', '$ref', 'allOf', 'anyOf', 'oneOf']
 const hasRestriction = (schema: Record<string, unknown>): boolean =>
   restrictingKeywords.some((keyword) => keyword in schema)
 
-/** The types that a schema allows, as far as its keywords tell; all types when nothing restricts them. */
+/** The types that a schema allows according to its keywords; all types if nothing restricts them. */
 export const typesOf = (schema: unknown, root: unknown): readonly SchemaType[] =>
   typesBySet[allowedTypes(schema, root)] ?? []
 
@@ -49,7 +49,7 @@ function allowedTypes (schema: unknown, root: unknown, visited?: Map<unknown, Ty
   return hasRestriction(schema) ? restrictTypes(types, schema, root, visited ?? new Map()) : types
 }
 
-/** @param visited the result for each schema; while a recursive schema is visited, it counts as allowing all types */
+/** @param visited the result for each schema; a recursive schema counts as allowing all types while it is visited */
 function restrictTypes (
   types: TypeSet, schema: Record<string, unknown>, root: unknown, visited: Map<unknown, TypeSet>
 ): TypeSet {
@@ -71,7 +71,7 @@ function restrictTypes (
   return types
 }
 
-/** Whether a schema accepts a value, by `type`, `enum` and `const` only. Any two objects, or arrays, are equal. */
+/** Whether a schema accepts a value, by `type`, `enum` and `const` only. Any two objects or arrays count as equal. */
 export function mayAcceptValue (
   schema: unknown, value: unknown, root: unknown, visited?: Map<unknown, boolean>
 ): boolean {
@@ -81,7 +81,7 @@ export function mayAcceptValue (
   const results = visited ?? new Map<unknown, boolean>()
   const known = results.get(schema)
   if (known !== undefined) return known
-  // While a recursive schema is visited, it counts as accepting the value.
+  // A recursive schema counts as accepting the value while it is visited.
   results.set(schema, true)
   const result = fulfilsRestrictions(schema, value, root, results)
   results.set(schema, result)

@@ -5,15 +5,15 @@ import { inputShapeOf } from './input-shape.ts'
 import { parsePointer, resolvePointer } from './json-pointer.ts'
 import { exceedsExactNumber } from './numbers.ts'
 
-/** Validates arguments. Returns a short phrase for each error; an empty array when the arguments are valid. */
+/** Validates arguments. Returns a short phrase for each error; an empty array if the arguments are valid. */
 export type Validator = (args: Record<string, unknown>) => string[]
 
-/** Max errors that are reported: a large value may have as many as it has elements. */
+/** Max errors to report: a large value may have as many as it has elements. */
 const maxErrors = 100
 
 interface Pattern { test: (text: string) => boolean, toString: () => string }
 
-/** Compiles a `pattern`, with the `u` flag of JSON Schema or else without; an invalid one matches every text. */
+/** Compiles a `pattern`, with JSON Schema's `u` flag or, if that fails, without; an invalid one matches every text. */
 function toPattern (pattern: string, flags: string): Pattern {
   const expression = toRegExp(pattern, flags) ?? toRegExp(pattern, '')
   // Ajv caches patterns by their text.
@@ -49,12 +49,12 @@ const newInstances = (allErrors: boolean): AjvInstances =>
 
 const instances = { all: newInstances(true), first: newInstances(false) }
 
-/** Max parameters that are validated one by one when the schema cannot be compiled as a whole. */
+/** Max parameters to validate one by one if the schema cannot be compiled as a whole. */
 const maxParameters = 100
 
 /**
- * Creates a validator for a tool's input schema: JSON Schema 2020-12, or draft 7 when the schema states it or compiles
- * only as such. Of a schema that compiles as neither, or refers to other documents, the usable parts apply: the
+ * Creates a validator for a tool's input schema: JSON Schema 2020-12, or draft 7 if the schema states it or compiles
+ * only as such. If a schema compiles as neither, or refers to other documents, only its usable parts apply: the
  * upstream validates the arguments anyway. Compiling and validating may take unlimited time.
  * @param errors `first` stops at the first error, since a large list may have one for each element
  */
@@ -71,7 +71,7 @@ function compile (schema: Record<string, unknown>, { draft2020, draft7 }: AjvIns
   for (const ajv of isOlder ? [draft7, draft2020] : [draft2020, draft7]) {
     try {
       const validate: ValidateFunction = ajv.compile(checkable)
-      // Ajv would keep every compiled schema.
+      // Otherwise Ajv would keep every compiled schema.
       ajv.removeSchema(checkable)
       return (args) => errorsOf(validate, args)
     } catch {}
@@ -136,7 +136,7 @@ function compileByParameter (schema: Record<string, unknown>, ajv: AjvInstances)
   }
 }
 
-/** Converts an error to a phrase that a caller can act upon: the argument, and the constraint that it violates. */
+/** Converts an error to a phrase that a caller can act on: the argument, and the constraint that it violates. */
 function toPhrase (error: ErrorObject, args: Record<string, unknown>): string {
   const { missingProperty, additionalProperty, unevaluatedProperty } = error.params as Record<string, unknown>
   const name = missingProperty ?? additionalProperty ?? unevaluatedProperty
@@ -149,7 +149,7 @@ function toPhrase (error: ErrorObject, args: Record<string, unknown>): string {
 
 /** @param value the value that violates the constraint */
 function constraintOf ({ keyword, params, message = 'does not fit' }: ErrorObject, value: unknown): string {
-  // A text that stands for a number is not converted when precision would be lost.
+  // A text that represents a number is not converted if precision would be lost.
   if (keyword === 'type' && typeof value === 'string' && wantsNumber(params.type) && exceedsExactNumber(value)) {
     return 'is too large to be passed on exactly'
   }

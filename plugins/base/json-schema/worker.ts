@@ -8,7 +8,7 @@ export interface FitTask { readonly schema: string, readonly args: string }
 /** `args`: the converted arguments as JSON text; `problems`: their validation errors in words. */
 export interface FitAnswer { readonly args: string, readonly problems: readonly string[] }
 
-/** Max alternative conversions that are tried when the first one does not validate. */
+/** Max alternative conversions to try if the first one does not validate. */
 const maxReadings = 20
 
 /** Converts arguments to the types of a schema, and validates them. May take unlimited time. */

@@ -1,14 +1,14 @@
 interface BoundedMapOptions<Key, Value> {
-  /** Whether an entry may be evicted. Default: every entry may. */
+  /** Whether an entry may be evicted. Default: always true. */
   readonly isEvictable?: (key: Key, value: Value) => boolean
-  /** Called after an entry was evicted; not called by `delete` and `clear`. */
+  /** Called after an entry was evicted, but not by `delete` and `clear`. */
   readonly onEvict?: (key: Key, value: Value) => void
 }
 
 /**
- * A Map with a max number of entries. Beyond it, the oldest evictable entry is removed, but never the one just set; the
- * Map exceeds its max only while too few entries are evictable. Order is age: `set` keeps the position of an existing
- * key, `setNewest` moves it to the end.
+ * A Map with a max number of entries. When it is exceeded, the oldest evictable entry is removed, but never the one
+ * just set; the Map exceeds its max only if too few entries are evictable. The order of entries is their age: `set`
+ * keeps the position of an existing key, `setNewest` moves it to the end.
  */
 export class BoundedMap<Key, Value> extends Map<Key, Value> {
   readonly #max: number
@@ -44,7 +44,7 @@ export class BoundedMap<Key, Value> extends Map<Key, Value> {
   }
 }
 
-/** Removes the oldest entries until their total size is within a bound. @param kept the key that stays in any case */
+/** Removes the oldest entries until their total size is within a bound. @param kept a key that is never removed */
 export function evictOldest<Key, Value> (
   map: Map<Key, Value>, maxSize: number, sizeOf: (value: Value) => number, kept: Key
 ): void {
@@ -59,9 +59,9 @@ export function evictOldest<Key, Value> (
 }
 
 interface OwnedMapOptions<Value, Key> {
-  /** The size of an entry, which must not change while it is held. Default: 1. */
+  /** The size of an entry, which must not change while the entry is stored. Default: 1. */
   readonly sizeOf?: (key: Key, value: Value) => number
-  /** Called after an entry was evicted; not called by `delete`. */
+  /** Called after an entry was evicted, but not by `delete`. */
   readonly onEvict?: (key: Key, value: Value) => void
 }
 
@@ -74,9 +74,9 @@ interface Holder<Value, Key> {
 }
 
 /**
- * Entries of several owners with one total max size. Beyond it, the oldest entry of the owner with the largest total is
- * evicted, so an owner that adds entries without end evicts only its own. `set` renews an entry's age. Of owners with
- * equal totals, the one that has held entries for longest loses.
+ * Entries of several owners with one max total size. When it is exceeded, the oldest entry of the owner with the
+ * largest total is evicted, so an owner that keeps adding entries evicts only its own. `set` renews an entry's age. Of
+ * owners with equal totals, the one that has had entries for longest loses one.
  */
 export class OwnedMap<Value, Key = string> {
   readonly #max: number
@@ -85,7 +85,7 @@ export class OwnedMap<Value, Key = string> {
   readonly #holders = new Map<string, Holder<Value, Key>>()
   #size = 0
 
-  /** @param max number of entries or, with `sizeOf`, their size */
+  /** @param max number of entries or, with `sizeOf`, their total size */
   constructor (max: number, { sizeOf = () => 1, onEvict }: OwnedMapOptions<Value, Key> = {}) {
     this.#max = max
     this.#sizeOf = sizeOf
@@ -97,7 +97,7 @@ export class OwnedMap<Value, Key = string> {
     return holder?.others.get(key) ?? holder?.expendable.get(key)
   }
 
-  /** @param isExpendable the entry is evicted before all others of its owner */
+  /** @param isSpent whether the entry is evicted before all others of its owner */
   set (owner: string, key: Key, value: Value, isSpent = false): void {
     this.delete(owner, key)
     const holder = this.#holders.get(owner) ?? { size: 0, expendable: new Map(), others: new Map() }

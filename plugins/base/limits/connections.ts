@@ -12,12 +12,12 @@ declare module 'fastify' {
   interface FastifyInstance { connections: Connections }
 }
 
-/** A client address (of IPv6, the first 64 bits), and its connections. */
+/** A client address (for IPv6, the first 64 bits), and its connections. */
 interface Peer {
   readonly owner: string
   readonly isProxy: boolean
   held: number
-  /** Connections without a request in flight, the longest idle first. */
+  /** Connections without a running request, the longest idle first. */
   readonly idle: Set<Connection>
 }
 
@@ -26,7 +26,10 @@ interface Connection { readonly socket: Socket, readonly peer: Peer, inFlight: n
 interface ConnectionsOptions {
   /** Max open connections. */
   readonly max: number
-  /** Whether an address is that of a trusted proxy. Proxies have no share: all clients may connect through them. */
+  /**
+   * Whether an address is that of a trusted proxy. Proxies have no share limit, since all clients may connect through
+   * them.
+   */
   readonly isProxy: (address: string) => boolean
   readonly warn: (details: object, sentence: string) => void
   /** Called for each request as it arrives. */
@@ -35,8 +38,9 @@ interface ConnectionsOptions {
 
 /**
  * The open connections of clients, with a max for all and a share for each address. At either limit, an idle connection
- * is closed for the new one: one of the same address if that has used up its share, else one of the address with most
- * connections. If none is idle, the new one is closed. A connection with too many requests in flight is closed as well.
+ * is closed for the new one: one of the same address if that has used up its share, otherwise one of the address with
+ * the most connections. If none is idle, the new one is closed. A connection with too many running requests is closed
+ * too.
  */
 class Connections {
   readonly #options: ConnectionsOptions
@@ -69,10 +73,10 @@ class Connections {
     })
   }
 
-  /** Tracks a new connection, or closes it at once. */
+  /** Tracks a new connection, or closes it immediately. */
   add (socket: Socket): void {
     const { remoteAddress: address } = socket
-    // Without an address, the client has disconnected already.
+    // Without an address, the client has already disconnected.
     if (this.#connections.has(socket) || address === undefined) return
     const owner = ownerOfAddress(address)
     const peer = this.#peers.get(owner) ?? { owner, isProxy: this.#options.isProxy(address), held: 0, idle: new Set() }
@@ -107,7 +111,7 @@ class Connections {
     socket.destroy()
   }
 
-  /** @returns false: a limit is reached, and no idle connection can be closed */
+  /** Makes room for a new connection. @returns false if a limit is reached and no idle connection can be closed */
   #makeRoom (peer: Peer, address: string): boolean {
     const bound = this.#boundFor(peer)
     if (bound === undefined) return true
@@ -133,7 +137,7 @@ class Connections {
     return bound === 'all' && peer.held + 1 > max / 10 ? 'share' : bound
   }
 
-  /** The peer with most connections among those that have an idle one. */
+  /** The peer with the most connections among those that have an idle one. */
   #largestIdle (): Peer | undefined {
     let largest: Peer | undefined
     for (const peer of this.#peers.values()) if (peer.idle.size > 0 && peer.held > (largest?.held ?? 0)) largest = peer
@@ -143,7 +147,7 @@ class Connections {
   #count (peer: Peer, change: 1 | -1): void {
     peer.held += change
     if (peer.isProxy) this.#fromProxies += change
-    // `remove` with a negative number adds without a check: `#makeRoom` has checked already.
+    // `remove` with a negative number adds without a check: `#makeRoom` has already checked.
     else this.#shares.remove(peer.owner, -change)
     if (peer.held > 0) this.#peers.set(peer.owner, peer)
     else this.#peers.delete(peer.owner)
@@ -181,7 +185,7 @@ function readProcessLimits (): string | undefined {
 }
 
 interface ConnectionsPluginOptions extends Pick<ConnectionsOptions, 'arrives'> {
-  /** TRUST_PROXY. */
+  /** The text of TRUST_PROXY. */
   trustProxy: string
   /** Max open connections; default: derived from the limit of open files. */
   max?: number

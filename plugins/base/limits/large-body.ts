@@ -5,15 +5,15 @@ import { UnreadReply, type UnreadReplyOptions } from './unread.ts'
 
 /** Max characters encoded at once, and max bytes handed to the socket at once. */
 const pieceSize = 64 * 1024
-/** Size from which bytes are handed over without a copy, in bytes. */
+/** Size from which buffers are passed on without a copy, in bytes. */
 const minUncopied = 16 * 1024
 
-/** One part of an answer: text, or bytes of UTF-8. */
+/** One part of a response: text, or UTF-8 bytes. */
 type BodyPart = string | Buffer
 
 /**
- * A large body as a stream: each piece is encoded when the client has read the previous one. Pieces count as unread
- * from the beginning. Even a client that reads at once does not block the event loop.
+ * A large body as a stream: each piece is encoded when the client has read the previous one. All pieces count as unread
+ * from the start. Even a client that reads quickly does not block the event loop.
  * @param length of all parts, in bytes of UTF-8
  */
 export function chunkedReply (

@@ -1,15 +1,15 @@
 import { availableParallelism } from 'node:os'
 
 /**
- * Bounds of requests and memory, and those that more than one wing reads. Sizes "in bytes of memory" are those in V8:
- * of a text one byte a character, or two where any is beyond U+00FF (`memoryOf`). docs/limits.md is generated from
+ * Limits of requests and memory, and limits that several wings use. Sizes "in bytes of memory" are those in V8: one
+ * byte per character of a text, or two if any character is above U+00FF (`memoryOf`). docs/limits.md is generated from
  * them.
  */
 export const baseLimits = {
   /**
-   * Log lines about a component that keeps failing: its first failure, then a summary each `summary`, and its recovery;
-   * one that has failed twice counts as recovered once it has worked for `healthy` (both in ms). `sentences`: max
-   * different remarks about one server within `summary`; beyond, and repeated ones: they are left out.
+   * Log lines about a component that keeps failing: its first failure, then a summary every `summary`, and its
+   * recovery; a component that has failed twice counts as recovered once it has worked for `healthy` (both in ms).
+   * `sentences`: max different remarks about one server within `summary`; further and repeated ones are omitted.
    */
   outages: { summary: 10 * 60_000, healthy: 60_000, sentences: 100 },
 
@@ -20,52 +20,53 @@ export const baseLimits = {
   concurrentHashes: Math.min(2, Math.max(1, availableParallelism() - 1)),
 
   /**
-   * Max length of strangers' texts on HTML pages, in characters; beyond: they are cut. `name`: names of clients;
-   * `host`: the host that a redirect leads to, which is cut at its start; `text`: sentences, addresses, users' names.
+   * Max length of untrusted texts on HTML pages, in characters; beyond: they are truncated. `name`: names of clients;
+   * `host`: the host that a redirect leads to, which is truncated at its start; `text`: sentences, addresses, users'
+   * names.
    */
   pageTexts: { name: 80, host: 256, text: 1_000 },
 
   /**
    * Clients that send slowly, in ms. `headers`: max time for the head of a request to arrive, `request`: for the whole
-   * of it; beyond: 408, and the connection is closed. `interval`: how often connections are checked, which adds to
+   * request; beyond: 408, and the connection is closed. `interval`: how often connections are checked, which adds to
    * both.
    */
   slowSenders: { headers: 15_000, request: 30_000, interval: 5_000 },
 
   /**
-   * Open connections of clients. `most`: max number, with a share for each address that is no trusted proxy's; beyond
-   * the share, the one of that address that has been idle for longest is closed, or else the new one; beyond the bound,
-   * one of the address that holds most. There are fewer where the process may open few files: a quarter of these, and
-   * at least `reserve`, but never more than half, is for files, processes and upstreams. `elsewhere`: max number where
-   * the system does not tell that limit. `logInterval`: min time between two lines in the log, in ms.
+   * Open connections of clients. `most`: max number, with a share for each address that is not a trusted proxy's;
+   * beyond the share, the longest idle connection of that address is closed, or else the new one; beyond the limit, one
+   * of the address with the most connections. The max is lower if the process may open few files: a quarter of these,
+   * and at least `reserve`, but never more than half, is kept for files, processes and upstreams. `elsewhere`: max
+   * number on systems that do not report that limit. `logInterval`: min time between two log lines, in ms.
    */
   connections: { most: 30_000, reserve: 100, elsewhere: 4_000, logInterval: 60_000 },
 
   /**
-   * HTTP/1.1 requests on one connection, that of a trusted proxy included. `requests`: max pipelined requests without
+   * HTTP/1.1 requests on one connection, including those of trusted proxies. `requests`: max pipelined requests without
    * an answer; beyond: the connection is closed. `chunks`: max chunks of a body whose average size is below `chunk`, in
    * bytes; beyond: 400.
-   * After the answer, of a body that is still being sent, `unread` bytes and `unreadChunks` chunks are read and
+   * If a body is still being sent after the answer, `unread` bytes and `unreadChunks` chunks of it are read and
    * dropped, for `linger` ms; beyond: the connection is closed.
    */
   arriving: { requests: 8, chunks: 1_000, chunk: 64, unread: 8 * 1024 * 1024, unreadChunks: 1_000, linger: 1_000 },
 
   /**
-   * Default of `MEMORY_BUDGET`: max memory of answers that are being read, replies that are not read, and bodies of
-   * requests together, in bytes; beyond: the connection with the most unread bytes is closed, then 429 or 503 or
-   * -32001. Bodies have a share for each owner.
+   * Default of `MEMORY_BUDGET`: max total memory of upstream answers being read, unread replies and request bodies, in
+   * bytes; beyond: the connection with the most unread bytes is closed, then 429 or 503 or -32001. Bodies have a share
+   * for each owner.
    */
   memory: 256 * 1024 * 1024,
 
-  /** Time without reading after which a client may be closed to make room for others' answers, in ms. */
+  /** Time without reading after which a client may be disconnected to make room for others' answers, in ms. */
   readStall: 2_000,
 
   /** Texts up to this size, in bytes, are not counted: they are short-lived, and calls with them are most calls. */
   smallText: 64 * 1024,
 
   /**
-   * Memory that an answer of an upstream takes while it is read and passed on, per byte: its bytes, its text, and that
-   * of the reply.
+   * Memory that an upstream answer takes while it is read and forwarded, per byte: its bytes, its text, and the text of
+   * the reply.
    */
   answerCost: 4,
 
@@ -85,17 +86,17 @@ export const baseLimits = {
   valueCosts: { value: 48, container: 64, member: 192 },
 
   /**
-   * Max look-ups of host names for servers of all users, and for one of them; beyond: the others wait. Admins' have no
-   * such bound.
+   * Max host name look-ups for servers of all users, and for servers of one user; beyond: the others wait. Those of
+   * admins have no such limit.
    */
   concurrentLookups: 32,
   lookupsPerUser: 1,
 
   /**
-   * Unsolicited messages of servers: all servers of one user count together, each server of an admin by itself. `cost`:
-   * CPU time of one message of each kind, and of 64 pieces of less than 64 bytes that end no message (`crumbs`), in ms;
-   * `charactersPerMs`: how much of a large message takes one more; `burst`: max at once, `perSecond`: per second;
-   * beyond: the server's output is not read for a while. `owners`: max users that are counted.
+   * Unsolicited messages from servers: all servers of one user count together, each server of an admin by itself.
+   * `cost`: CPU time of one message of each kind, and of 64 pieces of less than 64 bytes that complete no message
+   * (`crumbs`), in ms; `charactersPerMs`: characters of a large message that cost one more ms; `burst`: max at once,
+   * `perSecond`: per second; beyond: the server's output is not read for a while. `owners`: max users that are tracked.
    */
   unsolicited: {
     cost: { request: 1, notification: 0.1, response: 0.05, noise: 0.1, crumbs: 2 },
@@ -108,18 +109,15 @@ export const baseLimits = {
   /** Max nesting depth of JSON from a client; beyond: 400. */
   requestDepth: 200,
 
-  /**
-   * Bodies of the management API that are longer, in characters, are checked and counted before values are made of
-   * them.
-   */
+  /** Management API bodies longer than this, in characters, are checked and counted before their values are created. */
   steppedBody: 64 * 1024,
 
   /** Max values in a body of the management API; beyond: 400. */
   requestValues: 1_000_000,
 
   /**
-   * Max parameters of a query, or fields of a form; beyond: 400. What reads them compares each with all others in
-   * places, as the library of the authorization server does.
+   * Max parameters of a query, or fields of a form; beyond: 400. Some parsers, such as that of the authorization
+   * server's library, compare each with all others.
    */
   parameters: 1_000,
 
@@ -138,7 +136,7 @@ export const baseLimits = {
   upstreamHeaders: 16 * 1024,
 
   /**
-   * Max users whose servers' connections are shared by user; beyond: the oldest ones are closed, and opened again on
+   * Max users with a pool of shared connections to their servers; beyond: the oldest are closed, and opened again on
    * demand.
    */
   outboundOwners: 1_000,
@@ -153,19 +151,19 @@ export const baseLimits = {
   checkedSchema: 256 * 1024,
 
   /**
-   * Worker threads. `threads`: max number, of which one owner has all but one; beyond: tasks wait, and owners take
+   * Worker threads. `threads`: max number, of which one owner may use all but one; beyond: tasks wait, and owners take
    * turns. `heap`: max heap of each, in MB, `loading`: max time to load a module, in ms; beyond: the task is stopped,
-   * and its thread ends. `idle`: max time without a task, in ms; beyond: the thread ends. `tasks`: max tasks that run
-   * or wait, with a share for each owner; beyond: 429 or 503.
+   * and its thread ends. `idle`: max time without a task, in ms; beyond: the thread ends. `tasks`: max running or
+   * waiting tasks, with a share for each owner; beyond: 429 or 503.
    */
   workers: { threads: 2, heap: 96, loading: 30_000, idle: 60_000, tasks: 1_000 },
 
   /**
-   * Arguments of plain HTTP callers, read and validated by the input schema of the tool. `time`: max time, in ms;
-   * beyond: only the server validates them, without a further attempt by that schema for `backoff`, in ms; where they
-   * are longer than `large`, in characters: 400. Of arguments longer than `large` only the first error is found.
-   * `quick`: arguments, and a schema without patterns, references and conditions, that are no longer are checked
-   * without a worker thread.
+   * Arguments of plain HTTP callers, converted and validated against the tool's input schema. `time`: max time, in ms;
+   * beyond: only the server validates them, and that schema is not tried again for `backoff`, in ms; if they are longer
+   * than `large`, in characters: 400. For arguments longer than `large`, only the first error is found. `quick`: max
+   * length of arguments, and of a schema without patterns, references and conditions, that are checked without a worker
+   * thread.
    */
   argumentChecks: { time: 2_000, backoff: 60_000, large: 64 * 1024, quick: { args: 4 * 1024, schema: 16 * 1024 } }
 } as const

@@ -2,8 +2,8 @@ import { ShareError, Shares, type Release } from './shares.ts'
 import { baseLimits } from './limits.ts'
 
 /**
- * The memory of texts in flight: upstream answers that are being read, request bodies, and replies that clients have
- * not read yet. They share one budget, since each of them alone can grow without end.
+ * The memory of texts in flight: upstream answers being read, request bodies, and replies that clients have not read
+ * yet. They share one budget, since each of them alone could grow without limit.
  */
 export class MemoryBudget {
   #max: number = baseLimits.memory
@@ -11,7 +11,7 @@ export class MemoryBudget {
   #held = 0
   #relieve: () => boolean = () => false
 
-  /** In bytes. */
+  /** The memory in use, in bytes. */
   get held (): number { return this.#held + this.#shares.taken }
   get max (): number { return this.#max }
 
@@ -22,26 +22,30 @@ export class MemoryBudget {
     this.#shares = new Shares(max, 'bytes in flight')
   }
 
-  /** @param relieve closes the slowest reader when the budget is exceeded; returns false when none can be closed */
+  /** @param relieve closes the slowest reader when the budget is exceeded; returns false if none can be closed */
   setReliever (relieve: () => boolean): void { this.#relieve = relieve }
 
   /**
-   * Adds to the memory held (a negative number releases), whether or not it fits.
-   * @param bytes as they cost
-   * @param owner whose share it counts in; undefined: nobody's
+   * Adds to the memory in use (a negative number releases), whether or not it fits.
+   * @param bytes multiplied by their cost
+   * @param owner whose share it counts against; undefined: nobody's
    */
   add (bytes: number, owner?: string): void {
     if (owner === undefined) this.#held += bytes
     else this.#shares.remove(owner, -bytes)
   }
 
-  /** Closes slow readers until so much fits. @param bytes as they cost @returns false when it still does not fit */
+  /**
+   * Closes slow readers until enough memory is free.
+   * @param bytes multiplied by their cost
+   * @returns false if it does not fit
+   */
   makeRoom (bytes: number): boolean {
     while (this.held + bytes > this.#max) if (!this.#relieve()) return false
     return true
   }
 
-  /** Reserves memory for an owner. @param bytes as they cost @throws ShareError */
+  /** Reserves memory for an owner. @param bytes multiplied by their cost @throws ShareError */
   take (owner: string, bytes: number): Release {
     const shares = this.#take(owner, bytes)
     let isReleased = false
@@ -52,7 +56,7 @@ export class MemoryBudget {
     }
   }
 
-  /** Opens an account for a text that grows while it is read. @param owner who causes it */
+  /** Opens an account for a text that grows while it is read. @param owner whose share it counts against */
   open (owner: string): MemoryAccount {
     return new MemoryAccount(this.#shares, owner, (bytes) => {
       try {
@@ -74,7 +78,7 @@ export class MemoryBudget {
   }
 }
 
-/** The memory of one text that is being read, counted for an owner. */
+/** The memory of one text that is being read, counted against an owner's share. */
 class MemoryAccount {
   readonly #shares: Shares
   readonly #owner: string
@@ -82,14 +86,14 @@ class MemoryAccount {
   #bytes = 0
   #refusal: ShareError | undefined
 
-  /** @param take reserves memory for the owner, or returns why it cannot @param shares to release it to */
+  /** @param take reserves memory for the owner, or returns why it cannot @param shares to which it is released */
   constructor (shares: Shares, owner: string, take: (bytes: number) => ShareError | undefined) {
     this.#shares = shares
     this.#owner = owner
     this.#take = take
   }
 
-  /** Sets the size of the text, in bytes as received. @returns false when there is no memory: it must be dropped */
+  /** Sets the size of the text, in bytes as received. @returns false if there is no memory: then it must be dropped */
   resize (size: number): boolean {
     const bytes = size > baseLimits.smallText ? size * baseLimits.answerCost : 0
     if (bytes > this.#bytes) {
@@ -104,7 +108,7 @@ class MemoryAccount {
   /** Whether memory was refused because the owner has used up its share. */
   get isOwnerLimit (): boolean { return this.#refusal?.isOwnerLimit === true }
 
-  /** Releases everything, after the receivers of the text have passed it on. */
+  /** Releases all memory, after the receivers of the text have passed it on. */
   close (): void {
     if (this.#bytes === 0) return
     const bytes = this.#bytes
@@ -113,5 +117,5 @@ class MemoryAccount {
   }
 }
 
-/** The budget of this process. */
+/** The memory budget of this process. */
 export const memory = new MemoryBudget()

@@ -2,7 +2,7 @@ import type { MessagePace, Unsolicited } from '../../../protocol/transports/valv
 import { TokenBucket } from './token-bucket.ts'
 import { baseLimits } from './limits.ts'
 
-/** The bounds of unsolicited messages, with the members of `baseLimits.unsolicited`. */
+/** The limits of unsolicited messages, with the members of `baseLimits.unsolicited`. */
 interface UnsolicitedBounds {
   readonly cost: Readonly<Record<Unsolicited, number>>
   readonly charactersPerMs: number

@@ -1,9 +1,9 @@
 import { baseLimits } from './limits.ts'
 
-/** Receives the sentences for the log. */
+/** Receives the sentences to log. */
 export type ReportOutage = (level: 'info' | 'warn', sentence: string) => void
 
-/** Words for the two states: `not connected` and `connected`. */
+/** Words for the two states, such as `not connected` and `connected`. */
 interface OutageStates { readonly ill: string, readonly well: string }
 
 /**
@@ -54,7 +54,7 @@ export class Outage {
     }
   }
 
-  /** Records a success. @returns whether an outage ends with it */
+  /** Records a success. @returns whether it ends an outage */
   recordSuccess (): boolean {
     if (this.#since === undefined || this.#wellAt !== undefined) return false
     const now = this.#wellAt = this.#now()

@@ -1,15 +1,15 @@
 interface SemaphoreOptions {
-  /** Max holders at the same time. */
+  /** Max concurrent holders. */
   readonly places: number
-  /** Max holders of one owner at the same time; default: all places. Privileged owners have no such bound. */
+  /** Max concurrent holders of one owner; default: all places. Privileged owners have no such limit. */
   readonly perOwner?: number
-  /** Places that only privileged owners get; default: none. */
+  /** Places for privileged owners only; default: none. */
   readonly reserved?: number
 }
 
 interface Waiter { readonly isPrivileged: boolean, readonly admit: () => void }
 
-/** Admits a limited number of holders at a time. Of those who wait, owners take turns, each in order. */
+/** Admits a limited number of holders at a time. Waiting owners take turns, each in order. */
 export class Semaphore {
   readonly #places: number
   readonly #perOwner: number
@@ -29,7 +29,7 @@ export class Semaphore {
 
   /**
    * Waits for a place.
-   * @param isPrivileged the owner may use reserved places, and is not limited by `perOwner`
+   * @param isPrivileged whether the owner may use reserved places, and is not limited by `perOwner`
    * @returns the function that releases the place; it may be called more than once
    */
   async take (owner = '', isPrivileged = true): Promise<() => void> {

@@ -1,15 +1,15 @@
 import { normalizeIP } from '@fastify/rate-limit'
 
-/** The owner that an unauthenticated caller counts as: its address (of IPv6, the first 64 bits). */
+/** The owner name of an unauthenticated caller: its address (for IPv6, the first 64 bits). */
 export const ownerOfAddress = (address: string): string => `address ${normalizeIP(address, 64)}`
 
 /**
- * Thrown when no place is left: for one owner that holds its share already (HTTP 429), or for everybody (HTTP 503). The
+ * Thrown when no place is left: for one owner that has used up its share (HTTP 429), or for everybody (HTTP 503). The
  * message is a sentence for the caller.
  */
 export class ShareError extends Error {
   override readonly name = 'ShareError'
-  /** True: this owner holds its share. False: all places are taken. */
+  /** True: this owner has used up its share. False: all places are taken. */
   readonly isOwnerLimit: boolean
 
   constructor (message: string, isOwners: boolean) {
@@ -23,8 +23,8 @@ export type Release = () => void
 
 /**
  * Places of one kind, limited for all owners together. An owner may take any free place, except that the last quarter
- * is for owners that hold less than a tenth of all places (or no place, where there are fewer than ten). So one owner
- * cannot exclude the others.
+ * is for owners that hold less than a tenth of all places (or no place, if there are fewer than ten). Therefore one
+ * owner cannot exclude the others.
  */
 export class Shares {
   readonly #max: number

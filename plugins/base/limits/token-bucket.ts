@@ -20,8 +20,8 @@ interface Bucket { readonly left: number, readonly updated: number }
 const roundingTolerance = 1e-6
 
 /**
- * A rate limiter with one token bucket per key. Spending is allowed while one token is left, and may exceed what is
- * left: the key then waits until the debt is paid.
+ * A rate limiter with one token bucket per key. Spending is allowed while at least one token is left, and may exceed
+ * what is left: the key then waits until the debt is paid.
  */
 export class TokenBucket {
   readonly #rate: Rate
@@ -35,7 +35,7 @@ export class TokenBucket {
     this.#buckets = new BoundedMap(maxKeys)
   }
 
-  /** Spends tokens. @returns false when none is left; then nothing is spent */
+  /** Spends tokens. @returns false if none is left; then nothing is spent */
   take (key: string, amount = 1): boolean {
     if (this.waitTime(key) > 0) return false
     this.spend(key, amount)

@@ -3,20 +3,20 @@ import { Table } from '../../../protocol/table.ts'
 import { memory } from './memory.ts'
 import { baseLimits } from './limits.ts'
 
-/** All counted answers, by number. */
+/** All counted responses, by number. */
 const readers = new Table<number, UnreadReply>()
 let lastNumber = 0
 
 export interface UnreadReplyOptions {
-  /** The owner in whose share the answer counts; undefined if it counts in no share. */
+  /** The owner whose share the response counts against; undefined: none. */
   readonly owner?: string
   /** Memory per unread byte. */
   readonly cost?: number
 }
 
 /**
- * The bytes of one HTTP answer that its client has not read yet. They count in the memory budget; beyond it, the
- * connection with the most unread bytes is closed.
+ * The bytes of one HTTP response that its client has not read yet. They count against the memory budget; when it is
+ * exceeded, the connection with the most unread bytes is closed.
  */
 export class UnreadReply {
   readonly #number = ++lastNumber
@@ -29,8 +29,8 @@ export class UnreadReply {
   #readAt = Date.now()
 
   /**
-   * @param onClose adds a listener for the end of the connection; default: the end of the answer
-   * @param unwrittenBytes returns the bytes of the answer that are not written yet
+   * @param onClose adds a listener for the end of the connection; default: the end of the response
+   * @param unwrittenBytes returns the number of bytes of the response that are not written yet
    */
   constructor (
     raw: ServerResponse,
@@ -46,7 +46,7 @@ export class UnreadReply {
     onClose(() => { this.#forget() })
   }
 
-  /** Updates the count. @returns the unread bytes of this answer */
+  /** Updates the count. @returns the unread bytes of this response */
   count (): number {
     if (!readers.has(this.#number)) return 0
     const bytes = this.#raw.writableLength + this.#toWrite()
@@ -63,7 +63,7 @@ export class UnreadReply {
     while (isRelieved && memory.held > memory.max) isRelieved = closeSlowestReader(0)
   }
 
-  /** Whether the client has read nothing for so many ms. */
+  /** Whether the client has read nothing for the given time, in ms. */
   hasStalledFor (time: number): boolean { return Date.now() - this.#readAt >= time }
 
   /** Closes the connection. */
@@ -79,14 +79,14 @@ export class UnreadReply {
 
 /**
  * Closes the connection with the most unread bytes.
- * @param stall considers only clients that have read nothing for so many ms
- * @returns false when no more memory can be freed
+ * @param stall only considers clients that have read nothing for this time, in ms
+ * @returns false if no more memory can be freed
  */
 function closeSlowestReader (stall: number): boolean {
   const before = memory.held
   const [slowest] = readers.values().sort((a, b) => b.count() - a.count()).filter((reader) =>
     reader.hasStalledFor(stall))
-  // Updating the counts frees memory where clients have read meanwhile.
+  // Updating the counts frees memory if clients have read in the meantime.
   if (memory.held < before) return true
   if (!slowest || slowest.count() <= maxUncountedReply) return false
   slowest.close()
@@ -95,5 +95,5 @@ function closeSlowestReader (stall: number): boolean {
 
 memory.setReliever(() => closeSlowestReader(baseLimits.readStall))
 
-/** Max size of answers that are not counted, in bytes. */
+/** Max size of responses that are not counted, in bytes. */
 export const maxUncountedReply = 64 * 1024

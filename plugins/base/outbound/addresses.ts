@@ -4,11 +4,11 @@ import ipaddr from 'ipaddr.js'
 export interface AddressClass {
   /**
    * Which servers may connect to it. `public`: all. `local` (loopback, private and reserved addresses): only servers
-   * stored by an admin or in the settings file. `never` (link-local addresses and the metadata services of clouds,
-   * which hand out credentials): none.
+   * stored by an admin or in the settings file. `never` (link-local addresses and cloud metadata services, which hand
+   * out credentials): none.
    */
   readonly level: 'public' | 'local' | 'never'
-  /** The class in words, for an error: `a private address`. */
+  /** The class in words, for an error, such as `a private address`. */
   readonly words: string
 }
 
@@ -68,7 +68,7 @@ function classifyIPv6 (ip: ipaddr.IPv6): AddressClass {
     : { level: 'local', words: 'a reserved address' }
 }
 
-/** The IPv4 addresses that packets to an IPv6 address reach, or may reach. */
+/** The IPv4 addresses that packets to an IPv6 address reach or may reach. */
 function embeddedIPv4 (ip: ipaddr.IPv6, range: string): ipaddr.IPv4[] {
   const bytes = ip.toByteArray()
   // RFC 6052 §2.2: the octet at index 8 is not part of the IPv4 address.

@@ -15,8 +15,8 @@ export type HostResolver = (
 ) => void
 
 /**
- * Creates a connector that opens sockets only to addresses that the policy admits. It connects to the very addresses
- * that were checked, so that DNS rebinding has no effect. `Host` and SNI keep the name.
+ * Creates a connector that opens sockets only to addresses that the policy admits. It connects to exactly the addresses
+ * that were checked, so DNS rebinding has no effect. `Host` and SNI keep the name.
  * @param timeout for DNS look-up, connection and TLS together, in ms
  */
 export function guardedConnector (
@@ -50,8 +50,8 @@ const places = new Semaphore({ places: baseLimits.concurrentLookups, perOwner: b
 
 /**
  * Creates the resolver for servers that a user stored. It queries the name servers without a pool thread, so slow name
- * servers do not delay others; one user's names are looked up one at a time. Names in OUTBOUND_ALLOW go to the system's
- * resolver.
+ * servers do not delay others; the names of one user are looked up one at a time. Names in OUTBOUND_ALLOW go to the
+ * system's resolver.
  */
 export function userResolver (owner: string, allowed: OutboundAllowlist): HostResolver {
   return (name, options, callback) => {
@@ -59,7 +59,7 @@ export function userResolver (owner: string, allowed: OutboundAllowlist): HostRe
     const startedAt = Date.now()
     void places.take(owner, false).then(async (release) => {
       try {
-        // The connection has timed out while waiting.
+        // The connection has timed out in the meantime.
         if (Date.now() - startedAt >= baseLimits.connectTimeout) { callback(lookupError(name, 'ETIMEOUT'), []); return }
         callback(null, await lookUp(name, baseLimits.connectTimeout - (Date.now() - startedAt)))
       } catch (error) {
@@ -84,13 +84,13 @@ async function lookUp (name: string, timeout: number): Promise<LookupAddress[]> 
   throw lookupError(name, code === undefined || code === 'ENODATA' ? 'ENOTFOUND' : code)
 }
 
-/** An error in the form of `dns.lookup`. */
+/** Creates an error in the form of `dns.lookup`. */
 function lookupError (name: string, code: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`${name} cannot be resolved: ${code}`), { code, hostname: name })
 }
 
 /**
- * Whether a URL is reached without the proxy.
+ * Whether a URL is requested without the proxy.
  * @param noProxy comma-separated: hosts, `.suffix` for a domain and its subdomains, `*` for all; each may have a port
  */
 export function bypassesProxy (noProxy: string | undefined, url: URL): boolean {
@@ -106,7 +106,7 @@ export function bypassesProxy (noProxy: string | undefined, url: URL): boolean {
 }
 
 /**
- * Creates a connector through an HTTP proxy. It opens a tunnel (CONNECT) for plain http as well, so that proxies do not
+ * Creates a connector through an HTTP proxy. It opens a tunnel (CONNECT) for plain http too, so that proxies do not
  * buffer event streams. The proxy resolves host names; only IP addresses and well-known names are checked here.
  * @param dial opens the sockets to the proxy
  * @param timeout for the tunnel, and for TLS through it, in ms

@@ -15,19 +15,21 @@ export interface FetchOptions {
   body?: string | Buffer
   /** Max size of the decompressed body, in bytes. */
   maxSize: number
-  /** Max time of the whole request, with redirects and body, in ms; absent: only the signal ends it. */
+  /** Max time of the whole request, including redirects and body, in ms. Default: only the signal ends it. */
   timeout?: number
-  /** The owner in whose share the memory of the answer counts. Default: one owner for requests that nobody caused. */
+  /** The owner whose memory share the answer counts against. Default: one owner for requests that nobody caused. */
   memoryOwner?: string
   signal?: AbortSignal
-  /** Whether a redirect that cannot be followed is the answer; default: an error. `all`: none is followed. */
+  /**
+   * Whether a redirect that cannot be followed is returned as the answer; default: an error. `all`: none is followed.
+   */
   returnsRedirects?: boolean | 'all'
 }
 
 /** An answer of any status, with its decompressed body. */
 export interface FetchedResponse { status: number, headers: IncomingHttpHeaders, body: Buffer }
 
-/** Codes of errors before a connection was established: the request was not sent. */
+/** Error codes from before a connection was established: the request was not sent. */
 const unsentCodes = new Set([
   'OUTBOUND_REFUSED',
   'ECONNREFUSED',
@@ -41,9 +43,9 @@ const unsentCodes = new Set([
 /**
  * Sends one request and reads the whole answer. Redirects are followed within the origin only; a 303 is followed with
  * GET.
- * @throws UpstreamError with a sentence for the operator, without text of the other side. Its reasons:
- * `unreachable` the request was not sent · `refused` redirected to another origin · `broken` cut off, too large or not
- * decodable · `timeout` · `closed` by the signal
+ * @throws UpstreamError with a sentence for the operator, without text from the other side. Its faults: `unreachable`:
+ * the request was not sent · `refused`: redirected to another origin · `broken`: cut off, too large or not decodable ·
+ * `timeout` · `closed`: ended by the signal
  */
 export async function fetchWhole (
   start: URL,
@@ -108,7 +110,10 @@ export async function fetchWhole (
 const withoutContentHeaders = (headers: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !/^content-/i.test(name)))
 
-/** The URL of the next request; undefined: this answer counts. @throws errors of `follow`, unless `returnsRedirects` */
+/**
+ * The URL of the next request; undefined: return this answer.
+ * @throws as `resolveRedirect`, unless redirects are returned
+ */
 function redirectTarget (
   answersRedirects: boolean | 'all', ...redirect: Parameters<typeof resolveRedirect>
 ): URL | undefined {

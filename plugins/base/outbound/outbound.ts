@@ -10,7 +10,7 @@ import { fetchWhole, type FetchedResponse, type FetchOptions } from './fetch.ts'
 import { OutboundAllowlist, OutboundPolicy, OutboundRefused } from './policy.ts'
 import { Agent } from './undici.ts'
 
-/** The rights and the proxy with which a server is connected to. */
+/** The rights and the proxy with which a server is connected. */
 export interface OutboundAccess {
   /**
    * Whether an admin or the settings file stored the config: then private and loopback addresses, and a proxy, are
@@ -28,14 +28,14 @@ export function outboundAccessOf ({ storedByUser, proxy, owner }: ServerConfig):
   return { trusted: !addressPlaces.some((place) => isWrittenByUser(...place)), proxy, owner }
 }
 
-/** The owner that a server's answers count for when no client caused them. */
+/** The owner whose share a server's answers count against if no client caused them. */
 export const serverMemoryOwner = ({ trusted, owner }: OutboundAccess): string =>
   trusted ? 'servers of admins' : `user ${owner}`
 
 interface OutboundOptions {
   /** The text of OUTBOUND_ALLOW. */
   allow: string
-  /** Resolves host names for all servers. Default: the system's resolver for those of admins, else `resolverFor`. */
+  /** Resolves host names for all servers. Default: `systemResolver` for those of admins, otherwise `userResolver`. */
   resolve?: HostResolver
 }
 
@@ -45,9 +45,9 @@ export class Outbound {
   readonly #allowed: OutboundAllowlist
   readonly #resolve: HostResolver | undefined
   readonly #trusted: Agent
-  /** By owner. An evicted agent serves its requests in flight; its idle sockets close by themselves. */
+  /** By owner. An evicted agent finishes its open requests; its idle sockets close by themselves. */
   readonly #untrusted = new BoundedMap<string, Agent>(baseLimits.outboundOwners)
-  /** By the proxy's URL with credentials. An evicted agent serves its requests in flight; idle sockets close. */
+  /** By the proxy's URL with credentials. An evicted agent finishes its open requests; its idle sockets close. */
   readonly #proxied =
     new BoundedMap<string, { readonly agent: Agent, readonly close: () => Promise<void> }>(baseLimits.proxies)
 
@@ -73,7 +73,7 @@ export class Outbound {
     return trusted ? this.#trusted : this.#untrustedOf(owner)
   }
 
-  /** Sends one request and reads the whole answer, of any status. @throws UpstreamError as `fetchWhole` does */
+  /** Sends one request and reads the whole answer, of any status. @throws UpstreamError as `fetchWhole` */
   async fetch (
     url: string | URL, { trusted, proxy, owner, ...options }: FetchOptions & OutboundAccess
   ): Promise<FetchedResponse> {
@@ -89,7 +89,7 @@ export class Outbound {
     )
   }
 
-  /** The reason why an address will not be reached, as far as it is known without DNS; undefined when there is none. */
+  /** Why an address cannot be used, as far as known without DNS; undefined if there is no reason. */
   warning (address: string, reach: OutboundAccess): string | undefined {
     if (!URL.canParse(address)) return undefined
     const url = new URL(address)
@@ -125,7 +125,7 @@ export class Outbound {
     return agent
   }
 
-  /** The reason why a URL or its proxy setting is invalid, independent of the address; undefined when valid. */
+  /** Why a URL or its proxy setting is invalid, regardless of the address; undefined if valid. */
   #problem (url: URL, { trusted, proxy }: OutboundAccess): string | undefined {
     if (url.protocol !== 'http:' && url.protocol !== 'https:') {
       return `only http and https addresses are reached, not ${url.protocol}`
@@ -144,7 +144,7 @@ export class Outbound {
   }
 
   #agent (connect: ReturnType<typeof guardedConnector>): Agent {
-    // The number of connections is not limited: event streams hold theirs for hours, and a call must not queue behind
+    // The number of connections is not limited: event streams keep theirs for hours, and a call must not queue behind
     // one.
     return new Agent(
       { connect, keepAliveTimeout: 4_000, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: baseLimits.upstreamHeaders }

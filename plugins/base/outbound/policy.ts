@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { classifyAddress, classifyHostName, plainHost, type AddressClass } from './addresses.ts'
 
-/** The exceptions of OUTBOUND_ALLOW: addresses and hosts that may be reached although the policy forbids them. */
+/** The exceptions in OUTBOUND_ALLOW: addresses and hosts that are allowed although the policy forbids them. */
 export class OutboundAllowlist {
   readonly #ranges: Array<[ipaddr.IPv4 | ipaddr.IPv6, number]> = []
   readonly #names = new Set<string>()
@@ -11,7 +11,7 @@ export class OutboundAllowlist {
 
   /**
    * @param text comma-separated: addresses, CIDR ranges, host names, and `*.suffix` for all hosts below one
-   * @throws Error naming the first entry that is invalid
+   * @throws Error with the first invalid entry
    */
   constructor (text: string) {
     for (const entry of text.split(',').map((each) => each.trim()).filter((each) => each !== '')) {
@@ -66,7 +66,7 @@ export class OutboundPolicy {
     this.#allowed = allowed
   }
 
-  /** The reason why a host may not be reached, as far as it is known without DNS; undefined when there is none. */
+  /** Why a host must not be contacted, as far as known without DNS; undefined if it may be. */
   refusalReason (host: string, trusted: boolean): string | undefined {
     const plain = plainHost(host)
     if (isIP(plain) !== 0) return this.#judge(plain, undefined, trusted)
@@ -76,7 +76,7 @@ export class OutboundPolicy {
       : undefined
   }
 
-  /** Selects the addresses of a name that may be reached. @throws OutboundRefused when there are none */
+  /** Selects the addresses of a name that may be contacted. @throws OutboundRefused if there are none */
   admit (name: string, addresses: readonly LookupAddress[], trusted: boolean): LookupAddress[] {
     const plain = plainHost(name)
     const admitted = addresses.filter(({ address }) => this.#judge(address, plain, trusted) === undefined)
@@ -86,7 +86,7 @@ export class OutboundPolicy {
   }
 
   /**
-   * The reason why an address may not be reached; undefined when it may.
+   * Why an address must not be contacted; undefined if it may be.
    * @param name the host name that resolved to it; undefined for an address in the URL
    */
   #judge (address: string, name: string | undefined, trusted: boolean): string | undefined {

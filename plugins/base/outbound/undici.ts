@@ -1,4 +1,4 @@
-// The parts of undici that are used: its index loads `fetch`, WebSocket, caches and mocks as well.
+// The parts of undici that are used; its index would also load `fetch`, WebSocket, caches and mocks.
 import type * as undici from 'undici'
 // @ts-expect-error undici states types for its index only
 import agent from 'undici/lib/dispatcher/agent.js'
@@ -24,7 +24,7 @@ Object.assign(prototype, { connect: connectOf as unknown, request: requestOf as 
 
 type RequestOptions = Omit<undici.Dispatcher.RequestOptions, 'origin' | 'path'> & { dispatcher: undici.Dispatcher }
 
-/** Sends one request. @returns the answer, as its head has arrived */
+/** Sends one request. @returns the answer, once its head has arrived */
 export const request = async (
   { origin, pathname, search }: URL, { dispatcher, ...options }: RequestOptions
 ): Promise<undici.Dispatcher.ResponseData> =>

@@ -9,9 +9,10 @@ const signatureOf = (secret: string, id: string, timestamp: string, body: string
 
 /**
  * The headers that sign the body of a webhook (Standard Webhooks 1.0: HMAC-SHA256 over id, time and body).
- * @param secrets `whsec_` and base64, or base64; any other text is used as its UTF-8 bytes. Several: each signs
+ * @param secrets `whsec_` and base64, or base64; any other text is used as its UTF-8 bytes. If there are several, each
+ * signs
  * @param id the same for each attempt to deliver a message
- * @param now in ms since 1970
+ * @param now in ms since the epoch
  */
 export function signWebhook (
   secrets: string | readonly string[], body: string, id = `msg_${randomUUID()}`, now = Date.now()
@@ -26,9 +27,9 @@ export function signWebhook (
 }
 
 /**
- * Checks the signature of a webhook, and that it was signed within the last minutes.
- * @param body as it was received
- * @returns its id; undefined if it is not valid
+ * Checks the signature of a webhook, and that it was signed within the last five minutes.
+ * @param body as received
+ * @returns its id; undefined if the signature is not valid
  */
 export function verifyWebhook (
   secret: string, headers: IncomingHttpHeaders, body: Buffer, now = Date.now()

@@ -6,10 +6,10 @@ declare module 'fastify' {
   interface FastifyInstance { pages: Pages }
 }
 
-/** `app.pages`: the HTML pages that people see. Routes send them. */
+/** Decorates `app.pages`: the HTML pages for people. Routes send them. */
 export default fp(async (app) => {
   let pages: Pages | undefined
-  // They are read and compiled by the first page that is sent.
+  // The templates are read and compiled when the first page is sent.
   app.decorate('pages', {
     getter: () => {
       pages ??= loadPages()

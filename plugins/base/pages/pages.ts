@@ -28,15 +28,15 @@ interface FormPage {
   csrf: string
   /** The target: a path on this gateway, including the base path. */
   action: string
-  /** Further hidden fields, which come back unchanged. */
+  /** Further hidden fields, which are sent back unchanged. */
   hidden: Readonly<Record<string, string>>
 }
 
 export interface LoginPage extends FormPage {
-  /** The client that asks for the login; undefined when there is none. */
+  /** The client that requests the login; undefined if there is none. */
   client?: PageClient
   username?: string
-  /** The reason why the last attempt failed, as a sentence. */
+  /** Why the last attempt failed, as a sentence. */
   error?: string
   /** Default: 200. */
   status?: number
@@ -44,20 +44,20 @@ export interface LoginPage extends FormPage {
   others?: ReadonlyArray<{ name: string, href: string }>
 }
 
-/** The page on which a user gives the values that a server wants of each of its users. */
+/** The page on which a user enters the values that a server requires from each of its users. */
 export interface ValuesPage extends FormPage {
   server: string
-  /** The user that the values are for, in words. */
+  /** Whom the values belong to, in words. */
   whose: string
   /** Where the values are sent, in words. */
   destination: string
-  /** `isSet`: it was given before, and stays if the field is left empty. */
+  /** `isSet`: a value was entered before, and is kept if the field is left empty. */
   variables: Readonly<Static<typeof MyVariables>>
   /** Why the last values were not stored, as a sentence. */
   error?: string
 }
 
-/** An OAuth scope as the consent page shows it. */
+/** An OAuth scope as shown on the consent page. */
 export interface PageScope {
   name: string
   /** The end of the sentence "The application will be able to …"; undefined if the name is shown instead. */
@@ -66,7 +66,7 @@ export interface PageScope {
 
 export interface ConsentPage extends FormPage {
   username: string
-  /** `uri`: the client's website, as it states. */
+  /** `uri`: the client's website, according to the client. */
   client: PageClient & { id: string, uri?: string }
   isSelfRegistered: boolean
   scopes: readonly PageScope[]
@@ -84,7 +84,7 @@ export interface Pages {
   consent: (page: ConsentPage) => HtmlPage
   /**
    * Sends the browser to the client through a path on this gateway that redirects. Unlike a redirect in answer to the
-   * form, this works when the client redirects further: browsers apply `form-action` to every hop.
+   * form, this works if the client redirects further: browsers apply `form-action` to every hop.
    */
   leave: (page: { client: PageClient, href: string }) => HtmlPage
   /**
@@ -101,7 +101,7 @@ export interface Pages {
    * `url`
    */
   start: (page: { server: string, whose: string, href: string, url: string }) => HtmlPage
-  /** Asks a user for the values of a server: the fields `value.<name>`, and `csrf`. */
+  /** Asks a user for the values that a server requires: the fields `value.<name>`, and `csrf`. */
   values: (page: ValuesPage) => HtmlPage
   /** The page at the root. @param endpoint the MCP URL; `docs` and `health`: paths on this gateway */
   home: (page: { state: string, connected: number, total: number, endpoint: string, docs: string, health: string }) =>
@@ -118,14 +118,14 @@ const templates =
 export function loadPages (): Pages {
   const eta = new Eta({ autoEscape: true })
   for (const name of templates) eta.loadTemplate(`@${name}`, readAssetSync(`pages/${name}.eta`))
-  // Browsers convert CRLF to LF before they hash.
+  // Browsers convert CRLF to LF before hashing.
   const style = (readAssetSync('pages/style.css')).replaceAll('\r\n', '\n').trim()
   // The icon's label is removed, since its name is in the text beside it.
   const icon =
     (readAssetSync('icons/tool-hub.svg')).replace(' role="img" aria-label="Tool-Hub"', ' aria-hidden="true"')
   const source = styleSource(style)
 
-  /** @param next a path that the browser navigates to at once */
+  /** @param next a path to which the browser navigates immediately */
   function render (template: typeof templates[number], title: string, data: object, next?: string): string {
     const body = eta.render(`@${template}`, data)
     return eta.render('@layout', { title, style, icon, body, next })
@@ -240,13 +240,13 @@ function formOf (
   return { action: ownPath(action), fields }
 }
 
-/** The field to focus: after an error the one to correct, else none, so that people read from the start. */
+/** The field to focus: after an error the one to correct, otherwise none, so that people read from the start. */
 function focusOf (username: string, error: string | undefined): 'username' | 'password' | undefined {
   if (error === undefined) return undefined
   return username === '' ? 'username' : 'password'
 }
 
-/** Checks that a path is on this gateway. @throws TypeError when it could lead elsewhere */
+/** Checks that a path is on this gateway. @throws TypeError if it could lead elsewhere */
 function ownPath (path: string): string {
   if (!/^\/(?![/\\])[^\s\\]*$/.test(path)) {
     throw new TypeError(`expected a path on this gateway, not ${JSON.stringify(path)}`)
@@ -268,8 +268,8 @@ function pageHeaders (style: string, formAction: readonly string[]): Readonly<Re
       "frame-ancestors 'none'",
       "base-uri 'none'"
     ].join('; '),
-    // With `no-referrer`, browsers send `Origin: null` with a form, which the Origin check refuses. `same-origin` hides
-    // the Referer from other origins as well.
+    // With `no-referrer`, browsers send `Origin: null` with a form, which the Origin check rejects. `same-origin` hides
+    // the Referer from other origins too.
     'referrer-policy': 'same-origin',
     'x-frame-options': 'DENY',
     'x-content-type-options': 'nosniff',

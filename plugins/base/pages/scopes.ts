@@ -13,6 +13,6 @@ const readAccessText =
   'came out. As an administrator you read all of it: everybody\'s recorded calls, the logs, the users and the ' +
   'configuration, without secrets'
 
-/** Describes scopes in the order given, and then what every token allows. */
+/** Describes scopes in the given order, followed by what every token allows. */
 export const describeScopes = (names: readonly string[]): PageScope[] =>
   [...names.map((name) => ({ name, text: scopeTexts.get(name) })), { name: 'read', text: readAccessText }]

@@ -20,7 +20,7 @@ const visibleCharacter = /[\p{L}\p{N}\p{P}\p{S}]/u
  * @param max in code points
  */
 export function visibleText (text: string, max: number = baseLimits.pageTexts.name): string {
-  // A prefix that is long enough for `max` characters in any case.
+  // A prefix that is always long enough for `max` characters.
   const clean = text
     .slice(0, max * 8)
     .normalize('NFC')
@@ -81,7 +81,7 @@ export function destinationOf (redirectUri: string): Destination {
   return url.protocol === 'http:' ? { host, note: 'over a connection that is not encrypted' } : { host }
 }
 
-/** The host of a client's website; undefined when the address is not http or https. */
+/** The host of a client's website; undefined if the address is not http or https. */
 export function websiteOf (uri: string): string | undefined {
   if (!URL.canParse(uri)) return undefined
   const url = new URL(uri)
@@ -93,8 +93,8 @@ export const clientIdHost = (id: string): string | undefined => id.startsWith('h
 
 /**
  * The `form-action` source expression (CSP) that allows a redirect to this URI: Chromium applies the directive to
- * redirects after a POST as well. Loopback hosts get any port (RFC 8252, section 7.3). Undefined when the URI has no
- * source expression.
+ * redirects after a POST too. Loopback hosts get any port (RFC 8252, section 7.3). Undefined if the URI has no source
+ * expression.
  */
 export function redirectSource (redirectUri: string): string | undefined {
   if (!URL.canParse(redirectUri)) return undefined

@@ -6,7 +6,7 @@ import { errors } from '../errors/index.ts'
 /** The scope of a route, which determines the permission it needs. */
 type ScopeName =
   | 'public' | 'docs' | 'open' | 'api' | 'admin' | 'mcp' | 'oauth' | 'social'
-  // Of the console, `console-assets` and `console-open` need no session, and `console-admin` one of an admin.
+  // Within the console, `console-assets` and `console-open` need no session, and `console-admin` that of an admin.
   | 'console' | 'console-assets' | 'console-open' | 'console-admin'
 /** The effect of a route: READONLY, Origin checks and the access matrix derive from it. */
 export type Effect = 'read' | 'change' | 'run'
@@ -17,7 +17,7 @@ export interface RouteRow {
   readonly url: string
   readonly scope: ScopeName
   readonly effect: Effect
-  /** Undefined for a route without a scope, which the document of the API omits. */
+  /** Undefined for a route without a schema, which the API document omits. */
   readonly schema?: FastifySchema
 }
 
@@ -25,19 +25,22 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** The scope of the routes on this instance and its children. */
     scope: ScopeName
-    /** All routes, in the order of registration. Those of an annex are added when it is made. */
+    /** All routes, in the order of registration. Those of an annex are added when it is created. */
     routeTable: RouteRow[]
-    /** The methods that a path takes; empty: it has no route. @param isFixed only by routes without parameters */
+    /**
+     * The methods that a path allows; empty if it has no route.
+     * @param isFixed only consider routes without parameters
+     */
     methodsAt: (path: string, isFixed?: boolean) => string[]
   }
   interface FastifyContextConfig {
     effect?: Effect
-    /** The route is not in the table: it stands for others. */
+    /** Whether the route is left out of the table, because it stands in for others. */
     isUnlisted?: true
   }
 }
 
-/** Sets the scope of the routes that are registered on this instance and its children from now on. */
+/** Sets the scope of the routes registered on this instance and its children from now on. */
 export function enterScope (app: FastifyInstance, scope: ScopeName): void {
   app.scope = scope
 }
@@ -66,7 +69,7 @@ function listRoutes (app: FastifyInstance, table: RouteRow[]): void {
   })
 }
 
-/** Refuses what changes something, with READONLY: that follows from the effects of routes. */
+/** Rejects requests that change something if READONLY is set, based on the effects of routes. */
 function refuseChanges (app: FastifyInstance, { basePath, env: { READONLY: readonly } }: Config): void {
   if (!readonly) return
   // Running tools and logging in do not change settings.
@@ -78,7 +81,7 @@ function refuseChanges (app: FastifyInstance, { basePath, env: { READONLY: reado
   })
 }
 
-/** `app.routeTable`, `app.methodsAt`, and READONLY. */
+/** Decorates `app.routeTable` and `app.methodsAt`, and applies READONLY. */
 export default fp(async (app) => {
   keepRouteTable(app)
   await app.annexes.onEveryApp(app, (each) => {
@@ -89,7 +92,10 @@ export default fp(async (app) => {
   app.decorate('methodsAt', allowedMethodsLookup(app.routeTable, (scope) => scope === 'open' && publicTools === 'off'))
 }, { name: 'scopes', dependencies: ['config', 'errors'] })
 
-/** Scopes whose routes exist in every configuration. While another scope is off, its paths answer 404 to any method. */
+/**
+ * Scopes whose routes exist in every configuration. While another scope is disabled, its paths answer 404 to any
+ * method.
+ */
 const permanentScopes: readonly string[] = ['public', 'docs', 'open', 'api', 'admin', 'mcp']
 
 /** Converts a route pattern of the router to a regular expression. */
@@ -103,7 +109,7 @@ const patternOf = (url: string): RegExp => {
 
 /**
  * Returns a function that lists the allowed methods of a path, for the `Allow` header.
- * @param table read again when the routes of an annex were added
+ * @param table read again when the routes of an annex have been added
  * @param isHidden whether a scope answers as if it did not exist
  */
 export function allowedMethodsLookup (

@@ -21,7 +21,7 @@ const cost: ScryptCost = { N: 2 ** 15, r: 8, p: 3 }
 const keyLength = 32
 const maxmem = maxScryptMemory
 
-/** A hash that no password matches. It is verified when no hash is stored, so that both cases take equally long. */
+/** A hash that no password matches. It is verified if no hash is stored, so that both cases take equally long. */
 const dummyHash = { cost, salt: Buffer.alloc(16), key: Buffer.alloc(keyLength) }
 
 /** Hashes and verifies passwords, `baseLimits.concurrentHashes` at a time: each takes CPU time and 32 MiB. */
@@ -29,7 +29,7 @@ export class Passwords {
   readonly #slots = new Semaphore({ places: baseLimits.concurrentHashes })
   readonly #derive: Derive
 
-  /** @param deriveKey scrypt */
+  /** @param deriveKey the key derivation function; default: scrypt */
   constructor (deriveKey = derive) {
     this.#derive = deriveKey
   }
@@ -43,8 +43,8 @@ export class Passwords {
   }
 
   /**
-   * Whether a password matches a stored hash. Takes equally long when there is no hash.
-   * @param stored a result of `hash`, or a bcrypt hash of an imported file
+   * Whether a password matches a stored hash. Takes equally long if there is no hash.
+   * @param stored a result of `hash`, or a bcrypt hash from an imported file
    * @param all the hashes of all users: if some are bcrypt, every check takes as long as the most expensive of those
    */
   async verify (

@@ -4,13 +4,13 @@ import { mask, secretName, maskUrl } from './mask.ts'
 const flag = /^-{1,2}[\w.-]+$/
 const headerFlag = /^(-H|--headers?)$/
 const secretFlag = /^-{1,2}(bearer|jwt|pat)$/i
-/** Arguments about the tokens of a language model: their number, and what splits texts. */
+/** Whether an argument is about language model tokens: their number, or a tokenizer. */
 const isAboutTokens = (name: string, value: string): boolean =>
   /tokeni[sz]er/i.test(name) || (/tokens/i.test(name) && /^\d{1,9}$/.test(value))
 const userFlag = /^(-u|--user)$/
 const scheme = /^(bearer|basic)$/i
 
-/** Arguments as they may be shown: values after `--api-key` or `--header`, of `--token=`, and tokens are masked. */
+/** Masks arguments for display: values after `--api-key` or `--header`, values of `--token=`, and tokens. */
 export const maskArgs = (args: readonly unknown[], cover: MaskSecret = mask): unknown[] =>
   maskNamed(args, cover).map((arg) => typeof arg === 'string' ? maskTokens(arg, cover) : arg)
 
@@ -23,15 +23,14 @@ function maskNamed (args: readonly unknown[], cover: MaskSecret): unknown[] {
     if (headerFlag.test(before)) return maskHeader(arg, cover)
     const [, user, password] = userFlag.test(before) ? /^([^:]*:)(.*)$/s.exec(arg) ?? [] : []
     if (user !== undefined && password !== undefined) return `${user}${cover(password, 'password')}`
-    // A secret may begin with a dash. A flag without a value is followed by another flag, `--long` or `-s`.
+    // A secret may start with a dash. A flag without a value is followed by another flag, `--long` or `-s`.
     const isNamed = (secretName.test(before) || secretFlag.test(before)) && !isAboutTokens(before, arg)
     return isNamed && !/^(--|-[a-z]$)/i.test(arg) ? cover(arg, before) : maskWord(arg, cover)
   })
 }
 
 /**
- * One argument as it may be shown: `--token=…`, `API_KEY=…`, `--env=API_KEY=…`, `--header=X: …`, `Authorization: …`, a
- * URL, or JSON.
+ * Masks one argument: `--token=…`, `API_KEY=…`, `--env=API_KEY=…`, `--header=X: …`, `Authorization: …`, a URL, or JSON.
  * @param isInner whether it is the value after the `=` of another one
  */
 function maskWord (text: string, cover: MaskSecret, isInner = false): string {
@@ -47,7 +46,7 @@ function maskWord (text: string, cover: MaskSecret, isInner = false): string {
   return maskCommand(text, cover)
 }
 
-/** A command or a list of settings in one argument: `export TOKEN=…; run`, `host=h password=…`, `curl -H 'X: …'`. */
+/** Masks a command or settings in one argument: `export TOKEN=…; run`, `host=h password=…`, `curl -H 'X: …'`. */
 function maskCommand (text: string, cover: MaskSecret): string {
   const parts = text.split(/([\s;]+)/)
   if (parts.length === 1) return text
@@ -62,14 +61,14 @@ function maskCommand (text: string, cover: MaskSecret): string {
   }).join('')
 }
 
-/** One word of a longer text. */
+/** Masks one word of a longer text. */
 function maskPart (word: string, cover: MaskSecret): string {
   const [, name, value] = /^(-{0,2}[\w.-]+)=(.*)$/s.exec(word) ?? []
   if (name !== undefined && value !== undefined && secretName.test(name)) return `${name}=${cover(value, name)}`
   return isAbsoluteUrl(word) ? maskUrl(word, cover) : word
 }
 
-/** A header within one argument, `Name: value`. */
+/** Masks a header within one argument, `Name: value`. */
 function maskHeader (text: string, cover: MaskSecret): string {
   const [, name, value] = /^([\w-]+: *)(.*)$/s.exec(text) ?? []
   return name === undefined || value === undefined ? cover(text, 'header') : `${name}${cover(value, name)}`

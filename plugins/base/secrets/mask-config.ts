@@ -3,25 +3,25 @@ import { isAbsoluteUrl, type MaskSecret } from './tokens.ts'
 import { mask, secretName, maskUrl, coverUser } from './mask.ts'
 import { maskArgs } from './mask-args.ts'
 
-/** Names of members that describe a secret: the name of a header, an authentication method, a hash. */
+/** Names of members that describe a secret but are none: the name of a header, an authentication method, a hash. */
 const aboutSecrets = /(name|type|method|scheme|hash|mask)$/i
 
-/** Names of members that hold an address, though they match `secretName`: `tokenUrl`, `authorizationEndpoint`. */
+/** Names of members that contain an address although they match `secretName`: `tokenUrl`, `authorizationEndpoint`. */
 const addressName = /(url|uri|endpoint)$/i
 
 /** Members all of whose values are secrets, at any depth. */
 const secretMaps = new Set(['env', 'headers'])
 
-/** Members without secrets: an admin's overrides of items, with the servers' names as keys; and texts for people. */
+/** Members without secrets: an admin's overrides of items, whose keys are the servers' names, and texts for people. */
 const openMembers = new Set(['tools', 'prompts', 'resources', 'skills', 'userVariables'])
 
-/** A server's config, or the system configuration, as it may be shown to its managers. */
+/** Masks a server's config, or the system configuration, for display to its managers. */
 export const maskConfig = (
   config: Readonly<Record<string, unknown>>, cover: MaskSecret = mask
 ): Record<string, unknown> =>
   maskMembers(config, '', cover)
 
-/** @param parent the name of the member whose members these are; empty at the top */
+/** @param parent the name of the enclosing member; empty at the top */
 function maskMembers (
   members: Readonly<Record<string, unknown>>, parent: string, cover: MaskSecret
 ): Record<string, unknown> {
@@ -31,12 +31,12 @@ function maskMembers (
   )
 }
 
-/** Masked OpenAPI documents, by the document. */
+/** Cache of masked OpenAPI documents, by document. */
 const maskedDescriptions = new WeakMap<object, unknown>()
 
 /**
- * An OpenAPI document, or its text, as it may be shown: its addresses may hold credentials, the rest is not secret.
- * Documents are large and never changed in place, so the result is kept.
+ * Masks an OpenAPI document, or its text: its addresses may contain credentials, the rest is not secret. Documents are
+ * large and never changed in place, so the result is cached.
  */
 function maskDescription (document: unknown, cover: MaskSecret): unknown {
   if (typeof document === 'string') return maskText(document, cover)
@@ -46,7 +46,7 @@ function maskDescription (document: unknown, cover: MaskSecret): unknown {
   return maskedDescriptions.get(document)
 }
 
-/** A document with the addresses masked to which calls and credentials go. Parts without secrets are shared. */
+/** Masks the addresses in a document to which calls and credentials are sent. Parts without secrets are shared. */
 function maskTargets (value: unknown, key: string, parent: string, cover: MaskSecret): unknown {
   if (typeof value === 'string') {
     const isTarget =
@@ -54,7 +54,7 @@ function maskTargets (value: unknown, key: string, parent: string, cover: MaskSe
     return isTarget ? maskUrl(value, cover) : value
   }
   if (typeof value !== 'object' || value === null) return value
-  // Copied only where something changed: a document may have 100,000 values.
+  // Copied only if something changed: a document may have 100,000 values.
   const isList = Array.isArray(value)
   const parts = value as Record<string, unknown>
   const around = key === '' && !isList ? parent : key
@@ -72,7 +72,7 @@ function maskTargets (value: unknown, key: string, parent: string, cover: MaskSe
 const addressMember = /^(token|authorization|refresh|openIdConnect)Url$/
 const addressInText = /\b((?:url|(?:token|authorization|refresh|openIdConnect)Url)["']?\s*:\s*["']?)([^\s"',}]+)/g
 
-/** The same for a document as JSON or YAML text, without parsing it; userinfo is masked in every address. */
+/** Masks a document given as JSON or YAML text, without parsing it; userinfo is masked in every address. */
 const maskText = (text: string, cover: MaskSecret): string =>
   text
     .replace(addressInText,
@@ -80,7 +80,7 @@ const maskText = (text: string, cover: MaskSecret): string =>
     .replace(/(:\/\/)([^\s/?#"']*)@/g,
       (_whole, head: string, userinfo: string) => `${head}${coverUser(userinfo, cover)}@`)
 
-/** One member of a config as it may be shown. @param parent the name of the member around it; empty at the top */
+/** Masks one member of a config. @param parent the name of the enclosing member; empty at the top */
 function maskMember (key: string, value: unknown, parent: string, cover: MaskSecret): unknown {
   if (key === 'schema' && parent === 'openapi') return maskDescription(value, cover)
   if (secretMaps.has(key) && typeof value === 'object') return maskAll(value, cover)
@@ -90,7 +90,7 @@ function maskMember (key: string, value: unknown, parent: string, cover: MaskSec
   if (isObject(value)) return maskMembers(value, key, cover)
   if (typeof value !== 'string') return value
   if (addressName.test(key)) return maskUrl(value, cover)
-  // `apiKey: {name, in, value}`, as OpenAPI's security schemes are given.
+  // `apiKey: {name, in, value}`, like OpenAPI's security schemes.
   const owner = parent === 'security' ? 'apiKey' : parent
   const name = key === 'value' ? owner : key
   if (secretName.test(name) && !aboutSecrets.test(name)) return cover(value, name)

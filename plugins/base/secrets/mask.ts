@@ -2,7 +2,7 @@ import type { MaskSecret } from './tokens.ts'
 
 export const dots = '••••'
 
-/** Whether a text is no secret anywhere: empty, a variable (`${NAME}`, `${user.NAME}`), or `${user_config.name}`. */
+/** Whether a text is never secret: empty, a variable (`${NAME}`, `${user.NAME}`), or `${user_config.name}`. */
 export const isPlaceholder = (value: string): boolean =>
   value === '' || /^\$\{(user(_config)?\.[\w-]+|[A-Za-z_]\w*)\}$/.test(value)
 
@@ -10,8 +10,8 @@ const userVariable = /(\$\{user\.\w+\})/
 const schemeName = /^(bearer|basic|token|apikey) +$/i
 
 /**
- * Replaces the text around `${user.…}` variables, except the name of an authentication scheme, with what `cover`
- * returns for it.
+ * Replaces the text around `${user.…}` variables, except the name of an authentication scheme, by the result of
+ * `cover`.
  * @returns undefined if the text has no such variable
  */
 export function coverAroundVariables (text: string, cover: (literal: string) => string): string | undefined {
@@ -20,7 +20,7 @@ export function coverAroundVariables (text: string, cover: (literal: string) => 
   return parts.map((part, at) => at % 2 === 1 || part === '' || schemeName.test(part) ? part : cover(part)).join('')
 }
 
-/** Masks a secret for display: dots, and the last four characters of a secret of twelve or more. */
+/** Masks a secret for display: dots, plus the last four characters if it has twelve or more. */
 export function mask (secret: string): string {
   if (isPlaceholder(secret)) return secret
   const around = coverAroundVariables(secret, mask)
@@ -38,8 +38,8 @@ export const secretName =
 /** Masks the user, the password and the query values of a URL. */
 export function maskUrl (text: string, cover: MaskSecret = mask): string {
   const parsed = URL.canParse(text) ? new URL(text) : undefined
-  // Matches up to the last @, since passwords may contain unencoded @ and /; also when the URL cannot be parsed
-  // (several hosts, `${HOST}`).
+  // Matches up to the last @, since passwords may contain unencoded @ and /; also if the URL cannot be parsed (several
+  // hosts, `${HOST}`).
   const hasUser = parsed !== undefined && parsed.username + parsed.password !== ''
   let isCovered = false
   const shown = text.replace(userinfoOf(parsed, hasUser), (whole: string, head: string) => {
@@ -62,7 +62,7 @@ export const coverUser = (userinfo: string, cover: MaskSecret): string =>
 
 /**
  * The pattern of a URL up to the end of its userinfo; group 1 is the text before the userinfo.
- * @param parsed undefined when the URL cannot be parsed
+ * @param parsed undefined if the URL cannot be parsed
  */
 function userinfoOf (parsed: URL | undefined, hasUser: boolean): RegExp {
   if (parsed === undefined) return /^([^/]*\/\/).*@/s

@@ -34,7 +34,7 @@ function isLoginToken (word: string): boolean {
 const holdsPrefixed = (text: string): boolean =>
   text.search(prefixedCredential) !== -1 || text.split(/[^\w.-]+/).some(isLoginToken)
 
-/** A header value, and its decodings: percent-encoding, and base64 as in `Basic`. */
+/** Yields a header value and its decodings: percent-encoding, and base64 as in `Basic`. */
 function * readings (value: string): Generator<string> {
   yield value
   if (value.includes('%')) {
@@ -46,7 +46,7 @@ function * readings (value: string): Generator<string> {
 /** Whether a header value contains a prefixed credential or a login token, in any encoding. */
 export const containsCredential = (value: string): boolean => [...readings(value)].some(holdsPrefixed)
 
-/** How many characters `maskToken` shows at the start and the end of a token. */
+/** The number of characters that `maskToken` shows at the start and the end of a token. */
 const [shownFirst, shownLast] = [8, 4]
 /** Max length of an imported key, in characters. METRICS_TOKEN may be longer. */
 const maxKey = 512
@@ -54,8 +54,8 @@ const maxKey = 512
 type KnownKey = Pick<BearerKey, 'token' | 'tokenHash' | 'tokenMask'>
 
 /**
- * Finds keys without a known prefix: those imported from other gateways, and METRICS_TOKEN. Their mask tells how they
- * begin and end; their hash identifies them.
+ * Finds keys without a known prefix: those imported from other gateways, and METRICS_TOKEN. Their mask contains their
+ * first and last characters; their hash identifies them.
  */
 class ImportedKeys {
   readonly #byBeginning = new Map<string, Array<{ readonly last: string, readonly hash: string }>>()
@@ -99,7 +99,7 @@ class ImportedKeys {
     }
   }
 
-  /** The end of a key that begins at `start`; undefined when none does. */
+  /** The end of a key that starts at `start`; undefined if none does. */
   #endAt (text: string, start: number): number | undefined {
     for (const { last, hash } of this.#byBeginning.get(text.slice(start, start + shownFirst)) ?? []) {
       const limit = start + this.#longest
@@ -112,13 +112,13 @@ class ImportedKeys {
 }
 
 /**
- * Recognises the gateway's own credentials, which are never forwarded to a server or recorded, and are masked in logs:
+ * Recognizes the gateway's own credentials, which are never forwarded to a server or recorded, and are masked in logs:
  * by their prefix; imported keys and METRICS_TOKEN by their hash.
  */
 export class OwnCredentials {
   readonly #fixedKeys: readonly KnownKey[]
   #keys: () => ReadonlyMap<string, BearerKey> = () => new Map()
-  /** The keys that `#imported` was built from. */
+  /** The keys from which `#imported` was built. */
   #indexedKeys: ReadonlyMap<string, BearerKey> | undefined
   #imported: ImportedKeys | undefined
 
@@ -165,7 +165,7 @@ export class OwnCredentials {
   }
 }
 
-/** Credentials recognised by their form: JWTs, Authorization values, userinfo in URLs, secrets in queries. */
+/** Credentials recognized by their form: JWTs, Authorization values, userinfo in URLs, secrets in queries. */
 const patterns: ReadonlyArray<readonly [RegExp, string | ((...found: string[]) => string)]> = [
   [/\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, '••••'],
   [/\b(bearer|basic)\s+([\w.~+/=-]{8,})/gi, (_, scheme = '', secret = '') => `${scheme} ${mask(secret)}`],
@@ -173,7 +173,7 @@ const patterns: ReadonlyArray<readonly [RegExp, string | ((...found: string[]) =
   [/([?&](?:[\w-]*token|code|state|[\w-]*key|password|[\w-]*secret)=)[^&\s"']+/gi, '$1••••']
 ]
 
-/** A quick check: matches every text that a pattern may match; most texts do not. */
+/** A quick check: matches every text that a pattern may match; most texts do not match. */
 const mayMatch = /eyJ|bearer|basic|:\/\/|[?&]/i
 
 /** JSON escapes of visible ASCII that are not needed, for decoding; an escaped backslash is left alone. */
@@ -184,7 +184,7 @@ const decodeEscape = (escape: string, backslash: string | undefined, code: strin
   return '"\\\u007f'.includes(character) ? escape : character
 }
 
-/** Masks whatever looks like a credential in a text, which may be JSON. */
+/** Masks everything that looks like a credential in a text, which may be JSON. */
 export function maskPatterns (text: string): string {
   const read = text.includes('\\') ? text.replace(needlessEscape, decodeEscape) : text
   let masked = maskPrefixed(read)

@@ -1,7 +1,7 @@
-/** A range of a text, `text.slice(start, end)`, that holds a secret, and the text to show in its place. */
+/** A range of a text, `text.slice(start, end)`, that contains a secret, and the text to show instead. */
 export interface SecretRange { readonly start: number, readonly end: number, readonly shown: string }
 
-/** An encoding that a secret may be written in: each escape stands for one character. */
+/** An encoding in which a secret may be written: each escape represents one character. */
 interface Encoding { readonly mark: string, readonly escape: RegExp, readonly decode: (escape: string) => string }
 
 const shortEscapes: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
@@ -20,7 +20,7 @@ const percent: Encoding = {
   escape: /%[\da-fA-F]{2}/g,
   decode: (escape) => String.fromCharCode(Number.parseInt(escape.slice(1), 16))
 }
-/** Max levels of encoding that are decoded: a result may hold a URL in JSON within a JSON string. */
+/** Max levels of encoding to decode: a result may contain a URL in JSON within a JSON string. */
 const maxDepth = 3
 
 /**
@@ -66,7 +66,7 @@ function toEncodedRanges (found: readonly SecretRange[], text: string, escape: R
   if (found.length === 0) return []
   const escapes = text.matchAll(escape)
   let next = escapes.next()
-  /** By how much the encoded text is longer than the decoded one, up to here. */
+  /** By how much the encoded text is longer than the decoded one, up to the current position. */
   let offset = 0
   const placeOf = (place: number): number => {
     while (next.done !== true && next.value.index - offset < place) {

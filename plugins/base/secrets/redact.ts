@@ -45,7 +45,7 @@ function collect (value: unknown, shown: unknown, found: Set<string>): void {
   }
 }
 
-/** The masked words of a text that is masked only in part, such as an OpenAPI document; else the whole text. */
+/** The masked words of a text that is masked only in part, such as an OpenAPI document; otherwise the whole text. */
 function maskedWords (value: string, shown: string): Array<[secret: string, masked: string]> {
   const [words, masked] = [value.split(/[\s"']+/), shown.split(/[\s"']+/)]
   if (words.length !== masked.length) return [[value, shown]]
@@ -59,7 +59,7 @@ function partsOfSecret (value: string, shown: string): string[] {
   const parts = [whole, ...whole.split(/\s+/)]
   if (!URL.canParse(value)) return parts
   const { username, password, searchParams, search } = new URL(value)
-  // Beside a password, a user name alone is not redacted: it may be an ordinary word.
+  // If there is a password, the user name alone is not redacted: it may be an ordinary word.
   return [
     ...(username === '' && search === '' ? parts : []),
     password,
@@ -73,7 +73,7 @@ function partsOfSecret (value: string, shown: string): string[] {
   ]
 }
 
-/** Percent-encodes or -decodes a text; returns it unchanged when that fails (lone surrogate, invalid escape). */
+/** Percent-encodes or -decodes a text; returns it unchanged if that fails (lone surrogate, invalid escape). */
 function tryCode (code: (text: string) => string, text: string): string {
   try {
     return code(text)
@@ -89,8 +89,8 @@ const pieceLength = 1_024
 interface FoundRange { start: number, end: number }
 
 /**
- * Finds secrets in texts, in one pass whatever their number. The secrets are sorted, so that binary search finds the
- * longest one at a position; a hash table of their first three characters skips most positions.
+ * Finds secrets in texts, in one pass regardless of their number. The secrets are sorted, so that binary search finds
+ * the longest one at a position; a hash table of their first three characters skips most positions.
  */
 export class SecretScanner {
   readonly #sorted: readonly string[]

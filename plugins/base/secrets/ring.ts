@@ -4,12 +4,12 @@ import { SecretFile } from './secret-file.ts'
 
 /** An encryption key. */
 interface Key {
-  /** 8 hex digits. They prefix every text sealed with the key, and reveal nothing of it. */
+  /** 8 hex digits. They prefix every text sealed with the key, and reveal nothing about it. */
   readonly id: string
   readonly secret: KeyObject
 }
 
-/** Derives a key from 32 secret bytes (HKDF). The id is derived independently, so it is no hash of the key. */
+/** Derives a key from 32 secret bytes (HKDF). The id is derived independently, so it is not a hash of the key. */
 export function toKey (root: Uint8Array): Key {
   const part = (label: string, length: number): Buffer =>
     Buffer.from(hkdfSync('sha256', root, '', `tool-hub ${label}`, length))
@@ -29,7 +29,7 @@ const passphraseParams = {
 /** Min length of a passphrase, in characters. */
 const minPassphrase = 16
 
-/** 32 bytes from one key of ENCRYPTION_KEY. @param which its number, for the error, which never shows the key */
+/** Reads 32 bytes from one key of ENCRYPTION_KEY. @param which its number, for the error, which never shows the key */
 async function readRootKey (text: string, which: number): Promise<Buffer> {
   if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex')
   const plain = text.replace(/=$/, '').replaceAll('+', '-').replaceAll('/', '_')
@@ -56,29 +56,29 @@ async function parseKeys (text: string): Promise<Key[]> {
   return roots.map(toKey)
 }
 
-/** The available keys: the newest seals, all of them open. */
+/** The available keys: the newest one seals, all of them open. */
 export class KeyRing {
   readonly #givenKeys: readonly Key[]
   readonly #file: SecretFile
   #stored: Key | undefined
 
-  /** @param given the keys of ENCRYPTION_KEY, newest first; without any, the key of the file seals */
+  /** @param given the keys of ENCRYPTION_KEY, newest first; if there are none, the key of the file seals */
   constructor (given: readonly Key[], file: SecretFile) {
     this.#givenKeys = given
     this.#file = file
   }
 
-  /** The key of the file. The file is read until it exists, since another process may create it. */
+  /** The key in the file. The file is read until it exists, since another process may create it. */
   get #fileKey (): Key | undefined {
     const secret = this.#stored === undefined ? this.#file.read() : undefined
     if (secret !== undefined) this.#stored = toKey(secret)
     return this.#stored
   }
 
-  /** The key that seals; undefined when there is none yet. */
+  /** The key that seals; undefined if there is none yet. */
   get newest (): Key | undefined { return this.#givenKeys[0] ?? this.#fileKey }
 
-  /** The key that seals; created when there is none. @throws StorageError when it cannot be stored */
+  /** The key that seals; created if there is none. @throws StorageError if it cannot be stored */
   sealingKey (): Key { return this.newest ?? (this.#stored = toKey(this.#file.create())) }
 
   find (id: string): Key | undefined {
@@ -87,14 +87,14 @@ export class KeyRing {
 }
 
 export interface KeyRingOptions {
-  /** The folder of the key file, which is created when something is sealed and ENCRYPTION_KEY is not set. */
+  /** The folder of the key file, which is created if something is sealed and ENCRYPTION_KEY is not set. */
   dataDir: string
   /** ENCRYPTION_KEY: one or more keys, separated by commas; the first one seals. */
   encryptionKey?: string
 }
 
 /**
- * Opens the keys of ENCRYPTION_KEY and of the key file; the latter opens texts even when other keys are given.
+ * Opens the keys of ENCRYPTION_KEY and of the key file; the latter opens texts even if other keys are given.
  * @throws Error with a sentence for an invalid key, and for a key file that is empty, garbled or readable by other
  * users
  */

@@ -3,9 +3,9 @@ import { toKey, type KeyRing } from './ring.ts'
 
 /** Encrypts and authenticates texts with keys that all replicas may have. */
 export interface Sealer {
-  /** @param place the purpose; the result opens only with the same one */
+  /** @param place the purpose; the result can be opened only with the same one */
   readonly seal: (text: string, place: string) => string
-  /** @throws Error when it does not open */
+  /** @throws Error if it cannot be opened */
   readonly unseal: (sealed: string, place: string) => string
 }
 
@@ -17,16 +17,16 @@ const cipher = 'aes-256-gcm'
 const nonceLength = 12
 const tagLength = 16
 
-/** The associated data: a sealed text opens only at its place, and with the id of its key. */
+/** The associated data: a sealed text can be opened only at its place, and with the id of its key. */
 const associatedData = (id: string, place: string): Buffer => Buffer.from(`tool-hub.${version}.${id}.${place}`)
 
 /**
- * Encrypts and authenticates a text with AES-256-GCM and the newest key, which is created when there is none. The nonce
+ * Encrypts and authenticates a text with AES-256-GCM and the newest key, which is created if there is none. The nonce
  * is random, so results differ; one key may seal 2^32 texts.
  * @param text well-formed (no lone surrogates), of any length
- * @param place where the result is stored, or its purpose; it opens only with the same place
+ * @param place where the result is stored, or its purpose; it can be opened only with the same place
  * @returns `v1.<key id>.<base64url of nonce, ciphertext and tag>`
- * @throws StorageError when a key must be created and cannot be stored
+ * @throws StorageError if a key must be created and cannot be stored
  */
 export function seal (ring: SealingKeys, text: string, place: string): string {
   const { id, secret } = ring.sealingKey()
@@ -39,14 +39,13 @@ export function seal (ring: SealingKeys, text: string, place: string): string {
 }
 
 /**
- * Opens a text that `seal` made for the same place.
- * @throws Error with a sentence when its key is not available, when it was changed, or when it was sealed for another
- * place
+ * Opens a text that `seal` created for the same place.
+ * @throws Error with a sentence if its key is not available, if it was changed, or if it was sealed for another place
  */
 export function unseal (ring: SealingKeys, sealed: string, place: string): string {
   const [, id = '', encoded = ''] = /^v1\.([0-9a-f]{8})\.([\w-]+)$/.exec(sealed) ?? []
   const bytes = Buffer.from(encoded, 'base64url')
-  // Rejects changes to the unused bits of base64url's last character.
+  // Rejects changes to the unused bits of the last base64url character.
   if (bytes.length < nonceLength + tagLength || bytes.toString('base64url') !== encoded) {
     throw new Error(
       `The sealed secrets of ${JSON.stringify(place)} are not a sealed text (${version}). ` +
@@ -91,7 +90,7 @@ export const createSealer = (ring: SealingKeys): Sealer => ({
   unseal: (sealed, place) => unseal(ring, sealed, place)
 })
 
-/** A sealer with a key of its own: what it seals opens in this process only. */
+/** A sealer with a key of its own: only this process can open what it seals. */
 export function createProcessSealer (): Sealer {
   const key = toKey(randomBytes(32))
   return createSealer({ sealingKey: () => key, find: (id) => id === key.id ? key : undefined })

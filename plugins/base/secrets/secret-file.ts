@@ -8,9 +8,9 @@ import { makeFolder } from '../../../db/folder.ts'
 import { StorageError } from '../../../db/store.ts'
 import type { Env } from '../../../schemas/env.ts'
 
-/** The purpose of a secret file, in words for messages. */
+/** What a secret file is for, and words for messages about it. */
 interface SecretFileKind {
-  /** Its name in DATA_DIR. */
+  /** The file name in DATA_DIR. */
   readonly name: string
   readonly noun: string
   /** The environment variable that replaces the file. */
@@ -19,7 +19,7 @@ interface SecretFileKind {
   readonly remedy: string
 }
 
-/** A file in DATA_DIR with 32 random bytes, for its owner only. It is created once, where no secret is set. */
+/** A file in DATA_DIR with 32 random bytes, readable by its owner only. It is created once, if no secret is set. */
 export class SecretFile {
   readonly #path: string
   readonly #kind: SecretFileKind
@@ -30,7 +30,7 @@ export class SecretFile {
     this.#kind = kind
   }
 
-  /** Reads the bytes; undefined when there is no file. @throws Error with a sentence for a file that cannot be used */
+  /** Reads the bytes; undefined if there is no file. @throws Error with a sentence if the file cannot be used */
   read (): Buffer | undefined {
     this.#secret ??= this.#read()
     return this.#secret
@@ -42,7 +42,7 @@ export class SecretFile {
     try {
       const first = makeFolder(folder, 'DATA_DIR')
       this.#link()
-      // Each created folder is an entry of its parent, which must be durable, too.
+      // Each created folder is an entry of its parent, which must be durable too.
       for (let at = folder; ; at = dirname(at)) {
         syncFolder(at)
         if (first === undefined || at.length < first.length || at === dirname(at)) break
@@ -66,7 +66,7 @@ export class SecretFile {
 
   /**
    * Writes the file unless it exists. A hard link appears with its whole content and never replaces a file, so no
-   * process reads half a key, and the first key stays.
+   * process reads half a key, and the first key is kept.
    */
   #link (): void {
     const temp = `${this.#path}.${randomBytes(6).toString('hex')}`
@@ -136,7 +136,7 @@ const loginKeyFile = (dataDir: string): SecretFile => new SecretFile(dataDir, {
   remedy: 'Delete it: a new one is then made, and logins end.'
 })
 
-/** A warning that replicas will not accept each other's logins, each with a secret of its own; undefined: they will. */
+/** A warning if replicas will not accept each other's logins because each has its own secret; undefined otherwise. */
 export const replicasProblem = (
   { JWT_SECRET: given, DB_URL: dbUrl }: Pick<Env, 'JWT_SECRET' | 'DB_URL'>
 ): string | undefined =>
@@ -145,14 +145,14 @@ export const replicasProblem = (
     : 'JWT_SECRET is not set, so a secret in DATA_DIR signs logins: of several gateways on one database each takes ' +
       `its own logins only. Set it to ${secretAdvice}`
 
-/** Checks the file if it exists. @throws Error with a sentence for a file that cannot be used */
+/** Checks the file if it exists. @throws Error with a sentence if the file cannot be used */
 export const checkLoginSecret = (dataDir: string): void => { loginKeyFile(dataDir).read() }
 
 /**
  * The secret that signs login tokens: JWT_SECRET, or one that is created once and stored in DATA_DIR, so that logins
  * survive a restart.
- * @returns undefined when it cannot be stored, which is logged
- * @throws Error with a sentence for a file that cannot be used
+ * @returns undefined if it cannot be stored, which is logged
+ * @throws Error with a sentence if the file cannot be used
  */
 export function loginSecret (
   env: Pick<Env, 'JWT_SECRET' | 'DB_URL'>, dataDir: string, warn: (sentence: string) => void

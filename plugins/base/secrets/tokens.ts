@@ -1,10 +1,10 @@
 /** Returns the text that replaces a secret. `hint`: the name of its member, header, flag or parameter. */
 export type MaskSecret = (secret: string, hint: string) => string
 
-/** Whether a text begins like an absolute URL. The length of the scheme is bounded, which keeps large texts cheap. */
+/** Whether a text starts like an absolute URL. The length of the scheme is bounded, which keeps large texts cheap. */
 export const isAbsoluteUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]{0,255}:\/\//i.test(text)
 
-/** Tokens of well-known services, by prefixes that no word begins with. */
+/** Tokens of well-known services, by prefixes that no ordinary word has. */
 const knownToken = new RegExp(
   '^(?:gh[opsur]_\\w{12}|github_pat_\\w{12}|glpat-[\\w-]{12}|xox[a-z]-[\\w-]{12}|th[klrt]_\\w{12}|' +
   'npm_[a-z0-9]{24}|hf_[a-z0-9]{24}|' +
@@ -17,13 +17,16 @@ const isServiceKey = (word: string): boolean => /^(?:sk|pk|rk)[-_][\w-]+$/i.test
 
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 
-/** The average length of the words in a text: of `getUser2` `get`, `User`, `2`. For random text about 2. */
+/**
+ * The average length of the words in a text; for example, `getUser2` consists of `get`, `User`, `2`. About 2 for random
+ * text.
+ */
 function wordLength (text: string): number {
   const words = text.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+/g) ?? []
   return words.length === 0 ? 0 : words.reduce((sum, { length }) => sum + length, 0) / words.length
 }
 
-/** Whether a run of letters and digits is random: many digits, inner capitals, or letters that cannot be pronounced. */
+/** Whether a run of letters and digits is random: many digits, inner capitals, or unpronounceable letters. */
 function isRandomRun (run: string): boolean {
   if ((run.match(/\d/g) ?? []).length >= 4) return true
   if (run.length >= 16 && wordLength(run) < 2.6) return true
@@ -43,7 +46,7 @@ const isTokenSegment = (segment: string): boolean =>
   segment.length >= 16 && !segment.includes('${') &&
     (knownToken.test(segment) || isServiceKey(segment) || isRandom(segment))
 
-/** Whether a word is a token, whatever its context. Paths and file names are not. */
+/** Whether a word is a token in any context. Paths and file names are not. */
 const isTokenWord = (word: string): boolean =>
   knownToken.test(word) || isServiceKey(word) || (/^[\w+=~-]{20,}$/.test(word) && isRandom(word))
 
@@ -55,7 +58,7 @@ function maskPath (address: string, cover: MaskSecret): string {
   return `${origin}${segments.join('/')}${rest}`
 }
 
-/** Masks the tokens in a text: words, and path segments of URLs. Named secrets have been masked before. */
+/** Masks the tokens in a text: words, and path segments of URLs. Named secrets must be masked before. */
 export function maskTokens (text: string, cover: MaskSecret): string {
   if (isAbsoluteUrl(text)) return maskPath(text, cover)
   return text.split(/([\s;,='"]+)/).map((word) => {

@@ -2,12 +2,11 @@ import { isObject } from '../../../protocol/json.ts'
 import { dots, isMask } from './mask.ts'
 
 /**
- * A config sent by a client that was shown masks, with each mask replaced by the stored secret at the same path.
- * @returns the config, which is the one sent where no mask was replaced, and the paths of masks that stand for no
- *   secret
+ * Replaces each mask in a config sent by a client by the stored secret at the same path.
+ * @returns the config, which is the same object if no mask was replaced, and the paths of masks that match no secret
  */
 export const unmask = (sent: unknown, stored: unknown, shown: unknown): UnmaskResult =>
-  // Most configs have none, and may have a megabyte.
+  // Most configs have no masks, and may be a megabyte.
   holdsMask(sent) ? unmaskPart(sent, stored, shown, '') : { value: sent, unknown: [] }
 
 interface UnmaskResult { value: unknown, unknown: string[] }
@@ -43,7 +42,7 @@ function unmaskPart (sent: unknown, stored: unknown, shown: unknown, path: strin
   return { value: isSame ? sent : Object.fromEntries(entries), unknown }
 }
 
-/** Whether a mask is somewhere within a value. */
+/** Whether a value contains a mask at any depth. */
 function holdsMask (value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return isMask(value)
   for (const name in value) if (holdsMask((value as Record<string, unknown>)[name])) return true
@@ -55,7 +54,7 @@ function holdsMask (value: unknown): boolean {
  * removed, so a mask is identified by the element before it, and an element that contains masks by its content.
  */
 function keptIndices (sent: readonly unknown[], shown: readonly unknown[]): Set<number> {
-  // Nested lists have nothing shown, and need no comparison.
+  // For nested lists, nothing was shown to compare with.
   if (shown.length === 0) return new Set()
   const [now, before] = [sent.map(signatureOf), shown.map(signatureOf)]
   const seen = new Set<string>()

@@ -9,7 +9,7 @@ import { isAbsoluteUrl } from './tokens.ts'
 /** A secret in a value: its path, the secret, and the mask that replaces it. */
 type VaultEntry = readonly [path: ReadonlyArray<string | number>, value: unknown, shown: unknown]
 
-/** Seals the secrets of a value, with masks in their places: by default what `maskConfig` masks. */
+/** Seals the secrets of a value, and puts masks in their places. By default, secrets are what `maskConfig` masks. */
 export class SealedVault implements Vault {
   readonly #ring: KeyRing
 
@@ -29,8 +29,8 @@ export class SealedVault implements Vault {
   }
 
   /**
-   * Replaces each mask by its secret. Edits of the value take precedence: another value in the place of a secret stays,
-   * even one that contains a mask; a secret whose place is gone is dropped.
+   * Replaces each mask by its secret. Edits of the value take precedence: another value in the place of a secret is
+   * kept, even if it contains a mask; a secret whose place no longer exists is dropped.
    */
   restoreSecrets <Value>(value: Value, sealed: string | null, place: string): Value {
     if (sealed === null) return value
@@ -86,7 +86,7 @@ function maskAllExcept (
   )
 }
 
-/** Masks a value as for display, and also every URL that may hold a secret. */
+/** Masks a value as for display, and also every URL that may contain a secret. */
 function maskAddresses (value: unknown, shown: unknown): unknown {
   if (typeof value === 'string') {
     return value === shown && isAbsoluteUrl(value) && !isPlainAddress(value) ? maskAll(value) : shown
@@ -101,7 +101,7 @@ function isPlainAddress (url: string): boolean {
   return maskUrl(url) === url && segments.every((segment) => segment.length < 16 || /^[a-z.-]+$/i.test(segment))
 }
 
-/** The paths of secrets in a value that are masks already. */
+/** The paths of secrets in a value that are already masks. */
 function maskPaths (value: unknown, shown: unknown, path: string): string[] {
   if (isMask(value)) return isMask(shown) ? [path] : []
   // Without secrets, both are the same value.
@@ -111,7 +111,7 @@ function maskPaths (value: unknown, shown: unknown, path: string): string[] {
   )
 }
 
-/** Copies a value with its secrets restored; others are shared. @param depth the number of path elements so far */
+/** Copies a value with its secrets restored; parts without secrets are shared. @param depth path elements so far */
 function restore (value: unknown, secrets: readonly VaultEntry[], depth: number): unknown {
   const inside = new Map<string | number, VaultEntry[]>()
   for (const each of secrets) {

@@ -3,13 +3,13 @@ import { Semaphore, Shares, baseLimits } from '../limits/index.ts'
 import { startWorker } from './start-worker.ts'
 import type { PoolMessage, PoolTask } from './worker.ts'
 
-/** Thrown for a task that takes too long, more memory than a thread has, or is given up. Its thread is ended. */
+/** Thrown for a task that takes too long, needs more memory than a thread has, or is cancelled. Its thread is ended. */
 export class TaskAborted extends Error {}
 
 interface PoolBounds {
   /** Max threads; one owner uses at most all but one of them. */
   readonly threads: number
-  /** Those of them that only privileged owners get; default: none. */
+  /** How many of them are for privileged owners only; default: none. */
   readonly reserved?: number
   /** Max heap of each thread, in MB. */
   readonly heap: number
@@ -17,22 +17,22 @@ interface PoolBounds {
   readonly loading?: number
   /** Time without a task after which a thread ends, in ms. */
   readonly idle: number
-  /** Max tasks that run or wait, with a share for each owner; default: the caller bounds them. */
+  /** Max running or waiting tasks, with a share for each owner; default: the caller limits them. */
   readonly tasks?: number
 }
 
 interface RunOptions {
-  /** The owner that the task counts for. Owners take turns. */
+  /** The owner whose share the task counts against. Owners take turns. */
   readonly owner: string
-  /** Max time of the task after it has begun, in ms. */
+  /** Max time of the task after it has started, in ms. */
   readonly time: number
-  /** The owner may have all threads, the reserved ones too. */
+  /** Whether the owner may use all threads, including the reserved ones. */
   readonly isPrivileged?: boolean
-  /** Aborted when nobody wants the answer any more. */
+  /** Aborted when the answer is no longer needed. */
   readonly signal?: AbortSignal
 }
 
-/** Worker threads for work whose cost cannot be bounded beforehand. They start on demand. */
+/** Worker threads for work whose cost cannot be bounded in advance. They start on demand. */
 export class WorkerPool {
   readonly #bounds: PoolBounds
   readonly #places: Semaphore
@@ -49,8 +49,8 @@ export class WorkerPool {
 
   /**
    * Runs a task in a thread.
-   * @param module its export `run` is called with the task; as `entryPath` takes it, and listed in cli/build.mjs
-   * @throws TaskAborted; ShareError when too many tasks wait; Error with the message of what the task throws
+   * @param module its export `run` is called with the task; a path for `entryPath`, listed in cli/build.mjs
+   * @throws TaskAborted; ShareError if too many tasks wait; Error with the message of what the task throws
    */
   async run<Answer> (
     module: string, task: unknown, { owner, time, isPrivileged = false, signal }: RunOptions
@@ -70,7 +70,7 @@ export class WorkerPool {
     }
   }
 
-  /** Ends all threads. The tasks that run are stopped. */
+  /** Ends all threads. Running tasks are stopped. */
   close (): void {
     for (const thread of this.#threads) thread.end()
   }
@@ -93,10 +93,10 @@ class PoolThread {
   readonly #worker: Worker
   readonly #onEnd: () => void
   #idleTimer: NodeJS.Timeout | undefined
-  /** Stops the task that runs. */
+  /** Stops the running task. */
   #stop: (reason: string) => void = () => {}
 
-  /** @param onEnd called when the thread has ended, or is about to */
+  /** @param onEnd called when the thread has ended or is about to */
   constructor (bounds: PoolBounds, onEnd: () => void) {
     this.#bounds = bounds
     this.#onEnd = onEnd
@@ -143,7 +143,7 @@ class PoolThread {
     }
   }
 
-  /** Waits for the next task, and ends after some time. */
+  /** Waits for the next task; ends the thread after some time. */
   park (): void {
     this.#worker.unref()
     this.#idleTimer = setTimeout(() => { this.end() }, this.#bounds.idle).unref()

@@ -3,9 +3,9 @@ import { parentPort } from 'node:worker_threads'
 import { pathToFileURL } from 'node:url'
 import { entryPath } from '../../../package.ts'
 
-/** @param module as `entryPath` takes it, or a file URL */
+/** @param module a path for `entryPath`, or a file URL */
 export interface PoolTask { module: string, task: unknown }
-/** `isLoaded`: the module has been loaded, and the task begins. */
+/** `isLoaded`: the module has been loaded, and the task starts. */
 export type PoolMessage = { isLoaded: true } | { answer: unknown } | { failure: string }
 
 const port = parentPort

@@ -33,7 +33,7 @@ export class LegacyEndpoint implements Endpoint {
     this.#snapshot = snapshot
   }
 
-  /** Handles a POST of a client. @throws errors in the error format of the `mcp` scope */
+  /** Handles a POST from a client. @throws errors in the error format of the `mcp` scope */
   receive (inbound: InboundRequest, accepted: AcceptedTypes, message: ReceivedMessage): void {
     const { raw } = inbound
     if (!Array.isArray(message) && message.kind === 'request' && message.method === 'initialize') {
@@ -67,7 +67,7 @@ export class LegacyEndpoint implements Endpoint {
     session.listen(new EventStream(raw, { 'mcp-session-id': session.sessionId }), lastEventId)
   }
 
-  /** Handles a DELETE: the client ends its session. */
+  /** Handles a DELETE, with which a client ends its session. */
   delete ({ view, headers, raw }: InboundRequest): void {
     const id = firstValue(headers['mcp-session-id'])
     if (id === undefined) throw new errors.SessionRequired()
@@ -136,7 +136,7 @@ export class LegacyEndpoint implements Endpoint {
 }
 
 /**
- * The MCP revision that a request names; 2025-03-26 if it has no such header (MCP, "Protocol Version Header").
+ * The MCP revision in a request's header; 2025-03-26 without a header (MCP, "Protocol Version Header").
  * @throws UnsupportedVersion
  */
 function versionOf (headers: IncomingHttpHeaders): LegacyVersion {
@@ -146,7 +146,7 @@ function versionOf (headers: IncomingHttpHeaders): LegacyVersion {
   return version
 }
 
-/** Sends an answer as the content type that the client prefers. */
+/** Sends an answer in the content type that the client prefers. */
 function answer (
   raw: ServerResponse, accepted: AcceptedTypes, text: string, headers: Record<string, string> = {}
 ): void {

@@ -12,8 +12,8 @@ import type { SessionReservation, Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
 /**
- * `initialize` (MCP to 2025-11-25, "Lifecycle"): begins a session.
- * @param place the place taken for the session; it is released on failure
+ * `initialize` (MCP to 2025-11-25, "Lifecycle"): starts a session.
+ * @param place reserved for the session; released on failure
  * @returns the session, and the text of the result
  * @throws RpcError to answer with
  */
@@ -27,7 +27,7 @@ export async function initialize (
   const session = begin(sessions, view, params, place)
   try {
     const { capabilities, serverInfo, instructions, identityExtra } = await gateway.describe(view, session)
-    // The session may have ended while providers connected. A listener joined now would never be removed.
+    // The session may have ended while providers connected. A listener added now would never be removed.
     if (session.hasEnded) throw new RpcError(code.unavailable, 'The session ended before it had begun', 'cancelled')
     gateway.addListener(session, session)
     const info = completeServerInfo(serverInfo, view)
@@ -41,7 +41,7 @@ export async function initialize (
   }
 }
 
-/** Adds the name and version that legacy clients require, and modern servers may omit. */
+/** Adds the name and version that legacy clients require but modern servers may omit. */
 function completeServerInfo (serverInfo: string, { scope }: View): string {
   if (isServerInfo(serverInfo)) return serverInfo
   const { name, version } = { name: smallMemberOf(serverInfo, 'name'), version: smallMemberOf(serverInfo, 'version') }
@@ -69,7 +69,10 @@ function begin (
   }
 }
 
-/** The `capabilities` of an `initialize` request. @throws RpcError -32602 beyond `downstreamLimits.capabilities` */
+/**
+ * Reads the `capabilities` of an `initialize` request.
+ * @throws RpcError -32602 beyond `downstreamLimits.capabilities`
+ */
 function declaredCapabilities (capabilities: unknown): ClientCapabilities {
   if (!isObject(capabilities)) return {}
   checkCapabilitiesSize(JSON.stringify(capabilities), 'capabilities')

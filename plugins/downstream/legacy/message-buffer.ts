@@ -2,13 +2,13 @@ import { memoryOf, detachedCopy } from '../../../protocol/text.ts'
 import { OwnedMap } from '../../base/limits/index.ts'
 import { downstreamLimits } from '../limits.ts'
 
-/** Estimated memory of an entry beside its text, in bytes. */
+/** Estimated memory of an entry in addition to its text, in bytes. */
 const overhead = 128
 
 interface Message { readonly data: string }
 
 /**
- * All entries of all buffers. Beyond the bound, the owner with the most memory loses its oldest entry, which is also
+ * All entries of all buffers. Beyond the limit, the owner with the most memory loses its oldest entry, which is also
  * the oldest of its buffer, since a buffer has one owner.
  */
 const allEntries = new OwnedMap<{ dropOldest: () => void }, Message>(downstreamLimits.keptSize, {
@@ -17,8 +17,8 @@ const allEntries = new OwnedMap<{ dropOldest: () => void }, Message>(downstreamL
 })
 
 /**
- * Messages that wait for their client. A buffer is bounded in number and size, and drops its oldest messages. All
- * buffers together are bounded in size.
+ * Messages that wait for their client. A buffer is limited in number and size, and drops its oldest messages. All
+ * buffers together are limited in size.
  */
 export class MessageBuffer<Entry extends Message> {
   readonly #owner: string
@@ -28,7 +28,7 @@ export class MessageBuffer<Entry extends Message> {
   #size = 0
 
   /**
-   * @param owner the owner that the messages count for (`ownerOf`)
+   * @param owner the owner whose share the messages count against (`ownerOf`)
    * @param maxSize max memory of all texts, in bytes; the newest entry is kept whatever its size
    */
   constructor (owner: string, maxEntries: number, maxSize: number) {
@@ -69,8 +69,8 @@ export class MessageBuffer<Entry extends Message> {
 interface Entry { readonly stream: number, readonly at: number, readonly data: string, readonly time: number }
 
 /**
- * The last events of one session, for clients that resume a stream by `Last-Event-ID`. The newest event is kept at any
- * size, since it may be the answer that the client waits for.
+ * The last events of one session, for clients that resume a stream with `Last-Event-ID`. The newest event is kept at
+ * any size, since it may be the answer that the client waits for.
  */
 export class ReplayBuffer {
   readonly #buffer: MessageBuffer<Entry>
@@ -83,7 +83,7 @@ export class ReplayBuffer {
     this.#buffer.add({ stream, at, data: detachedCopy(data), time: Date.now() })
   }
 
-  /** The events on a stream after the one with number `at`, oldest first. */
+  /** The events on a stream after event number `at`, oldest first. */
   after (stream: number, at: number): Array<{ at: number, data: string }> {
     return [...this.#buffer.entries].filter((entry) => entry.stream === stream && entry.at > at)
   }
@@ -102,7 +102,7 @@ export class ReplayBuffer {
   }
 }
 
-/** The event id: the number of the stream, and of the event on the stream. */
+/** An event id: the number of the stream, and of the event on the stream. */
 export const eventId = (stream: number, at: number): string => `${stream}-${at}`
 
 export function parseEventId (id: string): { stream: number, at: number } | undefined {

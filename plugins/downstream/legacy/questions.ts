@@ -10,7 +10,7 @@ import { gatewayLimits } from '../../gateway/index.ts'
 
 interface OpenQuestion {
   readonly question: Question
-  /** Its memory, in bytes. */
+  /** The memory of the question, in bytes. */
   readonly size: number
   readonly resolve: (response: Response) => void
   readonly reject: (error: RpcError) => void
@@ -21,17 +21,17 @@ interface OpenQuestion {
 /** The memory of the open questions to all clients, in bytes. */
 const questionMemory = new Shares(downstreamLimits.allQuestionsSize, 'open questions')
 
-/** The unanswered questions (JSON-RPC requests) to a legacy client, bounded per client, per owner and in total. */
+/** The unanswered questions (JSON-RPC requests) to a legacy client, limited per client, per owner and in total. */
 export class OpenQuestions {
   readonly #open = new Map<number, OpenQuestion>()
   readonly #owner: string
   #lastId = 0
   #size = 0
 
-  /** @param owner the owner that the client counts for */
+  /** @param owner the owner whose share the questions count against */
   constructor (owner: string) { this.#owner = owner }
 
-  /** @param send sends a message on the stream of the question @throws RpcError when it is withdrawn or times out */
+  /** @param send sends a message on the question's stream @throws RpcError if it is withdrawn or times out */
   async ask (send: (text: string) => void, question: Question): Promise<Response> {
     // The question may have been withdrawn while it waited for a stream.
     if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')
@@ -52,24 +52,24 @@ export class OpenQuestions {
     })
   }
 
-  /** Handles a response of the client; ignored when no question is open under its id. */
+  /** Handles a response from the client; ignored if no question with its id is open. */
   answer (response: Response): void {
     if (typeof response.id === 'number') this.#take(response.id)?.resolve(response)
   }
 
-  /** Forwards the client's progress on a question. */
+  /** Forwards the client's progress notification for a question. */
   progress (token: unknown, paramsText: string): void {
     if (typeof token === 'number') this.#open.get(token)?.question.progress(paramsText)
   }
 
-  /** Fails all questions because the client is gone. */
+  /** Fails all questions because the client has disconnected. */
   clear (): void {
     for (const id of this.#open.keys()) {
       this.#take(id)?.reject(new RpcError(code.internal, 'The client is gone', 'internal'))
     }
   }
 
-  /** @throws RpcError beyond the limits of number and size */
+  /** Reserves memory for a question. @throws RpcError beyond the limits on number and size */
   #hold (size: number): Release {
     const tooMany = new RpcError(code.internal, 'Too many questions are open to this client', 'limit')
     if (this.#open.size >= downstreamLimits.questionsPerSession || this.#size + size > downstreamLimits.questionsSize) {
@@ -82,7 +82,10 @@ export class OpenQuestions {
     }
   }
 
-  /** Fails a question, and sends the client its cancellation. @param params those of the upstream's own, if any */
+  /**
+   * Fails a question, and sends the client its cancellation.
+   * @param params of the upstream's own cancellation, if any
+   */
   #dismiss (id: number, reason: string, send: (text: string) => void, params?: string): void {
     const open = this.#take(id)
     if (!open) return

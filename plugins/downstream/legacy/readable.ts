@@ -6,11 +6,11 @@ import { LoopBudget } from '../../../protocol/yield.ts'
 import type { ListResult, ListEntry } from '../../gateway/index.ts'
 import { resolvePointer } from '../../base/json-schema/index.ts'
 
-/** The readable form of each list of the gateway. */
-/** The readable form of each item, and the text that it was made of. It outlives the item's list. */
+/** Converts lists of the gateway to a form that legacy clients can read; once per list. */
+/** The readable form of each item, and the text from which it was made. Kept longer than the item's list. */
 const readableItems = new WeakMap<Item, { readonly text: string, readonly readable: string | undefined }>()
 
-/** A list without what legacy clients cannot read: many of them refuse a whole list for one unreadable item. */
+/** A list without what legacy clients cannot read: many of them reject a whole list because of one unreadable item. */
 export const readableList = memoized(async (list: ListResult): Promise<ListResult> => {
   const budget = new LoopBudget()
   const entries: ListEntry[] = []
@@ -24,7 +24,7 @@ export const readableList = memoized(async (list: ListResult): Promise<ListResul
   return isSame ? list : list.withEntries(entries)
 })
 
-/** Undefined for an item that must be left out. */
+/** Returns undefined for an item that must be left out. */
 function readableEntry (kind: ListKind, entry: ListEntry): ListEntry | undefined {
   const { text, item } = entry
   if (!item) return entry
@@ -42,18 +42,18 @@ function readableItem (kind: ListKind, text: string): string | undefined {
   }
 }
 
-/** Removes an `outputSchema` that clients cannot compile. A call does not need it. */
+/** Removes an `outputSchema` that clients cannot compile. Calls do not need it. */
 function withoutBadOutputSchema (text: string | undefined): string | undefined {
   const output = text === undefined ? undefined : memberOf(text, 'outputSchema')
   if (text === undefined || output === undefined || isCompilable(JSON.parse(output))) return text
   return withMembers(text, { outputSchema: undefined })
 }
 
-/** ISO 8601 with time and zone, as legacy SDKs require of `lastModified`. MCP requires ISO 8601 only. */
+/** ISO 8601 with time and zone, which legacy SDKs require for `lastModified`. MCP requires only ISO 8601. */
 const isoTime =
   /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/
 
-/** Removes a `lastModified` that clients cannot read. */
+/** Removes a `lastModified` that clients cannot parse. */
 function withoutBadTime (text: string): string {
   const annotations = text.includes('"lastModified"') ? memberOf(text, 'annotations') : undefined
   if (annotations === undefined) return text
@@ -63,7 +63,7 @@ function withoutBadTime (text: string): string {
 }
 
 const jsonTypes = new Set<unknown>(['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'])
-/** The keywords whose values are schemas by name, lists of schemas, and schemas. */
+/** The keywords whose values are maps of schemas, lists of schemas, and single schemas. */
 const schemaMapKeywords = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']
 const schemaListKeywords = ['allOf', 'anyOf', 'oneOf', 'prefixItems']
 const schemaValueKeywords = [
@@ -71,15 +71,15 @@ const schemaValueKeywords = [
 ]
 
 /**
- * Whether a validator can compile a schema without checking it against its meta-schema first. Legacy SDKs compile the
- * `outputSchema` of every listed tool, and refuse the whole list if one fails.
- * @param root the whole schema, for references
+ * Whether a validator can compile a schema without first checking it against its meta-schema. Legacy SDKs compile the
+ * `outputSchema` of every listed tool, and reject the whole list if one fails.
+ * @param root the whole schema, for resolving references
  */
 export function isCompilable (schema: unknown, root: unknown = schema): boolean {
   if (typeof schema === 'boolean') return true
   if (!isObject(schema)) return false
   const { type, pattern, patternProperties, $ref, $id, items } = schema
-  // Validators refuse a second schema with the same id.
+  // Validators reject a second schema with the same id.
   if ($id !== undefined) return false
   if (type !== undefined && ![type].flat().every((each) => jsonTypes.has(each))) return false
   if (typeof pattern === 'string' && !isPattern(pattern)) return false

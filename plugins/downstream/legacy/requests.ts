@@ -31,10 +31,10 @@ export class LegacyRequests {
   get isClosing (): boolean { return this.#inFlight.isClosing }
 
   /**
-   * Handles the messages of one POST in order. Requests are answered on a channel.
-   * @param openReply creates the channel for a number of answers; `onGone` is to be called when the client is gone for
-   * good
-   * @returns false when there is nothing to answer
+   * Handles the messages of one POST in order. Requests are answered on a reply channel.
+   * @param openReply creates the channel for a number of answers, and calls `onGone` when the client has disconnected
+   * for good
+   * @returns false if there is nothing to answer
    * @throws Draining
    */
   receive (
@@ -74,7 +74,7 @@ export class LegacyRequests {
     messages: ReadonlyArray<Message | MalformedMessage>, handle: (message: Message | MalformedMessage) => void
   ): Promise<void> {
     const budget = new LoopBudget()
-    // Requests that have not started are in flight as well.
+    // Requests that have not started yet count as open too.
     const number = this.#inFlight.add(messages)
     for (const [at, message] of messages.entries()) {
       try {
@@ -87,7 +87,7 @@ export class LegacyRequests {
     this.#inFlight.remove(number)
   }
 
-  /** Refuses new requests, and waits for those in flight. @param timeout in ms */
+  /** Refuses new requests, and waits for the open ones. @param timeout in ms */
   async drain (timeout: number): Promise<void> { await this.#inFlight.drain(timeout) }
 
   toRpcAnswerError (error: unknown): RpcError { return toRpcAnswerError(error, this.#logError) }

@@ -22,16 +22,18 @@ export interface MessageChannel {
   end: () => void
 }
 
-/** A place among the sessions that the gateway can hold, taken for an owner before the session begins. */
+/** A place among the sessions that the gateway allows, taken for an owner before the session starts. */
 export interface SessionReservation { readonly owner: string, readonly release: Release }
 
 let lastSession = 0
 
-/** A legacy session: the client that began it with `initialize`, and its listener. */
+/** A legacy session: the client that started it with `initialize`, and its listener. */
 export class Session implements AskableClient, Listener<View> {
-  /** Internal and unique: links, levels and subscriptions are stored under it. */
+  /** Internal and unique: links, log levels and subscriptions are stored under it. */
   readonly id = `session ${++lastSession}`
-  /** The id that the client sends. It only finds the session, since a client can choose it (rebuild). */
+  /**
+   * The id that the client sends. It only finds the session and authorizes nothing: clients can choose it (rebuild).
+   */
   readonly sessionId: string
   readonly view: View
   readonly version: LegacyVersion
@@ -39,7 +41,7 @@ export class Session implements AskableClient, Listener<View> {
   /** Released when the session ends. */
   readonly place: SessionReservation
   readonly streams: ResumableStreams
-  /** Requests in flight, by the client's id. */
+  /** Open requests, by the client's id. */
   readonly exchanges = new Table<RequestId, ClientExchange>()
   level: LogLevel | undefined
   lastUsed = Date.now()
@@ -48,7 +50,7 @@ export class Session implements AskableClient, Listener<View> {
   #questions: OpenQuestions | undefined
   /** Messages that wait until the client opens a channel. */
   #waiting: MessageBuffer<{ data: string }> | undefined
-  /** Resumes questions that wait for a channel. */
+  /** Resumes the questions that wait for a channel. */
   #awaitingChannel: Set<() => void> | undefined
   #ended = false
 
@@ -119,14 +121,14 @@ export class Session implements AskableClient, Listener<View> {
     if (passesLogLevel(this.level, method, paramsText)) this.send(notificationText(method, paramsText))
   }
 
-  /** Sends a message on one channel. Without an open channel it waits in a bounded buffer. */
+  /** Sends a message on one channel. Without an open channel, it waits in a bounded buffer. */
   send (text: string): void {
     if (this.#ended) return
     const channel = this.#channel()
     if (channel) { channel.send(text); return }
     if (memoryOf(text) > downstreamLimits.waitingSize) return
     this.#waiting ??= new MessageBuffer(this.owner, downstreamLimits.waitingMessages, downstreamLimits.waitingSize)
-    // Equal notifications are kept once, except log messages.
+    // Equal notifications are buffered once, except log messages.
     if (!text.includes('"notifications/message"') && [...this.#waiting.entries].some(({ data }) => data === text)) {
       return
     }
@@ -147,7 +149,7 @@ export class Session implements AskableClient, Listener<View> {
     return await this.questions.ask(send, question)
   }
 
-  /** Handles a notification for the gateway. @returns false for one that is for the providers */
+  /** Handles a notification that is meant for the gateway. @returns false if it is meant for the providers */
   receive ({ method, params, paramsText }: Notification): boolean {
     switch (method) {
       case 'notifications/initialized': return true
@@ -166,7 +168,7 @@ export class Session implements AskableClient, Listener<View> {
     }
   }
 
-  /** Ends all that belongs to the session. */
+  /** Ends everything that belongs to the session. */
   end (reason: string): void {
     this.#ended = true
     for (const exchange of this.exchanges.values()) {
@@ -184,7 +186,7 @@ export class Session implements AskableClient, Listener<View> {
     this.#channels.clear()
   }
 
-  /** The newest open channel. An older one may be dead unnoticed after a change of the client's network. */
+  /** The newest open channel. An older one may be dead without notice after the client changed its network. */
   #channel (): MessageChannel | undefined {
     let newest: MessageChannel | undefined
     for (const channel of this.#channels) {
@@ -194,7 +196,7 @@ export class Session implements AskableClient, Listener<View> {
     return newest
   }
 
-  /** Waits for the next channel, which a new client is about to open. */
+  /** Waits up to `streamOpenTimeout` for a channel, which a new client is about to open. */
   async #nextChannel (): Promise<MessageChannel | undefined> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, downstreamLimits.streamOpenTimeout).unref()

@@ -5,7 +5,7 @@ import type { ReplyStream } from '../reply-channel.ts'
 import { eventId, ReplayBuffer, parseEventId } from './message-buffer.ts'
 import { downstreamLimits } from '../limits.ts'
 
-/** The delay after which a client resumes a broken stream, in ms. */
+/** The delay after which a client should resume a broken stream, in ms. */
 const retryDelay = 1_000
 
 /** An event stream of a session, with event ids for `Last-Event-ID`. It may be resumed on another connection. */
@@ -30,7 +30,7 @@ class ResumableStream implements ReplyStream {
   get ended (): boolean { return this.#ended }
   get isResumable (): boolean { return this.#hasSentPriming || this.#lastEvent > 0 }
 
-  /** Continues on another connection. The first one begins with a priming event, so that clients can resume. */
+  /** Continues on another connection. The first one starts with a priming event, which lets clients resume. */
   attach (connection: EventStream): void {
     const isFirst = this.#connection === undefined && !this.isResumable
     this.#connection?.end()
@@ -45,7 +45,7 @@ class ResumableStream implements ReplyStream {
     this.#connection?.write(eventText(data, eventId(this.number, number)))
   }
 
-  /** Sends the events after the given one again. */
+  /** Sends all events after the given one again. */
   replayAfter (number: number): void {
     for (const entry of this.#replay.after(this.number, number)) {
       this.#connection?.write(eventText(entry.data, eventId(this.number, entry.at)))
@@ -68,13 +68,13 @@ class ResumableStream implements ReplyStream {
   }
 }
 
-/** A stream without a connection and without a reply may be evicted. */
+/** A stream that has no connection and carries no reply may be evicted. */
 const evictionOptions = {
   isEvictable: (_number: number, { isConnected, onResume }: ResumableStream): boolean =>
     !isConnected && onResume === undefined
 }
 
-/** The streams of one session that can be resumed by `Last-Event-ID`. */
+/** The streams of one session that can be resumed with `Last-Event-ID`. */
 export class ResumableStreams {
   readonly #owner: string
   readonly #sendsPriming: boolean
@@ -95,7 +95,7 @@ export class ResumableStreams {
     return stream
   }
 
-  /** The stream of an event, and the event's number on it. */
+  /** The stream of an event, and the event's number on that stream. */
   find (lastEventId: string | undefined): { stream: ResumableStream, number: number } | undefined {
     const event = lastEventId === undefined ? undefined : parseEventId(lastEventId)
     const stream = event && this.#streams.get(event.stream)

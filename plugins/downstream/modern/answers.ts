@@ -10,24 +10,27 @@ import type { ModernRequest } from './request.ts'
 import type { RequestStates } from './state.ts'
 import { downstreamLimits } from '../limits.ts'
 
-/** The methods whose results state their caching, beside lists. */
+/** The methods, besides lists, whose results state their caching. */
 const cachedMethods: ReadonlySet<string> = new Set(['resources/read', 'skills/get'])
 
 /** Translates results of the gateway to modern answers, and resumed requests to requests of the gateway. */
 export interface ResultTranslator {
   /** The answer for a result. A server's own state is sealed. */
   toOutcome: (exchange: ModernExchange, result: Result) => RequestOutcome | Promise<RequestOutcome>
-  /** The answer for an error: a tool error for a refused call, a question if the error can be one, else the error. */
+  /**
+   * The answer for an error: a tool error for a refused call, a question if the error can become one, otherwise the
+   * error.
+   */
   toFailure: (error: RpcError, exchange: ModernExchange) => RequestOutcome
-  /** The request with the server's own state. */
+  /** Returns the request with the server's own state. */
   withState: (request: ModernRequest, state: string) => ModernRequest
-  /** The request as it was first sent. */
+  /** Returns the request as it was first sent. */
   withoutState: (request: ModernRequest) => ModernRequest
 }
 
 /**
- * Identifies the server of an exchange. The name alone is not enough: another server may have it when a state comes
- * back.
+ * Identifies the server of a request. The name alone is not enough: when a state comes back, another server may have
+ * it.
  * @throws the errors of `providerOf`
  */
 export async function serverIdentityOf (
@@ -71,7 +74,7 @@ export function createResultTranslator (gateway: Gateway, states: RequestStates)
         return result(toModernResult(answer, serverInfo, cachedMethods.has(method), isOpen))
       }
       const { kind } = answer
-      // A server without this kind of list does not affect caching.
+      // Servers without this kind of list do not affect its caching.
       const sections = gateway.sections(view, exchange.client)
         .filter(({ catalogue }) => catalogue === undefined || announcesList(catalogue.capabilities, kind))
       const caching = mergedCaching(sections.map(({ provider }) => provider?.caching?.(exchange.client, kind)), isOpen)
@@ -89,7 +92,7 @@ export function createResultTranslator (gateway: Gateway, states: RequestStates)
   }
 }
 
-/** Checks that the user accepted everything that was asked. @throws RpcError otherwise */
+/** Checks that the user accepted every elicitation. @throws RpcError otherwise */
 export function requireAccepted (answersText: string): void {
   const answers = Object.values(JSON.parse(answersText) as Record<string, unknown>)
   const isAccepted = answers.length > 0 && answers.every((each) => isObject(each) && each.action === 'accept')
@@ -97,9 +100,9 @@ export function requireAccepted (answersText: string): void {
 }
 
 /**
- * Translates the error -32042 of legacy servers, which requires URLs to be opened before a retry, to `input_required`.
+ * Translates error -32042 of legacy servers, which requires URLs to be opened before a retry, to `input_required`.
  * @param seal seals the state for the retry
- * @returns the text of the result; undefined if the client cannot open URLs, or the error names none
+ * @returns the text of the result; undefined if the client cannot open URLs, or the error contains none
  */
 function elicitationOf (error: RpcError, exchange: ModernExchange, seal: () => string): string | undefined {
   const { elicitation } = exchange.client.capabilities

@@ -41,10 +41,10 @@ interface ModernEndpointDeps {
   gateway: Gateway
   snapshot: () => Snapshot
   logError: LogError
-  /** Encrypts the `requestState` of servers so that every replica can decrypt it. */
+  /** Seals the `requestState` of servers so that every replica can open it. */
   sealer: Sealer | undefined
   usedStates: UsedRequestStates
-  /** Whether a header value holds a credential of this gateway. */
+  /** Whether a header value contains a credential for this gateway. */
   isOurs?: ((value: string) => boolean) | undefined
 }
 
@@ -55,7 +55,7 @@ export class ModernEndpoint implements Endpoint {
   readonly subscriptions: ClientSubscriptions
   readonly #deps: ModernEndpointDeps
   readonly #answerer: ResultTranslator
-  /** The exchanges in flight, including those whose clients were asked a question and have not answered yet. */
+  /** The open exchanges, including those that wait for a client to answer a question. */
   readonly #exchanges = new InFlightTable<ModernExchange>()
 
   constructor (deps: ModernEndpointDeps) {
@@ -85,7 +85,7 @@ export class ModernEndpoint implements Endpoint {
       throw new RpcError(code.invalidRequest, 'Invalid request: a response is not sent by a POST')
     }
     if (message.kind === 'notification') {
-      // Modern clients send no notifications over HTTP.
+      // Modern clients send no notifications over HTTP; others are ignored.
       raw.writeHead(202, { 'content-length': 0 }).end()
       return
     }
@@ -114,7 +114,7 @@ export class ModernEndpoint implements Endpoint {
     this.subscriptions.revoke(hasAccess)
   }
 
-  /** Ends the streams that a credential opened. @param id as in `Principal.credential` */
+  /** Ends the streams that were opened with a credential. @param id as in `Principal.credential` */
   expire (id: string): void {
     this.subscriptions.expire(id)
     for (const exchange of this.#exchanges.values()) {
@@ -122,7 +122,7 @@ export class ModernEndpoint implements Endpoint {
     }
   }
 
-  /** Runs work, and answers its errors at once. @param status the status of errors that map to none */
+  /** Runs work, and answers with its error, if any. @param status the status of errors that map to none */
   #refusing ({ raw }: InboundRequest, { idText }: Request, status: number, work: () => void): void {
     try {
       work()
@@ -189,7 +189,7 @@ export class ModernEndpoint implements Endpoint {
     }
   }
 
-  /** Uses the state of a resumed exchange. @throws RpcError if it is invalid */
+  /** Consumes the state of a resumed exchange. @throws RpcError if it is invalid */
   async #take (exchange: ModernExchange, { server, use }: ResumedState): Promise<void> {
     try {
       // Another server may now have the name of the server that issued the state.
@@ -214,7 +214,7 @@ export class ModernEndpoint implements Endpoint {
     return reply
   }
 
-  /** Resumes a request with the state of a former answer. */
+  /** Resumes a request with the state from an earlier answer. */
   #resume (inbound: InboundRequest, accepted: AcceptedTypes, request: ModernRequest, origin: RequestOrigin): void {
     const { requestState } = request.params
     if (typeof requestState !== 'string') {
@@ -242,7 +242,7 @@ export class ModernEndpoint implements Endpoint {
     this.#run(inbound, accepted, own, origin, { server, id, answersText, use })
   }
 
-  /** Resumes a parked call, or fetches its answer. The call ends if the caller no longer sees its item. */
+  /** Resumes a parked call, or fetches its answer. The call ends if the caller's view no longer shows its item. */
   async #takeUp (
     { view, raw }: InboundRequest, request: ModernRequest, call: ParkedCall<ModernExchange>, resume: () => void
   ): Promise<void> {
@@ -252,7 +252,7 @@ export class ModernEndpoint implements Endpoint {
         await this.#deps.gateway.providerOf(new DerivedExchange(call.exchange, { view, params, paramsText }))
       call.provider ??= provider
       if (call.provider !== provider) throw callNotHereError()
-      // A client that has disconnected meanwhile may repeat the request.
+      // A client that has disconnected in the meantime may repeat the request.
       if (!raw.destroyed) resume()
     } catch (error) {
       const known = toRpcAnswerError(error, this.#deps.logError)
@@ -272,7 +272,7 @@ export class ModernEndpoint implements Endpoint {
       if (isObject(meta) &&
         meta[instanceKey] === instanceId) throw new RpcError(code.invalidRequest, selfReferenceMessage)
       const client = this.leases.first(view, address, declared, capabilitiesText, logLevel)
-      // A server may be unavailable: later requests report that.
+      // A server may be unavailable; later requests report that.
       const { capabilities, instructions, identityExtra } = await gateway.describe(view, client, true)
       const result = discoverResult({
         supportedVersions: JSON.stringify(supportedVersions),

@@ -7,9 +7,8 @@ import { isModernCode, modernCode } from '../../../protocol/modern/envelope.ts'
 /** The answer to a request. */
 export interface RequestOutcome {
   readonly kind: 'result' | 'error'
-  /** The text of `result` or `error`. */
+  /** The text of the member `result` or `error`. */
   readonly text: string | Buffer
-  /** The HTTP status. */
   readonly status: number
 }
 
@@ -23,7 +22,7 @@ const statuses: Readonly<Record<number, number>> = {
   [modernCode.unsupportedVersion]: 400
 }
 
-/** HTTP statuses when a limit is reached by all callers together (503), or by this caller (429). */
+/** HTTP statuses when all callers together have reached a limit (503), or this caller has (429). */
 const statusesByReason: Partial<Record<ErrorReason, number>> = { limit: 503, share: 429 }
 
 /** The HTTP status of an error. @param other the status of errors that map to none */
@@ -32,7 +31,7 @@ export const httpStatusOf = ({ reason, code }: RpcError, other = 200): number =>
 
 /**
  * Translates an error for a modern client. Codes of earlier revisions are replaced. An error about the gateway's own
- * request to a server is not the client's error, unless the client lacks a required capability.
+ * request to a server is not the client's fault, unless the client lacks a required capability.
  */
 export function errorOutcome (error: RpcError, capabilities: ClientCapabilities): RequestOutcome {
   const told = error.reason === 'upstream' ? translateUpstreamError(error, capabilities) : error
@@ -64,7 +63,7 @@ function urlElicitationOutcome (text: string, { message }: RpcError, capabilitie
 const failureOutcome = (text: string, status: number): RequestOutcome => ({ kind: 'error', text, status })
 
 function translateUpstreamError (error: RpcError, capabilities: ClientCapabilities): RpcError {
-  // The session of a modern server has translated some codes to `invalidRequest` already.
+  // A modern server's session has already translated some codes to `invalidRequest`.
   const mayLack = error.code === modernCode.missingCapability || error.code === code.invalidRequest
   const missing = mayLack ? missingIn(error.toText(), capabilities) : undefined
   if (missing === undefined && !isModernCode(error.code)) return error
@@ -75,11 +74,11 @@ function translateUpstreamError (error: RpcError, capabilities: ClientCapabiliti
   return missingCapabilities(error.message, missing)
 }
 
-/** Whether the error says that a view does not show the item. */
+/** Whether the error means that a view does not show the item. */
 export const isItemGone = ({ reason }: RpcError): boolean =>
   reason === 'unknown-tool' || reason === 'unknown-prompt' || reason === 'unknown-resource'
 
-/** -32021: the request needs capabilities that the client does not declare. */
+/** Error -32021: the request requires capabilities that the client does not declare. */
 export function missingCapabilities (
   message: string, requiredCapabilities: Readonly<Record<string, unknown>>
 ): RpcError {
@@ -89,7 +88,7 @@ export function missingCapabilities (
   )
 }
 
-/** The capabilities that a server requires and the client did not declare; undefined if there are none. */
+/** The capabilities that a server requires but the client did not declare; undefined if there are none. */
 function missingIn (text: string, capabilities: ClientCapabilities): Record<string, unknown> | undefined {
   const required = smallMemberOf(memberOf(text, 'data') ?? '{}', 'requiredCapabilities')
   return isObject(required) ? missingOf(required, capabilities) : undefined

@@ -39,7 +39,7 @@ interface ModernExchangeOptions {
 
 /**
  * One request of a modern client. A question to the client *parks* it: the waiting request is answered with
- * `input_required`, and the exchange goes on without a reply until the client sends the answers in a new request with
+ * `input_required`, and the exchange continues without a reply until the client sends the answers in a new request with
  * the state.
  */
 export class ModernExchange implements Exchange<View> {
@@ -109,12 +109,16 @@ export class ModernExchange implements Exchange<View> {
     this.#waiting.push({ idText, reply })
   }
 
-  /** Begins without a parked call. @param id identifies the state @param answersText its `inputResponses` */
+  /**
+   * Starts from a state without a parked call.
+   * @param id identifies the state
+   * @param answersText its `inputResponses`
+   */
   beginFromState (
     id: string, answersText: string
   ): void { this.#parked = this.#options.parked.begin(this, id, answersText) }
 
-  /** Undoes `beginFromState` after the state proved invalid. */
+  /** Undoes `beginFromState` if the state is invalid. */
   forgetBeginning (): void {
     this.#parked?.forget()
     this.#parked = undefined
@@ -155,13 +159,13 @@ export class ModernExchange implements Exchange<View> {
 
   pause (): void {}
 
-  /** Answers the waiting requests with `input_required`; the exchange goes on. @param text the text of the result */
+  /** Answers the waiting requests with `input_required`; the exchange continues. @param text of the result */
   suspend (text: string): void { this.#answer({ kind: 'result', text, status: 200 }) }
 
-  /** Answers the waiting requests with an outcome that arrived earlier. */
+  /** Answers the waiting requests with an outcome that was kept. */
   deliver (outcome: RequestOutcome): void { this.#answer(outcome) }
 
-  /** Sends the answer, which ends the exchange. */
+  /** Sends the answer and ends the exchange. */
   finish (outcome: RequestOutcome): void {
     if (this.#over) return
     this.#over = true
@@ -179,9 +183,9 @@ export class ModernExchange implements Exchange<View> {
     for (const run of this.#onCancel) run(reason)
   }
 
-  /** Cancels the request for the gateway's own reason, and answers with the error. */
+  /** Cancels the request for a reason of the gateway's own, and answers with the error. */
   end (error: RpcError): void {
-    // The client of a stream has been told of lost access, and opens another one otherwise.
+    // An event stream ends without an error: its client has been notified of lost access, or else opens another.
     this.endStream()
     if (this.#over) return
     this.#over = true
@@ -191,7 +195,7 @@ export class ModernExchange implements Exchange<View> {
     for (const run of this.#onCancel) run(error.message)
   }
 
-  /** Ends an event stream without an error: its client opens another one. */
+  /** Ends an event stream without an error; its client opens another one. */
   endStream (): void {
     if (this.#over || this.method !== streamMethod) return
     this.#over = true

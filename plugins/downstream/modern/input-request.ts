@@ -12,7 +12,7 @@ import { withoutProgressToken } from '../../../protocol/progress.ts'
 import { missingCapabilities } from './errors.ts'
 import { isInputRequiredResult } from './result.ts'
 
-/** Whether a result requests input. @throws RpcError for a question that the client or the method does not allow */
+/** Whether a result requests input. @throws RpcError if the client or the method does not allow the question */
 export function isInputRequest (capabilities: ClientCapabilities, method: string, text: string): boolean {
   if (!isInputRequiredResult(text)) return false
   if (!mayRequireInput(method)) throw refusedError(`it asks for input during ${method}`)
@@ -22,8 +22,8 @@ export function isInputRequest (capabilities: ClientCapabilities, method: string
 
 /**
  * Checks the questions of a modern server, which are forwarded unchanged (MCP 2026-07-28, "Server Requirements").
- * @param text the text of an `input_required` result
- * @throws RpcError for no question or an invalid one; -32021 if the client did not declare the capability for it
+ * @param text of an `input_required` result
+ * @throws RpcError if a question is missing or invalid; -32021 if the client did not declare the capability for it
  */
 export function checkInputRequests (capabilities: ClientCapabilities, text: string): void {
   if (!hasInputRequestsOrState(text)) throw refusedError(noInputMessage)

@@ -11,8 +11,8 @@ import { downstreamLimits } from '../limits.ts'
 let lastClientNumber = 0
 
 /**
- * A client for one modern request at a time (a *lease*). Later requests of the same principal, route and capabilities
- * reuse it with its upstream links. Concurrent requests never share one.
+ * A client that serves one modern request at a time (a *lease*). Later requests of the same principal, route and
+ * capabilities reuse it with its upstream links. Concurrent requests never share one.
  */
 export class ModernClient implements Client, Listener<View> {
   readonly id = `modern ${++lastClientNumber}`
@@ -21,15 +21,15 @@ export class ModernClient implements Client, Listener<View> {
   /** The least severe level of log messages for its requests; undefined: none. */
   readonly level: LogLevel | undefined
   readonly owner: string
-  /** The request that holds the client. */
+  /** The request that currently uses the client. */
   exchange: Exchange<View> | undefined
-  /** The time since which no request holds it, in ms since the epoch. */
+  /** The time since which no request has used it, in ms since the epoch. */
   idleSince = Date.now()
   /** Whether the client ends when it is given back. */
   isDropped = false
-  /** The number of subscriptions that use its links. A client with any stays. */
+  /** The number of subscriptions that use its links. A client with any is kept. */
   holders = 0
-  /** Whether it counts as an idle client of its owner. */
+  /** Whether it counts against its owner's share of idle clients. */
   isCounted = false
   readonly pool: LeasePool
 
@@ -50,7 +50,7 @@ export class ModernClient implements Client, Listener<View> {
   /** Does nothing: messages without a request go to `subscriptions/listen`. */
   deliver (): void {}
 
-  /** Sends a question that belongs to no request on the current request. */
+  /** Sends a question that belongs to no request as part of the current request. */
   async ask (question: Question): Promise<Response> {
     if (!this.exchange) throw new RpcError(code.internal, 'The client can be asked during a request only', 'internal')
     return await this.exchange.ask(question)
@@ -67,13 +67,13 @@ interface LeasePool {
 }
 
 interface LeasesDeps {
-  /** Called when a client begins; it must be notified of changes and of lost access. */
+  /** Called when a client is created; it must then be notified of changes and of lost access. */
   onBegin: (client: ModernClient) => void
   /** Called when a client has ended and its links can be closed. */
   onEnd: (client: ModernClient) => void
 }
 
-/** Assigns clients to modern requests. Idle clients are kept for a while, since upstream links belong to them. */
+/** Assigns clients to modern requests. Idle clients are kept for a while, since they own upstream links. */
 export class Leases {
   readonly #pools = new Map<string, LeasePool>()
   readonly #deps: LeasesDeps
@@ -87,7 +87,7 @@ export class Leases {
 
   get idle (): number { return this.#idle.taken }
 
-  /** Acquires a client that no other request holds; `giveBack` returns it. */
+  /** Acquires a client that no other request uses; return it with `giveBack`. */
   acquire (
     view: View, address: string, capabilities: ClientCapabilities, text: string, level: LogLevel | undefined
   ): ModernClient {
@@ -101,7 +101,7 @@ export class Leases {
     return client
   }
 
-  /** The client for a request to no server: always the first, so that lists do not depend on concurrency. */
+  /** The client for a request that goes to no server: always the first, so that lists do not depend on concurrency. */
   first (
     view: View, address: string, capabilities: ClientCapabilities, text: string, level: LogLevel | undefined
   ): ModernClient {
@@ -116,7 +116,7 @@ export class Leases {
     return made
   }
 
-  /** The first client, for a subscription that uses its links. It stays until `release`. */
+  /** The first client, for a subscription that uses its links. It is kept until `release`. */
   hold (
     view: View, address: string, capabilities: ClientCapabilities, text: string, level: LogLevel | undefined
   ): ModernClient {
@@ -128,7 +128,7 @@ export class Leases {
     return client
   }
 
-  /** Releases what `hold` returned. */
+  /** Releases a client that `hold` returned. */
   release (client: ModernClient): void {
     const { pool } = client
     client.holders--
@@ -138,14 +138,14 @@ export class Leases {
     this.#free(pool, client)
   }
 
-  /** Returns a client that `acquire` gave out. */
+  /** Returns a client that was acquired. */
   giveBack (client: ModernClient): void {
     client.exchange = undefined
     if (client.isDropped) this.#deps.onEnd(client)
     else this.#free(client.pool, client)
   }
 
-  /** Ends the clients without access to their view. Clients that a request holds end when they are given back. */
+  /** Ends the clients without access to their view. Those in use end when they are given back. */
   revoke (hasAccess: (view: View) => boolean): void {
     for (const pool of [...this.#pools.values()]) {
       const [client] = pool.clients
@@ -189,7 +189,7 @@ export class Leases {
     this.#deps.onEnd(client)
   }
 
-  /** Takes a place for an idle client. @returns false when all are taken, or the owner has its share */
+  /** Reserves a place for an idle client. @returns false if all are taken, or the owner has used up its share */
   #hasPlace (client: ModernClient): boolean {
     try {
       this.#idle.add(client.owner, 1)

@@ -14,16 +14,16 @@ import { firstValue } from '../endpoint.ts'
 import type { ModernRequest } from './request.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-/** The headers of a tool; none for invalid annotations, since clients ignore such tools. */
+/** The headers of a tool; none if its annotations are invalid, since clients ignore such tools. */
 const headersOf = memoized(({ text }: Item): readonly ParamHeader[] => paramHeadersOf(text) ?? [])
 
 /** The characters allowed in a header value ("Value Encoding"). */
 const headerValuePattern = /^[\t\x20-\x7e]*$/
 
 /**
- * The `Mcp-Param-*` headers of a request. Values that are too long, not visible ASCII, or hold a credential for this
- * gateway are left out.
- * @param credentialHeader the header with the caller's credential
+ * The `Mcp-Param-*` headers of a request to forward. Omits values that are too long, not visible ASCII, or contain a
+ * credential for this gateway.
+ * @param credentialHeader the header that carries the caller's credential
  * @returns undefined if there are none
  */
 export function forwardedParamHeaders (
@@ -45,7 +45,7 @@ export function forwardedParamHeaders (
 
 const decimal = /^-?\d+(\.\d+)?$/
 
-/** Integers are compared as numbers: 42.0 is 42, but not as a string. */
+/** Integers are compared as numbers: 42.0 equals 42, which a string comparison would miss. */
 const isSameValue = (header: string, value: ParamHeaderValue): boolean =>
   header === String(value) || (typeof value === 'number' && decimal.test(header) && Number(header) === value)
 

@@ -16,17 +16,17 @@ import { downstreamLimits } from '../limits.ts'
 /** An exchange that can be parked. */
 export interface Parkable extends StateBinding {
   readonly client: { readonly owner: string }
-  /** The capabilities of the latest request, which alone count (MCP 2026-07-28, "Statelessness"). */
+  /** The capabilities in the latest request; earlier ones do not matter (MCP 2026-07-28, "Statelessness"). */
   readonly capabilities: ClientCapabilities
   readonly serverInfo: string | undefined
-  /** The memory that the latest request takes, in bytes. */
+  /** The memory of the latest request, in bytes. */
   readonly memory: number
   /** Whether a request waits for the answer. */
   readonly isAwaited: boolean
   readonly isOver: boolean
-  /** Answers the waiting requests with `input_required`. @param text the text of the result */
+  /** Answers the waiting requests with `input_required`. @param text of the result */
   suspend: (text: string) => void
-  /** Answers the waiting requests with an earlier outcome. */
+  /** Answers the waiting requests with an outcome that was kept. */
   deliver: (outcome: RequestOutcome) => void
   cancel: (reason: string) => void
   end: (error: RpcError) => void
@@ -37,7 +37,7 @@ export interface ParkedCallTable<Exchange extends Parkable> {
   /** Reserves memory for a call. @returns false if there is none, or the owner has used up its share */
   reserveMemory: (owner: string, size: number) => boolean
   releaseMemory: (owner: string, size: number) => void
-  /** A call has ended; its answer is kept for a while. */
+  /** Called when a call has ended; its answer is kept for a while. */
   keepAnswer: (call: ParkedCall<Exchange>) => void
   remove: (id: string) => void
 }
@@ -52,15 +52,15 @@ interface OpenQuestion {
   readonly reject: (error: RpcError) => void
 }
 
-/** A retry that was accepted. */
+/** A request with answers that was accepted. */
 interface AnsweredRound { readonly round: number, readonly digest: string, readonly at: number }
 
 const digestOf = (answersText: string): string => hash('sha256', answersText, 'base64url')
 
 /**
- * The questions of one call, in rounds. A round ends the waiting request with `input_required`, and is answered by the
- * next request that brings its state. Each round is valid once; for a while, a repetition with the same answers
- * attaches to what the first one started.
+ * The questions of one call, in rounds. A round answers the waiting request with `input_required`; the next request
+ * with its state contains the answers. Each round is valid once; for a while, a repetition with the same answers
+ * attaches to the call that the first one continued.
  */
 export class ParkedCall<Exchange extends Parkable> {
   readonly id: string
@@ -72,17 +72,17 @@ export class ParkedCall<Exchange extends Parkable> {
   readonly #questions = new Map<string, OpenQuestion>()
   #lastQuestion = 0
   #round = 0
-  /** The `input_required` of this round; undefined while a request waits. */
+  /** The `input_required` result of this round; undefined while a request waits. */
   #asked: string | undefined
   #answered: AnsweredRound | undefined
   #outcome: RequestOutcome | undefined
   #held = 0
-  /** The memory held for the latest request. */
+  /** The memory reserved for the latest request. */
   #heldForRequest = 0
   #gathering: NodeJS.Timeout | undefined
   #expiry: NodeJS.Timeout | undefined
 
-  /** @param answersText the `inputResponses` with which the exchange began, if it began with a state */
+  /** @param answersText the `inputResponses` with which the exchange started, if it started from a state */
   constructor (
     table: ParkedCallTable<Exchange>,
     exchange: Exchange,
@@ -116,10 +116,10 @@ export class ParkedCall<Exchange extends Parkable> {
   }
 
   /**
-   * Resumes the call with a request that has its state.
-   * @param answersText the `inputResponses`, as the text of an object
+   * Resumes the call with a request that contains its state.
+   * @param answersText the `inputResponses`, as an object's text
    * @param attach makes the request wait for the answer
-   * @throws RpcError -32602 if the round was answered before with something else, or too long ago
+   * @throws RpcError -32602 if the round was already answered with something else, or too long ago
    */
   resume (round: number, answersText: string, attach: () => void): void {
     const digest = digestOf(answersText)
@@ -128,7 +128,7 @@ export class ParkedCall<Exchange extends Parkable> {
       Date.now() - this.#answered.at <= downstreamLimits.parked.again
     if (!isFirst && !isAgain) throw alreadyUsedError()
     attach()
-    // The new request may take more memory than the former one.
+    // The new request may take more memory than the previous one.
     this.#free(this.#heldForRequest)
     this.#heldForRequest = 0
     if (isFirst) {
@@ -145,9 +145,9 @@ export class ParkedCall<Exchange extends Parkable> {
   }
 
   /**
-   * Handles the end of the exchange. Questions that may belong to another call stay open if the client has them: their
-   * answers come with the request that fetches the outcome.
-   * @param outcome undefined when it was cancelled
+   * Handles the end of the exchange. Questions that may belong to another call stay open if the client has them: the
+   * request that fetches the outcome also contains their answers.
+   * @param outcome undefined if it was cancelled
    */
   onFinished (outcome: RequestOutcome | undefined): void {
     clearTimeout(this.#gathering)
@@ -163,7 +163,7 @@ export class ParkedCall<Exchange extends Parkable> {
     if (this.#asked === undefined) this.#onFetched()
   }
 
-  /** Releases everything that is held for it. */
+  /** Releases all memory and timers of the call. */
   forget (): void {
     clearTimeout(this.#expiry)
     clearTimeout(this.#gathering)
@@ -177,13 +177,13 @@ export class ParkedCall<Exchange extends Parkable> {
   #takeAnswers (answersText: string): void {
     for (const { key, start, end } of membersOf(answersText)) {
       const answer = answersText.slice(start, end)
-      // Invalid answers are asked again, like missing ones.
+      // A question with an invalid answer is asked again, as if unanswered.
       if (answer.startsWith('{')) this.#take(key)?.resolve({ kind: 'response', id: null, resultText: answer })
     }
     if (this.#questions.size > 0) this.#gather()
   }
 
-  /** The answer was sent. It is kept for a client that did not receive it. */
+  /** Handles an answer that has been sent. It is kept in case the client did not receive it. */
   #onFetched (): void {
     this.#release()
     this.#table.keepAnswer(this)
@@ -191,7 +191,7 @@ export class ParkedCall<Exchange extends Parkable> {
     this.#expiry = setTimeout(() => { this.forget() }, downstreamLimits.parked.again).unref()
   }
 
-  /** Questions that arrive together are asked together. */
+  /** Collects questions that arrive together, so that they are asked together. */
   #gather (): void {
     this.#gathering ??= setTimeout(() => {
       this.#gathering = undefined
@@ -220,7 +220,7 @@ export class ParkedCall<Exchange extends Parkable> {
     exchange.suspend(this.#asked)
   }
 
-  /** Refuses the questions for which the newest request lacks the capability. */
+  /** Rejects the questions for which the newest request lacks the capability. */
   #refuse (): void {
     for (const [key, { question }] of [...this.#questions]) {
       try {
@@ -246,7 +246,7 @@ export class ParkedCall<Exchange extends Parkable> {
     return open
   }
 
-  /** Takes memory for the latest request, which is counted nowhere else after its answer. */
+  /** Reserves memory for the latest request, which is not counted elsewhere once it is answered. */
   #holdRequest (): boolean {
     if (this.#heldForRequest > 0) return true
     const { memory } = this.exchange
@@ -267,7 +267,7 @@ export class ParkedCall<Exchange extends Parkable> {
   }
 }
 
-/** The `inputResponses` of a request, as the text of an object. @throws RpcError -32602 when they are something else */
+/** Reads the `inputResponses` of a request, as an object's text. @throws RpcError -32602 if it is not an object */
 export function inputResponsesOf (paramsText: string): string {
   const text = memberOf(paramsText, 'inputResponses') ?? '{}'
   if (!text.startsWith('{')) {

@@ -21,12 +21,12 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
     this.states = states
   }
 
-  /** The number of calls that are parked, or were and still run. */
+  /** The number of running calls that are or were parked. */
   get count (): number { return this.#calls.size }
-  /** The memory that is held for them, in bytes. */
+  /** The memory reserved for the calls, in bytes. */
   get size (): number { return this.#sizes.taken }
 
-  /** @throws RpcError when there are too many */
+  /** @throws RpcError if there are too many */
   open (exchange: Exchange): ParkedCall<Exchange> {
     try {
       const call = new ParkedCall(this, exchange, this.#shares.take(exchange.client.owner))
@@ -39,9 +39,9 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
   }
 
   /**
-   * Records an exchange that begins with a state without a parked call, so that a repeated request attaches to it.
+   * Records an exchange that starts from a state without a parked call, so that a repeated request attaches to it.
    * @param id identifies the state
-   * @returns undefined if there are too many; a repeated request then begins another exchange
+   * @returns undefined if there are too many; a repeated request then starts another exchange
    */
   begin (exchange: Exchange, id: string, answersText: string): ParkedCall<Exchange> | undefined {
     try {
@@ -75,7 +75,7 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
 
   releaseMemory (owner: string, size: number): void { this.#sizes.remove(owner, size) }
 
-  /** A call has ended; its answer is kept for a while. */
+  /** Keeps the answer of a call that has ended for a while. */
   keepAnswer (call: ParkedCall<Exchange>): void {
     this.#calls.delete(call.id)
     this.#finished.set(call.id, call)
@@ -86,7 +86,7 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
     this.#finished.delete(id)
   }
 
-  /** Forgets the kept answers for some views. */
+  /** Drops the kept answers of views without access. */
   forgetOf (isGone: (view: View) => boolean): void {
     for (const call of [...this.#calls.values(), ...this.#finished.values()]) {
       if (call.exchange.isOver && isGone(call.exchange.view)) call.forget()

@@ -22,14 +22,14 @@ export interface ModernRequest extends Request {
   readonly capabilitiesText: string
   /** The memory of the capabilities, in bytes. */
   readonly capabilitiesMemory: number
-  /** The lowest level of log messages that the client wants; undefined: it wants none. */
+  /** The least severe level of log messages that the client wants; undefined: none. */
   readonly logLevel: LogLevel | undefined
 }
 
 /**
- * Whether a POST is to be handled as MCP 2026-07-28: `_meta` or `MCP-Protocol-Version` names that revision. So is a
- * request without a session whose `_meta` names any revision, or whose header names an unknown one, since only
- * 2026-07-28 defines the error for these.
+ * Whether to handle a POST as MCP 2026-07-28: `_meta` or `MCP-Protocol-Version` contains that revision. The same
+ * applies to a request without a session whose `_meta` contains any revision or whose header contains an unknown one,
+ * since only 2026-07-28 defines the error for these.
  */
 export function isModernPost (headers: IncomingHttpHeaders, message: ReceivedMessage): boolean {
   const header = headers[headerNames.version]
@@ -79,18 +79,18 @@ export function checkRequest (request: Request, headers: IncomingHttpHeaders): M
   const logLevel = meta[metaKeys.logLevel] ?? undefined
   if (logLevel !== undefined && !isLogLevel(logLevel)) throw invalidParams(`${quoteValue(logLevel)} is no log level`)
   const { text, capabilitiesText, capabilitiesMemory } = withoutEnvelope(request.paramsText)
-  // Written out, since this is on the path of every call, and a spread is slow.
+  // Spelled out, since every call takes this path and a spread is slow.
   return {
     kind, id, idText, method, params, paramsText: text, capabilities, capabilitiesText, capabilitiesMemory, logLevel
   }
 }
 
-/** Methods of earlier revisions. They are not forwarded to a server. */
+/** Methods of earlier revisions, which are not forwarded to servers. */
 const removedMethods: ReadonlySet<string> = new Set([
   'initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'
 ])
 
-/** Checks that a method is not one that only earlier revisions have. @throws RpcError -32601 */
+/** Rejects methods that only earlier revisions have. @throws RpcError -32601 */
 export function checkMethod (method: string): void {
   if (removedMethods.has(method) || method.startsWith('notifications/')) {
     throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
@@ -139,18 +139,18 @@ function checkNames (method: string, params: Readonly<Record<string, unknown>>, 
 }
 
 /**
- * The envelope: members of `_meta` that are for the gateway, which sends servers its own. The log level is not one of
- * them: it is forwarded, so that a server of 2026-07-28 sends what the client wants.
+ * The envelope: the members of `_meta` that are meant for the gateway, which sends servers its own. The log level is
+ * not one of them: it is forwarded, so that a server of 2026-07-28 sends what the client wants.
  */
 const envelopeMembers: ReadonlySet<string> =
   new Set([metaKeys.protocolVersion, metaKeys.clientCapabilities, metaKeys.clientInfo])
 
-/** Max length of params whose `_meta` is remembered, in characters. */
+/** Max length of params whose `_meta` is cached, in characters. */
 const maxRemembered = 16 * 1024
 
 interface WithoutEnvelope extends Pick<MetaParts, 'capabilitiesText' | 'capabilitiesMemory'> { readonly text: string }
 
-/** The params without the envelope. All other members keep their bytes. @throws RpcError as `checkDeclared` */
+/** Removes the envelope from params. All other members keep their bytes. @throws RpcError as `checkDeclared` */
 function withoutEnvelope (paramsText: string): WithoutEnvelope {
   const members = membersOf(paramsText)
   const at = members.findIndex(({ key }) => key === '_meta')
@@ -164,7 +164,7 @@ function withoutEnvelope (paramsText: string): WithoutEnvelope {
   return { text, capabilitiesText, capabilitiesMemory }
 }
 
-/** The parts of a `_meta`: the text of the members to pass on (`rest`), and the capabilities. */
+/** The parts of a `_meta`: the text of the members to forward (`rest`), and the capabilities. */
 interface MetaParts {
   readonly metaText: string
   readonly rest: string
@@ -175,7 +175,10 @@ interface MetaParts {
 /** The `_meta` of the last request, which is often the same in the next one. */
 let lastMeta: MetaParts | undefined
 
-/** @param isKept remembers the parts, and with them the whole text of the params @throws RpcError as `checkDeclared` */
+/**
+ * @param isKept whether to cache the parts, which keeps the whole params text in memory
+ * @throws RpcError as `checkDeclared`
+ */
 function partsOf (metaText: string, isKept: boolean): MetaParts {
   if (lastMeta?.metaText === metaText) return lastMeta
   const rest: string[] = []

@@ -5,23 +5,23 @@ import { metaKeys, type ResultType } from '../../../protocol/modern/envelope.ts'
 import type { ListResult } from '../../gateway/index.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-// The members that every modern result has beside its own: `resultType`, `serverInfo`, and for some results caching.
-// All texts are JSON, and unchanged members keep their bytes.
+// The members that every modern result has in addition to its own: `resultType`, `serverInfo`, and for some results
+// caching. All texts are JSON, and unchanged members keep their bytes.
 
 const notCached: Caching = { ttlMs: 0, isPublic: false }
 
-/** The beginning of a result's text, before a comma or brace. @param serverInfo as JSON text, if stated */
+/** The start of a result's text, to be followed by a comma or brace. @param serverInfo as JSON text, if known */
 export const resultHead = (type: ResultType, serverInfo: string | undefined): string =>
   `{"resultType":"${type}"${serverInfo === undefined ? '' : `,"_meta":{"${metaKeys.serverInfo}":${serverInfo}}`}`
 
 const cachingText = ({ ttlMs, isPublic }: Caching): string =>
   `"ttlMs":${ttlMs},"cacheScope":"${isPublic ? 'public' : 'private'}"`
 
-/** The caching of a result. A server's public result is public only on a route without authentication. */
+/** The caching of a result. A server's public result stays public only on a route without authentication. */
 const limitCaching = (said: Caching | undefined, isOpen: boolean): Caching =>
   said ? { ttlMs: Math.min(said.ttlMs, gatewayLimits.freshLists.most), isPublic: said.isPublic && isOpen } : notCached
 
-/** The caching of a merged list. @param all undefined for a server that does not state it */
+/** The caching of a merged list. @param all one entry per server; undefined if the server states none */
 export const mergedCaching = (all: ReadonlyArray<Caching | undefined>, isOpen: boolean): Caching =>
   limitCaching(all.length === 0 ? undefined : all.reduce(combineCaching), isOpen)
 
@@ -29,7 +29,7 @@ export const mergedCaching = (all: ReadonlyArray<Caching | undefined>, isOpen: b
  * Converts a result for a modern client. Most results have none of these members, and are not parsed.
  * @param isCacheable whether the result must state its caching
  * @param isOpen whether the route needs no authentication
- * @throws RpcError for a text that is no object
+ * @throws RpcError if the text is not an object
  */
 export function toModernResult (
   text: string, serverInfo: string | undefined, isCacheable = false, isOpen = false
@@ -60,13 +60,13 @@ export function toModernResult (
   return withMembers(text, changes)
 }
 
-/** The `_meta` of a result with `serverInfo`; undefined if it has no member. @param meta as received */
+/** The `_meta` of a result with `serverInfo`; undefined if it would be empty. @param meta as received */
 function withServerInfo (meta: string | undefined, serverInfo: string | undefined): string | undefined {
   const text = withMembers(meta?.startsWith('{') === true ? meta : '{}', { [metaKeys.serverInfo]: serverInfo })
   return text === '{}' ? undefined : text
 }
 
-/** Inserts `resultType` and `serverInfo` into a result; undefined if members must be replaced. */
+/** Inserts `resultType` and `serverInfo` into a result; undefined if members must be replaced instead. */
 function insertServerInfo (text: string, serverInfo: string | undefined): string | undefined {
   const members = membersOf(text)
   const metas = members.filter(({ key }) => key === '_meta')
@@ -89,7 +89,7 @@ function insertServerInfo (text: string, serverInfo: string | undefined): string
 export const isInputRequiredResult = (text: string): boolean =>
   text.includes('"input_required"') && memberOf(text, 'resultType') === '"input_required"'
 
-/** The result of `server/discover`. @param extra the other members that the server states, as the text of an object */
+/** The result of `server/discover`. @param extra the other members that the server states, as an object's text */
 export const discoverResult = (
   members: Readonly<Record<string, string | undefined>>, serverInfo: string | undefined, extra: string
 ): string => {
@@ -102,10 +102,10 @@ export const discoverResult = (
   })
 }
 
-/** The modern form of each list of the gateway, so that it is serialized once. */
+/** Caches the modern form of each list, so that it is serialized once. */
 const completeLists = new WeakMap<ListResult, { readonly head: string, readonly list: ListResult }>()
 
-/** A list with the members of modern results. */
+/** Adds the members of modern results to a list. */
 export function toModernList (list: ListResult, serverInfo: string | undefined, caching: Caching): ListResult {
   const head = `${serverInfo}${cachingText(caching)}`
   const known = completeLists.get(list)

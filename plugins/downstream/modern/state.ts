@@ -9,7 +9,7 @@ import { BoundedMap } from '../../base/limits/index.ts'
 import type { Sealer } from '../../base/secrets/index.ts'
 import { downstreamLimits } from '../limits.ts'
 
-// `requestState` (MCP 2026-07-28, "Multi Round-Trip Requests"): what a client gets with `input_required`, and returns
+// `requestState` (MCP 2026-07-28, "Multi Round-Trip Requests"): a client gets it with `input_required`, and returns it
 // with its answers. It is encrypted, authenticated, and bound to its principal and request.
 
 /**
@@ -45,13 +45,13 @@ export const callNotHereError = (): RpcError => new RpcError(
 export const alreadyUsedError = (): RpcError =>
   new RpcError(code.invalidParams, 'This requestState was answered already')
 
-/** Max remembered ids. The oldest is forgotten. */
+/** Max remembered ids; if there are more, the oldest is dropped. */
 const maxAnswered = 10_000
 const nonceLength = 12
 const tagLength = 16
 
 export interface ResumedState {
-  /** The server of the state (`identityOf`), if it has one. */
+  /** The server that issued the state (`serverIdentityOf`), if any. */
   readonly server: string | undefined
   /** Identifies the state. */
   readonly id: string
@@ -62,7 +62,7 @@ export interface ResumedState {
 
 /** Seals states, and opens them for their principal and request. */
 export class RequestStates {
-  /** Identifies this process, to tell states of others apart. */
+  /** Identifies this process, to recognize states of other processes. */
   readonly #instance = randomBytes(6).toString('base64url')
   readonly #key = randomBytes(32)
   readonly #sealer: Sealer | undefined
@@ -71,16 +71,16 @@ export class RequestStates {
   readonly #answered = new BoundedMap<string, true>(maxAnswered)
 
   /**
-   * @param used the used states; if a restart forgets them, all states open in this process only, so that none can be
+   * @param used the used states; if a restart loses them, only this process can open the states, so that none can be
    * used twice
-   * @param sealer seals states for all replicas; undefined: they open in this process only
+   * @param sealer seals states for all replicas; undefined: only this process can open them
    */
   constructor (used: UsedRequestStates, sealer?: Sealer) {
     this.#used = used
     this.#sealer = used.outlivesProcess ? sealer : undefined
   }
 
-  /** @param until when it expires, in ms since the epoch */
+  /** @param until its expiry, in ms since the epoch */
   seal (state: RequestState, binding: StateBinding, until: number): string {
     const content: Content = { principal: binding.view.principal.key, request: requestDigest(binding), until, state }
     const text = JSON.stringify(content)
@@ -93,7 +93,7 @@ export class RequestStates {
   }
 
   /**
-   * Opens a state that came back. The state of the previous round becomes invalid in this process.
+   * Opens a state that a client returned. The state of the previous round becomes invalid in this process.
    * @throws RpcError -32602 for a state that was changed, has expired, belongs to another principal, request or
    * process, or to an earlier round
    */
@@ -110,10 +110,10 @@ export class RequestStates {
   idOf (sealed: string): string { return hash('sha256', sealed, 'base64url') }
 
   /**
-   * Uses a state without a parked call; it is valid once. A repeated request with the same answers is accepted for a
-   * while, since its answer may have been lost.
+   * Consumes a state without a parked call; it is valid once. A repeated request with the same answers is accepted for
+   * a while, since the response to the first may have been lost.
    * @param answersText the `inputResponses` of the request
-   * @throws RpcError -32602 when it was used already, -32000 when the database is not available
+   * @throws RpcError -32602 if it was already used, -32000 if the database is not available
    */
   async use (sealed: string, answersText: string): Promise<void> {
     const answers = hash('sha256', answersText)
@@ -143,7 +143,7 @@ export class RequestStates {
     if (kind !== 'p' || more.length > 0 || !/^[\w-]+$/.test(encoded)) throw invalidStateError()
     if (instance !== this.#instance) throw callNotHereError()
     const bytes = Buffer.from(encoded, 'base64url')
-    // Rejects changes to the unused bits of base64url's last character.
+    // Rejects changes to the unused bits of the last base64url character.
     if (bytes.length < nonceLength + tagLength || bytes.toString('base64url') !== encoded) throw invalidStateError()
     try {
       const decrypting =
@@ -161,7 +161,7 @@ export class RequestStates {
   #associatedData (): Buffer { return Buffer.from(`tool-hub.request-state.${this.#instance}`) }
 }
 
-/** Identifies a request by its route, method, item and arguments, regardless of the order of members. */
+/** Identifies a request by its route, method, item and arguments, regardless of member order. */
 function requestDigest ({ view, method, params }: StateBinding): string {
   const member = nameMemberOf(method)
   const name = member === undefined ? undefined : params[member]

@@ -17,10 +17,10 @@ export interface SubscriptionFilter {
   readonly toolsListChanged: boolean
   readonly promptsListChanged: boolean
   readonly resourcesListChanged: boolean
-  /** Of the extension `io.modelcontextprotocol/events`. */
+  /** Part of the extension `io.modelcontextprotocol/events`. */
   readonly eventsListChanged: boolean
   readonly resourceSubscriptions: readonly string[]
-  /** Of the extension `io.modelcontextprotocol/tasks`. */
+  /** Part of the extension `io.modelcontextprotocol/tasks`. */
   readonly taskIds: readonly string[]
 }
 
@@ -31,7 +31,7 @@ const filterMembers = {
   events: 'eventsListChanged'
 } as const
 
-/** The filter of a `subscriptions/listen`. @throws RpcError -32602 */
+/** Parses the filter of a `subscriptions/listen` request. @throws RpcError -32602 */
 export function parseFilter ({ notifications }: Readonly<Record<string, unknown>>): SubscriptionFilter {
   const invalid = (sentence: string): RpcError => new RpcError(code.invalidParams, `Invalid params: ${sentence}`)
   if (!isObject(notifications)) throw invalid('"notifications" must be an object')
@@ -100,7 +100,7 @@ export class Subscription implements Client, Listener<View> {
     throw new RpcError(code.internal, 'The client can be asked during a request only', 'internal')
   }
 
-  /** Sends the first message: the accepted part of the filter. */
+  /** Sends the first message, which contains the accepted part of the filter. */
   acknowledge (accepted: SubscriptionFilter): void {
     this.#accepted = accepted
     const notifications: Record<string, unknown> = {}
@@ -111,7 +111,7 @@ export class Subscription implements Client, Listener<View> {
     for (const [method, paramsText] of this.#earlyMessages.splice(0)) this.deliver(method, paramsText)
   }
 
-  /** Calls `run` whenever a server tells of a change of a task (MCP 2025-11-25, "Task Status Notification"). */
+  /** Calls `run` whenever a server announces a change of a task (MCP 2025-11-25, "Task Status Notification"). */
   onTaskChange (taskId: string, run: () => void): void { this.#taskChanges.set(taskId, run) }
 
   deliver (method: string, paramsText?: string): void {
@@ -121,7 +121,7 @@ export class Subscription implements Client, Listener<View> {
     } else if (this.#isWanted(method, this.#accepted)) this.#send(method, paramsText)
   }
 
-  /** Ends the stream for the gateway's own reason. @param serverInfo as JSON text */
+  /** Ends the stream for a reason of the gateway's own. @param serverInfo as JSON text */
   end (serverInfo: string | undefined): void {
     const result = withMembers(`${resultHead('complete', serverInfo)}}`, {
       _meta: withMembers('{}', { [metaKeys.serverInfo]: serverInfo, [metaKeys.subscriptionId]: this.#idText })
@@ -144,7 +144,7 @@ export class Subscription implements Client, Listener<View> {
       case 'notifications/events/list_changed': return accepted.eventsListChanged
       // Only updates of subscribed resources arrive here.
       case 'notifications/resources/updated': return accepted.resourceSubscriptions.length > 0
-      // Only accepted tasks are told of.
+      // Only accepted tasks are watched.
       case 'notifications/tasks': return true
       default: return false
     }

@@ -32,7 +32,10 @@ export class ClientSubscriptions {
 
   get size (): number { return this.#open.size }
 
-  /** `subscriptions/listen`: answers it with a stream that stays open. @throws RpcError for its filter, ShareError */
+  /**
+   * `subscriptions/listen`: responds with a stream that stays open.
+   * @throws RpcError for an invalid filter, ShareError
+   */
   listen (
     { view, raw, address }: InboundRequest, request: ModernRequest, { headers, credentialHeader }: RequestOrigin
   ): void {
@@ -65,7 +68,7 @@ export class ClientSubscriptions {
     for (const subscription of [...this.#open]) if (!hasAccess(subscription.view)) this.#end(subscription)
   }
 
-  /** Ends the subscriptions that a credential opened. @param id as in `Principal.credential` */
+  /** Ends the subscriptions that were opened with a credential. @param id as in `Principal.credential` */
   expire (id: string): void {
     for (const subscription of [...this.#open]) {
       if (subscription.view.principal.credential?.id === id) this.#end(subscription)
@@ -83,7 +86,10 @@ export class ClientSubscriptions {
     subscription.end(this.#gateway.serverInfo(subscription.view, subscription))
   }
 
-  /** The accepted part of a filter: lists of the route, resources that were subscribed in time, tasks of the client. */
+  /**
+   * The accepted part of a filter: lists of the route, resources whose subscription succeeded in time, the client's
+   * tasks.
+   */
   async #accept (
     subscription: Subscription, filter: SubscriptionFilter, address: string, over: AbortSignal
   ): Promise<SubscriptionFilter> {
@@ -95,7 +101,7 @@ export class ClientSubscriptions {
         await this.#gateway.handle(new SubscriptionRequest(subscription, 'resources/subscribe', { uri }, address))
         accepted.add(uri)
       } catch (error) {
-        // The resource is not acknowledged.
+        // The resource is left out of the acknowledgement.
         if (!(error instanceof RpcError)) this.#logError(error, 'a resource could not be subscribed to')
       }
     }
@@ -105,17 +111,17 @@ export class ClientSubscriptions {
       try {
         await task.begin()
         watched.add(taskId)
-        // Notifications before the acknowledgement are held back until it is sent.
+        // Notifications are held back until the acknowledgement is sent.
         task.run(over).catch(() => {})
       } catch (error) {
-        // The task is not acknowledged.
+        // The task is left out of the acknowledgement.
         if (!(error instanceof RpcError)) this.#logError(error, 'a task could not be watched')
       }
     }
     const subscribing = Promise.all([
       startEach(filter.resourceSubscriptions, subscribe), startEach(filter.taskIds, watch)
     ])
-    // The gateway forgot a client that disconnected meanwhile before its subscriptions began.
+    // If the client disconnected in the meantime, it was removed before its subscriptions started.
     void subscribing.then(() => { if (!subscription.isOpen) this.#forget(subscription) })
     let timer: NodeJS.Timeout | undefined
     await Promise.race([subscribing, new Promise((resolve) => { timer = setTimeout(resolve, gatewayLimits.newClass) })])
@@ -131,7 +137,7 @@ export class ClientSubscriptions {
   }
 }
 
-/** Starts a function for each URI or id, and yields: finding a server may compare thousands of templates. */
+/** Starts a function for each URI or id, and yields, since finding a server may compare thousands of templates. */
 async function startEach (ids: readonly string[], begin: (id: string) => Promise<void>): Promise<void> {
   const begun: Array<Promise<void>> = []
   const budget = new LoopBudget()

@@ -7,8 +7,8 @@ import { downstreamLimits } from '../limits.ts'
 import { SubscriptionRequest, type Subscription } from './subscription.ts'
 
 /**
- * Tells a subscription of each change of a task, as `tasks/get` shows it, until the task ends. The task is asked for
- * when a server of 2025-11-25 announces a change, which it need not do, and at the interval that its server states.
+ * Sends a subscription each change of a task, in the form of `tasks/get`, until the task ends. The task is read when a
+ * 2025-11-25 server announces a change, which it need not do, and at the poll interval that its server states.
  */
 export class TaskWatch {
   readonly taskId: string
@@ -18,7 +18,7 @@ export class TaskWatch {
   #state = ''
   /** Ends the current pause. */
   #wake = (): void => {}
-  /** Whether a change was announced since the task was asked for. */
+  /** Whether a change was announced since the task was last read. */
   #hasChanged = false
 
   constructor (gateway: Gateway, subscription: Subscription, address: string, taskId: string) {
@@ -29,10 +29,10 @@ export class TaskWatch {
     subscription.onTaskChange(taskId, () => { this.#hasChanged = true; this.#wake() })
   }
 
-  /** Reads the task for the first time. @throws RpcError when the client has no such task */
+  /** Reads the task for the first time. @throws RpcError if the client has no such task */
   async begin (): Promise<void> { this.#state = await this.#read() }
 
-  /** Tells of the task, and of its changes until it ends or the subscription is over. */
+  /** Sends the state of the task, and its changes until it ends or the subscription does. */
   async run (signal: AbortSignal): Promise<void> {
     for (let told = ''; !signal.aborted;) {
       if (this.#state !== told) this.#subscription.deliver('notifications/tasks', told = this.#state)
@@ -41,13 +41,13 @@ export class TaskWatch {
       try {
         this.#state = await this.#read()
       } catch (error) {
-        // The task is gone. Other errors may pass.
+        // The task no longer exists. Other errors may be temporary.
         if (!(error instanceof RpcError) || error.code === code.invalidParams) throw error
       }
     }
   }
 
-  /** Waits for an announcement, for the interval of the task at most. @throws when the subscription is over */
+  /** Waits for an announcement, at most for the task's poll interval. @throws if the subscription has ended */
   async #pause (signal: AbortSignal): Promise<void> {
     if (this.#hasChanged) return
     const over = new AbortController()

@@ -4,9 +4,9 @@ import { nameMemberOf } from '../../../protocol/modern/envelope.ts'
 import { missingCapabilities } from './errors.ts'
 import type { ModernRequest } from './request.ts'
 
-// Clients' side of the extension `io.modelcontextprotocol/tasks`.
+// The client side of the extension `io.modelcontextprotocol/tasks`.
 
-/** @throws RpcError -32021 when the request does not declare the extension */
+/** @throws RpcError -32021 if the request does not declare the extension */
 export function requireTasks ({ capabilities }: Pick<ModernRequest, 'capabilities'>): void {
   if (hasTasksExtension(capabilities)) return
   throw missingCapabilities('Missing required client capability', { extensions: { [tasksExtension]: {} } })

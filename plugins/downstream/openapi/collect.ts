@@ -2,10 +2,10 @@ import { smallMemberOf } from '../../../protocol/json.ts'
 import type { Catalogue, Item } from '../../../protocol/lists.ts'
 import { type Section, showItem } from '../../gateway/index.ts'
 
-/** One tool as a view shows it. `description`: the admin's override, if there is one. */
+/** One tool as a view shows it. `description`: the admin's override, if any. */
 export interface ListedTool { readonly item: Item, readonly description: string | undefined, readonly enabled: boolean }
 
-/** One connected server behind a view, with its tools in the order it lists them. */
+/** A connected server in a view, with its tools in listed order. */
 export interface ListedServer {
   readonly name: string
   readonly description: string | undefined
@@ -31,7 +31,7 @@ function ownDescription ({ serverInfo, instructions }: Catalogue): string | unde
     : words
 }
 
-/** The servers of a view that can be called now, also those that start on demand, in configured order. */
+/** The servers of a view that can currently be called, including those that start on demand, in configured order. */
 export function collectServers (
   sections: readonly Section[],
   hasPlainId: (name: string, at: number) => ListedServer['hasPlainId'] = () => undefined

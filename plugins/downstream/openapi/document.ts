@@ -3,7 +3,7 @@ import { downstreamLimits } from '../limits.ts'
 import type { JsonObject } from './keywords.ts'
 import { toOperation } from './operation.ts'
 
-/** A tool to describe. `text`: as its server lists it; `description`: an admin's, in place of that in the text. */
+/** A tool to describe. `text`: as listed by its server; `description`: an admin's, which replaces that in the text. */
 interface DocumentTool {
   readonly key: string
   readonly text: string
@@ -13,7 +13,7 @@ interface DocumentTool {
 
 export type Format = 'json' | 'yaml'
 
-/** The content of a document. Plain data, since a worker thread gets it. */
+/** The content of a document. Plain data, since it is sent to a worker thread. */
 export interface DocumentInput {
   readonly format: Format
   readonly title: string
@@ -23,9 +23,9 @@ export interface DocumentInput {
   readonly servers: ReadonlyArray<{
     readonly name: string, readonly description: string | undefined, readonly tools: readonly DocumentTool[]
   }>
-  /** The `servers` of each operation, for the document of a group. */
+  /** The `servers` member of each operation, for the document of a group. */
   readonly operationUrl?: string
-  /** Whether the caller authenticated. Otherwise credentials are optional for the calls: they add tools. */
+  /** Whether the caller is authenticated. If not, credentials are optional for the calls, and give access to more. */
   readonly isAuthenticated: boolean
   /** Whether large tools are described as taking any object. */
   readonly isBrief: boolean
@@ -79,7 +79,7 @@ const sharedSchemas: JsonObject = {
 
 const anyObject = '{"type":"object","additionalProperties":{"description":"The arguments of the tool"}}'
 
-/** The OpenAPI 3.0.3 document of tools. Takes as long as the schemas of the tools make it. Pure. */
+/** Creates the OpenAPI 3.0.3 document of tools. The time it takes depends on the tools' schemas. Pure. */
 export function makeDocument (
   { title, about, version, serverUrl, servers, operationUrl, isAuthenticated, isBrief }: DocumentInput
 ): JsonObject {

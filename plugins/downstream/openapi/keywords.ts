@@ -11,7 +11,7 @@ const isBoolean = (value: unknown): boolean => typeof value === 'boolean'
 export const annotationKeywords: ReadonlySet<string> =
   new Set(['title', 'description', 'default', 'example', 'deprecated'])
 
-/** Keywords with the same meaning in OpenAPI 3.0.3, each with the test of its value. */
+/** Keywords with the same meaning in OpenAPI 3.0.3, each with a test of its value. */
 const sharedKeywords: ReadonlyMap<string, (value: unknown) => boolean> = new Map<string, (value: unknown) => boolean>([
   ['title', isString], ['description', isString], ['default', isRefFree], ['example', isRefFree],
   ['deprecated', isBoolean], ['format', isString],
@@ -21,7 +21,7 @@ const sharedKeywords: ReadonlyMap<string, (value: unknown) => boolean> = new Map
   ['maxProperties', isCount]
 ])
 
-/** The translation of a schema's keywords except its type, its subschemas, `enum` and `const`. */
+/** Translates a schema's keywords except its type, its subschemas, `enum` and `const`. */
 export function translateKeywords (schema: JsonObject): JsonObject {
   const out: JsonObject = {}
   for (const key of Object.keys(schema)) {
@@ -35,7 +35,7 @@ export function translateKeywords (schema: JsonObject): JsonObject {
       out.example = value[0] as unknown
     }
   }
-  // In OpenAPI 3.0.3 `byte` is base64, and `binary` the bytes themselves.
+  // In OpenAPI 3.0.3, `byte` means base64, and `binary` raw bytes.
   if (schema.contentEncoding === 'base64' && (schema.format === undefined || schema.format === 'binary')) {
     out.format = 'byte'
   }
@@ -44,7 +44,7 @@ export function translateKeywords (schema: JsonObject): JsonObject {
   return out
 }
 
-/** Assertions: without one of them a schema accepts more. */
+/** Assertions: a schema that lacks one of them accepts more. */
 const assertionKeywords = new Set([
   'multipleOf',
   'minimum',
@@ -60,7 +60,7 @@ const assertionKeywords = new Set([
   'enum'
 ])
 
-/** Whether a translation keeps all constraints of a schema, subschemas aside. */
+/** Whether a translation keeps all constraints of a schema, except those of subschemas. */
 export function keepsAllConstraints (schema: JsonObject, translated: JsonObject): boolean {
   for (const key of Object.keys(schema)) if (assertionKeywords.has(key) && !Object.hasOwn(translated, key)) return false
   const { type, required, exclusiveMinimum, exclusiveMaximum } = schema
@@ -80,7 +80,7 @@ const isStringArray = (value: unknown): boolean => Array.isArray(value) && value
 
 /**
  * Translates an exclusive bound, which is a number in JSON Schema, and a boolean beside the inclusive bound in OpenAPI
- * 3.0.3. Where a schema has both, the narrower one counts.
+ * 3.0.3. If a schema has both bounds, the narrower one is used.
  * @param direction 1 for a minimum, -1 for a maximum
  */
 function translateExclusive (
@@ -98,8 +98,8 @@ function translateExclusive (
 }
 
 /**
- * Whether a value contains no `$ref`: many OpenAPI parsers follow it everywhere, even in values, where it would break
- * the document or make them fetch a URL.
+ * Whether a value contains no `$ref`: many OpenAPI parsers follow it everywhere, even in data, where it would break the
+ * document or make them fetch a URL.
  */
 export function isRefFree (value: unknown): boolean {
   return typeof value !== 'object' || value === null || !JSON.stringify(value).includes('"$ref"')
@@ -120,13 +120,13 @@ export const isNullOnly = ({ nullable, enum: values }: JsonObject): boolean =>
   nullable === true && Array.isArray(values) && values.length === 1 && values[0] === null
 
 const typeNames = ['string', 'number', 'integer', 'boolean', 'array', 'object']
-/** The result for the schemas that state one type, as most do. Shared, so never changed. */
+/** The result for schemas with a single type, which most have. Shared, so it must not be changed. */
 const singleTypes: ReadonlyMap<unknown, { own: JsonObject }> =
   new Map(typeNames.map((type) => [type, { own: { type } }]))
-/** The number of all types beside null; `integer` is included in `number`. */
+/** The number of types except null; `number` includes `integer`. */
 const allTypes = typeNames.length - 1
 
-/** The `type` of a schema, with `nullable` where it includes null; several types are `alternatives`. */
+/** Translates the `type` of a schema, with `nullable` if it includes null. Several types become `alternatives`. */
 export function translateType (schema: JsonObject): { own: JsonObject, alternatives?: JsonObject[] } {
   const { type } = schema
   if (type === undefined) return { own: {} }
@@ -142,7 +142,7 @@ export function translateType (schema: JsonObject): { own: JsonObject, alternati
   return alternatives.length === 1 && alternatives[0] ? { own: alternatives[0] } : { own: {}, alternatives }
 }
 
-/** `enum` and `const` as `enum`, with the type where the schema states none and all values share one. */
+/** Translates `enum` and `const` to `enum`, with a type if the schema has none and all values share one. */
 export function translateEnum (schema: JsonObject, own: JsonObject): JsonObject | undefined {
   const given: unknown = Object.hasOwn(schema, 'const') ? [schema.const] : schema.enum
   if (!Array.isArray(given) || given.length === 0 || own === nullOnly || !isRefFree(given)) return undefined
@@ -152,12 +152,15 @@ export function translateEnum (schema: JsonObject, own: JsonObject): JsonObject 
   const hasNull = values.includes(null)
   const types = new Set(values.filter((value) => value !== null).map((value) => typeof value))
   const [type] = types
-  // A type of object or array would need keywords of its own.
+  // The type object or array would need further keywords.
   if (types.size > 1 || type === 'object') return { enum: values }
   return { type, ...(hasNull ? { nullable: true } : {}), enum: values }
 }
 
-/** One schema that requires all of several: others go beside the first where their meaning stays, else into `allOf`. */
+/**
+ * Combines schemas so that all apply: the others are merged into the first if that keeps their meaning, else put in
+ * `allOf`.
+ */
 export function joinSchemas (first: JsonObject, others: readonly JsonObject[]): JsonObject {
   const out = { ...first }
   const separate: JsonObject[] = []
@@ -165,9 +168,9 @@ export function joinSchemas (first: JsonObject, others: readonly JsonObject[]): 
     const keys = Object.keys(other)
     if (keys.length === 0) continue
     if (keys[0] === '$ref') separate.push(other)
-    // One combining keyword has the same meaning beside any others.
+    // A combining keyword has the same meaning beside any others.
     else if (isCombination(keys) && !Object.hasOwn(out, keys[0] ?? '')) Object.assign(out, other)
-    // Other keywords may interact: they go beside annotations only.
+    // Other keywords may interact, so they are merged with annotations only.
     else if (Object.keys(out).every((key) => annotationKeywords.has(key))) Object.assign(out, { ...other, ...out })
     else separate.push(other)
   }

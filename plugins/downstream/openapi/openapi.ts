@@ -17,27 +17,27 @@ import { downstreamLimits } from '../limits.ts'
 /** A document as UTF-8, and its entity tag. */
 interface Document { readonly bytes: Buffer, readonly etag: string }
 
-/** How many tools each connected server has. */
+/** The number of tools of each connected server. */
 type Stats = Static<typeof ToolStats>['data']
 
 interface OpenApiDeps {
   access: Pick<Access, 'viewOfOpenRoute'>
   gateway: Pick<Gateway, 'sections' | 'precedence' | 'filteredView'>
-  /** The public base where it is configured, else the base path. */
+  /** The configured public base URL, otherwise the base path. */
   base: () => string
 }
 
 /** Max length of `serverUrl`, in bytes. */
 const maxUrlLength = 2_048
 
-/** The estimated size of an operation beyond the text of its tool, in characters. */
+/** The estimated size of an operation in addition to the text of its tool, in characters. */
 const operationSize = 700
 
 /** OpenAPI documents of the tools that callers of the open routes may run. */
 export class OpenApi {
   readonly #deps: OpenApiDeps
   readonly #pool = new WorkerPool(downstreamLimits.documents)
-  /** Documents that are being written, and the small ones among the last. */
+  /** Documents that are being written, and recent small ones. */
   readonly #documents = new BoundedMap<string, Promise<Document>>(downstreamLimits.documents.kept)
 
   constructor (deps: OpenApiDeps) {
@@ -46,7 +46,7 @@ export class OpenApi {
 
   /**
    * The OpenAPI 3.0.3 document of everything that a caller may run, or of one group or server, at the time of the call.
-   * @param address the address of the caller
+   * @param address the caller's address
    * @param hold reserves memory for the document, in bytes, before it is written; throws if there is none
    * @throws NoSuch, InvalidInput, NotFound; ShareError, also for a document beyond `downstreamLimits.documentSize`
    */
@@ -89,7 +89,7 @@ export class OpenApi {
   /** Ends the thread that writes documents. */
   close (): void { this.#pool.close() }
 
-  /** Writes a document, unless the same one is being written or kept. @throws ShareError */
+  /** Writes a document, unless the same one is being written or is cached. @throws ShareError */
   async #written (input: DocumentInput, owner: string): Promise<Document> {
     const task = JSON.stringify(input)
     const key = createHash('sha256').update(task).digest('base64url')
@@ -107,7 +107,7 @@ export class OpenApi {
     return await writing
   }
 
-  /** @throws TaskAborted; ShareError, also for a document that becomes too large */
+  /** @throws TaskAborted; ShareError, also if the document becomes too large */
   async #run (task: string, owner: string): Promise<Document> {
     const { time } = downstreamLimits.documents
     const { bytes, hash } =
@@ -116,12 +116,12 @@ export class OpenApi {
     return { bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), etag: `"${hash}"` }
   }
 
-  /** The names of the connected servers that a caller reaches, in the order of configuration. @throws NotFound */
+  /** The names of the connected servers that a caller may use, in configured order. @throws NotFound */
   servers (principal: Principal): string[] {
     return this.#listed(this.#all(principal)).map(({ name }) => name)
   }
 
-  /** How many tools a caller may run. @throws NotFound */
+  /** The number of tools that a caller may run. @throws NotFound */
   stats (principal: Principal): Stats {
     const serverBreakdown = this.#listed(this.#all(principal)).map(({ name, status, items, toTool }) => ({
       name,
@@ -145,8 +145,8 @@ export class OpenApi {
   }
 
   /**
-   * Decides which tool has a contested operationId, by the rule for tool names on merged routes: an id keeps its
-   * meaning while a server is away, and when others list new tools.
+   * Decides which tool gets a contested operationId, by the rule for tool names on merged routes: an id keeps its
+   * meaning while a server is disconnected, and when others list new tools.
    */
   #plainIds (sections: readonly Section[]): (at: number, key: string) => boolean {
     let precedence: Precedence | undefined
@@ -156,13 +156,13 @@ export class OpenApi {
     }
   }
 
-  /** The base URL of the operations, from the configuration and never from a request. */
+  /** The base URL of the operations, always from the configuration, never from a request. */
   #base (): string {
     return `${this.#deps.base()}/api`
   }
 }
 
-/** The servers whose operationId prefix begins with the prefix of another server, and those other servers. */
+/** The servers whose operationId prefix starts with the prefix of another server, and those other servers. */
 function findContested (names: readonly string[]): Set<string> {
   const byPrefix = new Map<string, Set<string>>()
   for (const name of names) {
@@ -182,7 +182,7 @@ function findContested (names: readonly string[]): Set<string> {
 const describeScope = (scope: View['scope']): string =>
   scope.kind === 'global' ? 'the MCP servers behind this gateway' : `the ${scope.kind} ${scope.name}`
 
-/** The shown tools of servers, with their operationIds. */
+/** The visible tools of servers, with their operationIds. */
 function describeServers (servers: readonly ListedServer[], includesDisabled: boolean): DocumentInput['servers'] {
   const ids = new Set<string>()
   return servers.map(({ name, description, items, toTool, hasPlainId }) => ({

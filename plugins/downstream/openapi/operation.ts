@@ -17,12 +17,12 @@ export interface Operation {
   readonly components: ReadonlyMap<string, JsonObject>
 }
 
-/** Max query parameters. A tool with more takes a body. */
+/** Max query parameters; a tool with more takes a body. */
 const maxParameters = 10
-/** Max length of one path segment, in characters, so that a URL fits into the head of a request. */
+/** Max length of one path segment, in characters, so that the URL fits into the head of a request. */
 const maxSegmentLength = 4_096
 
-/** Converts a tool to an operation; undefined if no URL can name the tool. Pure. */
+/** Converts a tool to an operation; undefined if no URL can contain its name. Pure. */
 export function toOperation (server: string, { key, text }: Item): Operation | undefined {
   const segments = [server, key].map(pathSegment)
   if (segments.includes(undefined)) return undefined
@@ -47,7 +47,7 @@ export function toOperation (server: string, { key, text }: Item): Operation | u
   }
 }
 
-/** A name as a path segment; undefined for `.` and `..`, which are resolved, and for lone surrogates. */
+/** Encodes a name as a path segment; undefined for `.` and `..`, which would be resolved, and for lone surrogates. */
 function pathSegment (name: string): string | undefined {
   if (name === '.' || name === '..') return undefined
   try {
@@ -58,9 +58,9 @@ function pathSegment (name: string): string | undefined {
   }
 }
 
-/** The query parameters of a tool with at most ten scalar ones; undefined if the tool takes a body. */
+/** The query parameters of a tool that has at most ten, all of them scalar; undefined if the tool takes a body. */
 function parametersOf (schema: unknown, translator: SchemaTranslator): JsonObject[] | undefined {
-  // A quick test, which decides for most tools that take a body.
+  // A quick check that is sufficient for most tools that take a body.
   if (isObject(schema) && isObject(schema.properties) &&
       !Object.values(schema.properties).every((each) => isScalarSchema(each, schema))) {
     return undefined
@@ -87,7 +87,7 @@ function bodyOf (schema: unknown, translator: SchemaTranslator): JsonObject {
 
 const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
 
-/** A name as a part of a component's name. Where characters are replaced, a hash keeps different names different. */
+/** Converts a name to a part of a component name. If characters are replaced, a hash keeps different names distinct. */
 function componentNamePart (name: string): string {
   const plain = name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
   return plain === name ? plain : `${plain}_${shortHash(name)}`

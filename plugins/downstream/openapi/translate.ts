@@ -5,13 +5,13 @@ import {
   translateKeywords, translateType, type JsonObject
 } from './keywords.ts'
 
-/** A schema of OpenAPI 3.0.3. `isExact`: it accepts what the original accepts; else it accepts more, never less. */
+/** A schema of OpenAPI 3.0.3. `isExact`: it accepts exactly what the original accepts; otherwise it accepts more. */
 interface TranslatedSchema { readonly schema: JsonObject, readonly isExact: boolean }
 
 const acceptsAnything: TranslatedSchema = { schema: {}, isExact: true }
 const inexactAnything: TranslatedSchema = { schema: {}, isExact: false }
 
-/** Keywords that OpenAPI 3.0.3 cannot express. `nullable` is not of JSON Schema: its meaning there is unknown. */
+/** Keywords that OpenAPI 3.0.3 cannot express. `nullable` is not in JSON Schema, so its meaning there is unknown. */
 const unsupportedKeywords = new Set([
   'patternProperties',
   'propertyNames',
@@ -38,12 +38,12 @@ const isSupported = (schema: JsonObject): boolean => {
 /** The keywords that combine a schema from others. */
 const combiningKeywords = ['allOf', 'anyOf', 'oneOf', 'then', 'not']
 
-/** Max length of a referenced schema that is written in place of the reference, in characters. */
+/** Max length of a referenced schema that replaces the reference, in characters. */
 const maxInlined = 500
 
 /**
  * Translates JSON Schema (2020-12, or an earlier draft) to OpenAPI 3.0.3 schemas. Constraints that OpenAPI 3.0.3 cannot
- * express are dropped, so that the translation accepts more. A referenced schema becomes a component, which allows
+ * express are dropped, so the translation accepts more. A referenced schema becomes a component, which allows
  * recursion.
  */
 export class SchemaTranslator {
@@ -51,14 +51,14 @@ export class SchemaTranslator {
   readonly components = new Map<string, JsonObject>()
   readonly #root: unknown
   readonly #prefix: string
-  /** Up to draft 7 the siblings of `$ref` are ignored. */
+  /** Up to draft 7, siblings of `$ref` are ignored. */
   readonly #isDraft7: boolean
-  /** The components by the original schema. */
+  /** The components, by original schema. */
   readonly #componentOf = new Map<unknown, { name: string, exact: boolean }>()
 
   /**
-   * @param root the schema that references are resolved in
-   * @param prefix the beginning of the components' names, which makes them different from those of other translators
+   * @param root the schema in which references are resolved
+   * @param prefix the start of component names, which distinguishes them from those of other translators
    */
   constructor (root: unknown, prefix: string) {
     this.#root = root
@@ -88,7 +88,7 @@ export class SchemaTranslator {
     }
   }
 
-  /** The schemas that the combining keywords stand for; a value must match each of them. */
+  /** Translates the combining keywords to schemas, all of which a value must match. */
   #combined (schema: JsonObject): TranslatedSchema[] {
     const parts: TranslatedSchema[] = []
     if (Array.isArray(schema.allOf)) for (const each of schema.allOf) parts.push(this.translate(each))
@@ -123,7 +123,7 @@ export class SchemaTranslator {
     return { schema: joinSchemas(beside.schema, [translated.schema]), isExact: translated.isExact && beside.isExact }
   }
 
-  /** The schema at the end of a chain of references; undefined where the chain leads to nothing, or is a cycle. */
+  /** The schema at the end of a chain of references; undefined if the chain leads nowhere, or is a cycle. */
   #resolve (ref: string): unknown {
     const visited = new Set<unknown>()
     let target = resolveRef(ref, this.#root)
@@ -143,7 +143,7 @@ export class SchemaTranslator {
     return text.length <= maxInlined && !text.includes('"$ref"') ? this.translate(target) : undefined
   }
 
-  /** A reference to the component of a schema, which is translated the first time. */
+  /** A reference to the component of a schema, which is translated on first use. */
   #component (ref: string, target: unknown): TranslatedSchema {
     const existing = this.#componentOf.get(target)
     if (existing) return { schema: { $ref: `#/components/schemas/${existing.name}` }, isExact: existing.exact }
@@ -151,7 +151,7 @@ export class SchemaTranslator {
     const base = `${this.#prefix}.${last === '_' || last === '' ? 'Arguments' : last}`
     let name = base
     for (let count = 2; this.components.has(name); count++) name = `${base}.${count}`
-    // Within the component itself it is not known yet whether the translation is exact.
+    // While the component itself is translated, it is unknown whether the translation is exact.
     const component = { name, exact: false }
     this.#componentOf.set(target, component)
     this.components.set(name, {})
@@ -161,7 +161,10 @@ export class SchemaTranslator {
     return { schema: { $ref: `#/components/schemas/${name}` }, isExact: translated.isExact }
   }
 
-  /** A choice among schemas. One between null and a schema of a single type is that schema as `nullable`. */
+  /**
+   * Translates a choice among schemas. One between null and a schema of a single type becomes that schema with
+   * `nullable`.
+   */
   #choice (keyword: 'anyOf' | 'oneOf', choices: unknown[]): TranslatedSchema {
     const translated = choices.map((each) => this.translate(each))
     const [other, ...more] = translated.filter(({ schema }) => !isNullOnly(schema))
@@ -172,18 +175,18 @@ export class SchemaTranslator {
       return { schema: nullable, isExact: other.isExact && other.schema.nullable !== true }
     }
     const exact = translated.every((each) => each.isExact)
-    // A value may be valid against two schemas that accept more, where it was valid against one: oneOf would refuse it.
+    // With `oneOf`, a value that was valid against one schema would be refused if it matches two that now accept more.
     return { schema: { [exact ? keyword : 'anyOf']: translated.map(({ schema }) => schema) }, isExact: exact }
   }
 
-  /** The keywords of objects. */
+  /** Translates the keywords of objects. */
   #object (schema: JsonObject): TranslatedSchema {
     if (schema.properties === undefined && schema.additionalProperties === undefined) return acceptsAnything
     const out: JsonObject = {}
     let exact = true
     const { properties, additionalProperties, patternProperties } = schema
     if (isObject(properties)) {
-      // Some parsers read any member with the name $ref as a reference.
+      // Some parsers treat any member named $ref as a reference.
       const names = Object.keys(properties).filter((name) => name !== '$ref')
       out.properties = Object.fromEntries(names.map((name) => {
         const property = this.translate(properties[name])
@@ -195,7 +198,7 @@ export class SchemaTranslator {
     if (typeof additionalProperties !== 'boolean' &&
       !isObject(additionalProperties)) return { schema: out, isExact: exact }
     const additional = this.translate(additionalProperties)
-    // Properties that match a pattern count as additional ones, so they must be accepted there.
+    // OpenAPI treats properties that match a pattern as additional ones, so they must be accepted there.
     const byPattern = isObject(patternProperties) && additionalProperties !== true
       ? Object.values(patternProperties)
       : []
@@ -225,7 +228,7 @@ export class SchemaTranslator {
     return items.isExact
   }
 
-  /** A schema that accepts every element that an array may have, at whatever index. */
+  /** A schema that accepts every element that the array may have, at any index. */
   #items (schema: JsonObject): TranslatedSchema {
     const { prefixItems, items } = itemSchemasOf(schema)
     if (prefixItems.length === 0) return this.translate(items)
@@ -236,7 +239,7 @@ export class SchemaTranslator {
   }
 }
 
-/** The schema that takes the keywords of arrays: the whole, or its array alternative; undefined: arrays are refused. */
+/** The schema that takes the keywords of arrays: the whole, or its array alternative; undefined if none is allowed. */
 function arraySchemaOf (
   schema: JsonObject,
   own: JsonObject,
@@ -249,11 +252,11 @@ function arraySchemaOf (
   return schema.type === undefined && ('items' in schema || 'prefixItems' in schema) ? out : undefined
 }
 
-/** Whether a schema states one type, and has no combining keyword. */
+/** Whether a schema has a single type and no combining keyword. */
 const hasSingleType = (schema: JsonObject): boolean =>
   typeof schema.type === 'string' && !['allOf', 'anyOf', 'oneOf', 'not'].some((each) => Object.hasOwn(schema, each))
 
-/** `prefixItems` and `items` as 2020-12 has them, also from the `items` and `additionalItems` of earlier drafts. */
+/** `prefixItems` and `items` as in 2020-12, also derived from the `items` and `additionalItems` of earlier drafts. */
 function itemSchemasOf (
   { items, prefixItems, additionalItems }: JsonObject
 ): { prefixItems: unknown[], items: unknown } {

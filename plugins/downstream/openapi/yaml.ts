@@ -1,6 +1,6 @@
 /**
  * Writes an object as YAML in block style, with every string in double quotes, whose escapes JSON and YAML share. YAML
- * 1.1 and 1.2 read it alike. Members that are undefined are left out.
+ * 1.1 and 1.2 parse it identically. Undefined members are omitted.
  */
 export function toYaml (value: Readonly<Record<string, unknown>>): string {
   const parts: string[] = []
@@ -8,11 +8,11 @@ export function toYaml (value: Readonly<Record<string, unknown>>): string {
   return `${parts.join('')}\n`
 }
 
-/** Plain words that YAML 1.1 parsers read as booleans or null. */
+/** Plain words that YAML 1.1 parsers treat as booleans or null. */
 const reservedWord = /^(?:true|false|null|yes|no|on|off|y|n)$/i
-/** Characters that JSON does not escape and YAML reads as line breaks, or forbids; and lone surrogates. */
+/** Characters that JSON does not escape but YAML treats as line breaks or forbids; and lone surrogates. */
 const escapedCharacter = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]/
-/** Max length of a key before `:`; a longer one is written as an explicit key (`? key`). */
+/** Max length of a key before `:`; longer keys are written as explicit keys (`? key`). */
 const maxKeyLength = 1_000
 
 const escape = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
@@ -22,19 +22,19 @@ const replaceSurrogates = (text: string): string => text.replace(/\p{Surrogate}/
 const quote = (text: string): string =>
   escapedCharacter.test(text) ? escapeSpecial(JSON.stringify(replaceSurrogates(text))) : JSON.stringify(text)
 
-/** A key as it is written: plain where that is unambiguous, else quoted. */
+/** Writes a key: plain if that is unambiguous, otherwise quoted. */
 const keyOf = (key: string): string =>
   /^[A-Za-z_][A-Za-z0-9_-]*$/.test(key) && !reservedWord.test(key) ? key : quote(key)
 
 type Collection = readonly unknown[] | Readonly<Record<string, unknown>>
 
-/** A key with its colon. @param indent the beginning of a line at the key's depth @param before the text before it */
+/** Writes a key with its colon. @param indent the line start at the key's depth @param before the text before it */
 function keyText (key: string, indent: string, before: string): string {
   const name = keyOf(key)
   return name.length > maxKeyLength ? `${before}? ${name}${indent}:` : `${before}${name}:`
 }
 
-/** Whether a value is written on lines of its own. An empty array or object is not. */
+/** Whether a value is written on lines of its own; false for an empty array or object. */
 function isCollection (value: unknown): value is Collection {
   if (typeof value !== 'object' || value === null) return false
   if (Array.isArray(value)) return value.length > 0
@@ -44,14 +44,14 @@ function isCollection (value: unknown): value is Collection {
 
 const scalar = (value: unknown): string => {
   if (typeof value === 'string') return quote(value)
-  // YAML 1.1 parsers read a number with an exponent as a string unless it has a dot.
+  // YAML 1.1 parsers treat a number with an exponent as a string unless it has a dot.
   return typeof value === 'number'
     ? JSON.stringify(value).replace(/^(-?\d+)e/, '$1.0e')
     : JSON.stringify(value) ??
     'null'
 }
 
-/** Max indent in characters. A value below it is written on one line as JSON, which is a subset of YAML. */
+/** Max indent in characters. Deeper values are written on one line as JSON, which is a subset of YAML. */
 const maxIndent = 80
 
 const flow = (value: unknown): string =>

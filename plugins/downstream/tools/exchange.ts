@@ -2,7 +2,7 @@ import { PlainClient, type Client, type Exchange, type RequestHeaders } from '..
 import type { Response } from '../../../protocol/message.ts'
 import { chargedOwnerOf, type View } from '../../settings/index.ts'
 
-/** One request of a plain HTTP caller, who can neither be asked nor notified. */
+/** One request of a plain HTTP caller, to whom neither questions nor notifications can be sent. */
 export class HttpCallExchange implements Exchange<View> {
   readonly view: View
   readonly method: string
@@ -42,7 +42,7 @@ export class HttpCallExchange implements Exchange<View> {
   async ask (): Promise<Response> { return await plainClient.ask() }
   pause (): void {}
 
-  /** The caller is gone. */
+  /** Cancels the request because the caller has disconnected. */
   cancel (reason: string): void {
     if (this.cancelled !== undefined) return
     this.cancelled = reason
@@ -52,16 +52,16 @@ export class HttpCallExchange implements Exchange<View> {
 
 const plainClient = new PlainClient('', '')
 
-/** A caller without a session, as a client. @param address the owner of what an unauthenticated caller holds */
+/** A caller without a session, as a client. @param address the owner for an unauthenticated caller */
 export const sessionlessClient = ({ principal }: View, address = ''): Client =>
   new PlainClient(`rest ${principal.key}`, principal.user, principal.key, false, chargedOwnerOf(principal, address))
 
-/** Signals that a caller disconnected before its answer; on the path of every call, an AbortSignal is expensive. */
+/** Signals that a caller disconnected before its answer. Cheaper than an AbortSignal for every call. */
 export class DisconnectSignal {
   #hasHappened = false
   #listener: (() => void) | undefined
 
-  /** Calls `run` when the caller disconnects, or at once if it has. Replaces that of the former request. */
+  /** Calls `run` when the caller disconnects, or immediately if it has. Replaces the previous request's callback. */
   listen (run: () => void): void {
     this.#listener = run
     if (this.#hasHappened) run()

@@ -5,7 +5,7 @@ import { errors } from '../../base/errors/index.ts'
 import { findInexactNumber } from '../../base/json-schema/index.ts'
 
 /**
- * Parses the arguments in a query. A repeated name gets a list of values.
+ * Parses the arguments in a query. A repeated name becomes a list of values.
  * @param search the query without the question mark
  * @throws InvalidInput if it is not percent-encoded UTF-8
  */
@@ -40,7 +40,7 @@ export function parseBodyArguments (text: string): Record<string, unknown> {
 }
 
 /**
- * Parses JSON whose numbers JavaScript can represent exactly. An empty text is an empty object.
+ * Parses JSON and rejects numbers that JavaScript cannot represent exactly. An empty text is an empty object.
  * @throws InvalidJson; InvalidInput for an inexact number
  */
 export function parseExactJson (text: string): unknown {

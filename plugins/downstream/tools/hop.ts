@@ -10,7 +10,7 @@ const noChanges: Readonly<Record<string, string | undefined>> = {}
 
 /**
  * The changes for `withMembers` that remove the envelope of a modern server's result: its type, caching, and
- * `serverInfo`. Results of legacy servers are not changed, since such members are their own.
+ * `serverInfo`. Results of legacy servers are unchanged, since there such members belong to the server.
  */
 export function envelopeRemoval (result: string): Readonly<Record<string, string | undefined>> {
   if (!result.includes('"resultType"') || memberOf(result, 'resultType') === undefined) return noChanges
@@ -27,12 +27,12 @@ export function withoutEnvelope (result: string): string {
   return changes === noChanges ? result : withMembers(result, changes)
 }
 
-/** Selects the headers of a caller that may be forwarded to a server. */
+/** Selects the headers from a caller that may be forwarded to a server. */
 export type SelectHeaders = (principal: Principal, server: string, headers: IncomingHttpHeaders) => IncomingHttpHeaders
 
 /**
- * Removes `Authorization` if it identified the user. `passedOn` removes bearer keys and the gateway's own credentials
- * from any header later. Headers for a server that receives none are not copied.
+ * Removes `Authorization` if it identified the user. Later, `passedOn` removes bearer keys and the gateway's own
+ * credentials from any header. Headers for a server that receives none are not copied.
  */
 export const headerSelector = (snapshot: () => Snapshot): SelectHeaders => ({ kind }, server, headers) => {
   const config = snapshot().servers.get(server)?.config

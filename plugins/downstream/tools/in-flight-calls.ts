@@ -8,7 +8,7 @@ import type { DisconnectSignal, HttpCallExchange } from './exchange.ts'
 interface InFlightCall {
   readonly exchange: HttpCallExchange
   readonly server: string
-  /** The error that replaces the result after access was withdrawn. */
+  /** The error that replaces the result if access was withdrawn. */
   refusal: Error | undefined
 }
 
@@ -61,7 +61,7 @@ export class InFlightCalls {
     }
   }
 
-  /** Ends calls whose access was withdrawn. @param refusalOf the error for the caller; undefined: the call goes on */
+  /** Ends calls whose access was withdrawn. @param refusalOf the error for the caller; undefined: the call continues */
   applyAccess (refusalOf: (view: View, server: string) => Error | undefined): void {
     for (const call of this.#running.values()) {
       call.refusal ??= refusalOf(call.exchange.view, call.server)
@@ -69,7 +69,7 @@ export class InFlightCalls {
     }
   }
 
-  /** Waits for the calls in flight, then fails the rest. @param timeout in ms */
+  /** Waits for the running calls, then fails the rest. @param timeout in ms */
   async close (timeout: number): Promise<void> {
     await this.#running.drain(timeout)
     for (const { exchange } of this.#running.values()) {

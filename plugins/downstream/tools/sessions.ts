@@ -6,26 +6,26 @@ import { BoundedMap, ShareError } from '../../base/limits/index.ts'
 interface RestSession { readonly client: Client, readonly principal: Principal, lastUsed: number, open: number }
 
 /**
- * Limits of sessions. `idle`: max time without a call, in ms. `most`: max sessions; beyond it, the least recently used
- * session without a call in flight ends. In the last quarter, an owner of a tenth of all sessions ends one of its own
- * first.
+ * Limits of sessions. `idle`: max time without a call, in ms. `most`: max sessions; if there are more, the least
+ * recently used session without a running call ends. Once three quarters are in use, an owner of a tenth of all
+ * sessions ends one of its own first.
  */
 interface SessionBounds { readonly idle: number, readonly most: number }
 
 /**
- * The sessions that plain HTTP callers name in `x-session-id`. Calls of one principal with the same id share a link at
- * each server. The id is chosen by the caller and is no credential: it is looked up together with the principal.
+ * The sessions that plain HTTP callers identify by `x-session-id`. Calls of one principal with the same id share a link
+ * at each server. The id is chosen by the caller and is not a credential: it is looked up together with the principal.
  */
 export class RestSessions {
-  /** In order of use. */
+  /** By principal and id, least recently used first. */
   readonly #sessions: BoundedMap<string, RestSession>
   readonly #most: number
-  /** In ms. */
+  /** Max time without a call, in ms. */
   readonly #idle: number
   readonly #release: (client: Client) => void
   readonly #sweeping: NodeJS.Timeout
 
-  /** @param release releases a session at its providers */
+  /** @param release releases a session's resources at its providers */
   constructor ({ idle, most }: SessionBounds, release: (client: Client) => void) {
     this.#sessions = new BoundedMap(most, {
       isEvictable: (_name, { open }) => open === 0,
@@ -38,7 +38,7 @@ export class RestSessions {
   }
 
   /**
-   * Executes one call in the session of an id, or without a session.
+   * Runs one call in the session of an id, or without a session.
    * @throws InvalidInput for an invalid id; ShareError if the caller's share of sessions is in use
    */
   async withSession<Result> (

@@ -11,20 +11,20 @@ const toolsByName = memoized(({ lists }: Catalogue): ReadonlyMap<string, Item> =
   new Map(lists.tools.map((item) => [item.key, item])))
 const inputOf = memoized((item: Item) => new ToolInput(item))
 
-/** The input of a tool in a catalogue, by its own name; undefined: the catalogue has no such tool. */
+/** The input of a tool in a catalogue, by the server's name for it; undefined if there is no such tool. */
 export function toolInputOf (catalogue: Catalogue | undefined, tool: string): ToolInput | undefined {
   const item = catalogue && toolsByName(catalogue).get(tool)
   return item && inputOf(item)
 }
 
-/** The input of one tool. Neither the upstream's schema nor the caller's arguments may take long. */
+/** The input of one tool. Neither the upstream's schema nor the caller's arguments may take long to process. */
 export class ToolInput {
   readonly #schema: unknown
   readonly #schemaText: string | undefined
   readonly #now: () => number
   /** Undefined until the first check. Its `check` is undefined if the schema is too complex for a quick check. */
   #quick: { readonly check?: QuickCheck } | undefined
-  /** Until when the schema is not tried, because it took too long. */
+  /** The time until which the schema is not used, because it took too long. */
   #pausedUntil = 0
 
   /** @param now a clock, in ms */
@@ -36,7 +36,7 @@ export class ToolInput {
     this.#now = now
   }
 
-  /** Whether the schema names such a parameter. */
+  /** Whether the schema declares a parameter. */
   hasParameter (argument: string): boolean {
     if (!isObject(this.#schema)) return false
     if ((this.#schemaText ?? '').length <= baseLimits.checkedSchema) {
@@ -46,10 +46,9 @@ export class ToolInput {
   }
 
   /**
-   * Converts and validates arguments; returns them unchanged when that takes too long.
+   * Converts and validates arguments; returns them unchanged if that takes too long.
    * @param owner the caller
-   * @throws InvalidInput that names the invalid arguments, or says that they are too large to be validated in time;
-   * ShareError
+   * @throws InvalidInput with the invalid arguments, or if they are too large to be validated in time; ShareError
    */
   async convert (given: Record<string, unknown>, owner: string): Promise<ConvertedArguments> {
     const text = JSON.stringify(given)
@@ -66,14 +65,14 @@ export class ToolInput {
       : { args: JSON.parse(answer.args) as Record<string, unknown>, text: answer.args }
   }
 
-  /** False also where it cannot be told at once. */
+  /** Whether arguments fit without conversion; false also if a quick check cannot decide. */
   #fitsAsGiven (args: Record<string, unknown>): boolean {
     const isShort = (this.#schemaText ?? '').length <= baseLimits.argumentChecks.quick.schema
     this.#quick ??= { check: isShort ? quickCheck(this.#schema) : undefined }
     return this.#quick.check?.(args) === true
   }
 
-  /** @throws InvalidInput */
+  /** Returns unchecked arguments, and skips checks for a while. @throws InvalidInput if they are large */
   #skipCheck (args: Record<string, unknown>, text: string): ConvertedArguments {
     if (text.length > baseLimits.argumentChecks.large) {
       throw new errors.InvalidInput('The arguments are too large to be checked in time by the schema of the tool')

@@ -15,13 +15,12 @@ import { downstreamLimits } from '../limits.ts'
 export interface HttpCaller {
   readonly principal: Principal
   readonly headers: IncomingHttpHeaders
-  /** The IP address. */
+  /** The caller's IP address. */
   readonly address: string
-  /** Triggered when the caller disconnects. */
   readonly disconnect: DisconnectSignal
 }
 
-/** A tool as a route names it. `name`: the group or server through which the route reaches it, if given. */
+/** A tool as a route identifies it. `name`: the group or server in the route's path, if any. */
 export interface RouteTool { server: string, tool: string, name?: string }
 
 /** The query of the URL, and the body if there is one. */
@@ -48,8 +47,8 @@ export class Tools {
 
   /**
    * Calls a tool of one server.
-   * @returns the text of the tool's result, failed or not, with the members `toolName` and `arguments` added
-   * @throws NoSuch for a server or tool that the caller does not see, InvalidInput for arguments that do not fit the
+   * @returns the text of the tool's result, even if the tool failed, with `toolName` and `arguments` added
+   * @throws NoSuch for a server or tool that the caller cannot see, InvalidInput for arguments that do not fit the
    * schema, UpstreamFailed, UpstreamSlow, ShareError
    */
   async call (caller: HttpCaller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
@@ -65,7 +64,7 @@ export class Tools {
     return withMembers(result, { ...envelopeRemoval(result), ...added })
   }
 
-  /** @throws NoSuch for a server that the principal does not see, or a prompt that the server is known not to have */
+  /** @throws NoSuch for a server that the principal cannot see, or a prompt that the server is known not to have */
   requirePrompt (caller: Pick<HttpCaller, 'principal' | 'address'>, server: string, name: string): void {
     const view = this.#shown(this.#access.viewOfServer(caller.principal, server), caller)
     const client = sessionlessClient(view)
@@ -76,7 +75,7 @@ export class Tools {
   /**
    * Fills in a prompt of one server.
    * @param args strings, as MCP requires; other values are sent as their JSON text
-   * @returns the text of the server's result; missing `messages` are an empty array
+   * @returns the text of the server's result; missing `messages` become an empty array
    * @throws as `call`
    */
   async prompt (caller: HttpCaller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
@@ -85,7 +84,7 @@ export class Tools {
       Object.entries(args).map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)])
     )
     const result = (await this.#send(caller, view, server, 'prompts/get', { name, arguments: texts })).trimStart()
-    // The result is not parsed, since it may have many megabytes.
+    // The result is not parsed, since it may be many megabytes.
     const text = result.startsWith('{') ? withoutEnvelope(result) : '{}'
     return memberOf(text, 'messages')?.startsWith('[') === true ? text : withMembers(text, { messages: '[]' })
   }
@@ -112,14 +111,14 @@ export class Tools {
   }
 
   /**
-   * Executes a tool on an open route. Arguments that do not fit its input schema never reach the server.
-   * @returns the text of the tool's result, failed or not
-   * @throws as `call`; NoSuch does not tell what is missing from what is closed to the caller
+   * Runs a tool on an open route. Arguments that do not fit its input schema never reach the server.
+   * @returns the text of the tool's result, even if the tool failed
+   * @throws as `call`; NoSuch does not distinguish missing tools from those closed to the caller
    */
   async open (caller: HttpCaller, { server, tool, name }: RouteTool, { search, body }: SentArguments): Promise<string> {
     const query = parseQueryArguments(search)
     const { group } = query
-    // A tool argument with this name has precedence.
+    // A tool argument with this name takes precedence.
     const isArgument = body === undefined && this.#inputOf(server, tool)?.hasParameter('group') === true
     const isWord = name === undefined && group !== undefined && !isArgument
     const view = this.#shown(this.#openView(caller.principal, server, name, isWord ? group : undefined), caller)
@@ -137,7 +136,7 @@ export class Tools {
       const known = exposed ?? await this.#exposedLater(caller, view, server, tool, read)
       return withoutEnvelope(await this.#fit(caller, view, server, this.#inputOf(server, tool), known, read()))
     } catch (error) {
-      // Names the tool as the route does, since it may have another name in the view.
+      // Uses the route's name of the tool, which may have another name in the view.
       throw error instanceof errors.NoSuch ? noSuchError('tool', tool) : error
     }
   }
@@ -152,7 +151,7 @@ export class Tools {
     })
   }
 
-  /** Waits for the calls in flight, then fails the rest. @param timeout in ms */
+  /** Waits for the running calls, then fails the rest. @param timeout in ms */
   async close (timeout: number): Promise<void> {
     this.#sessions.close()
     await this.#calls.close(timeout)
@@ -165,7 +164,7 @@ export class Tools {
       : this.#access.viewOfOpenRoute(principal, { name }, 'group or server')
   }
 
-  /** The view without what hooks hide from its caller. */
+  /** Hides from a view what hooks hide from its caller. */
   #shown (view: View, { address }: Pick<HttpCaller, 'address'>): View {
     return this.#gateway.filteredView(view, address)
   }
@@ -176,7 +175,7 @@ export class Tools {
     return target && this.#inputOf(target.provider, target.key)
   }
 
-  /** The input of a tool, looked up by the name that its server uses. */
+  /** The input of a tool, by the name that its server uses. */
   #inputOf (server: string, tool: string): ToolInput | undefined {
     return toolInputOf(this.#gateway.catalogue(server), tool)
   }
@@ -186,7 +185,7 @@ export class Tools {
   }
 
   /**
-   * As `#exposed`, once the server's tools are known. An unreadable body is reported only for an existing tool.
+   * Like `#exposed`, after the server's tools are known. An unreadable body is reported only for an existing tool.
    * @throws NoSuch, UpstreamFailed
    */
   async #exposedLater (
@@ -198,7 +197,7 @@ export class Tools {
     return exposed
   }
 
-  /** Looks something up once the server's tools are known; waits while it connects. @throws UpstreamFailed */
+  /** Looks something up after the server's tools are known; waits while it connects. @throws UpstreamFailed */
   async #learnt<Found> (
     { headers, address }: HttpCaller,
     view: View,
@@ -216,7 +215,7 @@ export class Tools {
     return look()
   }
 
-  /** Runs a tool with matching arguments. @param name in the view @throws InvalidInput that names the invalid ones */
+  /** Runs a tool with arguments that fit. @param name in the view @throws InvalidInput with the invalid arguments */
   async #fit (
     caller: HttpCaller,
     view: View,
@@ -231,7 +230,10 @@ export class Tools {
     return await this.#send(caller, view, server, 'tools/call', { name, arguments: args }, paramsText)
   }
 
-  /** Sends one request, in the session of `x-session-id`. Anonymous callers would share sessions: they have none. */
+  /**
+   * Sends one request, in the session of `x-session-id`. Anonymous callers have no sessions, since they would share
+   * them.
+   */
   async #send (
     caller: HttpCaller, view: View, server: string, method: string, params: Record<string, unknown>, paramsText?: string
   ): Promise<string> {
@@ -245,7 +247,7 @@ export class Tools {
   }
 }
 
-/** @returns undefined where the function throws */
+/** @returns undefined if the function throws */
 function tryRun<Result> (run: () => Result): Result | undefined {
   try {
     return run()

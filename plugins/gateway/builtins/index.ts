@@ -16,7 +16,7 @@ declare module 'fastify' {
   }
 }
 
-/** `app.builtIns`: the gateway's own prompts, resources and skills in the settings; providers serve them. */
+/** `app.builtIns`: manages the built-in prompts, resources and skills in the settings. Providers serve them. */
 export default fp(async (app) => {
   const provider = new BuiltInProvider(app.settings.current, app.config.version)
   const changed = app.gateway.addProvider(provider, { visibility: 'public' }, { unprefixed: true })
@@ -24,7 +24,7 @@ export default fp(async (app) => {
   const skillsChanged =
     app.gateway.addProvider(skills, { visibility: 'public' }, { unprefixed: true, memberIn: skillsMember })
   app.settings.on('changed', (next, former) => {
-    // Also when only the routes of a skill have changed, so that clients are told.
+    // Also called if only a skill's routes have changed, so that clients are notified.
     if (next.skills !== former.skills) {
       skills.update(next)
       skillsChanged()

@@ -2,19 +2,19 @@ import type { Snapshot } from '../../../db/store.ts'
 import { makeCatalogue, isSameCatalogue, type Catalogue } from '../../../protocol/lists.ts'
 import type { BuiltInPrompt, BuiltInResource } from '../../../schemas/builtins.ts'
 
-/** Never the name of a server: those do not begin with `$`. */
+/** Cannot be the name of a server, since those do not start with `$`. */
 export const builtInProviderName = '$builtins'
 
-/** The enabled built-in prompts and resources of one snapshot, and their catalogue. */
+/** The enabled built-in prompts and resources of one settings snapshot, and their catalogue. */
 export interface BuiltInItems {
-  /** By name; of duplicates (possible in a file), the first. */
+  /** By name; the first of duplicates (which a file may contain). */
   readonly prompts: ReadonlyMap<string, BuiltInPrompt>
-  /** By URI, likewise. */
+  /** By URI; the first of duplicates. */
   readonly resources: ReadonlyMap<string, BuiltInResource>
   readonly catalogue: Catalogue
 }
 
-/** @param former the items of an earlier snapshot: their catalogue is kept if the lists are equal */
+/** Collects the built-in items. @param former earlier items, whose catalogue is kept if the lists are equal */
 export function collectBuiltIns (
   snapshot: Pick<Snapshot, 'prompts' | 'resources'>, version: string, former?: BuiltInItems
 ): BuiltInItems {
@@ -54,7 +54,7 @@ function byKey<Item extends { enabled?: boolean }> (
   return found
 }
 
-/** The URIs of resources whose content has changed, or that are gone. */
+/** The URIs of resources whose content has changed or that no longer exist. */
 export const changedUris = (former: BuiltInItems, next: BuiltInItems): string[] =>
   [...former.resources].flatMap(([uri, before]) => {
     const now = next.resources.get(uri)

@@ -6,9 +6,9 @@ import { errors } from '../../base/errors/index.ts'
 import type { SectionKind } from './section.ts'
 import { gatewayLimits } from '../limits.ts'
 
-/** Characters that are invisible, or change the order of others. */
+/** Characters that are invisible or change the order of others. */
 const invisible = /[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Zl}\p{Zp}]/u
-/** The suffix of names that the gateway makes for items whose names are taken. */
+/** The suffix that the gateway appends to names that are taken. */
 const hashSuffix = /_[0-9a-f]{8}$/
 
 const refuse = (place: string, reason: string): never => { throw new errors.InvalidInput(`"${place}" ${reason}`) }
@@ -19,7 +19,7 @@ function checkText (place: string, text: string): void {
   }
 }
 
-/** @throws InvalidInput for the name of a property that objects inherit */
+/** @throws InvalidInput if objects inherit a property of that name */
 function checkPrototype (place: string, name: string): void {
   const problem = reservedNameProblem(name)
   if (problem !== undefined) refuse(place, problem)

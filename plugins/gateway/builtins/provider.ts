@@ -9,10 +9,10 @@ import type { BuiltInPrompt } from '../../../schemas/builtins.ts'
 import { changedUris, collectBuiltIns, builtInProviderName, type BuiltInItems } from './items.ts'
 import { gatewayLimits } from '../limits.ts'
 
-/** A client and the URIs of its subscriptions, at most one per resource. */
+/** A client and the URIs that it is subscribed to. */
 interface ResourceSubscriber { readonly client: Client, readonly uris: Set<string> }
 
-/** The built-in prompts and resources, as a provider of the gateway. */
+/** Provides the built-in prompts and resources. */
 export class BuiltInProvider implements Provider {
   readonly name = builtInProviderName
   readonly #version: string
@@ -93,18 +93,17 @@ export class BuiltInProvider implements Provider {
   }
 }
 
-/** The item's own name or URI, with which the gateway may have replaced the client's. */
+/** The item's original name or URI: the gateway may have replaced the one that the client sent. */
 export const ownKey = (sent: unknown, changed: string | undefined): string =>
   String(changed === undefined ? sent : JSON.parse(changed))
 
 const toResponse = (result: object): Response => ({ kind: 'response', id: null, resultText: JSON.stringify(result) })
 
 /**
- * Fills in a prompt. Each `{{name}}` (spaces around the name are allowed) is replaced once by the value as it is:
- * placeholders within values stay. Optional arguments that are missing are empty; placeholders without an argument
- * stay.
- * @param given `params.arguments` of the request: texts by name
- * @throws RpcError -32602 when arguments are missing or no texts, or make the text larger than
+ * Fills in a prompt. Each `{{name}}` (spaces around the name are allowed) is replaced once by the literal value:
+ * placeholders within values are kept. Missing optional arguments are empty; placeholders without an argument are kept.
+ * @param given `params.arguments` of the request: strings by name
+ * @throws RpcError -32602 if arguments are missing or not strings, or make the text larger than
  * `gatewayLimits.builtIns.filled`
  */
 export function fillPrompt ({ name, template, arguments: declared = [] }: BuiltInPrompt, given: unknown = {}): string {

@@ -6,16 +6,16 @@ import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../gateway.ts'
 import { gatewayLimits } from '../limits.ts'
 
-/** The common members of built-in items. */
+/** The members that all built-in items have. */
 interface BuiltIn { readonly id: string, readonly enabled?: boolean }
 
-/** The differences between prompts, resources and skills. */
+/** What differs between prompts, resources and skills. */
 export interface SectionKind<Item extends BuiltIn, Shown> {
-  /** The section of the settings, and the MCP list. */
+  /** The section of the settings and the MCP list. */
   readonly list: 'prompts' | 'resources' | 'skills'
-  /** The kind of servers' items that may have the same names or URIs. */
+  /** The kind of server items that share the names or URIs. */
   readonly claims: 'prompts' | 'resources'
-  /** The noun for errors. */
+  /** The noun used in errors. */
   readonly noun: string
   /** The members that a caller may send. */
   readonly members: readonly string[]
@@ -28,13 +28,13 @@ export interface SectionKind<Item extends BuiltIn, Shown> {
   readonly show: (item: Item) => Shown
 }
 
-/** Members in a request; null removes an optional one. */
+/** The members in a request; null removes an optional one. */
 type SentMembers<Item extends BuiltIn> = { [Member in keyof Omit<Item, 'id'>]?: Item[Member] | null }
 
-/** Sees what every admin sees on the global route. */
+/** The view of an admin on the global route. */
 const adminView = makeView({ key: 'gateway', kind: 'system-key', user: 'gateway', isAdmin: true }, { kind: 'global' })
 
-/** The built-in prompts, resources or skills, for the management API. Its routes allow only admins to write. */
+/** Manages the built-in prompts, resources or skills. Routes must restrict writing to admins. */
 export class BuiltInEntries<Item extends BuiltIn, Shown> {
   readonly #settings: Settings
   readonly #gateway: Pick<Gateway, 'surface'>
@@ -46,7 +46,7 @@ export class BuiltInEntries<Item extends BuiltIn, Shown> {
     this.#kind = kind
   }
 
-  /** All items, including disabled ones, in the order of configuration. */
+  /** Lists all items, including disabled ones, in the configured order. */
   list (): Shown[] { return [...this.#kind.stored(this.#settings.current).values()].map(this.#kind.show) }
 
   /** @throws NoSuch */
@@ -64,7 +64,7 @@ export class BuiltInEntries<Item extends BuiltIn, Shown> {
     return this.get(item.id)
   }
 
-  /** Changes the given members; other members stay. @throws NoSuch, InvalidInput, Duplicate, LimitReached */
+  /** Changes the given members; others are kept. @throws NoSuch, InvalidInput, Duplicate, LimitReached */
   async update (principal: Principal, id: string, sent: SentMembers<Item>): Promise<Shown> {
     await this.#settings.change((snapshot) => {
       const former = this.#mustHave(snapshot, id)
@@ -98,7 +98,7 @@ export class BuiltInEntries<Item extends BuiltIn, Shown> {
     return item
   }
 
-  /** Checks that the name or URI is free; those of admins' servers are taken as well. @throws Duplicate */
+  /** Checks that the name or URI is free, also on the servers of admins. @throws Duplicate */
   #checkKey (snapshot: Snapshot, item: Item): void {
     const { noun, claims, keyOf, stored } = this.#kind
     const key = keyOf(item)
@@ -113,7 +113,7 @@ export class BuiltInEntries<Item extends BuiltIn, Shown> {
     }
   }
 
-  /** @throws LimitReached */
+  /** Checks the limits on number and total size. @throws LimitReached */
   #checkRoom ({ prompts, resources, skills }: Snapshot, item: Item): void {
     const { items, size } = gatewayLimits.builtIns
     const others = [...prompts.values(), ...resources.values(), ...skills.values()].filter(({ id }) => id !== item.id)

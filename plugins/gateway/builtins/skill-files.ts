@@ -12,7 +12,7 @@ export const mainFile = 'SKILL.md'
 export const skillUri = (name: string, path = mainFile): string =>
   `skill://${name}/${path.split('/').map(encodeURIComponent).join('/')}`
 
-/** The size and hash by which clients verify a file. @param base64 its content */
+/** The size and hash with which clients verify a file. @param base64 its content */
 export function fileFacts (base64: string): { digest: string, size: number } {
   const bytes = Buffer.from(base64, 'base64')
   return { digest: `sha256:${hash('sha256', bytes, 'hex')}`, size: bytes.length }
@@ -29,7 +29,7 @@ const mimeTypes: Readonly<Record<string, string>> = {
   pdf: 'application/pdf'
 }
 
-/** The content of a file, as `resources/read` answers it: as text where that has the same bytes. */
+/** The result of `resources/read` for a file: text if it is UTF-8, otherwise base64. */
 export function fileContents (uri: string, path: string, base64: string): object {
   const bytes = Buffer.from(base64, 'base64')
   const isText = isUtf8(bytes)
@@ -40,7 +40,7 @@ export function fileContents (uri: string, path: string, base64: string): object
 
 const refuse = (sentence: string): never => { throw new errors.InvalidInput(sentence) }
 
-/** The members of a skill that its files decide. @param files base64, by path @throws InvalidInput */
+/** Reads the members of a skill that its files determine. @param files base64, by path @throws InvalidInput */
 export async function readSkill (
   files: Readonly<Record<string, string>>
 ): Promise<Pick<BuiltInSkill, 'name' | 'frontmatter' | 'files'>> {
@@ -62,7 +62,7 @@ export async function readSkill (
   return { name, frontmatter, files }
 }
 
-/** The YAML at the beginning of a `SKILL.md`. @throws InvalidInput */
+/** Reads the YAML at the start of a `SKILL.md`. @throws InvalidInput */
 async function frontmatterOf (base64: string): Promise<Record<string, unknown>> {
   const bytes = Buffer.from(base64, 'base64')
   if (!isUtf8(bytes)) refuse(`${mainFile} must be UTF-8`)

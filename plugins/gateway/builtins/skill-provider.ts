@@ -11,10 +11,10 @@ import type { RegisteredProvider } from '../../settings/index.ts'
 import { ownKey } from './provider.ts'
 import { fileContents, fileFacts, skillUri } from './skill-files.ts'
 
-/** Never the name of a server: those do not begin with `$`. */
+/** Cannot be the name of a server, since those do not start with `$`. */
 export const skillProviderName = '$skills'
 
-/** The entry of a skill as clients get it. */
+/** A skill as listed to clients. */
 interface SkillEntry { readonly uri: string, readonly [member: string]: unknown }
 
 const entryOf = memoized(({ name, frontmatter, files }: BuiltInSkill): SkillEntry => ({
@@ -23,7 +23,7 @@ const entryOf = memoized(({ name, frontmatter, files }: BuiltInSkill): SkillEntr
   resources: Object.entries(files).map(([path, base64]) => ({ uri: skillUri(name, path), ...fileFacts(base64) }))
 }))
 
-/** The enabled skills by their URIs; of duplicates (possible in a file), the first. */
+/** The enabled skills, by URI; the first of duplicates (which a file may contain). */
 function enabledSkills ({ skills }: Pick<Snapshot, 'skills'>): Map<string, BuiltInSkill> {
   const found = new Map<string, BuiltInSkill>()
   for (const skill of skills.values()) {
@@ -37,19 +37,19 @@ const isServedOn = ({ global = true, groups = [] }: BuiltInSkill, scope: Paramet
   scope.kind === 'global' ? global : scope.kind === 'group' && groups.includes(scope.id)
 type MemberIn = NonNullable<RegisteredProvider['memberIn']>
 
-/** Selects the skills of a route. The provider belongs to the routes that have any. */
+/** Selects the skills of a route. The provider is a member of the routes that have any. */
 export const skillsMember: MemberIn = (snapshot, scope): GroupMember | undefined => {
   if (snapshot.skills.size === 0) return undefined
   const skills = [...enabledSkills(snapshot)].flatMap(([uri, skill]) => isServedOn(skill, scope) ? [uri] : [])
   return skills.length === 0 ? undefined : { name: skillProviderName, skills }
 }
 
-/** The built-in skills, as a provider of the gateway. */
+/** Provides the built-in skills. */
 export class SkillProvider implements Provider {
   readonly name = skillProviderName
   readonly #version: string
   #skills: ReadonlyMap<string, BuiltInSkill> = new Map()
-  /** By URI: the skill of a file, and the path in its folder. */
+  /** By file URI: the skill, and the path within its folder. */
   #files: ReadonlyMap<string, readonly [skill: BuiltInSkill, path: string]> = new Map()
   #catalogue: Catalogue | undefined
 
@@ -59,7 +59,7 @@ export class SkillProvider implements Provider {
     this.update(snapshot)
   }
 
-  /** Applies changed settings. @returns whether its list has changed */
+  /** Applies changed settings. @returns whether the list has changed */
   update (snapshot: Snapshot): boolean {
     this.#skills = enabledSkills(snapshot)
     this.#files = new Map([...this.#skills.values()].flatMap((skill) =>

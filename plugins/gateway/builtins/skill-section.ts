@@ -10,7 +10,7 @@ const toBase64 = (text: string): string => Buffer.from(text).toString('base64')
 
 const skillKind: SectionKind<BuiltInSkill, SkillRecord> = {
   list: 'skills',
-  // Its files are resources.
+  // The files of a skill are resources.
   claims: 'resources',
   noun: 'skill',
   members: ['name', 'frontmatter', 'files', 'global', 'groups', 'enabled'],
@@ -31,7 +31,7 @@ const skillKind: SectionKind<BuiltInSkill, SkillRecord> = {
   })
 }
 
-/** The built-in skills, for the management API. Its routes allow only admins to write. */
+/** Manages the built-in skills. Routes must restrict writing to admins. */
 export class BuiltInSkills {
   readonly #settings: Settings
   readonly #section: BuiltInEntries<BuiltInSkill, SkillRecord>
@@ -41,7 +41,7 @@ export class BuiltInSkills {
     this.#section = new BuiltInEntries(settings, gateway, skillKind)
   }
 
-  /** All skills, including disabled ones, in the order of configuration. */
+  /** Lists all skills, including disabled ones, in the configured order. */
   list (): SkillRecord[] { return this.#section.list() }
 
   /** @throws NoSuch */
@@ -53,7 +53,7 @@ export class BuiltInSkills {
     return await this.#section.create(principal, { ...own, ...this.#checkedRoutes(routes) })
   }
 
-  /** Changes the given members; other members stay. @throws NoSuch, InvalidInput, Duplicate, LimitReached */
+  /** Changes the given members; others are kept. @throws NoSuch, InvalidInput, Duplicate, LimitReached */
   async update (principal: Principal, id: string, change: SkillUpdate): Promise<SkillRecord> {
     const { content, files, ...routes } = change
     const own = content === undefined && files === undefined
@@ -63,7 +63,7 @@ export class BuiltInSkills {
   }
 
   /**
-   * Stores an uploaded folder. A skill of the same name gets these files, and is served where it was.
+   * Stores an uploaded folder. An existing skill of the same name gets these files and keeps its routes.
    * @param files base64, by path
    * @throws InvalidInput, Duplicate, LimitReached
    */
@@ -78,7 +78,7 @@ export class BuiltInSkills {
   /** @throws NoSuch */
   async remove (principal: Principal, id: string): Promise<void> { await this.#section.remove(principal, id) }
 
-  /** The routes with the ids of groups. @throws InvalidInput for a group that does not exist */
+  /** Replaces group names by ids. @throws InvalidInput if a group does not exist */
   #checkedRoutes <Routes extends { groups?: string[] }> (routes: Routes): Routes {
     if (routes.groups === undefined) return routes
     return { ...routes, groups: [...new Set(routes.groups.map((each) => groupId(this.#settings.current, each)))] }

@@ -14,13 +14,13 @@ import type { GatewayParts, Method } from './method.ts'
 
 /** An event type that a view shows. */
 export interface ShownEvent extends EventTarget {
-  /** How its events are shown to the client. */
+  /** How its events are presented to the client. */
   readonly presentation: EventPresentation
-  /** Whether the view shows it still, from the same server. */
+  /** Whether the view still shows it, from the same server. */
   readonly isShown: () => boolean
 }
 
-/** The event type that an exchange names. @throws RpcError -32601 when no server has events; NotFound */
+/** Finds the event type that a request names. @throws RpcError -32601 if no server has events; NotFound */
 export async function findEvent (parts: GatewayParts, exchange: Exchange<View>): Promise<ShownEvent> {
   const { resolver, surfaces, cursors } = parts
   const { view, client, params, address } = exchange
@@ -42,7 +42,7 @@ export async function findEvent (parts: GatewayParts, exchange: Exchange<View>):
     ...target,
     presentation: presentEvent(cursors, view, target, name),
     isShown: () => {
-      // What hooks hide may have changed.
+      // Hooks may hide other items now.
       const now = surfaces.filtered(view.unfiltered ?? view, address)
       return identity() === target.server &&
         resolver.lookUpName(now, surfaces.of(now, client), 'events', name)?.provider === provider
@@ -50,17 +50,17 @@ export async function findEvent (parts: GatewayParts, exchange: Exchange<View>):
   }
 }
 
-/** How the events of a type are shown in a view. @param name the type's name there */
+/** How events of a type are presented in a view. @param name the event type's name in that view */
 export const presentEvent = (cursors: EventCursors, view: View, target: EventTarget, name: string): EventPresentation =>
   ({ name, cursor: (own) => cursors.seal(view, target, own) })
 
-/** @throws RpcError -32601 when no server of the view has events */
+/** @throws RpcError -32601 if no server of the view has events */
 function requireEvents ({ surfaces }: GatewayParts, { view, client, method }: Exchange<View>): void {
   if (capabilityOf(surfaces.of(view, client).announced, 'events') !== undefined) return
   throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
 }
 
-/** The members of a request about an event type that its server gets in place of the client's. */
+/** The server's own name and cursor, which replace the client's in a request about an event type. */
 export function ownMembers (
   { cursors }: Pick<GatewayParts, 'cursors'>, { view, params }: Exchange<View>, event: EventTarget
 ): { name: string, cursor: string } {
@@ -83,7 +83,7 @@ export const pollEvents: Method = async (parts, exchange) => {
   return withClientCursor(withMembers(result, { events: `[${events.join()}]` }), presentation)
 }
 
-/** `events/stream`. Its result, which says nothing, comes when the server ends the stream. */
+/** `events/stream`. Its empty result is sent when the server ends the stream. */
 export const streamEvents: Method = async (parts, exchange) => {
   const event = await findEvent(parts, exchange)
   const changes = ownMembers(parts, exchange, event)

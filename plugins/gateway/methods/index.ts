@@ -37,10 +37,10 @@ const ownMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
 export const isNotification = (method: string): boolean =>
   method.startsWith('notifications/') && lookalikeMethod(method) === undefined
 
-/** Methods of the hop between client and gateway. The adapter of the client's era has its own; others are unknown. */
+/** Methods that concern one hop only. The adapter of the client's era handles its own; the others are unknown. */
 const hopMethods: ReadonlySet<string> = new Set(['initialize', 'server/discover', 'subscriptions/listen'])
 
-/** Forwards an unknown method if the view has a single provider, which may know it. */
+/** Forwards an unknown method to the view's only server, which may know it. */
 const forwardUnknown: Method = async (parts, exchange) => {
   const { method, view: { scope } } = exchange
   if (lookalikeMethod(method) !== undefined) throw unknownMethod(method)
@@ -52,6 +52,6 @@ const forwardUnknown: Method = async (parts, exchange) => {
   return await parts.forwarder.send(exchange, scope.name, undefined)
 }
 
-/** The handler of a method. @param added the methods that plugins have added to the gateway */
+/** Returns the handler of a method. @param added the methods that plugins have added to the gateway */
 export const methodFor = (name: string, added: ReadonlyMap<string, Method>): Method =>
   ownMethods.get(name) ?? added.get(name) ?? forwardUnknown

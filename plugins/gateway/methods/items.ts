@@ -17,7 +17,7 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
   if (typeof name !== 'string') {
     throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the tool\'s name')
   }
-  // Known names are resolved without awaiting, since this is the path of every call.
+  // Known names are resolved without awaiting, since every call takes this path.
   const surface = surfaces.of(view, exchange.client)
   const target = resolver.lookUpName(view, surface, 'tools', name) ??
     await resolveItem(parts, exchange, name, async () => await resolver.findByName(exchange, 'tools', name))
@@ -32,7 +32,7 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
     : withTaskHandle(parts, exchange, target.provider, target.key, result)
 }
 
-/** Resolves the name or URI of a call. @throws errors of `resolve`; NotConnected once hooks have seen it fail */
+/** Resolves the name or URI of a call. @throws errors of `resolve`; NotConnected after hooks have seen the failure */
 export async function resolveItem<Found> (
   { forwarder }: Pick<GatewayParts, 'forwarder'>, exchange: Exchange<View>, item: string, resolve: () => Promise<Found>
 ): Promise<Found> {
@@ -53,7 +53,7 @@ const unknownPrompt = (name: string): RpcError =>
 const unknownTemplate = (uri: string): RpcError =>
   new RpcError(code.invalidParams, `Unknown resource template: ${uri}`, 'unknown-resource')
 
-/** The error for a request whose item its view does not show: that for an item that does not exist. */
+/** The error for a request whose item the view does not show, as if the item did not exist. */
 export function unknownItem ({ method, params: { name, uri, ref } }: Exchange): RpcError {
   switch (method) {
     case 'tools/call': return new RpcError(code.invalidParams, `Unknown tool: ${String(name)}`, 'unknown-tool')
@@ -69,8 +69,8 @@ export function unknownItem ({ method, params: { name, uri, ref } }: Exchange): 
 }
 
 /**
- * The provider of the tool, prompt or resource that an exchange names, as its request would find it now.
- * @throws RpcError when the view does not show the item
+ * Finds the provider of the tool, prompt or resource that a request names.
+ * @throws RpcError if the view does not show the item
  */
 export async function providerOf (parts: GatewayParts, exchange: Exchange<View>): Promise<string> {
   const { resolver, surfaces } = parts
@@ -82,7 +82,7 @@ export async function providerOf (parts: GatewayParts, exchange: Exchange<View>)
     throw kind === 'tools' ? unknownTool(String(name), surfaces.of(view, client)) : unknownPrompt(String(name))
   }
   let provider = target.provider
-  // For a tool that stands for another one, the provider of that other tool; nothing is called.
+  // If the tool redirects to another tool, the provider of that one. Nothing is called.
   await target.redirect?.(exchange, async (other) => {
     provider = await providerOf(parts, other)
     return '{}'
@@ -111,7 +111,7 @@ export const readResource: Method = async (parts, exchange) => {
   return await forwarder.send(exchange, target.provider, target.key, { uri: JSON.stringify(target.key) })
 }
 
-/** `completion/complete`, for an argument of a prompt or of a resource template. */
+/** `completion/complete`, for an argument of a prompt or a resource template. */
 export const completionComplete: Method = async ({ resolver, forwarder }, exchange) => {
   const { ref } = exchange.params
   if (isObject(ref) && ref.type === 'ref/prompt' && typeof ref.name === 'string') {
@@ -132,12 +132,12 @@ export const completionComplete: Method = async ({ resolver, forwarder }, exchan
     'with a uri')
 }
 
-/** The method of a kind of list, such as `tools/list`. Large lists have several pages. */
+/** Creates the method that lists a kind of items, such as `tools/list`. Large lists have several pages. */
 export const listMethod = (kind: ListKind): Method => async ({ resolver, notifier, hooks }, exchange) => {
   const { view, client } = exchange
   const surface = await resolver.waitForSurface(exchange)
   resolver.requireCatalogue(view, surface, client)
-  // Clients list what MCP itself defines on every merged route.
+  // On merged routes, clients request all lists that MCP itself defines, even if they are not announced.
   if ((view.scope.kind === 'server' || extensionOf(kind) !== undefined) && !announcesList(surface.announced, kind)) {
     throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
   }

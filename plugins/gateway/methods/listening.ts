@@ -25,12 +25,12 @@ export const subscribe: Method = async ({ resolver, providers, notifier, hooks }
 }
 
 /**
- * The params of a client's subscription as the gateway sends them: clients share one subscription at the server, so it
- * reports no progress to the first of them, and belongs to no task of its.
+ * The params of a client's subscription as sent to the server. Clients share one subscription there, so it must not
+ * send progress to the first of them or belong to a task of it.
  */
 const ownParamsText = ({ paramsText }: Exchange): string => withoutRelatedTask(withoutProgressToken(paramsText))
 
-/** `resources/unsubscribe`, also of a resource that is not shown any more; the answer does not tell that. */
+/** `resources/unsubscribe`, also for a resource that is no longer shown; the answer does not reveal which. */
 export const unsubscribe: Method = async ({ providers, notifier }, exchange) => {
   const { client, params: { uri } } = exchange
   if (typeof uri !== 'string') {
@@ -41,7 +41,7 @@ export const unsubscribe: Method = async ({ providers, notifier }, exchange) => 
   return await provider?.unsubscribe?.(client, uri, ownParamsText(exchange)) ?? '{}'
 }
 
-/** `logging/setLevel`: asks each provider for the least severe level of any client; the gateway filters messages. */
+/** `logging/setLevel`: requests the least severe level of any client from each provider; the gateway filters. */
 export const setLevel: Method = async ({ resolver, providers }, exchange) => {
   const { client, params: { level }, view: { scope } } = exchange
   if (!isLogLevel(level)) {
@@ -70,7 +70,7 @@ export const setLevel: Method = async ({ resolver, providers }, exchange) => {
       throw error
     }
   }))
-  // Several providers are not awaited for long: one may be slow.
+  // Several providers are awaited only briefly, since one may be slow.
   await (scope.kind === 'server'
     ? done
     : Promise.race([done, sleep(gatewayLimits.firstAnswerBudget, undefined, { ref: false })]))

@@ -11,7 +11,7 @@ import { resolveItem } from './items.ts'
 import type { GatewayParts, Method } from './method.ts'
 
 /**
- * `skills/get`: the entry of a skill as its server gives it now. A description that an admin has set stands beside the
+ * `skills/get`: the server's current entry of a skill. A description that an admin has set is added beside the
  * frontmatter, which clients compare with the file.
  */
 export const getSkill: Method = async (parts, exchange) => {
@@ -24,7 +24,7 @@ export const getSkill: Method = async (parts, exchange) => {
   return withMembers(result, { skill: withMembers(skill, { description: JSON.stringify(description) }) })
 }
 
-/** The server of a skill. One that no list has is looked for where its file is read. @throws RpcError -32602 */
+/** Finds the server of a skill. For an unlisted skill, it is the one that provides its file. @throws RpcError -32602 */
 async function findSkill (
   { resolver, surfaces }: GatewayParts, exchange: Exchange<View>, uri: string
 ): Promise<{ section: Section, key: string }> {
@@ -37,7 +37,7 @@ async function findSkill (
     : new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
 }
 
-/** `resources/directory/read`: what is in a folder; of servers that cannot tell, as their skills' manifests say. */
+/** `resources/directory/read`: lists a folder. For servers without directories, uses their skills' manifests. */
 export const readDirectory: Method = async (parts, exchange) => {
   const { resolver, surfaces, forwarder } = parts
   const { view, client } = exchange
@@ -66,7 +66,7 @@ export const readDirectory: Method = async (parts, exchange) => {
   return shown.length === listed.length ? result : withMembers(result, { resources: `[${shown.join()}]` })
 }
 
-/** The files and folders directly in a folder, as resources. @param files by their URIs */
+/** Lists the files and folders directly in a folder, as resources. @param files their URIs */
 export function childrenIn (files: readonly string[], folder: string): object[] {
   const names = new Map<string, boolean>()
   for (const file of files) {
@@ -90,7 +90,7 @@ const hasSkills = ({ catalogue }: Section): boolean =>
 const sectionOf = (sections: readonly Section[], { provider }: Target): Section | undefined =>
   sections.find(({ server }) => server.name === provider)
 
-/** Undefined where the view shows no such resource. */
+/** Returns undefined if the view shows no such resource. */
 async function readerOrUndefined (found: Promise<Target>): Promise<Target | undefined> {
   try {
     return await found

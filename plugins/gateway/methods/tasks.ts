@@ -10,12 +10,12 @@ import { listKey, taskRunOf, unknownTask } from '../running-tasks.ts'
 import { serverIdentity, type TaskTarget } from '../task-handles.ts'
 import type { GatewayParts, Method } from './method.ts'
 
-/** Max pages of a server's tasks that are read for a merged list. */
+/** Max pages of a server's tasks to read for a merged list. */
 const maxPages = 20
 
 /**
- * `tasks/get`, `tasks/result`, `tasks/update` and `tasks/cancel`, for the principal and on the route that the task was
- * begun for, as long as its tool is shown there.
+ * `tasks/get`, `tasks/result`, `tasks/update` and `tasks/cancel`. Only the principal that created a task may use it, on
+ * the same route, as long as the tool is shown there.
  */
 export const runTaskMethod: Method = async (parts, exchange) => {
   const { view, client, params, paramsText } = exchange
@@ -24,7 +24,7 @@ export const runTaskMethod: Method = async (parts, exchange) => {
   const { id, provider, tool } = target
   const handle = String(params.taskId)
   parts.tasks.remember(view, client, provider, id, handle)
-  // A server may read another member than the one that was checked.
+  // A server may read a member other than the one that was checked.
   const { task: _task, id: _id, ...others } = params
   const changes = { taskId: JSON.stringify(id), task: undefined, id: undefined }
   const own = new DerivedExchange(exchange, {
@@ -41,7 +41,7 @@ export const runTaskMethod: Method = async (parts, exchange) => {
   }
 }
 
-/** Stores what the answer to a request about a task tells of it. */
+/** Records what an answer about a task reports. */
 async function noteAnswer (
   { running }: GatewayParts, { view, client, method, params }: Exchange<View>, target: TaskTarget, result: string
 ): Promise<void> {
@@ -50,8 +50,8 @@ async function noteAnswer (
 }
 
 /**
- * A client's request for a provider, in which marks of tasks name the provider's own. The client may mark it as part of
- * its tasks there; other marks are left out.
+ * Replaces the task ids with which a request refers to tasks by the provider's own. References to other tasks are
+ * removed.
  */
 export function withOwnTaskMarks (
   parts: Pick<GatewayParts, 'tasks' | 'surfaces' | 'providers'>, exchange: Exchange<View>, provider: string
@@ -66,7 +66,7 @@ export function withOwnTaskMarks (
   })
 }
 
-/** Whether a view has the server of a task, still the same one and, for a task that ends with it, in the same run. */
+/** Whether the task's server is still in the view, is the same one and, if its tasks end with it, in the same run. */
 function isThere (
   { surfaces, providers }: Pick<GatewayParts, 'surfaces' | 'providers'>, exchange: Exchange<View>,
   { provider, server, id, run }: TaskTarget
@@ -76,7 +76,7 @@ function isThere (
     taskRunOf(providers.get(provider), exchange, id) === run
 }
 
-/** Whether a task is there, and its view still shows its tool. @throws RpcError when its lists are unknown */
+/** Whether a task exists and its view still shows its tool. @throws RpcError if the provider's lists are unknown */
 async function isShown (parts: GatewayParts, exchange: Exchange<View>, target: TaskTarget): Promise<boolean> {
   const { resolver, surfaces } = parts
   const { view, client } = exchange
@@ -86,15 +86,15 @@ async function isShown (parts: GatewayParts, exchange: Exchange<View>, target: T
   // `$smart` shows its own tools, which call those of the merged view.
   const shown = view.presentation === 'search' ? inPresentation(view, 'merged') : view
   return resolver.exposedName(shown, surfaces.of(shown, client), 'tools', provider, tool) !== undefined &&
-    // Waiting for its lists, the server may have been restarted.
+    // The server may have been restarted in the meantime.
     isThere(parts, exchange, target)
 }
 
-/** Whether a tool runs as a task only (`execution.taskSupport`, MCP 2025-11-25). */
+/** Whether a tool can only run as a task (`execution.taskSupport`, MCP 2025-11-25). */
 export const needsTask = memoized(({ text }: Item) =>
   text.includes('"taskSupport"') && smallMemberOf(memberOf(text, 'execution') ?? '{}', 'taskSupport') === 'required')
 
-/** The result of a call, in which a task that it began has its handle. @param tool by its own name */
+/** Replaces the id of a task in a call's result by the client's handle. @param tool by its own name */
 export function withTaskHandle (
   parts: GatewayParts, exchange: Exchange<View>, provider: string, tool: string, result: string
 ): string | Promise<string> {
@@ -105,14 +105,14 @@ export function withTaskHandle (
   const { view, client } = exchange
   const section = surfaces.sections(view, client).find((each) => each.server.name === provider)
   const server = serverIdentity(provider, section?.server.config)
-  // A handle without a run stands for no task of a server whose tasks end with its run: that one has ended already.
+  // If the run is unknown, the server's tasks end with it, and this task has already ended; '' matches no run.
   const run = taskRunOf(providers.get(provider), exchange, id) ?? ''
   const target = { provider, server, tool, id, run }
   const handle = tasks.seal(view, client, target)
   return running.note(view, client, target, handle, task).then(() => replaceTaskId(result, id, handle))
 }
 
-/** The text of the task that a result announces in the client's form; undefined: it is no such result. */
+/** The text of the task that a result creates, in the client's form; undefined if it creates none. */
 function begunTaskIn (result: string, { taskForm }: Pick<Exchange, 'taskForm'>): string | undefined {
   if (!result.includes('askId')) return undefined
   if (taskForm === 'extension') return memberOf(result, 'resultType') === '"task"' ? result : undefined
@@ -120,7 +120,7 @@ function begunTaskIn (result: string, { taskForm }: Pick<Exchange, 'taskForm'>):
   return task?.startsWith('{') === true ? task : undefined
 }
 
-/** `tasks/list`: the tasks that the principal began or used on this route. Servers list those of all. */
+/** `tasks/list`: the tasks that the principal created or used on this route. Servers list the tasks of all. */
 export const listTasks: Method = async (parts, exchange) => {
   const { surfaces } = parts
   const { view, client } = exchange
@@ -138,7 +138,7 @@ export const listTasks: Method = async (parts, exchange) => {
   return `{"tasks":[${lists.flat().join()}]}`
 }
 
-/** The tasks of all pages of one server; what was read before an error. */
+/** Reads all pages of a server's tasks. After an error, returns what was read before it. */
 async function allTasks (
   parts: GatewayParts, exchange: Exchange<View>, provider: string, handles: ReadonlyMap<string, string>
 ): Promise<string[]> {
@@ -160,7 +160,7 @@ async function allTasks (
   return found
 }
 
-/** The tasks of a list that the client knows and may use, with handles. @param handles of others, by `listKey` */
+/** Selects the tasks that the client may use, and sets their handles. @param handles of stored tasks, by `listKey` */
 async function ownTasks (
   parts: GatewayParts, exchange: Exchange<View>, provider: string, list: string, handles: ReadonlyMap<string, string>
 ): Promise<string[]> {
