@@ -4,11 +4,13 @@ import { requestLocalGateway, type GatewayResponse } from './request.ts'
 /** Sends one request. @throws CommandError if there is no response */
 type Send = (method: string, path: string, body: string | undefined) => Promise<GatewayResponse>
 
-/** A client of the management API, by HTTP or within this process. */
+/** A client of the management API, over HTTP or within this process. */
 export class ManagementApi {
   readonly #send: Send
   readonly #close: () => Promise<void>
-  /** The address of the gateway. Undefined if the gateway is down and this process itself works on the settings. */
+  /**
+   * The address of the gateway; undefined if the gateway is not running and this process itself works on the settings.
+   */
   readonly url: string | undefined
   readonly headers: Readonly<Record<string, string>>
 
@@ -75,7 +77,7 @@ function parseJsonObject (text: string): Record<string, unknown> | undefined {
 }
 
 /**
- * Makes a client that reaches the management API by HTTP.
+ * Creates a client that reaches the management API over HTTP.
  * @param base the address of the gateway, with its base path
  * @param isLocal whether the gateway is on this machine, so that neither TLS nor redirects of a proxy occur
  */

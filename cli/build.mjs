@@ -40,7 +40,7 @@ const oneCore = {
       const found = await resolve(path, { kind, resolveDir, importer, pluginData: 'is resolved' })
       return { ...found, suffix: '?late' }
     })
-    // The re-exports of plugins/base/config/index.ts are bundled only where they are used.
+    // The modules behind plugins/base/config/index.ts are bundled only where they are used.
     onResolve({ filter: /^\.\// }, async ({ path, kind, resolveDir, importer, pluginData }) => {
       if (pluginData === 'is resolved' || importer !== `${root}plugins/base/config/index.ts`) return undefined
       return { ...await resolve(path, { kind, resolveDir, importer, pluginData: 'is resolved' }), sideEffects: false }
@@ -116,7 +116,7 @@ writeFileSync(`${root}dist/started.json`, `${JSON.stringify(Object.fromEntries(O
 
 await buildConsoleAssets(root, 'dist/console')
 
-/** The bytes that a program loads at its start, by package. The gateway's own code is `tool-hub`. */
+/** The bytes that a program loads at its start, by package. The gateway's own code is listed as `tool-hub`. */
 function startOf (program) {
   const bytes = {}
   const seen = new Set()

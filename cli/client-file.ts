@@ -12,7 +12,7 @@ import { exitCodes, CommandError } from './errors.ts'
 import { recordTextOrder } from '../db/text-order.ts'
 import { withoutBom } from '../protocol/text.ts'
 
-/** A server of a client's file, converted to the form that the gateway stores. */
+/** A server of a client's configuration file, converted to the form that the gateway stores. */
 interface Imported {
   readonly name: string, readonly config: Record<string, unknown>, readonly warnings: readonly string[]
 }
@@ -33,7 +33,7 @@ export interface ClientFile {
 
 /**
  * Reads the configuration file of a client.
- * @param answer returns the value of a VS Code input, or undefined to take it from the gateway's environment later
+ * @param answer returns the value of a VS Code input, or undefined to leave it to the gateway's environment
  * @param project a folder in the `projects` of Claude Code's file, whose servers are read too
  * @throws CommandError
  */
@@ -88,7 +88,7 @@ export async function readClientFile (
   }
 }
 
-/** Whether an entry holds only settings: of a server in another file (opencode), or of an extension (Zed). */
+/** Whether an entry contains only settings: for a server in another file (opencode), or for an extension (Zed). */
 const hasOnlySettings = (config: unknown): boolean =>
   isObject(config) && Object.keys(config).length > 0 &&
   Object.entries(config).every(([name, value]) =>
@@ -112,7 +112,7 @@ async function parse (path: string, io: Io): Promise<unknown> {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
     throw new CommandError(`${path} cannot be read (${code})`, exitCodes.usage)
   }
-  // The parsers of other formats are loaded when they are needed.
+  // The parsers of other formats are loaded on demand.
   const { formatOf, parseText } = await import('../schemas/foreign-text.ts')
   const format = /\.toml$/i.test(path) ? 'TOML' : /\.ya?ml$/i.test(path) ? 'YAML' : formatOf(withoutBom(text))
   try {

@@ -11,16 +11,16 @@ const { enableCompileCache, flushCompileCache } = nodeModule as unknown as {
 
 interface CacheOptions {
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** Creates the folder if it is missing, and removes the caches of other versions. */
+  /** Whether the folder may be created if missing, and caches of other versions removed. */
   readonly mayWrite: boolean
 }
 
-/** Time from the start until compiled code is written to the cache, in ms. A regular exit writes it, too. */
+/** Time from the start until compiled code is written to the cache, in ms. A regular exit also writes it. */
 const flushDelay = 20_000
 
 /**
- * Caches the compiled code of modules in `DATA_DIR/compiled` if Node supports it, for a faster start. This code is
- * executed, so the folder must not be writable for other users. Without a suitable folder, there is no cache.
+ * Caches the compiled code of modules in `DATA_DIR/compiled` if Node supports it, for a faster start. The code is
+ * executed, so other users must not be able to write to the folder. Without a suitable folder, there is no cache.
  */
 export function useCompileCache ({ environment, mayWrite }: CacheOptions): void {
   if (!enableCompileCache || process.env.NODE_DISABLE_COMPILE_CACHE !== undefined) return

@@ -11,12 +11,14 @@ import { processIo, type Environment, type Io } from './io.ts'
 import { gatewayPathsOf } from './places.ts'
 import { requestLocalGateway } from './request.ts'
 
-/** The gateway that a command uses. `url`: the option `--url`. `needsGateway`: whether the gateway must be running. */
+/**
+ * The gateway that a command uses. `url`: the value of `--url`. `needsGateway`: whether the gateway must be running.
+ */
 interface GatewayChoice { readonly url?: string, readonly needsGateway?: boolean }
 
 /**
- * Connects to the management API: of the gateway in TOOL_HUB_URL and TOOL_HUB_KEY, else of the gateway that runs on
- * this machine with these settings, else within this process, on the settings themselves.
+ * Connects to the management API of the gateway in TOOL_HUB_URL and TOOL_HUB_KEY; else of the gateway that runs on this
+ * machine with these settings; else of one within this process, which works on the settings directly.
  * @throws CommandError
  */
 export async function connectToManagementApi (
@@ -62,7 +64,7 @@ function checkUrlOption (url: string): string {
     '"https://hub.example.com"', exitCodes.usage)
 }
 
-/** The running gateway whose local credential is in the data folder. */
+/** The running gateway that wrote its local credential to the data folder. */
 async function findRunningGateway (dataDir: string): Promise<LocalAccess | undefined> {
   let access
   try {
@@ -71,8 +73,8 @@ async function findRunningGateway (dataDir: string): Promise<LocalAccess | undef
     throw new CommandError(messageOf(error), exitCodes.forbidden)
   }
   if (!access) return undefined
-  // A killed gateway leaves its credential file, and another program may use its port, so check the health endpoint
-  // before sending the credential.
+  // A killed gateway leaves its credential file behind, and another program may use its port, so the health endpoint is
+  // checked before the credential is sent.
   const health = await requestLocalGateway(`${access.url}/health`, { signal: AbortSignal.timeout(5_000) })
     .then(({ text }): unknown => JSON.parse(text))
     .catch(() => undefined)

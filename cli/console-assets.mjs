@@ -42,7 +42,7 @@ export async function buildConsoleAssets (root, folder) {
   return names
 }
 
-/** The icons as one SVG document of symbols, which take colour and line width from the page. */
+/** The icons as one SVG document of symbols, whose colour and line width are set by the page. */
 async function spriteOf (root) {
   const symbols = await Promise.all(icons.map(async (name) => {
     const svg = await readFile(`${root}node_modules/lucide-static/icons/${name}.svg`, 'utf8')

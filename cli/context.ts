@@ -6,7 +6,7 @@ import type { Io, Environment } from './io.ts'
 /** One run of the command line: the parts of the process that it uses, its arguments and its exit code. */
 export interface CommandRun extends Io {
   readonly argv: readonly string[]
-  /** The exit code of a command that does not fail. */
+  /** The exit code if the command does not fail. */
   exitCode: number
 }
 
@@ -15,7 +15,7 @@ export interface CommandContext { readonly api: ManagementApi, readonly out: Out
 
 interface GlobalOptions { json?: boolean, color?: boolean, url?: string }
 
-/** Makes the output of a command, according to `--json` and `--no-color`. */
+/** Creates the output of a command, according to `--json` and `--no-color`. */
 export function createOutput (run: CommandRun, command: Command): Output {
   const { json = false, color = true } = command.optsWithGlobals<GlobalOptions>()
   return new Output(run, { isJson: json, hasColor: color && Output.allowsColors(run.env, run.stdout.isTTY === true) })
@@ -44,7 +44,9 @@ type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
 interface OutputOptions { readonly isJson: boolean, readonly hasColor: boolean }
 
-/** Replaces control characters in untrusted text, which a terminal would obey. Line breaks and tabs become spaces. */
+/**
+ * Replaces control characters in untrusted text, which a terminal would interpret. Line breaks and tabs become spaces.
+ */
 export const toPrintable = (text: string): string =>
   text.replace(/[\t\n\r]+/g, ' ').replace(/[\p{Cc}\p{Bidi_Control}]/gu, '�')
 
@@ -63,7 +65,7 @@ export class Output {
     this.#hasColor = color
   }
 
-  /** Whether the environment allows colours: at a terminal, without NO_COLOR (no-color.org). */
+  /** Whether the environment allows colours: the output is a terminal, and NO_COLOR is not set (no-color.org). */
   static allowsColors (environment: Environment, isTerminal: boolean): boolean {
     return isTerminal && (environment.NO_COLOR ?? '') === '' && environment.TERM !== 'dumb'
   }
@@ -118,7 +120,7 @@ export class Output {
 /** Prints the progress and the result of a maintenance command: as text on stderr, or as one JSON value (`--json`). */
 export class MaintenanceReport {
   readonly #io: Pick<Io, 'stdout' | 'stderr'>
-  /** The progress messages so far, with `--json`: they are part of the result. */
+  /** With `--json`, the progress messages so far, which are part of the result. */
   readonly #remarks: string[] | undefined
 
   constructor (io: Pick<Io, 'stdout' | 'stderr'>, isJson: boolean) {

@@ -30,19 +30,19 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTEMPTY: 'it is a folder',
   ENAMETOOLONG: 'its name is too long'
 }
-/** Error codes that always mean a failed write, even if the error names a path that is read, as that of a copy does. */
+/** Error codes that always mean a failed write, even if the error names a path that was read, as for a copy. */
 const writeErrorCodes = new Set(['ENOSPC', 'EDQUOT', 'EROFS'])
 
 interface WritePlace {
-  /** The file or folder that the command writes, as the user named it. */
+  /** The file or folder that the command writes, as given by the user. */
   readonly target: string
-  /** The folder that the command writes to. An error about a path outside it is an error of reading. */
+  /** The folder that the command writes to. An error about a path outside it is a read error. */
   readonly folder: string
-  /** Tells the user what to change. */
+  /** Advice for the user on what to change. */
   readonly advice: string
 }
 
-/** Makes a message for the user from an error of the file system. @returns any other error unchanged */
+/** Converts a file system error to a message for the user. @returns other errors unchanged */
 export function explainFileError (error: unknown, { target, folder: within, advice }: WritePlace): unknown {
   const code = errorCode(error)
   if (!(error instanceof Error) || code === undefined || !('syscall' in error)) return error

@@ -13,7 +13,10 @@ import { rehearseStart } from './rehearsal.ts'
 
 interface Finding { level: 'error' | 'warning', place: string, message: string }
 
-/** Problems of environment and settings file, errors before warnings. @param cwd that relative paths start from */
+/**
+ * Problems of environment and settings file, errors before warnings.
+ * @param cwd the folder that relative paths start from
+ */
 export async function findProblems (environment: Environment, cwd = '.'): Promise<Finding[]> {
   const findings: Finding[] = []
   const add: Add = (level, place, error) => {
@@ -42,7 +45,7 @@ export async function findProblems (environment: Environment, cwd = '.'): Promis
 
 type Add = (level: Finding['level'], place: string, error: unknown) => void
 
-/** Reads the settings file and adds its problems. @returns the settings, or undefined if there is no usable file */
+/** Reads the settings file and adds its problems. @returns undefined if there is no usable file */
 async function settingsOf (
   path: string, env: Env, environment: Environment, add: Add
 ): Promise<SettingsDocument | undefined> {

@@ -20,7 +20,7 @@ export interface Io {
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: Writer
   readonly stderr: Writer
-  /** Aborted when an output of the process breaks, for example because its reader has ended. */
+  /** Aborted when writing to an output fails, for example because its reader has ended. */
   readonly signal: AbortSignal
   /** Starts the gateway in this process. */
   readonly serve: (env: Environment) => Promise<void>
@@ -29,7 +29,10 @@ export interface Io {
 const outputs = [process.stdout, process.stderr]
 const brokenOutput = new AbortController()
 
-/** Aborts the run if an output breaks. A closed pipe is no failure: a reader such as head(1) may end early. */
+/**
+ * Aborts the run when writing to an output fails. A closed pipe is not an error: a reader such as head(1) may end
+ * early.
+ */
 function onBrokenOutput (error: NodeJS.ErrnoException): void {
   brokenOutput.abort()
   if (error.code === 'EPIPE') return
@@ -37,12 +40,12 @@ function onBrokenOutput (error: NodeJS.ErrnoException): void {
   process.exit(exitCodes.failed)
 }
 
-/** Handles errors of stdout and stderr, which would otherwise end the process with an exception. */
+/** Handles errors of stdout and stderr, which would otherwise crash the process. */
 export function guardOutputs (): void {
   for (const stream of outputs) stream.on('error', onBrokenOutput)
 }
 
-/** Makes the `Io` of the process that this module runs in. */
+/** Creates the `Io` of the current process. */
 export const processIo = (): Io => ({
   env: process.env,
   cwd: process.cwd(),

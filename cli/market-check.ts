@@ -1,6 +1,6 @@
 // `npm run market:check`: asks npm's registry whether the npm packages of assets/market/servers.json exist, and writes
-// the date of each hit into that file. `npm run market:check -- fetch git` checks single entries. Other entries are
-// only counted.
+// the date of each check that found a package into that file. `npm run market:check -- fetch git` checks single
+// entries. Entries without npm packages are only counted.
 import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
@@ -10,7 +10,7 @@ import type { MarketFile } from '../schemas/catalogues.ts'
 
 const run = promisify(execFile)
 
-/** Whether the registry has a package. @throws Error without an answer of the registry */
+/** Whether the registry has a package. @throws Error if the registry does not respond */
 async function exists (name: string): Promise<boolean> {
   try {
     await run('npm', ['view', name, 'name', '--json'], { timeout: 60_000 })

@@ -17,9 +17,9 @@ import { processIo, type Io } from './io.ts'
 import { packageVersion } from '../package.ts'
 
 /**
- * Makes the management API in this process, which does not listen and connects to no server. The gateway must be down,
- * since one process at a time uses a settings file. The settings must exist, so that a mistyped path or DB_URL creates
- * none.
+ * Creates the management API in this process, which neither listens nor connects to servers. The gateway must not be
+ * running, since only one process at a time may use a settings file. The settings must exist, so that a mistyped path
+ * or DB_URL does not create any.
  * @throws CommandError
  */
 export async function createOfflineApi (
@@ -81,7 +81,10 @@ export async function createOfflineApi (
   }
 }
 
-/** The error if a process without a credential in DATA_DIR locks the settings: it starts, or has another DATA_DIR. */
+/**
+ * The error when another process without a credential in DATA_DIR has locked the settings: it is starting, or uses
+ * another DATA_DIR.
+ */
 const lockedMessage = ({ pid }: LockHeldError, env: Env, { settings, dataDir }: GatewayPaths): string =>
   `Process ${pid ?? '(unknown)'} works on ${env.DB_URL === undefined ? settings : 'the database of DB_URL'}, and ` +
   `${join(dataDir, 'command-line.json')} is not its: a gateway seems to be starting. Try again in a moment. ` +

@@ -12,7 +12,9 @@ export const externalPackages = [
   'oidc-provider'
 ]
 
-/** The packages that a start does not need and that are loaded synchronously (`loadPackage`). Each has a bundle. */
+/**
+ * The packages that are not needed at the start and are loaded synchronously (`loadPackage`). Each has its own bundle.
+ */
 export const latePackageNames = [
   '@marcbachmann/cel-js',
   'ajv',
@@ -24,7 +26,7 @@ export const latePackageNames = [
   'undici/lib/llhttp/llhttp_simd-wasm'
 ]
 
-/** CommonJS code in place of modules that packages require but the gateway does not need. */
+/** CommonJS code in place of modules that packages require but the gateway does not use. */
 export const moduleStubs = {
   // Fastify requires both compilers; the gateway sets its own.
   '@fastify/ajv-compiler': '',

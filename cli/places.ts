@@ -6,7 +6,7 @@ export interface GatewayPaths {
   readonly settings: string, readonly dataDir: string, readonly bundles: string, readonly key: string
 }
 
-/** The paths of the gateway with this environment. @param cwd the folder that relative paths start from */
+/** The paths of a gateway with this environment. @param cwd the folder that relative paths start from */
 export function gatewayPathsOf (
   { SETTINGS_PATH, DATA_DIR }: Pick<Env, 'SETTINGS_PATH' | 'DATA_DIR'>, cwd = '.'
 ): GatewayPaths {

@@ -1,4 +1,5 @@
-// The command line, `tool-hub`: starts the gateway, manages a running one, or edits its settings while it is down.
+// The command line, `tool-hub`: starts the gateway, manages a running one, or edits the settings of one that is not
+// running.
 import { Command, CommanderError } from 'commander'
 import { addCallCommand } from './commands/call.ts'
 import { addCheckCommand } from './commands/check.ts'
@@ -19,7 +20,7 @@ import { packageVersion } from '../package.ts'
 
 interface ServeOptions { port?: string, host?: string }
 
-/** Runs a command. @param argv the arguments, without the name of the program @returns the exit code */
+/** Runs a command. @param argv the arguments, without the program name @returns the exit code */
 export async function runCommandLine (argv: readonly string[], io: Io): Promise<number> {
   const env = { ...io.env }
   const run: CommandRun = { ...io, env, argv, exitCode: exitCodes.ok }
@@ -28,13 +29,13 @@ export async function runCommandLine (argv: readonly string[], io: Io): Promise<
     await program.parseAsync(argv, { from: 'user' })
     return run.exitCode
   } catch (error) {
-    // Commander has printed its own errors.
+    // Commander has already printed its own errors.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
     return printError(error, io, { isJson: program.opts<{ json?: boolean }>().json === true, prefix: 'tool-hub: ' })
   }
 }
 
-/** Makes the commander program with all commands. @param env the environment of the run, which options change */
+/** Creates the commander program with all commands. @param env the environment of the run, which options change */
 function programOf (run: CommandRun, env: Record<string, string | undefined>): Command {
   const { stdout, stderr } = run
   const program = new Command('tool-hub')

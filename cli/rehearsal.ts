@@ -1,5 +1,5 @@
 // Runs the steps of a start (`serve`) and collects their errors and warnings. Settings are read-only; no server is
-// connected, no database is opened, and no request is served.
+// connected, no database opened, and no request served.
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
@@ -83,19 +83,19 @@ export async function rehearseStart (
   return remarks
 }
 
-/** Makes a read-only storage. With DB_URL, its social logins are a stub, which nothing reads before a login. */
+/** Creates read-only storage. With DB_URL, its social logins are a placeholder, which is not read before a login. */
 const storageFor = (env: Env, document: SettingsDocument, keys: KeyRing) => ({
   ...createFileStorage(new ReadOnlyFileStore(document), new SealedVault(keys)),
   ...(env.DB_URL === undefined ? {} : { socialLogins: {} as SocialLogins })
 })
 
-/** The message of a line of the log, with the message of its error. @param line JSON text */
+/** The message of a log line, followed by the message of its error. @param line JSON text */
 function sentenceOf (line: string): string {
   const { msg = '', err } = JSON.parse(line) as { msg?: string, err?: { message?: string } }
   return err?.message === undefined || msg.includes(err.message) ? msg : `${msg}: ${err.message}`
 }
 
-/** Listens on HOST for a moment, on any free port, since a running gateway uses its own. @throws Error */
+/** Listens briefly on HOST, on any free port, since a running gateway uses its own. @throws Error */
 async function listenBriefly (env: Env): Promise<void> {
   const server = createServer()
   try {

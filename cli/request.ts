@@ -12,8 +12,8 @@ interface GatewayRequestOptions {
 }
 
 /**
- * Sends one request to the gateway on this machine. It does not use `fetch`, whose first call alone takes longer than
- * most commands.
+ * Sends one request to the gateway on this machine. It does not use `fetch`, whose first call takes longer than most
+ * commands.
  * @throws Error whose cause is the system's error, as with `fetch`
  */
 export async function requestLocalGateway (

@@ -42,8 +42,8 @@ class ObjectSection {
 }
 
 /**
- * A section that is a list, during the application of changes. If several entries have the same key, a write changes
- * the first and a removal removes all.
+ * A section that is a list, while changes are applied. If several entries have the same key, a write changes the first
+ * and a removal removes all.
  */
 class ListSection {
   readonly #former: readonly unknown[]

@@ -10,7 +10,7 @@ export const auditedEntities: readonly AuditedEntity[] = [
   ...entityNames.map((name) => entities[name].noun), ...furtherEntities
 ]
 
-/** One change of one entity as it is stored: without secrets, with `before` and `after` as JSON text. */
+/** One change of one entity as it is stored: without secrets, `before` and `after` as JSON text. */
 export interface AuditEntry {
   /** A UUID. */
   readonly id: string
@@ -25,7 +25,7 @@ export interface AuditEntry {
   readonly name: string
   readonly before?: string
   readonly after?: string
-  /** `before`, `after` and the bearer key are stored, but cannot be decrypted: the encryption key is not available. */
+  /** Whether `before`, `after` and the bearer key cannot be decrypted: the encryption key is not available. */
   readonly locked?: true
 }
 
@@ -35,11 +35,15 @@ export interface AuditFilter extends Partial<Pick<AuditEntry, 'username' | 'acti
   readonly to?: number
 }
 
-/** The audit log, shared by all replicas. Every method throws StorageError when the storage cannot be used now. */
+/** The audit log, shared by all replicas. Every method throws StorageError while the storage is unavailable. */
 export interface AuditTrail {
   /** Adds entries. Entries whose id exists are skipped, so that a caller can repeat the call after an error. */
   append: (entries: readonly AuditEntry[]) => Promise<void>
-  /** Lists entries, newest first. @param after the id of the one before the list @returns undefined: there is none */
+  /**
+   * Lists entries, newest first.
+   * @param after the id of the entry before the list
+   * @returns undefined if there is none
+   */
   list: (filter: AuditFilter, limit: number, after?: string) => Promise<AuditEntry[] | undefined>
   /** Removes some of the oldest entries if there are more than `kept`. @returns how many were removed */
   trim: (kept: number) => Promise<number>

@@ -22,8 +22,8 @@ const textMembers = [
 /** The members with lists of texts that have the same name in a client and in its entry. */
 const listMembers = ['responseTypes', 'contacts'] as const
 /**
- * The members of an entry that are derived from its client. `clientSecret` is a secret in plain text that a person
- * wrote.
+ * The members of an entry that are derived from its client. `clientSecret` is a secret in plain text from a hand-edited
+ * file.
  */
 const knownMembers: ReadonlySet<string> = new Set([
   ...textMembers,
@@ -41,7 +41,7 @@ const knownMembers: ReadonlySet<string> = new Set([
   'lastUsedAt'
 ])
 
-/** The grants of an entry that states none, and its scopes likewise. */
+/** The default grants of an entry that states none; below, the default scopes. */
 const defaultGrants = ['authorization_code', 'refresh_token']
 const defaultScope = 'mcp profile'
 
@@ -97,7 +97,7 @@ export function toClientEntry (client: OAuthClient, former: ClientEntry = {}): C
 export const unknownClientMembers = (entry: ClientEntry): Record<string, unknown> =>
   Object.fromEntries(Object.entries(entry).filter(([name]) => !knownMembers.has(name)))
 
-/** Whether an entry holds its secret in plain text. */
+/** Whether an entry contains its secret in plain text. */
 export const hasPlainSecret = (entry: unknown): boolean => isPlainObject(entry) && isText(entry.clientSecret)
 
 const isText = (value: unknown): value is string => typeof value === 'string'
@@ -113,13 +113,15 @@ function pickMembers<Name extends string, Value> (
   return Object.fromEntries(names.map((name) => [name, entry[name]]).filter(([, value]) => test(value)))
 }
 
-/** The hash of an entry's secret. A plain secret takes precedence over a stored hash, since somebody wrote it later. */
+/** The hash of an entry's secret. A plain-text secret takes precedence over a stored hash, since it was added later. */
 function secretHashOf ({ clientSecret, secretHash }: ClientEntry): string | undefined {
   if (isText(clientSecret) && clientSecret !== '') return createHash('sha256').update(clientSecret).digest('hex')
   return isText(secretHash) ? secretHash : undefined
 }
 
-/** Translates an entry of MCPHub: metadata with the names of RFC 7591, and an owner that tells self-registered ones. */
+/**
+ * Converts an entry of MCPHub: metadata with the names of RFC 7591, and an owner that marks self-registered clients.
+ */
 function translateMcpHubEntry (entry: ClientEntry): ClientEntry {
   const metadata = isPlainObject(entry.metadata) ? entry.metadata : {}
   const camelCase = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())

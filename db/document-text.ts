@@ -1,7 +1,7 @@
 import { isPlainObject } from '../schemas/unknown-members.ts'
 import { orderedEntries } from './order.ts'
 
-/** The number of levels whose members keep their order: `mcpServers` is the second or third one. */
+/** The number of levels whose member order is kept: `mcpServers` is at the second or third level. */
 const orderedLevels = 3
 
 /** The text of a settings file: indented JSON, with the servers in their order. */

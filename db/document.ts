@@ -42,7 +42,7 @@ export interface DocumentReading {
   readonly systemWarnings: readonly string[]
 }
 
-/** Max values that are checked without compiling the schema. For more values, a compiled check is faster. */
+/** Max values that are checked without compiling the schema. For more, a compiled check is faster. */
 const maxUncompiledChecks = 50
 
 /**
@@ -64,7 +64,7 @@ function createSchemaCheck (schema: TSchema): (value: unknown) => string | undef
 
 const lockReasons = new WeakMap<object, string>()
 
-/** Marks an entry whose secrets cannot be decrypted, with the reason. It is kept unchanged, and not used. */
+/** Marks an entry whose secrets cannot be decrypted, with the reason. It is kept unchanged, but not used. */
 export const lockEntry = (entry: object, reason: string): void => { lockReasons.set(entry, reason) }
 
 /** The reason why an entry is locked; undefined if it is not locked. */
@@ -125,7 +125,7 @@ const cachedServers = new WeakMap<object, { readonly server: Server, readonly se
 
 /**
  * Reads a server. The config of another program is translated to this gateway's members (`translateConfig`); the stored
- * form stays until the server is written.
+ * form is kept until the server is written.
  */
 function readServer (name: string, raw: unknown, separator: string): Server {
   const before = isPlainObject(raw) ? cachedServers.get(raw) : undefined

@@ -19,7 +19,7 @@ interface EntityFacts {
   readonly member: string
   /** The name of one entry, for the audit log and warnings. */
   readonly noun: string
-  /** The member that identifies an entry to people. */
+  /** The member that identifies an entry to users. */
   readonly label: string
   /** The database table. */
   readonly table: string
@@ -27,9 +27,9 @@ interface EntityFacts {
   readonly alias?: string
   /** The members with credentials, which are omitted from the audit log and from exports without secrets. */
   readonly credentials?: readonly string[]
-  /** The member that the gateway updates when an entry is used. Such an update does not count as an edit. */
+  /** The member that the gateway updates when an entry is used. Such an update is not treated as an edit. */
   readonly usage?: string
-  /** The entity contains texts for people, so dots in them are not masks of secrets. */
+  /** Whether the entity contains texts for people, in which dots are not masks of secrets. */
   readonly isPlainText?: true
 }
 

@@ -3,7 +3,10 @@ import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errorCode } from './errors.ts'
 
-/** The holder of a lock. `started` tells it from a later process with the same pid; `id` is unique per lock object. */
+/**
+ * The holder of a lock. `started` distinguishes it from a later process with the same pid; `id` is unique per lock
+ * object.
+ */
 interface LockHolder { readonly pid: number, readonly started?: string, readonly id: string }
 
 /** The error for a lock that another process holds. */
@@ -25,8 +28,8 @@ export class LockHeldError extends Error {
 function startTimeOf (pid: number): string | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The process name in brackets may hold any character. After it come the state and, 19 fields later, the start in
-    // ticks since boot.
+    // The process name in brackets may contain any character. It is followed by the state and, 19 fields later, the
+    // start time in ticks since boot.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
     if (fields[0] === 'Z' || fields[0] === 'X') return 'dead'
     return `${readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()}/${fields[19]}`

@@ -17,7 +17,10 @@ const reasons: Readonly<Record<string, string>> = {
   ELOOP: 'its path has links in a circle'
 }
 
-/** A folder, or a file in it, cannot be created: the message says why, and what to change; `code`: the system's. */
+/**
+ * A folder, or a file in it, cannot be created. The message states the reason and what to change; `code` is the
+ * system's error code.
+ */
 export class FolderError extends Error {
   override readonly name = 'FolderError'
   readonly code: string

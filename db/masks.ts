@@ -7,7 +7,7 @@ const mask = '••••'
 const secretMembers = ['env', 'headers', 'args', 'url', 'proxy', 'oauth', 'openapi']
 
 /**
- * Finds the first value in a server's config that contains a mask: somebody copied it from an API response.
+ * Finds the first value in a server's config that contains a mask, and so was copied from an API response.
  * @returns its path, such as `headers.authorization`; undefined if nothing is masked
  */
 export function maskedPath (config: Record<string, unknown>): string | undefined {

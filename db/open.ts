@@ -24,13 +24,13 @@ interface StorageOptions {
   settingsPath: string
   /** The database to use instead of the file: `postgres://…`, or `pglite://<folder>`. */
   dbUrl?: string
-  /** The file for counters of usage, where the settings are in a file; absent: they end with the process. */
+  /** The file for usage counters if the settings are in a file; if absent, the counters end with the process. */
   usagePath?: string
   /** Max time to wait for the database at the start, in ms. */
   startupTimeout: number
-  /** Encrypts secrets in the database. The settings file contains them in plain text, since people edit it. */
+  /** Encrypts secrets in the database. The settings file, which is edited by hand, contains them in plain text. */
   vault: Vault
-  /** Receives warnings that no call causes: an invalid edit of the file, or a database that became unavailable. */
+  /** Receives warnings outside of a call: an invalid edit of the file, or a database that became unavailable. */
   warn: (message: string) => void
   /** Receives a message when the start must wait for the database. */
   info: (message: string) => void
@@ -45,7 +45,7 @@ interface StorageOptions {
 export async function openStorage (options: StorageOptions): Promise<Storage> {
   const { settingsPath, usagePath, dbUrl, startupTimeout, vault, warn, info, mustExist: isExisting = false } = options
   if (dbUrl === undefined) return createFileStorage(new JsonFileStore(settingsPath, warn), vault, undefined, usagePath)
-  // Imported on demand, so that the drivers are not loaded if the settings are in a file.
+  // Imported on demand, so that the drivers are not loaded for settings in a file.
   const [{
     openDatabase, missingDatabaseMessage: nothingAt
   }, { PostgresStore }, { PostgresCounters }, { openPorts }] = await Promise.all([
@@ -83,7 +83,9 @@ export function createFileStorage (
   return usagePath === undefined ? storage : { ...storage, usage: new FileUsage(usagePath, records, counters, now) }
 }
 
-/** Completes an adapter: with in-memory ports where it has none, and with the ports that are based on records. */
+/**
+ * Completes an adapter: with in-memory ports in place of missing ones, and with the ports that are based on records.
+ */
 function completeAdapter (
   { records, counters = new MemoryCounters(), vectors = new MemoryVectors(), ...others }: StorageAdapter
 ): Storage {

@@ -1,7 +1,7 @@
 /**
  * The order of members for objects that cannot represent it: JavaScript sorts integer-like names such as `7` before all
- * others, while the order of servers decides which of two gets a contested name. The order is read from JSON text
- * (`recordTextOrder`), or from the positions of database rows.
+ * others, although the order of servers decides which of two servers gets a name that both use. The order is read from
+ * JSON text (`recordTextOrder`), or from the positions of database rows.
  */
 const orders = new WeakMap<object, readonly string[]>()
 
@@ -21,8 +21,8 @@ export function orderedObject<Value> (
 }
 
 /**
- * Records the order of an object's members, if JavaScript's differs.
- * @param names the members in order; for a repeated name, the first place is used
+ * Records the order of an object's members, if JavaScript's order differs.
+ * @param names the members in order; for a repeated name, the first position is used
  */
 export function recordOrder (object: object, names: readonly string[]): void {
   const keys = Object.keys(object)

@@ -1,11 +1,14 @@
 // The contract for short-lived data beside the settings: entries with keys, in collections. Every method throws
-// StorageError when the storage cannot be used now; it is then unknown whether a write took effect. Times are in ms
-// since 1970.
+// StorageError while the storage is unavailable; it is then unknown whether a write took effect. Times are in ms since
+// 1970.
 
 /** A kind of records, with its bounds. */
 export interface RecordCollection {
   readonly name: string
-  /** Without a database, the collection is a section of the settings file. Others are in memory, lost at a restart. */
+  /**
+   * Set if the collection is a section of the settings file when there is no database. Others are in memory, and lost
+   * at a restart.
+   */
   readonly isInFile?: true
   /** Whether values are encrypted, in a database as well as in the settings file. */
   readonly isSealed?: true
@@ -40,7 +43,9 @@ export interface StoredRecord extends Pick<RecordEntry, 'owner' | 'expiresAt'> {
   readonly age: number
   /** The value; undefined in a brief list, and if `isLocked`. */
   readonly value: unknown
-  /** The value cannot be decrypted: its encryption key is not available, or it was encrypted for another entry. */
+  /**
+   * Whether the value cannot be decrypted: its encryption key is not available, or it was encrypted for another entry.
+   */
   readonly isLocked?: true
 }
 
@@ -90,7 +95,7 @@ export const recordCollections = {
   /** States that clients have returned, keyed by hash; the value is the hash of the answers that came with them. */
   usedStates: { name: 'usedStates', maxEntries: 20_000 },
   upstreamTokens: { name: 'upstreamTokens', isInFile: true, isSealed: true, maxEntries: 100_000, maxInFile: 5_000 },
-  /** Values that users give for servers; the owner is the user. */
+  /** Values that users provide for servers; the owner is the user. */
   userValues: {
     name: 'userValues',
     isInFile: true,
@@ -106,7 +111,7 @@ export const recordCollections = {
   consoleSessions: {
     name: 'consoleSessions', isInFile: true, maxEntries: 100_000, maxInFile: 2_000, maxPerOwner: 50
   },
-  /** Calls that wait for a person to allow them, by id. The owner is the user who called. */
+  /** Calls that wait for an approval, by id. The owner is the user who called. */
   approvals: {
     name: 'approvals',
     isInFile: true,
@@ -119,7 +124,7 @@ export const recordCollections = {
   removedLogins: { name: 'removedLogins', maxEntries: 100_000 },
   /** The pinned definitions of servers, keyed by the server's name; without a database they are in DATA_DIR. */
   pins: { name: 'pins', maxEntries: 100_000 },
-  /** Webhooks of clients for events; the owner is the principal. They hold for as long as they were granted. */
+  /** Webhooks of clients for events; the owner is the principal. They are valid for the granted time. */
   eventSubscriptions: {
     name: 'eventSubscriptions',
     isInFile: true,
@@ -129,7 +134,9 @@ export const recordCollections = {
     evicts: 'largest owners',
     maxPerOwner: 1_000
   },
-  /** Messages for them: waiting ones, and, without a body, delivered ones. The owner is the subscription. */
+  /**
+   * Messages for these webhooks: waiting ones and, without their body, delivered ones. The owner is the subscription.
+   */
   eventDeliveries: {
     name: 'eventDeliveries', isSealed: true, maxEntries: 20_000, evicts: 'largest owners', maxPerOwner: 1_000
   },
@@ -137,9 +144,9 @@ export const recordCollections = {
   failedDeliveries: {
     name: 'failedDeliveries', isSealed: true, maxEntries: 2_000, evicts: 'largest owners', maxPerOwner: 100
   },
-  /** Tasks that clients began, by id; the owner is the principal, the label the user. */
+  /** Tasks that clients started, by id; the owner is the principal, the label the user. */
   tasks: { name: 'tasks', maxEntries: 20_000, evicts: 'largest owners', maxPerOwner: 1_000 },
-  /** What callers have used, keyed by day, caller and item; the label is the day. */
+  /** Usage counters, keyed by day, caller and item; the label is the day. */
   usage: { name: 'usage', maxEntries: 500_000 }
 } as const satisfies Record<string, RecordCollection>
 

@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 
-/** The members of a stored account that tell whether two records are the same account with the same password. */
+/** The members of a stored account that determine whether two records are the same account with the same password. */
 export type BackupAccount = Readonly<Record<string, unknown>>
 
 /**
  * Creates a function that prepares an account of a backup for its restore. Unless the database has the same account
  * with the same password, the account gets a new `restoredAt`, which is part of its mark (`identity/users/account.ts`):
  * tokens and logins that were issued for its former password stay invalid. An unchanged account keeps its present
- * `demotedAt`, so that what an admin granted to clients before a demotion does not become valid again. Memberships in
- * teams by a login are those at present, not those of the backup.
+ * `demotedAt`, so that grants to clients from before a demotion do not become valid again. Team memberships by login
+ * are taken from the existing account, not from the backup.
  * @param present the existing accounts
  * @param keepsTokens whether accounts are restored unchanged: the database has none, and the operator confirms that no
  *   password was changed since the backup

@@ -41,7 +41,7 @@ export interface Seed { readonly document: SettingsDocument, readonly messages: 
 
 /**
  * Creates the initial content of an empty database: the settings file with all servers private. The messages list the
- * servers that were public, and say how to correct entries that are ignored.
+ * servers that were public, and how to correct ignored entries.
  */
 export async function readSeed (path: string): Promise<Seed> {
   const reading = await readSettingsFile(path)

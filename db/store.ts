@@ -59,7 +59,10 @@ export interface Snapshot extends Items {
   readonly warnings?: readonly string[]
 }
 
-/** A change of one entity; without a value, it is removed. `rename` (servers only): a new key in the same position. */
+/**
+ * A change of one entity; without a value, the entity is removed. `rename` (servers only): a new key in the same
+ * position.
+ */
 export type Change =
   | { [Name in EntityName]: {
     entity: Name, key: string, value: EntryOf<Name> | undefined, rename?: string
@@ -73,7 +76,7 @@ export type Change =
  * completely on stable storage; one that rejected has changed nothing; a reader never sees part of a commit.
  */
 export interface Store {
-  /** Whether the settings are shared with other replicas, which change them. If not, people may edit them. */
+  /** Whether the settings are shared with other replicas, which may change them. If not, they may be edited by hand. */
   readonly isShared?: boolean
   /** @throws Error with one sentence when the stored settings cannot be read; they are left unchanged */
   load: () => Promise<Snapshot>
@@ -89,11 +92,15 @@ export interface Store {
    * @returns a function that removes the listener
    */
   onChange: (listener: (snapshot: Snapshot) => void) => () => void
-  /** Checks for snapshots of others, and passes them to the listeners. Absent if there can be no other replica. */
+  /**
+   * Checks for snapshots of other replicas, and passes them to the listeners. Absent if there can be no other replica.
+   */
   refresh?: () => Promise<void>
-  /** Why the store cannot be read and written now, or, with `readonly`, cannot be read; undefined if it can. */
+  /**
+   * The reason why the store cannot be read and written now or, with `readonly`, cannot be read; undefined if it can.
+   */
   health: (readonly?: boolean) => string | undefined
-  /** Why the last edit on disk is ignored, in full. Absent if the settings cannot be edited on disk. */
+  /** The full reason why the last edit on disk is ignored. Absent if the settings cannot be edited on disk. */
   editProblem?: () => string | undefined
   /** Aborts pending operations because the process ends. Absent if operations cannot take long. */
   abortPending?: () => void
@@ -101,7 +108,7 @@ export interface Store {
 }
 
 /**
- * The error for a commit after somebody else changed the settings: the changes must be recomputed from the new
+ * The error for a commit after another writer changed the settings: the changes must be recomputed from the new
  * snapshot. `isFileEdit`: the change was an edit on disk.
  */
 export class ConflictError extends Error {
@@ -118,7 +125,7 @@ export class InvalidChangeError extends Error {
   override readonly name = 'Invalid'
 }
 
-/** A storage cannot be used now. `isFull`: no space is left; `isFailing`: the disk reports errors. */
+/** Thrown while the storage is unavailable. `isFull`: no space is left; `isFailing`: the disk reports errors. */
 export class StorageError extends Error {
   readonly isFull: boolean
   readonly isFailing: boolean
@@ -132,21 +139,22 @@ export class StorageError extends Error {
 
 /**
  * A cache of the last known catalogues, and of the times at which items were first listed: one text per server. Losing
- * it costs time, not data; of two servers of equal rank, their order alone then decides which gets a contested name.
+ * it costs time, not data; but which of two servers of equal rank gets a name that both use then depends on their order
+ * alone.
  */
 export interface CatalogueCache {
   /** Yields the text in pieces, so that a large one is never in memory as a whole; none if nothing is cached. */
   read: (server: string) => AsyncIterable<string>
   /** @param text in pieces, so that a large one is never in memory as a whole */
   write: (server: string, text: Iterable<string>) => Promise<void>
-  /** The text about the use of a server's tools, which is stored beside its catalogue; empty: there is none. */
+  /** The text about the use of a server's tools, which is stored beside its catalogue; empty if there is none. */
   readUses: (server: string) => Promise<string>
   writeUses: (server: string, text: string) => Promise<void>
-  /** The text about a server's pinned definitions, which is stored beside its catalogue; empty: there is none. */
+  /** The text about a server's pinned definitions, which is stored beside its catalogue; empty if there is none. */
   readPins: (server: string) => Promise<string>
   writePins: (server: string, text: string) => Promise<void>
   removePins: (server: string) => Promise<void>
-  /** Removes what is stored of a server that no longer exists. */
+  /** Removes the stored texts of a server that no longer exists. */
   remove: (server: string) => Promise<void>
   /** Removes the catalogues of all servers but these. Absent if catalogues do not outlive the process. */
   keepOnly?: (servers: Iterable<string>) => Promise<void>
@@ -154,7 +162,7 @@ export interface CatalogueCache {
   waitForWrites: () => Promise<void>
 }
 
-/** The beginning of the keys of quotas' counters, which survive a restart. */
+/** The prefix of the keys of quotas' counters, which survive a restart. */
 export const quotaKeyBeginning = 'quota '
 
 /** Counters shared by all replicas, for rate limits. */
@@ -162,17 +170,18 @@ export interface Counters {
   /** Removes a counter. */
   reset: (key: string) => Promise<void>
   /**
-   * Adds to the counter of a key, if it is below a maximum; of simultaneous callers, on any replica, no more succeed
-   * than there is room for.
+   * Adds to the counter of a key, unless it has reached a maximum; this also holds for simultaneous callers, on any
+   * replica.
    * @param window lifetime of the counter from its first use, in ms
    * @param max default: none
-   * @returns whether it was added; the count; `left`: the time until the counter is reset, in ms
+   * @returns `isTaken`: whether it was added; `count`: the new count; `left`: the time until the counter is reset, in
+   *   ms
    */
   take: (key: string, amount: number, window: number, max?: number) =>
   Promise<{ isTaken: boolean, count: number, left: number }>
   /** Subtracts from a counter. */
   giveBack: (key: string, amount: number) => Promise<void>
-  /** The counter of a key, and the time until it is reset, in ms; zeros: there is none. */
+  /** The counter of a key, and the time until it is reset, in ms; both are 0 if there is none. */
   read: (key: string) => Promise<{ count: number, left: number }>
 }
 
@@ -184,7 +193,7 @@ export interface Vault {
    * @param place where it is stored, such as `systemConfig` or `mcpServers/<name>`: the encrypted text can be decrypted
    *   for that place only
    * @param plain members, such as `options` or `openapi.schema`, in which a value is a secret only if it is never shown
-   *   to people. In all other members every text and number is a secret, and so is every address that is more than a
+   *   to users. In all other members every text and number is a secret, and so is every address that is more than a
    *   location. Without this parameter, the rule for `plain` members applies to all
    * @returns the value with masks in place of its secrets, and the encrypted secrets, null if it has none
    */
@@ -209,21 +218,21 @@ export interface SealedCounts {
   readonly locked: ReadonlyArray<{ readonly what: string, readonly key: string, readonly count: number }>
 }
 
-/** Re-encrypts texts of a former key. Every method throws StorageError when the storage cannot be used now. */
+/** Re-encrypts texts of former keys. Every method throws StorageError while the storage is unavailable. */
 export interface Resealing {
   count: () => Promise<SealedCounts>
   /**
-   * Processes all texts once, in small steps. A text that somebody else is changing is skipped; an interrupted run
-   * leaves the rest as it is.
-   * @returns `anew`: the number of re-encrypted texts; `broken`: of those that cannot be decrypted although their key
-   *   is available
+   * Processes all texts once, in small steps. A text that is being changed is skipped; an interrupted run leaves the
+   * remaining texts unchanged.
+   * @returns `anew`: the number of re-encrypted texts; `broken`: the number of texts that cannot be decrypted although
+   *   their key is available
    */
   run: (signal: AbortSignal) => Promise<{ readonly anew: number, readonly broken: number }>
 }
 
 /**
- * The ports of a storage adapter. Every method throws StorageError when the storage cannot be used now; it is then
- * unknown whether a write took effect. Times are in ms since 1970.
+ * The ports of a storage adapter. Every method throws StorageError while the storage is unavailable; it is then unknown
+ * whether a write took effect. Times are in ms since 1970.
  */
 export interface StorageAdapter {
   store: Store

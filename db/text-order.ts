@@ -8,9 +8,8 @@ interface Level {
 }
 
 /**
- * Records the order in which a JSON text has the members of objects, for `orderedEntries`. Costs next to nothing if
- * JavaScript reorders none.
- * @param value parsed from the text by `JSON.parse`
+ * Records the order of object members in a JSON text, for `orderedEntries`. It is fast if JavaScript keeps their order.
+ * @param value the result of `JSON.parse` for the text
  * @param levels the number of object levels to examine; objects in arrays are not examined
  * @returns the value itself
  */
@@ -78,7 +77,7 @@ function objectAt (around: Level | undefined, outermost: unknown): Record<string
   return isPlainObject(value) ? value : undefined
 }
 
-/** Records the order of an object whose end was read; under a repeated name, the last one counts. */
+/** Records the order of an object that was read to its end; if a name is repeated, its last object is used. */
 function closeLevel (level: Level | undefined): void {
   if (level?.object) recordOrder(level.object, level.names)
 }

@@ -15,7 +15,7 @@ import { recordSections } from './records.ts'
 /** Max warnings about one section; further ones are counted. */
 const maxWarnings = 20
 
-/** The warning for a member of MCPHub that has no counterpart here. It is kept. */
+/** The warning for a member of MCPHub without an equivalent here. The member is kept. */
 const mcpHubWarning = (path: string): string => `${quoteName(path)} is MCPHub's: it is kept, and has no effect`
 
 /** The members in which client programs (VS Code, opencode, Zed, Amp, Codex) store their servers. */
@@ -38,7 +38,10 @@ const knownSections: readonly string[] = [
 const isNothing = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0)
 
-/** Limits warnings to 20 and a sentence with the number of others. @param place the place that the sentence names */
+/**
+ * Limits warnings to 20, plus a sentence with the number of the others.
+ * @param place the place named in that sentence
+ */
 export const limitWarnings = (warnings: readonly string[], place: string): readonly string[] =>
   warnings.length <= maxWarnings
     ? warnings
@@ -54,7 +57,9 @@ export function warningsOfEntry (
   return sentences.map((sentence) => `${noun} ${quoteName(typeof called === 'string' ? called : '')}: ${sentence}`)
 }
 
-/** A sentence about a password that is no hash, as people may write one. An account may have none: social logins. */
+/**
+ * A sentence about a password that is not a hash, as in hand-edited files. An account of social login may have none.
+ */
 const unusablePassword = ({ password }: Readonly<Record<string, unknown>>): string[] =>
   typeof password !== 'string' || isUsableHash(password)
     ? []

@@ -3,8 +3,8 @@ import { quoteName } from './unknown-members.ts'
 export type Json = Record<string, unknown>
 
 /**
- * A config during its translation to the gateway's members: known foreign members are taken out one by one, and what
- * remains is unknown.
+ * A config during its translation to the gateway's members: known foreign members are removed one by one, and the
+ * remaining ones are unknown.
  */
 export class ConfigTranslation {
   config: Json
@@ -33,7 +33,7 @@ export class ConfigTranslation {
 
   has (name: string): boolean { return Object.hasOwn(this.config, name) }
 
-  /** Moves the value of a foreign member to the gateway's own member, unless that exists already. */
+  /** Moves the value of a foreign member to the gateway's own member, unless the latter exists already. */
   move (from: string, to: string, change: (value: unknown) => unknown = (value) => value): void {
     if (!this.has(from)) return
     if (!this.has(to)) this.put(to, change(this.take(from)))

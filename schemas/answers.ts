@@ -1,12 +1,12 @@
 import { Type, type TSchema } from '@sinclair/typebox'
 
-/** A read-only member, which a change may send back with the value from a response. */
+/** A read-only member. A change may contain it with the value from a response. */
 export const ReadOnlyMember = Type.String({ description: 'May be sent as it was answered; it cannot be changed' })
 
 /** The response of a successful management route. */
 export const Success = <Data extends TSchema>(data: Data) =>
   Type.Object({ success: Type.Literal(true), data, message: Type.Optional(Type.String()) })
-/** The response of a successful write that may refer to something that does not exist. */
+/** The response of a successful write, with warnings about references to things that do not exist. */
 export const SuccessWithWarnings = <Data extends TSchema>(data: Data) => Type.Object({
   success: Type.Literal(true),
   data,

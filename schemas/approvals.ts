@@ -3,7 +3,7 @@ import { StringEnum } from './string-enum.ts'
 
 const ApprovalState = StringEnum(['pending', 'approved', 'denied', 'expired'])
 
-/** A call that waits, or waited, for a person to allow it. */
+/** A call that waits, or waited, for a user's approval. */
 export const Approval = Type.Object(
   {
     id: Type.String(),

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
 const Open = Type.Object({}, { additionalProperties: true })
-/** One change, as admins see it. @param entities the names of entities that changes may be about */
+/** One change, as admins see it. @param entities the names of the entities that can be changed */
 export const auditRecord = <Name extends string>(entities: readonly Name[]) => Type.Object(
   {
     id: Type.String(),
@@ -38,7 +38,7 @@ export const auditRecord = <Name extends string>(entities: readonly Name[]) => T
   }
 )
 
-/** The filter for changes to list. @param entities as for `auditRecord` */
+/** The filter for changes to list. @param entities as in `auditRecord` */
 export const auditQuery = <Name extends string>(entities: readonly Name[]) => Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
   username: Type.Optional(Type.String()),

@@ -15,7 +15,7 @@ export const BuiltInPrompt = Type.Object({
   name: Type.String({ minLength: 1 }),
   title: Type.Optional(Type.String()),
   description: Type.Optional(Type.String()),
-  /** The text of its single message, with `{{name}}` in the places of arguments. */
+  /** The text of its only message, with `{{name}}` for each argument. */
   template: Type.String(),
   arguments: Type.Optional(Type.Array(PromptArgument)),
   enabled: Type.Optional(Type.Boolean())

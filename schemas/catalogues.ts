@@ -6,7 +6,7 @@ const Config = Type.Object({}, { additionalProperties: true })
 /** A variable in the notation of configs. */
 const placeholder = (name: string): string => `\${${name}}`
 
-/** A value that a person must fill in. The config contains it as `${key}`. */
+/** A value that a user must fill in. The config contains it as `${key}`. */
 export const RequiredInput = Type.Object({
   key: Type.String({
     description: `In the config as ${placeholder('key')}: replace it there, or set this variable in the environment`

@@ -41,7 +41,7 @@ export const AcceptedChange = Type.Object(
   { examples: [{ kind: 'tool', item: 'search' }] }
 )
 
-/** A remark about a definition, in the record of its server. */
+/** A warning about a definition, as part of the server's record. */
 export const DefinitionWarningSchema = Type.Object(
   {
     kind: DefinitionKindSchema,

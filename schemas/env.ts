@@ -3,7 +3,7 @@ import { StringEnum } from './string-enum.ts'
 
 // `expected` describes a pattern in words, for error messages.
 
-/** A duration: `500ms`, `5s`, `10m`, `24h`, or a bare number of milliseconds. */
+/** A duration: `500ms`, `5s`, `10m`, `24h`, or a plain number of milliseconds. */
 const Duration = (value: string, description: string) =>
   Type.String({
     default: value,
@@ -13,7 +13,7 @@ const Duration = (value: string, description: string) =>
     description
   })
 
-/** A duration above zero, for timeouts, which would fail every operation with zero. */
+/** A positive duration, for timeouts: with zero, every operation would time out. */
 const PositiveDuration = (value: string, description: string) =>
   Type.String({
     default: value,
@@ -23,7 +23,7 @@ const PositiveDuration = (value: string, description: string) =>
     description
   })
 
-/** A variable with a secret, which can also be read from a file. */
+/** A variable that contains a secret. It can also be read from a file. */
 const Secret = (description: string) => Type.Optional(Type.String({ secret: true, description }))
 
 const Text = (description: string) => Type.Optional(Type.String({ description }))
@@ -283,6 +283,6 @@ export const Env = Type.Object({
 })
 export type Env = Static<typeof Env>
 
-/** The variables with secrets. Each can also be read from the file that `<NAME>_FILE` names. */
+/** The names of the variables that contain secrets. Each can also be read from the file in `<NAME>_FILE`. */
 export const secretVariableNames: readonly string[] =
   Object.entries<TSchema>(Env.properties).filter(([, schema]) => schema.secret === true).map(([name]) => name)

@@ -2,12 +2,12 @@ import { Type } from '@sinclair/typebox'
 
 export const EventWebhookToken = Type.Object({ token: Type.String({ maxLength: 1_000 }) })
 
-/** The answer to a message of a server. */
+/** The response to a message from a server. */
 export const EventReceipt = Type.Object(
   { success: Type.Boolean(), message: Type.String() }, { examples: [{ success: true, message: 'Accepted' }] }
 )
 
-/** The answer to the verification of the gateway's address. */
+/** The response to the verification of the gateway's webhook address. */
 export const EventChallenge = Type.Object(
   { challenge: Type.String() }, { examples: [{ challenge: 'c4a1b0…' }] }
 )

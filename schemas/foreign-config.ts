@@ -6,8 +6,8 @@ import { type Json, ConfigTranslation } from './adoption.ts'
 import { warnOfInertMembers, warnOfUnknownMembers } from './foreign-members.ts'
 
 /**
- * A config in the gateway's own members. `warnings`: a sentence, without values, for each member that has no effect or
- * another effect.
+ * A config in the gateway's own members. `warnings`: one sentence, without values, per member that has no effect or a
+ * different one.
  */
 interface TranslatedConfig { readonly config: Json, readonly warnings: readonly string[] }
 
@@ -81,7 +81,7 @@ function readTransport (adoption: ConfigTranslation): void {
   const { type } = adoption.config
   const known = typeof type === 'string' ? typeOfSpelling(type) : undefined
   if (known !== undefined && known !== type) adoption.put('type', known)
-  // In opencode, the type `remote` does not tell which HTTP transport it is.
+  // In opencode, the type `remote` does not state which HTTP transport is used.
   if (type === 'remote') adoption.take('type')
   // Gemini CLI: `httpUrl` means streamable HTTP. Windsurf: `serverUrl` is for streamable HTTP or SSE.
   if (adoption.has('httpUrl') && !adoption.has('url') && !adoption.has('type')) adoption.put('type', 'streamable-http')
@@ -109,7 +109,7 @@ function readCodex (adoption: ConfigTranslation): void {
 }
 
 function readSwitches (adoption: ConfigTranslation): void {
-  // Written by former versions of the gateway beside a visibility that nobody had chosen.
+  // Former versions of the gateway added this member to a visibility that no user had chosen.
   adoption.take('visibilityDefaulted')
   const { disabled, enabled } = adoption.config
   if (typeof disabled === 'boolean') {
@@ -150,8 +150,8 @@ const isTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((each) => typeof each === 'string')
 
 /**
- * Converts a list of the only enabled tools to overrides: `tools` of GitHub Copilot, where `*` stands for all, and the
- * equivalents of other programs.
+ * Converts an allowlist of tools to overrides: `tools` of GitHub Copilot, where `*` means all, and its equivalents in
+ * other programs.
  */
 function readEnabledItems (adoption: ConfigTranslation): void {
   for (const from of ['tools', 'includeTools', 'enabledTools', 'enabled_tools']) {

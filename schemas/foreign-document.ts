@@ -23,9 +23,9 @@ export interface ForeignDocument {
  * Finds the servers in a configuration file: `mcpServers` (most clients), `servers` (VS Code; a list: this gateway's
  * batch), `mcp.servers` (VS Code's settings.json, opencode), `mcp` (opencode, Crush), `context_servers` (Zed),
  * `amp.mcpServers` (Amp), `mcp_servers` (Codex), or `projects.<folder>.mcpServers` (Claude Code).
- * @param membersOf returns the members of an object in the order of the text from which it was parsed
+ * @param membersOf returns the members of a parsed object in the order of its text
  * @param project the folder whose servers in `projects` are included
- * @returns undefined: the document has no servers in any of these places
+ * @returns undefined if the document has no servers in any of these places
  */
 export function readForeignDocument (
   document: unknown, membersOf: MembersOf, project?: string
@@ -58,8 +58,8 @@ export function readForeignDocument (
 }
 
 /**
- * Disables the servers that the document disables outside of their own entries: Gemini CLI by `mcp.excluded` and
- * `mcp.allowed`, opencode by `tools: {"<server>_*": false}`.
+ * Disables the servers that the document disables outside of their own entries: in Gemini CLI with `mcp.excluded` and
+ * `mcp.allowed`, in opencode with `tools: {"<server>_*": false}`.
  */
 function withExclusions (servers: readonly ForeignServer[], { mcp, tools }: Json): ForeignServer[] {
   const setOf = (list: unknown): Set<unknown> | undefined => Array.isArray(list) ? new Set<unknown>(list) : undefined

@@ -6,7 +6,7 @@ import { isCommentName, isPlainObject, unknownMemberWarnings, unknownMemberWarni
 import { UpstreamOAuth } from './upstream-oauth.ts'
 import type { ConfigTranslation } from './adoption.ts'
 
-/** Members that only affect a client program: how it prompts its user, or displays the server. */
+/** Members that only affect a client program: how it prompts its user, or how it displays the server. */
 const clientMembers: Readonly<Record<string, string>> = {
   autoApprove: 'whether a call is approved is up to the client that asks',
   alwaysAllow: 'whether a call is approved is up to the client that asks',
@@ -56,7 +56,8 @@ const nestedMembers: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * The maps of overrides, which are checked for unknown members as well: other programs disable a tool by other members.
+ * The maps of overrides, which are checked for unknown members as well, since other programs disable tools with other
+ * members.
  */
 const overrideSections: readonly string[] = ['tools', 'prompts', 'resources', 'skills']
 const Overrides = Type.Record(Type.String(), ItemOverride)

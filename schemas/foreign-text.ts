@@ -1,7 +1,7 @@
 import { CORE_SCHEMA, load, YAMLException } from 'js-yaml'
 import { parse as parseToml, TomlError } from 'smol-toml'
 
-/** The formats of configuration files beside JSON. */
+/** The formats of configuration files other than JSON. */
 type TextFormat = 'TOML' | 'YAML'
 
 /** Max nesting of a document. */
@@ -9,11 +9,13 @@ const maxDepth = 64
 /** Max characters that the aliases of a document add to it. */
 const maxRepeated = 1024 * 1024
 
-/** The format of a text that is not JSON, by its first line with content; undefined: neither TOML nor YAML. */
+/**
+ * The format of a text that is not JSON, from its first line with content; undefined if it is neither TOML nor YAML.
+ */
 export function formatOf (text: string): TextFormat | undefined {
   const line = text.split('\n').map((each) => each.trim()).find((each) => each !== '' && !each.startsWith('#')) ?? ''
   const header = /^\[{1,2}\s*["'\w][^\],{}]*\]{1,2}\s*(?:#.*)?$/
-  // A file of Codex may begin with its other settings.
+  // A Codex file may begin with other settings.
   if (header.test(line) || (/^[\w.-]+\s+=\s/.test(line) && text.split('\n').some((each) => header.test(each.trim())))) {
     return 'TOML'
   }
@@ -26,10 +28,10 @@ export function formatOf (text: string): TextFormat | undefined {
  */
 export function parseText (text: string, format: TextFormat): unknown {
   try {
-    // Its objects have no prototype, and its dates are objects.
+    // Parsed TOML objects have no prototype, and its dates are objects, so the result is converted to plain JSON.
     if (format === 'TOML') return JSON.parse(JSON.stringify(parseToml(text, { maxDepth })))
     const value = load(text, { schema: CORE_SCHEMA, maxDepth })
-    // Aliases may make a value far larger than its text, or let it contain itself.
+    // Because of aliases, a value may be far larger than its text, or contain itself.
     if (isLargerThan(value, text.length)) {
       throw new SyntaxError('its aliases make it larger than its text')
     }

@@ -21,9 +21,9 @@ export const anyVariablePattern = /\$\{([^{}]*)\}/g
 const maxRounds = 4
 
 /**
- * Converts the variables of other programs in a text to the gateway's notation, `${NAME}` for a variable of its
- * environment. The conversion is idempotent, so that a text that is sent back as it was shown does not change. A text
- * that needs more than `maxRounds` passes is returned unchanged.
+ * Converts the variables of other programs in a text to the gateway's notation, `${NAME}` for a variable of the
+ * gateway's environment. The conversion is idempotent, so that a text that a client sends back unchanged stays the
+ * same. A text that needs more than `maxRounds` passes is returned unchanged.
  * @param place the member that contains the text, for warnings
  */
 export function translateVariables (
@@ -43,7 +43,7 @@ export function translateVariables (
   return text
 }
 
-/** Converts variables of opencode: `{env:NAME}`; of `{file:path}` it only warns. */
+/** Converts opencode's `{env:NAME}`. For `{file:path}`, it only warns. */
 const translateOpencode = (text: string, place: string, warn: (sentence: string) => void): string =>
   text.replace(/(?<!\$)\{(env|file):([^{}]*)\}/g, (written, kind: string, name: string) => {
     if (kind === 'env') return `\${env:${name}}`
@@ -87,7 +87,7 @@ function fillOnce (
 }
 
 /**
- * Replaces a variable with a default (`${NAME:-default}`, of shells and Claude Code) by the default; undefined if it
+ * Replaces a variable with a default (`${NAME:-default}`, in shells and Claude Code) by the default; undefined if it
  * has none.
  */
 function takeDefault (inner: string, place: string, warn: (sentence: string) => void): string | undefined {

@@ -48,7 +48,7 @@ export const GroupUpdate = ClosedObject(Type.Partial(Type.Object({ ...NewGroup.p
 }))
 export const GroupId = Type.Object({ id: Type.String() })
 
-/** The members of a record that a route does not change: they may be sent back from a response, and are ignored. */
+/** The members of a record that a route does not change. A request may contain them, and they are ignored. */
 const IgnoredMembers = (...names: readonly string[]) =>
   Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Unknown())]))
 export const GroupMembers = ClosedObject(Type.Object(

@@ -33,12 +33,12 @@ const example = { name: 'No personal data', on: 'both', servers: ['crm'], detect
 export const Guard = Type.Object({ id: Type.String({ minLength: 1 }), ...members })
 export type Guard = Static<typeof Guard>
 
-/** A guard as the API returns it; the secret of its webhook is masked. */
+/** A guard as the API returns it, with the secret of its webhook masked. */
 export const GuardRecord = Type.Object({ id: Type.String(), ...members }, {
   examples: [{ id: '0e1b62e4-3f5c-4ab5-8ff5-9d1b8a7b6c01', enabled: true, ...example }]
 })
 
-/** A guard as the API takes it, which checks the URL of a webhook itself and says what is wrong with it. */
+/** A guard as the API accepts it. The API itself checks the webhook's URL, and explains what is wrong with it. */
 export const NewGuard = Type.Object(
   { ...members, webhook: Type.Optional(Type.Object({ ...webhook, url: Type.String(url) })) },
   { additionalProperties: false, examples: [example] }

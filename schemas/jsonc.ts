@@ -1,10 +1,10 @@
 /**
  * Replaces comments and trailing commas in JSON by spaces, so that positions in parse errors stay correct. Other text
- * is unchanged; so is all that follows a string or a comment without an end. Takes time in proportion to the text.
+ * is unchanged, as is everything after an unterminated string or comment. Runs in linear time.
  */
 export function jsoncToJson (text: string): string {
   const blanks: Array<readonly [from: number, to: number]> = []
-  // The last comma, as long as only spaces and comments follow it.
+  // The position of the last comma while only spaces and comments follow it.
   let comma = -1
   for (let at = 0; at < text.length; at++) {
     const char = text.charAt(at)
@@ -30,7 +30,10 @@ export function jsoncToJson (text: string): string {
   return result + text.slice(copied)
 }
 
-/** The end of the comment that a slash begins: -1 if it has none; undefined if the slash begins no comment. */
+/**
+ * The end of the comment that begins with a slash; -1 if it is unterminated; undefined if the slash does not begin a
+ * comment.
+ */
 function endOfComment (text: string, start: number): number | undefined {
   const next = text.charAt(start + 1)
   if (next !== '/' && next !== '*') return undefined
@@ -39,7 +42,7 @@ function endOfComment (text: string, start: number): number | undefined {
   return end === -1 ? -1 : end + 2
 }
 
-/** The closing quote of a string; -1 if its line ends before. */
+/** The position of a string's closing quote; -1 if the line ends before it. */
 function endOfQuote (text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     const char = text.charAt(at)

@@ -1,8 +1,8 @@
-/** A program that runs another one, which its arguments name. */
+/** A program that runs another program, given in its arguments. */
 interface Launcher {
   /** The name of the command, without its folder and without `.exe`. */
   readonly command: RegExp
-  /** Arguments in front of what is run that are no options, such as `run` of `docker run`. */
+  /** Arguments before the program to run that are not options, such as `run` of `docker run`. */
   readonly words?: RegExp
   /** Options without a value. */
   readonly flags?: RegExp
@@ -16,7 +16,7 @@ interface Launcher {
 
 const options = (...names: string[]): RegExp => new RegExp(`^(${names.join('|')})$`)
 
-/** Known launchers. An option that is missing here counts as one that may have a value. */
+/** Known launchers. An option that is not listed is treated as one that may have a value. */
 const launchers: readonly Launcher[] = [
   {
     command: options('npx', 'pnpx', 'bunx', 'npm', 'pnpm', 'yarn'),
@@ -81,8 +81,8 @@ const nameOf = (command: string): string =>
     .replace(/\.(exe|cmd|bat)$/i, '').toLowerCase()
 
 /**
- * The number of leading arguments that decide what a command runs: of `npx -y tool --port 1`, two.
- * @returns 0: the command is no known launcher; Infinity: it is not certain which argument says what is run
+ * The number of leading arguments that determine what a command runs: two for `npx -y tool --port 1`.
+ * @returns 0 if the command is not a known launcher; Infinity if the argument with the program to run is uncertain
  */
 export function launchingArguments (command: string, args: readonly string[]): number {
   const name = nameOf(command)
@@ -96,7 +96,7 @@ export function launchingArguments (command: string, args: readonly string[]): n
     if (has(code, text)) return at + 2
     if (has(valued, text)) at++
     else if (has(flags, text) || has(words, text) || /^--(no-[\w-]+)?$|^--?[\w-]+=/.test(text)) continue
-    // What follows an unknown option may be its value.
+    // The argument after an unknown option may be its value.
     else if (/^-./.test(text)) return Infinity
     else return at + 1 + launchingArguments(text, args.slice(at + 1))
   }

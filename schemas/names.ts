@@ -2,7 +2,7 @@
 export const inheritedNames: readonly string[] = [...Object.getOwnPropertyNames(Object.prototype), 'prototype']
 
 /**
- * The reason why no entity may have this name, as a clause that follows the name of its member; undefined if it may.
+ * The reason why no entity may have this name, as a clause that follows the member name; undefined if it is allowed.
  */
 export const reservedNameProblem = (name: string): string | undefined =>
   name === 'prototype' ? 'must not be "prototype", which is reserved' : undefined
@@ -44,27 +44,30 @@ function wordProblem (name: string): string | undefined {
   return undefined
 }
 
-/** The reason why a new name is rejected unless it is in Unicode NFC: names with the same letters must be equal. */
+/**
+ * The reason why a new name that is not in Unicode NFC is rejected; undefined if it is in NFC. Names with the same
+ * letters must be equal.
+ */
 const composedProblem = (name: string): string | undefined =>
   name === name.normalize('NFC') ? undefined : 'the name must be written with composed letters (Unicode NFC)'
 
 /**
- * The reason why a server or group must not have this name, as a clause; undefined if it may. Valid names have 1 to 128
- * code points: letters and digits of any script, `.`, `_`, `-` and inner spaces. They do not start with `.`, `$` or
- * `_`.
+ * The reason why a server or group must not have this name, as a clause; undefined if it is allowed. Valid names have 1
+ * to 128 code points: letters and digits of any script, `.`, `_`, `-` and inner spaces. They do not start with `.`, `$`
+ * or `_`.
  */
 export const nameProblem = (name: string): string | undefined =>
   wordProblem(name) ?? (reservedNames.has(name) ? `the name ${JSON.stringify(name)} is reserved` : undefined)
 
 /**
- * The reason why a new server or group must not have this name; undefined if it may. New names must also be in Unicode
- * NFC.
+ * The reason why a new server or group must not have this name; undefined if it is allowed. New names must also be in
+ * Unicode NFC.
  */
 export const newNameProblem = (name: string): string | undefined => nameProblem(name) ?? composedProblem(name)
 
 /**
- * The reason why a group member must not have this alias; undefined if it may. The alias replaces the server's name in
- * names of tools, but is not part of any route, so segments of routes are allowed.
+ * The reason why a group member must not have this alias; undefined if it is allowed. The alias replaces the server's
+ * name in names of tools, but is not part of any route, so route segments are allowed.
  */
 export const aliasProblem = (name: string): string | undefined =>
   wordProblem(name) ?? (inheritedNames.includes(name)
@@ -87,7 +90,7 @@ export const isModelName = (name: string): boolean => /^[A-Za-z0-9_-]{1,64}$/.te
 export const toModelSeparator = (separator: string): string =>
   isModelName(separator) ? separator : toModelCharacters(separator)
 
-/** A sentence about a name separator that is changed for model APIs; undefined if it is used as it is. */
+/** A warning about a name separator that is changed for model APIs; undefined if it is used unchanged. */
 export const separatorWarning = (separator: unknown): string | undefined =>
   typeof separator !== 'string' || !/^[!-~]{1,8}$/.test(separator) || isModelName(separator)
     ? undefined
@@ -101,5 +104,8 @@ export const separatorWarning = (separator: unknown): string | undefined =>
 export const toModelCharacters = (text: string): string =>
   text.slice(0, 4 * maxModelNameLength).normalize('NFKD').replace(/\p{M}+/gu, '').replace(/[^A-Za-z0-9_-]+/g, '_')
 
-/** Whether a name has characters by which people see another name, or none: of control, line ends and directions. */
+/**
+ * Whether a name contains characters that hide or change what is displayed: control characters, line separators,
+ * bidirectional controls.
+ */
 export const hasControlCharacters = (name: string): boolean => /[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Zl}\p{Zp}]/u.test(name)

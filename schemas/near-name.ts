@@ -35,7 +35,7 @@ function editDistance (one: string, other: string, most: number): number {
 /**
  * Finds the known name that was probably meant.
  * @param mostEdits max edits between two names, ignoring case, `-`, `_` and spaces
- * @returns undefined if no name is near enough
+ * @returns undefined if no name is similar enough
  */
 export function nearestName (
   name: string,

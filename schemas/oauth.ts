@@ -69,7 +69,7 @@ export const NewOAuthClient = ClosedObject(Type.Object({
   requireSecret: Type.Optional(Type.Boolean({ default: true, description: 'false: a public client, without a secret' }))
 }, { examples: [{ name: example.name, redirectUris: example.redirectUris, scopes: example.scopes }] }))
 
-/** A change of a client by an admin; members that are absent stay unchanged. */
+/** A change of a client by an admin; absent members are not changed. */
 export const OAuthClientUpdate = ClosedObject(Type.Partial(Type.Object({
   ...ClientMembers,
   requireSecret: Type.Boolean(),
@@ -94,7 +94,7 @@ export const OAuthClientRecord = Type.Object({
   lastUsedAt: Type.Optional(Type.String())
 }, { examples: [{ ...example, origin: 'admin' }] })
 
-/** The page of clients to list. */
+/** Selects a page of the list of clients. */
 export const OAuthClientPage = Type.Object({
   page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, default: 1 })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 100 }))

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 
-/** The error response of an open route. */
+/** The error response of an open route, on which credentials are optional. */
 export const OpenFailure = Type.Object({
   success: Type.Literal(false),
   error: Type.String({ description: 'A code that stays the same' }),
@@ -19,7 +19,7 @@ export const DocumentQuery = Type.Object({
   includeDisabled: Type.Optional(Type.Boolean({ description: 'Includes disabled tools. Running them is still 404' })),
   servers: Type.Optional(Type.String({ description: 'Only these servers, comma-separated' }))
 })
-/** The query for the document of one group or server, which cannot select servers. */
+/** The query for the document of one group or server: it has no `servers`. */
 export const PartDocumentQuery = Type.Omit(DocumentQuery, ['servers'])
 export const GroupOrServerParams = Type.Object(
   { name: Type.String({ description: 'A group by id or name, else a server' }) }
@@ -66,7 +66,7 @@ export const ToolResult =
   TextResponse('The MCP result as the tool gave it: `content`, `structuredContent?`, `isError?`', {
     content: [{ type: 'text', text: 'Hello' }]
   })
-/** The result of a tool call with its name and arguments, on the management API. */
+/** The result of a tool call in the management API, with the tool's name and arguments. */
 export const ToolCallResult = Type.Object({
   toolName: Type.String(),
   arguments: Type.Object({}, { additionalProperties: true, description: 'As they were given' }),

@@ -3,7 +3,7 @@ import { StringEnum } from './string-enum.ts'
 
 /**
  * Max entries of each map and list of a server's config: environment variables, headers, arguments, overrides. A larger
- * new config is rejected with 400; one that is stored already is kept and not connected.
+ * new config is rejected with 400; one that is already stored is kept, but not connected.
  */
 export const maxConfigEntries = 400
 
@@ -31,7 +31,7 @@ const members = {
 const Members = Type.Object(members)
 
 /**
- * The credentials for calls of an API. The members are beside `type`, or, as in MCPHub, in an object named after the
+ * The credentials for calls of an API. The members are next to `type` or, as in MCPHub, in an object named after the
  * type.
  */
 export const OpenApiSecurity = Type.Object({
@@ -44,7 +44,7 @@ export const OpenApiSecurity = Type.Object({
 })
 export type OpenApiSecurity = Static<typeof OpenApiSecurity>
 
-/** The settings of a server of type `openapi` beside its `url`. */
+/** The settings of a server of type `openapi`, in addition to its `url`. */
 export const OpenApiConfig = Type.Object({
   url: Text('Address of the description, JSON or YAML'),
   schema: Type.Optional(Type.Union([Type.Object({}), Type.String()], {
@@ -57,7 +57,7 @@ export const OpenApiConfig = Type.Object({
 })
 export type OpenApiConfig = Static<typeof OpenApiConfig>
 
-/** Returns the members of the credentials, from either of the two places. */
+/** Returns the members of the credentials from either place. */
 export function securityOf ({
   type,
   apiKey,
@@ -69,7 +69,7 @@ export function securityOf ({
   return { ...flat, ...{ none: undefined, apiKey, http, oauth2, openIdConnect }[type], type }
 }
 
-/** A sentence about the member that the credentials lack; undefined if they are complete. */
+/** A message about a missing member of the credentials; undefined if they are complete. */
 export function securityProblem (security: OpenApiSecurity | undefined): string | undefined {
   if (!security) return undefined
   const { type, value, scheme, token, username, password, credentials, clientId, clientSecret } = securityOf(security)

@@ -122,15 +122,15 @@ const failures: Record<string, string> = {
 const otherFailures: Record<string, number[]> = {
   '/api/auth/change-password': [429],
   '/api/mcp-settings/export': [409],
-  // Without a database.
+  // For a gateway without a database.
   '/api/activities': [404],
   '/api/activities/stats': [404],
   '/api/activities/filters': [404],
   '/api/activities/cleanup': [404],
-  // When the authorization server is off.
+  // If the authorization server is disabled.
   '/api/oauth/clients': [404],
   '/api/oauth/consents': [404],
-  // When the feature is not configured, its rate limit is reached, or the other service is unavailable.
+  // If the feature is not configured, its rate limit is reached, or the other service is unavailable.
   '/api/cloud/servers': [400, 429, 502],
   '/api/cloud/servers/{name}': [429, 502],
   '/api/cloud/servers/{name}/tools': [429, 502],
@@ -175,7 +175,7 @@ const nameOf = (method: string, path: string): string =>
     )
     .join('')
 
-/** The body of an upload, which is read as a stream, so that its route has no schema for it. */
+/** The body of an upload. It is read as a stream, so its route has no schema for it. */
 const uploadIn = (field: string): NonNullable<Operation['requestBody']> => ({
   required: true,
   content: {
@@ -187,7 +187,7 @@ const uploadIn = (field: string): NonNullable<Operation['requestBody']> => ({
 const uploads: Readonly<Record<string, Operation['requestBody']>> = {
   '/api/mcpb/upload': uploadIn('mcpbFile'), '/api/skills/upload': uploadIn('skillFile')
 }
-/** The body of a webhook's message, which is read as bytes, since its signature covers them. */
+/** The body of a webhook's message. It is read as bytes, since its signature covers them. */
 const eventMessage = { required: true, content: { 'application/json': { schema: { type: 'object' }, example: {} } } }
 
 /** Replaces the schema of each `config` member by a reference to `ServerConfig`. */
@@ -205,7 +205,7 @@ const withConfigs = (value: unknown): unknown => {
 
 /**
  * Completes the document with what the routes do not declare: operationIds, error responses, and schemas of bodies that
- * the gateway validates itself. Routes without a summary (the MCP endpoints) are removed.
+ * the gateway itself validates. Routes without a summary (the MCP endpoints) are removed.
  */
 export function completeApiDocument (given: object): object {
   const document = withConfigs(given) as Document

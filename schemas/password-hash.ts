@@ -18,8 +18,8 @@ export function scryptParts (stored: string | undefined): { cost: ScryptCost, sa
 }
 
 /**
- * Whether a stored password is a hash that a login can be checked against: a valid one of scrypt, or a complete one of
- * bcrypt.
+ * Whether a stored password is a hash that a login can be checked against: a valid scrypt hash, or a complete bcrypt
+ * hash.
  */
 export const isUsableHash = (stored: string): boolean =>
   scryptParts(stored) !== undefined || /^\$2[aby]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}$/.test(stored)

@@ -37,7 +37,7 @@ export const Policy = Type.Object({ id: Type.String({ minLength: 1 }), ...member
 })
 export type Policy = Static<typeof Policy>
 
-/** A rule as it is sent. */
+/** A rule as a client sends it. */
 export const NewPolicy = Type.Object(members, { examples: [example] })
 
 const PolicyReference = Type.Object({ id: Type.String(), name: Type.String() })

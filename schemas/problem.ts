@@ -33,5 +33,5 @@ function messageOf ({ schema, type, message }: ValueError): string {
   return asClause(message)
 }
 
-/** Converts a sentence to a clause: its first letter becomes lower case, unless it begins an abbreviation. */
+/** Converts a sentence to a clause: its first letter becomes lower case, unless it is part of an abbreviation. */
 const asClause = (sentence: string): string => sentence.replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase())

@@ -33,7 +33,7 @@ export const QuotaRecord = Type.Object(
   { examples: [{ id: '0e1b62e4-3f5c-4ab5-8ff5-9d1b8a7b6c02', enabled: true, ...example }] }
 )
 
-/** A quota as the API takes it. */
+/** A quota as the API accepts it. */
 export const NewQuota = Type.Object(
   { target: Type.Object(target, { additionalProperties: false, description: targetDescription }), ...members },
   { additionalProperties: false, examples: [example] }

@@ -5,7 +5,7 @@ import { firstSchemaProblem } from './problem.ts'
 import { Env, secretVariableNames } from './env.ts'
 import { parseDuration } from './durations.ts'
 
-/** Reads the environment by its schema. @throws Error that names the variable and its expected value */
+/** Reads the environment according to its schema. @throws Error with the variable's name and its expected value */
 export function readEnv (environment: Readonly<Record<string, string | undefined>>): Env {
   const given = Object.fromEntries(Object.entries<TSchema>(Env.properties).flatMap(([name, schema]) => {
     const text = environment[name]
@@ -26,7 +26,7 @@ function expectedOf ({ expected, type }: TSchema): string | undefined {
   return typeof words === 'string' ? `expected ${words}` : undefined
 }
 
-/** The reason why an option of the command line cannot replace a variable, as a clause; undefined if it can. */
+/** The reason why a command line option cannot set a variable to this value, as a clause; undefined if it can. */
 export function optionProblem (name: keyof Env, text: string): string | undefined {
   const schema: TSchema = Env.properties[name]
   const value = valueOf(schema, text)
@@ -37,7 +37,10 @@ export function optionProblem (name: keyof Env, text: string): string | undefine
     : expectedOf(schema) ?? firstSchemaProblem(schema, value)?.message
 }
 
-/** Max of DRAIN_TIMEOUT, in ms. The process ends within 10 s; the remaining time is for ending its child processes. */
+/**
+ * Max value of DRAIN_TIMEOUT, in ms. The process ends within 10 s; the remaining time is for ending its child
+ * processes.
+ */
 const maxDrainTimeout = 9_000
 
 /** @throws Error for a duration that the gateway cannot guarantee */
@@ -79,8 +82,8 @@ export const durationWarnings = (environment: Readonly<Record<string, string | u
   })
 
 /**
- * Max edit distance at which a variable's name counts as a mistyped known one. Lower for short names, since these are
- * near to too many others.
+ * Max edit distance at which a variable's name is taken for a mistyped known one. Smaller for short names, which are
+ * similar to too many others.
  */
 const maxTypos = (given: string, known: string): number => {
   const length = Math.min(given.length, known.length)
@@ -103,7 +106,7 @@ export function misspeltVariableWarnings (environment: Readonly<Record<string, s
   const ours = new Set([...Object.keys(Env.properties), ...secretVariableNames.map((name) => `${name}_FILE`)])
   const unset = [...ours].filter((name) => !isSet(name))
   return Object.keys(environment).flatMap((name) => {
-    // npm passes each of its settings to the programs that it runs.
+    // npm passes each of its settings to the programs that it runs as an environment variable.
     if (ours.has(name) || !isSet(name) || /^npm_/i.test(name)) return []
     const meant = nearestName(name, unset, maxTypos)
     return meant === undefined

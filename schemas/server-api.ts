@@ -19,7 +19,7 @@ const Item = Type.Object(
   }
 )
 
-/** Items are sent as the JSON text that the upstream sent: routes serialize their records with `writeRecords`. */
+/** Items are sent as the JSON text from the upstream: routes serialize their records with `writeRecords`. */
 const Items = Type.Unsafe<object>(Type.Array(Item))
 
 const EraOfServer =
@@ -104,7 +104,7 @@ export const ServerUpdate = Type.Object(
 export const EnabledUpdate = Type.Object({ enabled: Type.Boolean() }, { examples: [{ enabled: false }] })
 export const ServerName = Type.Object({ name: Type.String() })
 
-/** Servers as an object with their names as members, the format of other programs. */
+/** Servers as an object with their names as keys, the format of other programs. */
 const ByName = (description: string) =>
   Type.Object({}, { additionalProperties: true, maxProperties: 1_000, description })
 /**
@@ -209,7 +209,7 @@ export const BatchWriteFailure = Type.Object({
   errors: Type.Optional(Type.Array(Type.Unknown()))
 })
 
-/** The variables of a server, and which of them the caller has given. */
+/** The variables of a server, and for which of them the caller has provided a value. */
 export const MyVariables = Type.Array(
   Type.Object({
     name: Type.String(),

@@ -1,8 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
 
 // The entries of an MCP registry (`server.json`, and responses of the registry API v0.1), as far as they are used here.
-// They are untrusted data: each text, list and map has a limit, which is above the API's own limits. Unlisted members
-// are dropped.
+// They are untrusted: each text, list and map has a limit, which is above the registry API's own limits. Unlisted
+// members are dropped.
 
 const Text = (maxLength = 4_096) => Type.String({ maxLength })
 const name = '[A-Za-z_][A-Za-z0-9_.-]{0,127}'
@@ -17,7 +17,7 @@ const input = {
   placeholder: Type.Optional(Text()),
   choices: Type.Optional(Type.Array(Text(), { maxItems: 500 }))
 }
-/** A value that is fixed, has a default, or must be filled in by a person. */
+/** A value that is fixed, has a default, or must be filled in by a user. */
 export const Input = Type.Object(input)
 export type Input = Static<typeof Input>
 
@@ -26,7 +26,7 @@ const variables = Type.Optional(
     Type.String({ pattern: `^(?!__proto__$)${name}$` }), Input, { additionalProperties: false, maxProperties: 100 }
   )
 )
-/** An input whose `value` may contain names in braces, each of which is an input of its own. */
+/** An input whose `value` may contain names in braces, each of which is an input itself. */
 export const InputWithVariables = Type.Object({ ...input, variables })
 export type InputWithVariables = Static<typeof InputWithVariables>
 
@@ -34,7 +34,7 @@ export type InputWithVariables = Static<typeof InputWithVariables>
 const KeyValueInput = Type.Object({ ...input, variables, name: Text(256) })
 type KeyValueInput = Static<typeof KeyValueInput>
 
-/** An argument of a command, of the type `positional`, or `named` with its flag as `name`. */
+/** An argument of a command. Its type is `positional`, or `named` with the flag as `name`. */
 export const Argument = Type.Object({
   ...input,
   variables,
@@ -47,7 +47,7 @@ export type Argument = Static<typeof Argument>
 
 const Values = Type.Optional(Type.Array(KeyValueInput, { maxItems: 200 }))
 
-/** A transport of the type `stdio`, `streamable-http` or `sse`. `variables` are those in the URL of a remote server. */
+/** A transport of type `stdio`, `streamable-http` or `sse`. `variables` are those in the URL of a remote server. */
 export const RegistryTransport = Type.Object({ type: Text(64), url: Type.Optional(Text()), headers: Values, variables })
 export type RegistryTransport = Static<typeof RegistryTransport>
 
@@ -93,7 +93,7 @@ export const ServerJson = Type.Object({
 })
 export type ServerJson = Static<typeof ServerJson>
 
-/** The name of the member with the registry's own metadata of an entry. */
+/** The member that contains the registry's own metadata of an entry. */
 export const officialMetaKey = 'io.modelcontextprotocol.registry/official'
 export const RegistryMeta = Type.Object({
   [officialMetaKey]: Type.Optional(

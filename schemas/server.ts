@@ -9,7 +9,7 @@ import { hasUserVariables, userVariableProblem, UserVariables } from './user-var
 /** The name of the override for all items without an override of their own. */
 export const allItems = '*'
 
-/** An admin's override of one tool, prompt or resource of a server, by its own name (a resource: its URI). */
+/** An admin's override of one tool, prompt or resource of a server, under its own name (for a resource, its URI). */
 export const ItemOverride = Type.Object({
   enabled: Type.Optional(Type.Boolean()),
   description: Type.Optional(Type.String())
@@ -99,11 +99,11 @@ export const serverTypeOf = (
 ): TransportType | undefined =>
   type ?? (command !== undefined ? 'stdio' : url !== undefined ? 'streamable-http' : undefined)
 
-/** Which clients share a connection to a server: where its users give values of their own, those of one user. */
+/** Which clients share a connection to a server. If its users provide values, only those of one user do. */
 export const isolationOf = (config: ServerConfig): NonNullable<ServerConfig['isolation']> =>
   hasUserVariables(config) ? 'user' : config.isolation ?? 'auto'
 
-/** A message about what a config of its type lacks; undefined if it is complete. */
+/** A message about what is missing in a config of its type; undefined if it is complete. */
 export function configProblem (config: ServerConfig): string | undefined {
   const { type, command, url, proxy, openapi, oauth } = config
   const ofVariables = userVariableProblem(config)
@@ -126,8 +126,8 @@ export function configProblem (config: ServerConfig): string | undefined {
 }
 
 /**
- * Whether a text is an http(s) URL. One with a variable (`${NAME}`) is accepted, and checked after the replacement of
- * the variable.
+ * Whether a text is an http(s) URL. A text with a variable (`${NAME}`) is accepted, and checked once the variable is
+ * replaced.
  */
 const isWebAddress = (text: string): boolean =>
   /\$\{[A-Za-z_]\w*\}/.test(text) ||

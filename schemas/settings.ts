@@ -17,7 +17,7 @@ export const GroupMember = Type.Object({
 })
 export type GroupMember = Static<typeof GroupMember>
 
-/** The description is the error message for an entry without an id, which a person wrote. */
+/** The description is used as the error message for a hand-written entry without an id. */
 const Id = Type.String({ minLength: 1, description: 'A UUID, for example from `uuidgen`' })
 
 export const Group = Type.Object({
@@ -30,7 +30,7 @@ export const Group = Type.Object({
 export type Group = Static<typeof Group>
 
 /**
- * A credential for the MCP endpoints. It has a `token` if a person wrote it into the settings file, otherwise a
+ * A credential for the MCP endpoints. It has a `token` if it was written into the settings file by hand, otherwise a
  * `tokenHash` (SHA-256, hex).
  */
 export const BearerKey = Type.Object({
@@ -123,7 +123,7 @@ export const NameSeparator = Type.Optional(
 )
 
 const notifiedEvents = ['approval', 'change', 'quota'] as const
-/** The events that the operator's webhook gets: a pending approval, a changed definition, a quota that is used up. */
+/** The events that the operator's webhook receives: a pending approval, a changed definition, an exhausted quota. */
 export type NotifiedEvent = typeof notifiedEvents[number]
 
 export const Notifications = Type.Object({

@@ -28,7 +28,7 @@ export const socialVariableNames = [
 const Provider = Type.Object({ enabled: Type.Optional(Type.Boolean()) })
 const List = Type.Union([Type.String(), Type.Array(Type.String())])
 
-/** `systemConfig.auth.betterAuth` in the settings file or database. Other members are ignored. */
+/** `systemConfig.auth.betterAuth` in the settings file or database. Unlisted members are ignored. */
 export const SocialConfig = Type.Object({
   enabled: Type.Optional(Type.Boolean()),
   url: Type.Optional(Type.String({ pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$' })),

@@ -2,8 +2,8 @@ import { Type, type Static } from '@sinclair/typebox'
 
 /**
  * The values of a config that a user without admin rights wrote, as JSON Pointers (`/url`, `/headers/x-api-key`,
- * `/args/0`); true means all values. The gateway sets this member. Variables in such a value are not expanded, and such
- * an address must be public.
+ * `/args/0`); true means all values. The gateway sets this member. Variables in these values are not expanded, and
+ * addresses among them must be public.
  */
 export const StoredByUser = Type.Optional(
   Type.Union([Type.Boolean(), Type.Array(Type.String())], {
@@ -17,7 +17,7 @@ export type StoredByUser = Static<typeof StoredByUser> | undefined
 export const jsonPointerOf = (...path: ReadonlyArray<string | number>): string =>
   path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
-/** Makes a function that tells whether a user without admin rights wrote the value at a path of a config. */
+/** Creates a function that tests whether a user without admin rights wrote the value at a path of a config. */
 export function createUserAuthorshipCheck (
   storedByUser: StoredByUser
 ): (...path: ReadonlyArray<string | number>) => boolean {

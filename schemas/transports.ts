@@ -3,7 +3,7 @@ interface TransportTraits {
   /** Whether only admins may store such servers, unless ALLOW_USER_STDIO is set. */
   readonly isRestricted: boolean
   /**
-   * The member of the config that says what to connect to: `command`, `url`, or `openapi` (a description of an HTTP
+   * The member of the config that determines the connection: `command`, `url`, or `openapi` (a description of an HTTP
    * API).
    */
   readonly locatedBy: 'command' | 'address' | 'description'
@@ -58,7 +58,7 @@ export type TransportType = keyof typeof table
 export const transports: Readonly<Record<TransportType, TransportTraits>> = table
 export const transportTypes = Object.keys(table) as TransportType[]
 
-/** Whether only admins may store servers of a type. An unknown type counts as restricted. */
+/** Whether only admins may store servers of a type. An unknown type is treated as restricted. */
 export const isRestrictedType = (type: string): boolean =>
   !Object.hasOwn(transports, type) || transports[type as TransportType].isRestricted
 

@@ -16,17 +16,15 @@ export const quoteName = (name: string): string => JSON.stringify(name.length > 
 /** Whether a member is a comment, or the URL of a schema (`$schema`). */
 export const isCommentName = (name: string): boolean => /^(\$schema|_?comment|\/\/.*|#.*)$/i.test(name)
 
-/**
- * Max entries of one list or map that are examined; `mostNamed`: max unknown members that are reported for one value.
- */
+/** Max entries of one list or map that are examined; `mostNamed`: max reported unknown members per value. */
 const [mostEntries, mostNamed] = [10_000, 20]
 
-/** The known member that was probably meant by an unknown one; undefined if none is near enough. */
+/** The known member that an unknown one was probably meant to be; undefined if none is similar enough. */
 export const meantMember = (name: string, known: Iterable<string>): string | undefined =>
   nearestName(name, known, (given, { length }) => Math.min(given.length, length) < 6 ? 1 : 2)
 
 /**
- * A sentence about a member that a schema does not have.
+ * A sentence about a member that is not in a schema.
  * @param path the full path of the member, such as `routing.skipAuht`
  * @param known the names of the known members in its place
  */
@@ -37,7 +35,7 @@ export function unknownMemberWarning (path: string, name: string, known: Iterabl
 }
 
 /**
- * Finds the members of a value that its schema does not have, at all depths that the schema describes. Comments are
+ * Finds the members of a value that are not in its schema, at all depths that the schema describes. Comments are
  * ignored. The value need not be valid.
  * @param path the prefix of each reported path
  * @returns a sentence for each, at most 20

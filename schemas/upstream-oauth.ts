@@ -3,10 +3,7 @@ import { StringEnum } from './string-enum.ts'
 
 const text = (description: string) => Type.Optional(Type.String({ maxLength: 2_000, description }))
 
-/**
- * How the gateway authenticates to a remote server whose authorization server it is a client of. Unknown members are
- * kept unchanged.
- */
+/** How the gateway, as an OAuth client, authenticates to a remote server. Unknown members are kept unchanged. */
 export const UpstreamOAuth = Type.Object({
   grantType: Type.Optional(
     StringEnum(['authorization_code', 'client_credentials'], {
@@ -53,7 +50,7 @@ export const UpstreamOAuth = Type.Object({
 })
 export type UpstreamOAuth = Static<typeof UpstreamOAuth>
 
-/** A message about what an OAuth configuration lacks; undefined if it is complete. */
+/** A message about what is missing in an OAuth configuration; undefined if it is complete. */
 export function oauthProblem (oauth: UpstreamOAuth | undefined): string | undefined {
   if (oauth === undefined) return undefined
   for (const key of ['authorizationEndpoint', 'tokenEndpoint', 'redirectUri', 'issuer', 'resource'] as const) {

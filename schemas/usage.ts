@@ -9,7 +9,7 @@ export const UsageQuery = Type.Object({
   to: Time
 }, { additionalProperties: false })
 
-/** What was used on one day. It has the member that `by` names; `server` is there with `tool`, too. */
+/** The usage of one day. It has the member that `by` selects; `server` is also present with `tool`. */
 export const UsageRow = Type.Object({
   day: Type.String(),
   user: Type.Optional(Type.String({ description: 'Empty for callers without a username' })),

@@ -2,7 +2,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { launchingArguments } from './launchers.ts'
 
-/** A value that each user of a server gives for himself. */
+/** A value that each user of a server provides. */
 const UserVariable = Type.Object({
   name: Type.String({
     pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$',
@@ -18,7 +18,7 @@ const UserVariable = Type.Object({
 })
 type UserVariable = Static<typeof UserVariable>
 
-/** The values of a server that each of its users gives. Its connections are then made for each user. */
+/** The values that each user of a server provides. Each user then has separate connections to it. */
 export const UserVariables = Type.Optional(
   Type.Array(UserVariable, {
     maxItems: 32,
@@ -27,7 +27,7 @@ export const UserVariables = Type.Optional(
   })
 )
 
-/** The members of a config that decide where its users' values are sent. */
+/** The members of a config that determine where its users' values are sent. */
 interface ConfigWithVariables {
   userVariables?: readonly UserVariable[]
   command?: string
@@ -40,19 +40,20 @@ interface ConfigWithVariables {
   createdAt?: string
 }
 
-/** A user's variable in a text; group 1 is its name. */
+/** Matches a user's variable in a text; group 1 is its name. */
 const pattern = /\$\{user\.([A-Za-z_][A-Za-z0-9_]*)\}/g
 const opening = '${user.'
 
 /** The names of the users' variables in a text. */
 export const userVariablesIn = (text: string): string[] => [...text.matchAll(pattern)].map(([, name = '']) => name)
 
-/** Whether each user of a server gives values of his own. */
+/** Whether each user of a server provides values. */
 export const hasUserVariables = ({ userVariables = [] }: ConfigWithVariables): boolean => userVariables.length > 0
 
 /**
- * Variables of `env` that decide which code a program, its interpreter, its package manager or a shell runs, or from
- * where. No user sets them. Compared in upper case, since names are not case-sensitive on every system.
+ * Variables of `env` that determine which code a program, its interpreter, its package manager or a shell runs, or
+ * where it is loaded from. Users cannot set them. Compared in upper case, since names are not case-sensitive on every
+ * system.
  */
 const steeringVariables = [
   /^(PATH|PATHEXT|HOME|SHELL|ENV|IFS|PS4|PROMPT_COMMAND|CDPATH|ZDOTDIR|COMSPEC|EDITOR|VISUAL|PAGER|BROWSER)$/,
@@ -62,9 +63,11 @@ const steeringVariables = [
   /^(SHELLOPTS|BASHOPTS|CLASSPATH|GEM_PATH|GEM_HOME|BUNDLE_.*|GOFLAGS|GOENV|DOTNET_.*|OPENSSL_.*|TMPDIR|APPDATA)$/,
   /^(GIT_(SSH.*|EXEC_PATH|ASKPASS|CONFIG.*|PROXY_COMMAND|EXTERNAL_DIFF|PAGER|EDITOR|SEQUENCE_EDITOR|TEMPLATE_DIR))$/
 ]
-/** Variables of `env` that decide where a program's traffic goes, whom it trusts, or who can read it. */
+/**
+ * Variables of `env` that determine where a program's traffic goes, which certificates it trusts, or who can read it.
+ */
 const trafficVariables = /^(SSLKEYLOGFILE|SSL_CERT_(FILE|DIR))$|_PROXY$|_CA_BUNDLE$/
-/** Options of shells and interpreters whose value is code, or names code to load. */
+/** Options of shells and interpreters whose value is code, or refers to code to load. */
 const codeOption = new RegExp([
   '^-[abefhiklmnoprstuvx]{0,8}c$', '^-[ailnpsw]{0,4}e$', '^/[ck]$',
   '^--?(eval|command|encodedcommand|print|import|require|loader|experimental-loader)$'
@@ -74,13 +77,13 @@ const isSteering = (name: string): boolean => steeringVariables.some((each) => e
 const wholeVariable = /^\$\{user\.[A-Za-z_][A-Za-z0-9_]*\}$/
 const argument = /^(?:--[A-Za-z0-9][\w.-]*=)?\$\{user\.[A-Za-z_][A-Za-z0-9_]*\}$/
 
-/** An address: its origin, its path, its query and its fragment. */
+/** Splits an address into its origin, path, query and fragment. */
 const addressParts = /^(https?:\/\/[^/\\?#]+)([^\\?#]*)(\?[^#]*)?(#.*)?$/is
 
-/** Members whose texts are for people, and the one that declares the variables. */
+/** Members that contain texts for people, and the member that declares the variables. */
 const texts = new Set(['description', 'tools', 'prompts', 'resources', 'skills', 'userVariables'])
 
-/** Why the users' variables of a config cannot be stored, as a sentence; undefined if they can. */
+/** The reason why the users' variables of a config cannot be stored, as a sentence; undefined if they can. */
 export function userVariableProblem (config: ConfigWithVariables): string | undefined {
   const { userVariables = [] } = config
   const declared = new Map(userVariables.map((variable) => [variable.name, variable]))
@@ -143,8 +146,8 @@ function addressProblem (url: string, declared: ReadonlyMap<string, UserVariable
 export type GivenValues = ReadonlyMap<string, string>
 
 /**
- * A config without the headers, variables of `env`, arguments and query parameters whose variables a user has not
- * given.
+ * A config without the headers, variables of `env`, arguments and query parameters that contain variables to which the
+ * user has given no value.
  */
 export function withoutUngiven<Config extends ConfigWithVariables> (config: Config, values: GivenValues): Config {
   const isGiven = (text: string): boolean => userVariablesIn(text).every((name) => values.has(name))
@@ -172,7 +175,7 @@ export const missingVariables = ({ userVariables = [] }: ConfigWithVariables, va
 /** Max length of a value, in bytes. */
 const maxValue = 8 * 1024
 
-/** Why a value cannot be given for a variable, as a clause; undefined if it can. */
+/** The reason why a value is invalid for a variable, as a clause; undefined if it is valid. */
 export function valueProblem (
   { args = [], headers = {}, url = '' }: ConfigWithVariables, name: string, value: string
 ): string | undefined {
@@ -184,14 +187,14 @@ export function valueProblem (
   if (/[^\x20-\x7e\xa0-\xff]/.test(value) && Object.values(headers).some(isIn)) {
     return 'has characters that a header cannot hold'
   }
-  // A segment of dots names another folder, also where it is percent-encoded.
+  // A segment of dots refers to another folder, even if it is percent-encoded.
   if (/^\.+$/.test(value) && isIn(addressParts.exec(url)?.[2] ?? '')) return 'is a path of its own'
   return undefined
 }
 
 /**
- * Where users' values are sent, as a text for comparison: the origin of the address, the command line, and the places
- * of the variables. Values that were given for one target are not used for another.
+ * The target that users' values are sent to, as a text for comparison: the origin of the address, the command line, and
+ * the places of the variables. Values that were provided for one target are not used for another.
  */
 export function userVariableTarget (
   { command, args, url = '', env = {}, headers = {}, proxy, openapi, createdAt }: ConfigWithVariables

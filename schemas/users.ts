@@ -13,9 +13,7 @@ export const UserRecord = Type.Object(
 
 const Username = Type.String({ description: '1 to 128 letters and digits of any script, and `@ . _ - +`' })
 
-/**
- * A new user. The schema does not validate the password: the gateway does, with a message for each rule that is broken.
- */
+/** A new user. The schema does not validate the password: the gateway does, with a message for each violated rule. */
 export const NewUser = ClosedObject(Type.Object({
   username: Username,
   password: Type.String({
@@ -30,7 +28,7 @@ export const UserUpdate = ClosedObject(Type.Object({
   newPassword: Type.Optional(Type.String({ description: 'As for a new user' }))
 }, { description: '`isAdmin`, `newPassword`, or both', examples: [{ newPassword: 'Difference-2' }] }))
 
-/** The view of a user. */
+/** The servers, groups and tools that a user sees. */
 export const UserView = Type.Object({
   servers: Type.Array(ServerRecord),
   groups: Type.Array(GroupRecord),

@@ -26,7 +26,7 @@ export const BackupDescription = Type.Object({
   /** The version of Tool-Hub. */
   version: Type.String(),
   kind: Type.Union([Type.Literal('file'), Type.Literal('database')]),
-  /** The bundle folder of the gateway, which configs of servers name. */
+  /** The gateway's bundle folder, whose path occurs in the configs of servers. */
   bundlesFolder: Type.String(),
   /** The ids of the keys that encrypt secrets in the backup, with the number of secrets for each. */
   sealedWith: Type.Record(Type.String(), Type.Integer()),
@@ -36,7 +36,7 @@ export const BackupDescription = Type.Object({
 export type BackupDescription = Static<typeof BackupDescription>
 
 const maxEntrySize = 4 * 1024 ** 3 - 1
-/** The bounds for reading a backup. They are those of the zip format, since the operator trusts the backup. */
+/** Bounds for reading a backup. They are those of the zip format, since the operator trusts the backup. */
 const backupBounds: ArchiveBounds =
   {
     maxEntries: 65_534,
@@ -65,7 +65,7 @@ export async function * readLines (path: string): AsyncGenerator<string> {
 
 /**
  * Unpacks and checks a backup, including the bundles in it.
- * @param folder for the content; this function creates it
+ * @param folder the folder for the content; it is created
  * @returns its description, and the names of its bundles
  * @throws Error if any part is damaged
  */

@@ -1,4 +1,4 @@
-// `tool-hub backup`: writes settings, tokens, bundles and, if asked, the key of a gateway to one file.
+// `tool-hub backup`: writes settings, tokens, bundles and, if requested, the encryption key of a gateway to one file.
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { appendFile, copyFile, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
@@ -95,7 +95,7 @@ async function putTables (
         failure = error
         throw error
       })
-    // The transaction reports any error as a database error, so a failed write is rethrown as it was.
+    // The transaction reports any error as a database error, so the original error of a failed write is rethrown.
     }).catch((error: unknown) => { throw failure ?? error })
   } finally {
     await driver.end()

@@ -93,7 +93,7 @@ async function writeExport (
   for (const each of locked) report.print(each)
   const text = documentText(document)
   if (path === '-') {
-    // Messages go to stderr, since stdout is the export.
+    // Messages go to stderr, since the export goes to stdout.
     io.stdout.write(text)
     return
   }

@@ -56,12 +56,12 @@ export async function restoreBackup (
     })
   } finally {
     await rm(work, { recursive: true, force: true }).catch(() => {})
-    // Removes the folder only if it is empty: this command may have created it.
+    // Removes the folder only if it is empty, since this command may have created it.
     await rmdir(places.dataDir).catch(() => {})
   }
 }
 
-/** Refuses DB_URL_FILE beside an empty DB_URL, which may mean the settings file. @throws CommandError */
+/** Rejects DB_URL_FILE with an empty DB_URL, which may stand for the settings file. @throws CommandError */
 function checkDatabaseVariables (
   { DB_URL: dbUrl, DB_URL_FILE: dbUrlFile = '' }: Readonly<Record<string, string | undefined>>
 ): void {
@@ -73,7 +73,7 @@ function checkDatabaseVariables (
   )
 }
 
-/** Refuses to restore the backup of a database to a settings file. @throws Error */
+/** Rejects restoring a backup of a database to a settings file. @throws Error */
 function checkKind ({ kind }: BackupDescription, { DB_URL: dbUrl }: Env): void {
   if (kind === 'file' || dbUrl !== undefined) return
   throw new Error('This is the backup of a database. Set DB_URL to restore it into one; tool-hub db export makes a ' +
@@ -91,7 +91,7 @@ function checkFolder (
   )
 }
 
-/** Restores bundles, key and settings, the settings last. If a step fails, the steps before it are undone. */
+/** Restores bundles, key and then settings. If a step fails, the steps before it are undone. */
 async function restoreFiles (
   target: RestoreTarget, work: string, places: GatewayPaths, bundles: readonly string[]
 ): Promise<void> {

@@ -26,7 +26,7 @@ import type { GatewayPaths } from '../places.ts'
 /** The destination of a restore, checked and locked. */
 export interface RestoreTarget {
   readonly location: string
-  /** Replaces the settings by those of the backup, in one step. */
+  /** Replaces the settings with those of the backup, in one step. */
   readonly commit: () => Promise<void>
   readonly close: () => Promise<void>
 }
@@ -68,7 +68,7 @@ async function openFileTarget (
         'backup.')
     }
     const document = withBundlesFolder(await documentOf(work), bundlesFolder, bundles)
-    // The tokens of a file that cannot be read are lost anyway.
+    // If the existing file cannot be read, its tokens are lost anyway.
     const present = await readSettings(path).catch(() => ({}))
     const next = toText(document, present, keepTokens)
     return { location: path, commit: async () => { await replaceFileAtomically(path, Buffer.from(next)) }, close }
@@ -127,11 +127,11 @@ const documentOf = async (work: string): Promise<SettingsDocument> => {
   return parseSettings(await readFile(path), path)
 }
 
-/** The text of the restored settings file. @param present the current settings, undefined if there are none */
+/** The text of the restored settings file. @param present the current settings; undefined if there are none */
 function toText (document: SettingsDocument, present: SettingsDocument | undefined, keepTokens: boolean): string {
   const users = present !== undefined && Array.isArray(present.users) ? present.users.filter(isObject) : []
   const keeps = keepTokens && present === undefined
-  // Tokens and consents of the backup may have been used or withdrawn since; the current ones stay.
+  // Tokens and consents of the backup may have been used or withdrawn since, so the current ones are kept.
   const keptRecords = keeps
     ? {}
     : Object.fromEntries([recordCollections.tokens, recordCollections.consents].map(({ name }) =>
@@ -151,7 +151,7 @@ const usersOf = (
   return { users: users.map((user: unknown) => isObject(user) ? marks(user) : user) }
 }
 
-/** A copy of the settings in which the paths of bundles begin with another folder. */
+/** A copy of the settings in which the bundle paths have another folder. */
 function withBundlesFolder (document: SettingsDocument, from: string, to: string): SettingsDocument {
   const { mcpServers } = document
   if (from === to || !isObject(mcpServers)) return document

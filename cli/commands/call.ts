@@ -26,7 +26,7 @@ export function addCallCommand (program: Command, run: CommandRun): void {
         const path = `/api/tools/call/${encodePathSegment(server)}`
         const { data } = await api.request<{ data: Result }>('POST', path, body).catch(async (error: unknown) => {
           if (!(error instanceof CommandError) || error.code !== 'TH_NO_SUCH') throw error
-          // The API reports the tools of a server that is not connected as unknown.
+          // The API reports tools of a disconnected server as unknown.
           const record = await api.get<ServerRow>(serverPath(server)).catch(() => undefined)
           if (record && record.status !== 'connected') {
             const reason = record.error === null ? '' : `: ${record.error}`
@@ -50,7 +50,11 @@ function textOf ({ stdout }: CommandRun, { type, text, mimeType, uri, resource }
   return stdout.isTTY === true ? shown.replace(/(?![\t\n])[\p{Cc}]/gu, '�') : shown
 }
 
-/** Parses the arguments of a call. @param toolOf finds the tool, for the types of its arguments @throws CommandError */
+/**
+ * Parses the arguments of a call.
+ * @param toolOf finds the tool, which defines the argument types
+ * @throws CommandError
+ */
 async function argumentsOf (
   run: CommandRun,
   given: readonly string[],

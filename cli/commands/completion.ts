@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { CommandRun } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
 
-/** A chain of commands, such as `group add`, and the words that can follow it. */
+/** A chain of commands, such as `group add`, with the words that can follow it. */
 interface Node { readonly path: string, readonly words: readonly string[] }
 
 export function addCompletionCommand (program: Command, { stdout }: CommandRun): void {

@@ -87,7 +87,7 @@ function applyOptions (config: Config, { env, header, description, visibility }:
 }
 
 /**
- * Opens a config in the user's editor. A text that is not JSON stays in its file.
+ * Opens a config in the user's editor. If the text is not JSON, its file is kept.
  * @returns the new config, or undefined if the user changed nothing
  * @throws CommandError
  */

@@ -106,7 +106,7 @@ const differsMessage = 'one of this name is there already, and differs: --replac
 const resultWord = ({ success, unchanged, replaced }: Result): string =>
   success ? unchanged ? 'unchanged' : replaced ? 'replaced' : 'added' : 'refused'
 
-/** Replaces the stored config. Owner, visibility and overrides stay, unless the file has them. */
+/** Replaces the stored config. Owner, visibility and overrides are kept, unless the file contains them. */
 async function replaceServer (api: ManagementApi, name: string, config: Record<string, unknown>): Promise<Result> {
   try {
     const { warnings } = await api.request<{ warnings?: string[] }>('PUT', serverPath(name), { config })
@@ -134,7 +134,7 @@ async function fetchGroup (api: ManagementApi, name: string): Promise<Record<str
   return found && await api.get<Record<string, unknown>>(`/api/groups/${encodePathSegment(found.id)}`)
 }
 
-/** A group in the form in which two groups are compared: its members with all selectors, and its description. */
+/** The form in which two groups are compared: the members with all selectors, and the description. */
 function groupForm ({ servers, description }: { servers?: unknown, description?: unknown }): unknown {
   const members = Array.isArray(servers) ? servers as unknown[] : []
   const all = { tools: 'all', prompts: 'all', resources: 'all', skills: 'all' }

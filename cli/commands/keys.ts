@@ -36,7 +36,7 @@ export function addKeyCommands (program: Command, run: CommandRun): void {
       await withApi(run, command, async ({ api, out }) => {
         const { data, warnings = [] } =
           await api.request<{ data: Key, warnings?: string[] }>('POST', '/api/auth/keys', body)
-        // Only the token goes to stdout, so that a script can read it.
+        // Only the token is written to stdout, so that a script can read it.
         out.writeResultWithWarnings(data, warnings, data.token)
         const expiry = data.expiresAt === undefined ? '' : ` It expires at ${data.expiresAt}.`
         if (!out.isJson) out.writeRemark(`Keep the token: it is not shown again.${expiry}`)
@@ -88,7 +88,7 @@ function stateOf ({ enabled, expiresAt, inactive }: Key): string {
 
 const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
 
-/** Whether a text begins with an existing date. `Date` itself accepts 31 November and reads it as 1 December. */
+/** Whether a text begins with an existing date. `Date` itself accepts 31 November and converts it to 1 December. */
 function isDay (text: string): boolean {
   const [, day = ''] = /^(\d{4}-\d{2}-\d{2})(?:$|[T ])/.exec(text) ?? []
   const time = Date.parse(day)

@@ -25,7 +25,7 @@ export function addLogsCommand (program: Command, run: CommandRun): void {
     })
 }
 
-/** The form in which the user wrote the option: `--lines` or `-n`. */
+/** The option as the user wrote it: `--lines` or `-n`. */
 const linesOption = (argv: readonly string[]): string =>
   argv.some((each) => /^--lines(=|$)/.test(each)) ? '--lines' : '-n'
 
@@ -49,7 +49,9 @@ function textOf (out: CommandContext['out'], { timestamp, level, processId, mess
     `${processId === undefined ? '' : `[${processId}] `}${shown}`
 }
 
-/** Prints log lines as they occur, with --json as one JSON text each, until the gateway or the reader of it ends. */
+/**
+ * Prints log lines as they occur (with --json, one JSON text each) until the gateway or the reader of the output ends.
+ */
 async function follow ({ api, out, run: { signal, stdout } }: CommandContext, options: LogOptions): Promise<void> {
   const answer = await fetch(`${api.url}/api/logs/stream`, { headers: api.headers, signal })
   if (!answer.ok || answer.body === null) {

@@ -76,7 +76,7 @@ In a clone, options follow two dashes: npm run db:import -- --replace`)
     })
 }
 
-/** Runs a command, and prints its error without the name of the program. */
+/** Runs a command, and prints its error without the program name. */
 async function perform (
   run: CommandRun, command: Command, work: (task: MaintenanceTask) => Promise<void>
 ): Promise<void> {

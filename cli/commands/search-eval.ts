@@ -8,9 +8,9 @@ import { encodePathSegment, withApi, type CommandRun } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
 import { parseJsonArgument } from './server-config.ts'
 
-/** `tools`: names as `search_tools` returns them, of which one suffices. */
+/** `tools`: the names of the right tools, as `search_tools` returns them; finding one is enough. */
 interface Question { readonly question: string, readonly tools: readonly string[] }
-/** `place`: of the first right tool, from 1; null: it is not among the results. */
+/** `place`: the position of the first right tool, from 1 on; null if it is not among the results. */
 interface Answered extends Question { readonly place: number | null, readonly found: readonly string[] }
 
 /** Number of results of each search. */
@@ -45,7 +45,7 @@ export function addSearchEvalCommand (program: Command, run: CommandRun): void {
     })
 }
 
-/** @throws CommandError with the index of an element that is no question */
+/** @throws CommandError with the index of an element that is not a question */
 function questionsOf (value: unknown, file: string): Question[] {
   if (!Array.isArray(value) || value.length === 0) {
     throw new CommandError(`${file}: expected a list of {"question": …, "tool": …}`, exitCodes.usage)
@@ -99,7 +99,7 @@ async function search (api: ManagementApi, route: string | undefined, query: str
   )
 }
 
-/** Parses the JSON object in an answer, or in the last event of a stream; an empty object if neither holds one. */
+/** Parses the JSON object in a response, or in the last event of a stream; returns an empty object if there is none. */
 function messageOf (text: string): Record<string, unknown> {
   const data = text.split('\n').findLast((line) => line.startsWith('data:'))?.slice('data:'.length) ?? text
   try {
@@ -110,7 +110,7 @@ function messageOf (text: string): Record<string, unknown> {
   }
 }
 
-/** The parts of the questions whose tool is first, or among the first results; the mean of 1 / its place. */
+/** The shares of questions whose tool is first, or among the first results, and the mean reciprocal rank. */
 function figuresOf (answers: readonly Answered[]): Record<string, number> {
   const mean = (values: number[]): number =>
     Math.round(1_000 * values.reduce((sum, value) => sum + value, 0) / values.length) / 1_000

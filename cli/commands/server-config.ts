@@ -59,7 +59,7 @@ export function configFromArguments (
   }
 }
 
-/** Whether the whole target follows `--` on the command line, which commander does not report. */
+/** Whether the whole target is after `--` on the command line; commander does not report this. */
 function isBehindDashes (target: readonly string[], argv: readonly string[]): boolean {
   const at = argv.indexOf('--')
   return at >= 0 && argv.length - at - 1 >= target.length
@@ -87,7 +87,7 @@ export function parseJsonArgument (text: string, place: string): unknown {
   }
 }
 
-/** Whether a text begins with `http://` or `https://`: it is then the URL of a remote server, and no command. */
+/** Whether a text begins with `http://` or `https://`: it is then the URL of a remote server, not a command. */
 const isHttpAddress = (text: string): boolean => /^https?:\/\//i.test(text)
 
 /** Whether a text begins with a URL scheme: `ftp://…`, `https:/…`. A single letter is the drive of a Windows path. */
@@ -116,7 +116,7 @@ const isFound = (command: string, environment: Environment, cwd: string): boolea
 export const isMistypedAddress = (text: string, environment: Environment, cwd = '.'): boolean =>
   !isHttpAddress(text) && (hasScheme(text) || hasHost(text)) && !isFound(text, environment, cwd)
 
-/** The error message for a mistyped address, with the correct forms. @param name of the server to add */
+/** The error message for a mistyped address, with the correct forms. @param name the name of the server to add */
 export function mistypedAddressMessage (name: string, text: string): string {
   // The address may contain a password or a key.
   const shown = text.replace(/:(\/+)[^/?#]*@/, ':$1…@').replace(/[?#].*$/s, '')

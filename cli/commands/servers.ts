@@ -24,7 +24,7 @@ export interface ServerRow {
 interface ServerTestResult extends Omit<ServerRow, 'name' | 'config'> {
   connected: boolean, duration: number, warnings: string[]
 }
-/** A sentence, or a remark of the first look at an item. */
+/** A sentence, or a remark about an item that was seen for the first time. */
 type ServerWarning = string | { readonly kind: string, readonly item: string, readonly message: string }
 const toSentence = (warning: ServerWarning): string =>
   typeof warning === 'string' ? warning : `${warning.kind} ${JSON.stringify(warning.item)}: ${warning.message}`
@@ -106,7 +106,7 @@ async function status ({ api, out, run }: CommandContext): Promise<void> {
   const servers = await api.get<Array<Pick<ServerRow, 'name' | 'status' | 'error' | 'oauth'>>>(
     '/api/servers?fields=name,status,error,oauth'
   )
-  // Only admins see them.
+  // Only admins may read them.
   const problems = await api.get<string[]>('/api/settings/problems').catch(() => [])
   const connected = servers.filter((server) => server.status === 'connected').length
   const uptime = api.url === undefined ? undefined : (await api.request<{ uptime?: number }>('GET', '/health')).uptime
@@ -204,7 +204,7 @@ const tellLoginAddress = (out: Output, name: string, address: string): void => {
   out.writeRemark(`Log in at ${toPrintable(name)}, in a browser: ${toPrintable(address)}`)
 }
 
-/** Prints how to log in to a server that waits for a login. */
+/** Prints how to log in to a server that requires a login. */
 function tellLogin (out: Output, { name, oauth }: ServerRow): void {
   if (oauth) tellLoginAddress(out, name, oauth.authorizationUrl)
   else {

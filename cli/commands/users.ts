@@ -30,7 +30,7 @@ export function addUserCommands (program: Command, run: CommandRun): void {
       const password = passwordStdin ? await givenPassword(run, username) : randomPassword()
       await withApi(run, command, async ({ api, out }) => {
         const { data } = await api.request<{ data: User }>('POST', '/api/users', { username, password, isAdmin: admin })
-        // Only the password goes to stdout, so that a script can read it.
+        // Only the password is written to stdout, so that a script can read it.
         const shown = passwordStdin ? undefined : password
         out.writeResult({ ...data, password: shown }, shown ?? `The user ${JSON.stringify(data.username)} was added`)
         if (!passwordStdin && !out.isJson) {
@@ -56,13 +56,13 @@ export function addUserCommands (program: Command, run: CommandRun): void {
     })
 }
 
-/** Reads a password from a pipe, or from the terminal without showing it. */
+/** Reads a password from a pipe, or from the terminal without displaying it. */
 const givenPassword = async (run: CommandRun, username: string): Promise<string> =>
   canAskUser(run)
     ? await askUser(run, `New password of ${username}`, true)
     : (await readStdin(run)).replace(/\r?\n$/, '')
 
-/** 120 random bits as text with a letter, a digit and a symbol, which the password rules require. */
+/** A random password of 120 bits that contains a letter, a digit and a symbol, as the password rules require. */
 function randomPassword (): string {
   for (;;) {
     const password = randomBytes(15).toString('base64url')

@@ -46,7 +46,7 @@ export class CatalogueFiles implements CatalogueCache {
 
   async removePins (server: string): Promise<void> { await this.#remove(this.#path(server, '.pins')) }
 
-  /** @param isDurable whether it is on the disk at the end */
+  /** @param isDurable whether the file is on stable storage when the promise resolves */
   async #write (path: string, text: Iterable<string>, isDurable = false): Promise<void> {
     await this.#runExclusively(path, async () => {
       const file = await this.#create(`${path}.tmp`)
@@ -106,7 +106,7 @@ export class CatalogueFiles implements CatalogueCache {
     }
   }
 
-  /** @param end after the hash of the name, for what is stored beside the catalogue */
+  /** @param end what follows the hash of the name, for data that is stored beside the catalogue */
   #path (server: string, end = ''): string {
     return join(this.#folder, fileNameOf(server).replace(/\.json$/, `${end}.json`))
   }

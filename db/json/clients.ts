@@ -18,8 +18,8 @@ interface FileClientsOptions {
 }
 
 /**
- * Clients in the settings file, which people may edit. A secret in plain text is read as its hash, and replaced by the
- * hash when its entry is next written.
+ * Clients in the settings file, which may be edited by hand. A plain-text secret is read as its hash, and replaced by
+ * the hash when its entry is next written.
  */
 export class FileClients implements OAuthClients {
   readonly #file: SectionFile

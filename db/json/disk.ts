@@ -7,12 +7,12 @@ import { errorCode } from '../errors.ts'
 import { syncPath } from '../folder.ts'
 import { isRenameRefused, FileEditedError, replaceFileAtomically, toStorageError } from './write.ts'
 
-/** Age, in ms, from which a file's timestamps identify its content: some have steps of 2 s. */
+/** Age in ms above which a file's timestamps identify its content: some file systems have a resolution of 2 s. */
 const timestampResolution = 2_500
 
 /**
- * Metadata that identifies a state of a file without reading it. `isSettled`: the last change is so long ago that
- * another one would have changed the timestamps.
+ * Metadata that identifies a state of a file without reading it. `isSettled`: whether the last change is so old that
+ * another change would have a different timestamp.
  */
 interface FileStamp { readonly text: string, readonly isSettled: boolean }
 
@@ -43,7 +43,11 @@ export class SettingsFile {
     return await resolvePath(this.#path)
   }
 
-  /** Reads the file. @returns undefined: there is none @throws the system's error, or one with the code `ENOTFILE` */
+  /**
+   * Reads the file.
+   * @returns undefined if it does not exist
+   * @throws the system's error, or one with the code `ENOTFILE`
+   */
   async read (): Promise<{ bytes: Buffer, stamp: FileStamp } | undefined> {
     const before = await stat(this.#path).catch(undefinedIfMissing)
     if (before === undefined) return undefined
@@ -83,7 +87,7 @@ export class SettingsFile {
     return this.#bytes === undefined ? 'none' : 'gone'
   }
 
-  /** Makes these the bytes with which the file is compared. */
+  /** Makes these the bytes that the file is compared with. */
   remember (found: { bytes: Buffer, stamp: FileStamp } | undefined): void {
     this.#bytes = found?.bytes
     this.#stamp = found?.stamp
@@ -188,7 +192,7 @@ function undefinedIfMissing (error: unknown): undefined {
   if (errorCode(error) !== 'ENOENT') throw error
 }
 
-/** Resolves symbolic links, also to a file that does not exist yet. @param links max links to follow */
+/** Resolves symbolic links, even if the target does not exist yet. @param links max links to follow */
 async function resolvePath (path: string, links = 40): Promise<string> {
   try {
     return await realpath(path)

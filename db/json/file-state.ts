@@ -10,11 +10,11 @@ export class SettingsFileState {
   readonly #warn: (message: string) => void
   /** Why the content of the file is invalid. `since`: when that was first detected, in ms since the epoch. */
   #invalid: { reason: string, since: number, isReported: boolean } | undefined
-  /** Whether the invalid content was logged, and its end was not logged yet. */
+  /** Whether the invalid content was logged, but not yet its correction. */
   #hasLoggedInvalid = false
   /**
-   * Set while the file is missing: `seen` at the first check, `reported` once it was logged. It is logged at the second
-   * check, since an editor may be about to replace the file.
+   * Set while the file is missing: `seen` at the first check, `reported` once this was logged. It is logged at the
+   * second check, since an editor may be about to replace the file.
    */
   #missing: 'seen' | 'reported' | undefined
   /** The reason why the system cannot read the file, whose content is then unknown. */

@@ -24,9 +24,9 @@ const probeInterval = 5_000
 const invalidEditMessage = 'The settings file was edited and cannot be used as it is; the log says what is wrong.'
 
 /**
- * The settings in a JSON file that people may edit, too. All reads and writes of the file run in one queue, so that
- * memory and disk are never compared in the middle of a change. A file that exists but is unusable is never treated as
- * empty, and never overwritten.
+ * The settings in a JSON file that may also be edited by hand. All reads and writes of the file run in one queue, so
+ * that memory and disk are never compared in the middle of a change. A file that exists but is unusable is never
+ * treated as empty, and never overwritten.
  */
 export class JsonFileStore implements Store, SectionFile {
   readonly #path: string
@@ -156,7 +156,7 @@ export class JsonFileStore implements Store, SectionFile {
     return this.#reading
   }
 
-  /** Writes a document. @returns false: the file was edited, and nothing is written @throws StorageError */
+  /** Writes a document. @returns false if the file was edited, so that nothing is written @throws StorageError */
   async #write (document: SettingsDocument): Promise<boolean> {
     try {
       await this.#acquireLock()

@@ -4,7 +4,7 @@ import { StorageError } from '../store.ts'
 import type { SettingsFile } from './disk.ts'
 import { parseSettings } from './parse.ts'
 
-/** Error codes of the system that say nothing about the file's content, with their reasons as clauses. */
+/** System error codes that do not depend on the file's content, with their reasons as clauses. */
 const transientReadErrors: Readonly<Record<string, string>> = {
   EMFILE: 'this process has too many files open',
   ENFILE: 'the system has too many files open',
@@ -13,7 +13,7 @@ const transientReadErrors: Readonly<Record<string, string>> = {
   EIO: 'the disk reports an error'
 }
 
-/** Adds path and advice to a read error. @throws StorageError when the system failed, whatever the content; Error */
+/** Adds path and advice to a read error. @throws StorageError for a failure of the system; Error for other failures */
 export async function convertReadErrors<Result> (reading: Promise<Result>, path: string): Promise<Result> {
   return await reading.catch((error: unknown) => { throw toReadError(error, path) })
 }
@@ -25,8 +25,8 @@ export const openFilesAdvice = (reason: string): string =>
     : ''
 
 /**
- * Converts the error for a settings file that exists and cannot be read. The message of a StorageError contains no
- * path, since it may reach a client.
+ * Converts the error for an existing settings file that cannot be read. The message of a StorageError contains no path,
+ * since it may reach a client.
  */
 export function toReadError (error: unknown, path: string): Error {
   const code = errorCode(error) ?? messageOf(error)

@@ -159,7 +159,7 @@ export class FileRecords implements Records, Resealing {
 
   #toFileEntry (collection: RecordCollection, entry: MemoryEntry): FileEntry {
     if (!collection.isSealed) return entry
-    // With a trailing space, the mask does not show the last characters of the text.
+    // Because of the trailing space, the mask does not show the last characters of the text.
     const secret = `${JSON.stringify(entry.value)} `
     const { value: data, sealed } = this.#vault.separateSecrets({ secret }, vaultPlaceOf(collection, entry.key))
     const { value: _, ...others } = entry

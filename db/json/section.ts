@@ -46,7 +46,7 @@ interface EntryListOptions<Entry> {
   isEntry: (item: unknown) => item is Entry
   /** The key of an entry. If several entries have the same key, the first is used. */
   keyOf: (entry: Entry) => string
-  /** Whether an edit of the file can add and change entries, or only remove them: then no used token comes back. */
+  /** Whether an edit of the file can add and change entries, or only remove them, so that no used token comes back. */
   isEditable: boolean
 }
 
@@ -112,8 +112,8 @@ export class EntryList<Entry extends object> {
       const entry = left.get(key)
       left.delete(key)
       if (entry !== undefined) return [entry]
-      // A person wrote several entries with this key: the later ones are kept while the first one exists, and removed
-      // with it.
+      // If a hand-edited section contains several entries with this key, the later ones are kept while the first one
+      // exists, and removed with it.
       return isEditable && entries.has(key) ? [item] : []
     })
     return [...kept, ...left.values()]

@@ -6,7 +6,9 @@ const pollInterval = 1_000
 /** Delay after a file system event, in ms, so that a burst of events causes one check. */
 const debounceDelay = 50
 
-/** Calls back when a file may have changed: on file system events, and once a second. Keeps no process alive. */
+/**
+ * Calls back when a file may have changed: on file system events, and once a second. Does not keep the process alive.
+ */
 export class FileWatcher {
   readonly #timer: NodeJS.Timeout
   readonly #watch: FSWatcher | undefined
@@ -15,7 +17,7 @@ export class FileWatcher {
   constructor (path: string, onChange: () => void) {
     this.#timer = setInterval(onChange, pollInterval).unref()
     try {
-      // The folder is watched, since replacing the file creates another one. If watching fails, the timer is enough.
+      // The folder is watched, since replacing the file creates a new one. If watching fails, the timer is enough.
       this.#watch = watch(dirname(path), { persistent: false }, (_, name) => {
         if (name !== null && name !== basename(path)) return
         this.#debouncing ??= setTimeout(() => { this.#debouncing = undefined; onChange() }, debounceDelay).unref()

@@ -39,7 +39,7 @@ export class MemoryCounters implements Counters {
     return known === undefined ? { count: 0, left: 0 } : { count: known.count, left: leftOf(known) }
   }
 
-  /** The counters whose keys begin with a text: key, count, and the time that is left, in ms. */
+  /** The counters whose keys begin with a text, as key, count and remaining time in ms. */
   list (beginning: string): Array<[key: string, count: number, left: number]> {
     return [...this.#counts.keys()].filter((key) => key.startsWith(beginning)).flatMap((key) => {
       const known = this.#find(key)

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { RecordCollection, RecordEntry, Records, EntryFilter, StoredRecord } from '../records.ts'
 
 /**
- * A record with its defaults filled in: `at` is the time by which records are ordered, `changedAt` that of the last
+ * A record with its defaults filled in: `at` is the time by which records are ordered, `changedAt` the time of the last
  * write, in ms since 1970. `value` is undefined if it is stored encrypted.
  */
 export interface MemoryEntry extends Omit<RecordEntry, 'expiresIn'> {
@@ -38,7 +38,7 @@ export const toStoredEntry = (
 export function selectEntries (
   entries: ReadonlyMap<string, MemoryEntry>, { owner, labels, changedWithin }: EntryFilter, now: number
 ): MemoryEntry[] {
-  // Reversed first, so that of records with the same time the one that was stored last comes first.
+  // Reversed first, so that among records with the same time, the one stored last comes first.
   return [...entries.values()]
     .reverse()
     .filter((entry) =>

@@ -12,7 +12,7 @@ export class MemoryVectors implements VectorStore {
   readonly #collections = new Map<string, Map<string, MemoryVector>>()
   #numbers = 0
 
-  /** @param numbers max numbers stored, over all embeddings @param now the clock, in ms since 1970 */
+  /** @param numbers max numbers of all embeddings together @param now the clock, in ms since 1970 */
   constructor (numbers: number = maxVectorNumbers, now = () => Date.now()) {
     this.#maxNumbers = numbers
     this.#now = now

@@ -22,7 +22,7 @@ export interface Activity {
   readonly keyName?: string
   readonly sourceIp?: string
   readonly errorMessage?: string
-  /** The OAuth client whose access token the call came with. */
+  /** The OAuth client whose access token authenticated the call. */
   readonly clientId?: string
   /** The client's name at that time; the storage adds it if it knows the client. */
   readonly clientName?: string
@@ -30,13 +30,13 @@ export interface Activity {
   readonly policy?: {
     readonly id: string, readonly name: string, readonly mode: 'enforce' | 'observe', readonly decision: Policy['then']
   }
-  /** The guards that found something in the call, and the kinds of it. */
+  /** The guards that matched the call, and the kinds of content that they found. */
   readonly guards?: ReadonlyArray<{
     readonly id: string, readonly name: string, readonly action: string, readonly found: readonly string[]
   }>
-  /** A rule of the operator refused the call, which its server has not got, or whose result was held back. */
+  /** Set if a rule of the operator refused the call before it reached the server, or withheld its result. */
   readonly refused?: true
-  /** The input, the output and the error message cannot be decrypted: the encryption key is not available. */
+  /** Whether the input, the output and the error message cannot be decrypted: the encryption key is not available. */
   readonly locked?: true
 }
 
@@ -47,7 +47,7 @@ export interface ActivityFilter
   readonly to?: number
 }
 
-/** `count` spans of time, one after the other from `from`, each of `length` ms: integers. */
+/** `count` consecutive time spans from `from` on, each `length` ms long; all are integers. */
 export interface ActivitySpans { readonly from: number, readonly length: number, readonly count: number }
 
 /** The distinct values that can be filtered by, sorted; at most 1,000 of each kind. */
@@ -70,13 +70,13 @@ export interface Activities {
   find: (id: string) => Promise<Activity | undefined>
   /** Lists the distinct values that occur in matching calls. `from` and `to` are rounded to hours. */
   listFilterValues: (filter: ActivityFilter) => Promise<ActivityFilterValues>
-  /** The time of the newest call of a server by each user, in ms since 1970. */
+  /** The time of each user's newest call of a server, in ms since 1970. */
   lastUses: (server: string) => Promise<ReadonlyMap<string, number>>
   /** Computes the number of calls and of failed calls, and the mean duration in ms; all are 0 if no call matches. */
   stats: (filter: ActivityFilter) => Promise<{ total: number, errors: number, duration: number }>
   /**
-   * Counts the matching calls, and those of them that failed, in each of several spans of time. It takes long only for
-   * long spans that are not of whole hours.
+   * Counts the matching calls, and the failed ones among them, in each of several time spans. It is slow only for long
+   * spans that do not consist of whole hours.
    */
   series: (
     filter: Omit<ActivityFilter, 'to'>, spans: ActivitySpans

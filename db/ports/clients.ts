@@ -27,7 +27,7 @@ export interface OAuthClient {
   readonly redirectUris: readonly string[]
   readonly grantTypes: readonly string[]
   readonly responseTypes?: readonly string[]
-  /** undefined for a client from a settings file that does not state it: its secret is accepted by either method. */
+  /** Undefined for a client from a settings file that does not state it: its secret is accepted by either method. */
   readonly tokenEndpointAuthMethod?: string
   /** The scopes that the client may be granted, separated by spaces. */
   readonly scope: string
@@ -64,7 +64,7 @@ export interface OAuthClients {
   /** Lists clients, oldest first: all of them, or a range, in which case no others are read. */
   list: (range?: ListRange) => Promise<OAuthClient[]>
   count: () => Promise<number>
-  /** Adds a client; of several callers with one id, on any replica, one succeeds. @returns false if the id exists */
+  /** Adds a client. If several callers, on any replica, use one id, one succeeds. @returns false if the id exists */
   create: (client: OAuthClient) => Promise<boolean>
   /**
    * Replaces a client by the result of a function. No other change of the client runs at the same time, on any replica,

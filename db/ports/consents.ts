@@ -13,8 +13,8 @@ export interface Consent {
 
 /**
  * Remembered consents, one per user and client. They are removed with their client (`Clients.remove`). When a user is
- * removed, the caller must remove the user's consents, login sessions and tokens, since users are part of the settings
- * and no transaction of a port includes these. The caller does the same when a user is created, since the removal of a
+ * removed, the caller must remove the user's consents, login sessions and tokens, since users are part of the settings,
+ * which are not in the transactions of a port. The caller does the same when a user is created, since the removal of a
  * former user of that name may have been interrupted.
  */
 export interface Consents {

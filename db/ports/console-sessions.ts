@@ -1,7 +1,7 @@
 /** A session of the console, in which a user is logged in. */
 export interface ConsoleSession {
   readonly username: string
-  /** The mark of the account and its rights at the login: the session ends when these change. */
+  /** The mark of the account and its rights at the login: the session ends when the mark changes. */
   readonly mark: string
 }
 

@@ -1,14 +1,14 @@
 import type { Static } from '@sinclair/typebox'
 import type { FailedEventDelivery } from '../../schemas/events.ts'
 
-/** The credential of a principal that has a subscription: a bearer key, or an authorization of an OAuth client. */
+/** The credential of a principal with a subscription: a bearer key, or an authorization of an OAuth client. */
 export type LastingCredential =
   | { readonly keyId: string }
   | {
     readonly family: string
     readonly clientId: string | undefined
     readonly username: string
-    /** The rights of the user when the subscription was made; it ends when they change. */
+    /** The mark of the user's rights when the subscription was made; the subscription ends when it changes. */
     readonly mark: string
     readonly scopes: readonly string[]
     readonly audience: string | undefined
@@ -16,9 +16,9 @@ export type LastingCredential =
 
 /** A webhook that a client registered for an event type (SEP-3415, "Webhook-Based Delivery"). */
 export interface EventSubscription {
-  /** The same for the same principal, URL, event type and arguments. */
+  /** The id, which is the same for the same principal, URL, event type and arguments. */
   readonly id: string
-  /** The key of its principal. */
+  /** The key of the principal that owns it. */
   readonly owner: string
   /** The user whose connections to the server it uses. */
   readonly user: string
@@ -29,27 +29,27 @@ export interface EventSubscription {
   readonly name: string
   /** The event type at its server; `server` identifies the server. */
   readonly event: { readonly provider: string, readonly server: string, readonly key: string }
-  /** The text of the arguments. */
+  /** The arguments as JSON text. */
   readonly argumentsText: string
   readonly url: string
-  /** The client's secrets, newest first; the former one signs as well until `until`, in ms since 1970. */
+  /** The client's secrets, newest first; the former one is also used for signatures until `until`, in ms since 1970. */
   readonly secrets: ReadonlyArray<{ readonly secret: string, readonly until?: number }>
-  /** The gateway's own webhook at the server: the last part of its path, and its secret. */
+  /** The gateway's own webhook at the server: the last segment of its path, and its secret. */
   readonly own: { readonly token: string, readonly secret: string }
   readonly expiresAt: number
 }
 
 /** A message for a client's webhook. */
 export interface EventDelivery {
-  /** Of the subscription and the message; the same when its server sends the message again. */
+  /** The key of subscription and message; it is the same when the server sends the message again. */
   readonly key: string
   readonly subscription: string
   readonly owner: string
-  /** `webhook-id` and the body, as the client gets them. */
+  /** `webhook-id` and the body, as sent to the client. */
   readonly messageId: string
   readonly body: string
   readonly attempts: number
-  /** The time of the next attempt, in ms since 1970; while one runs, the time at which it counts as lost. */
+  /** The time of the next attempt, in ms since 1970; during an attempt, the time after which it is treated as lost. */
   readonly dueAt: number
   readonly version: string
 }
@@ -57,11 +57,11 @@ export interface EventDelivery {
 /** A message that could not be delivered. */
 export type FailedDelivery = Readonly<Static<typeof FailedEventDelivery>>
 
-/** How the messages of a subscription fare; times in ms since 1970. */
+/** The delivery status of a subscription; times are in ms since 1970. */
 export interface DeliveryStatus {
-  /** When a message was delivered, in the last hour. */
+  /** When a message was last delivered, if within the last hour. */
   readonly deliveredAt?: number
-  /** Why the newest message failed, and since when they do, if none was delivered after that. */
+  /** Why the newest message failed, and since when messages fail, if none was delivered after that. */
   readonly lastError?: string
   readonly failedSince?: number
 }
@@ -69,28 +69,28 @@ export interface DeliveryStatus {
 /** The webhooks of clients and the messages for them, shared by all replicas. */
 export interface EventWebhooks {
   find: (id: string) => Promise<EventSubscription | undefined>
-  /** @param owner the key of a principal; undefined: of all */
+  /** @param owner the key of a principal; undefined for all principals */
   list: (owner?: string) => Promise<EventSubscription[]>
-  /** The subscriptions that an OAuth client made. */
+  /** The subscriptions made by OAuth clients. */
   listAuthorized: () => Promise<EventSubscription[]>
-  /** Adds a subscription. @returns false if there is one with its id */
+  /** Adds a subscription. @returns false if one with its id exists */
   add: (subscription: EventSubscription) => Promise<boolean>
   update: (subscription: EventSubscription) => Promise<void>
   /** @returns whether this call removed it: exactly one caller on any replica gets true */
   remove: (id: string) => Promise<boolean>
   /** The number of messages that wait for the webhooks of a principal. */
   countWaiting: (owner: string) => Promise<number>
-  /** Keeps a message. @returns false if it is kept or was delivered already */
+  /** Stores a message. @returns false if it is stored or was delivered already */
   accept: (delivery: EventDelivery) => Promise<boolean>
   /** The messages whose next attempt is due. */
   listDue: (now: number) => Promise<EventDelivery[]>
-  /** Replaces a message, unless another caller was faster. @returns the new one */
+  /** Replaces a message, unless another caller was faster. @returns the new message */
   claim: (
     delivery: EventDelivery, next: Pick<EventDelivery, 'attempts' | 'dueAt'>
   ) => Promise<EventDelivery | undefined>
-  /** Ends a message: it is remembered without its body. @param failed kept in the list of failed ones */
+  /** Ends a message: it is kept without its body. @param failed an entry for the list of failed messages */
   settle: (delivery: EventDelivery, failed?: FailedDelivery) => Promise<void>
   statusOf: (subscription: Pick<EventSubscription, 'id' | 'user'>) => Promise<DeliveryStatus>
-  /** The newest failed messages. @param user undefined: of all */
+  /** The newest failed messages. @param user undefined for all users */
   listFailed: (user?: string) => Promise<FailedDelivery[]>
 }

@@ -1,4 +1,4 @@
-/** The result of taking a value once. The first caller gets the value; all others learn that it was taken before. */
+/** The result of taking a value once. The first caller gets the value; all others are told that it was taken before. */
 export type TakenValue =
   { readonly first: true, readonly family: string, readonly value: unknown } | {
     readonly first: false, readonly family: string

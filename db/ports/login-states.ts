@@ -1,7 +1,7 @@
 /**
  * The state of a browser at the authorization server: a login session, or an interaction, which is an authorization
  * request that waits for its user. `upstream-login`: the start of a login at an upstream server. `user-values`: a page
- * on which a user gives his values for a server.
+ * on which a user provides values for a server.
  */
 export interface LoginState {
   readonly kind: 'session' | 'interaction' | 'upstream-login' | 'user-values'
@@ -24,12 +24,15 @@ export interface LoginStates {
   removeAll: (username: string) => Promise<void>
 }
 
-/** The first use of a `requestState`. `answers`: SHA-256, in hex, of its answers; `age`: time since then, in ms. */
+/**
+ * The first use of a `requestState`. `answers`: SHA-256 of the answers sent with it, in hex; `age`: time since then, in
+ * ms.
+ */
 export interface RequestStateUse { readonly answers: string, readonly age: number }
 
 /** The states (`requestState`, MCP 2026-07-28) that clients have returned, by their SHA-256 in hex. */
 export interface UsedRequestStates {
-  /** Whether used states are remembered across a restart. If not, no state may outlive the process. */
+  /** Whether used states are remembered across a restart. If not, states must not outlive the process. */
   readonly outlivesProcess: boolean
   /**
    * Records the use of a state. If several callers, on any replica, use it, exactly one is the first.

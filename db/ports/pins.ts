@@ -1,19 +1,22 @@
 /** The pinned definitions of a server, as plain JSON, with the version of the entry. Each write changes the version. */
 export interface StoredPins { readonly value: unknown, readonly version: string }
 
-/** The pinned definitions of servers: one entry for each. Every method throws StorageError when it cannot be used. */
+/**
+ * The pinned definitions of servers: one entry per server. Every method throws StorageError while the storage is
+ * unavailable.
+ */
 export interface PinStore {
-  /** Whether all replicas use the same entries. */
+  /** Whether all replicas share the entries. */
   readonly isShared: boolean
   find: (server: string) => Promise<StoredPins | undefined>
   /**
    * Stores an entry if the stored one still has this version.
-   * @param version of the entry to replace; undefined: no entry is stored yet
-   * @returns its new version; undefined: somebody else has changed it
+   * @param version the version of the entry to replace; undefined if none is stored yet
+   * @returns the new version; undefined if the entry has changed in the meantime
    */
   swap: (server: string, version: string | undefined, value: object) => Promise<string | undefined>
-  /** Removes what is stored of these servers. */
+  /** Removes the entries of these servers. */
   remove: (servers: readonly string[]) => Promise<void>
-  /** The servers that have entries. @param time only those that were changed within it, in ms */
+  /** The servers that have entries. @param time lists only entries changed within this time, in ms */
   list: (time?: number) => Promise<Array<{ readonly server: string, readonly version: string }>>
 }

@@ -4,7 +4,7 @@ export interface SocialIdentity {
   readonly hash: string
   readonly provider: string
   readonly username: string
-  /** Identifies the local account, as opposed to a later one of the same name. */
+  /** Identifies the local account; a later account of the same name has another subject. */
   readonly subject: string
   /** Whether the account was created for this identity. */
   readonly created: boolean
@@ -16,7 +16,10 @@ export interface SocialIdentity {
 export interface SocialLogins {
   /** Returns the `database` option of better-auth. The first call loads the library's adapter. */
   loadAdapter: () => Promise<object>
-  /** The key that signs session cookies, shared by all replicas. It is generated once, and if it does not decrypt. */
+  /**
+   * The key that signs session cookies, shared by all replicas. It is generated if it is missing or cannot be
+   * decrypted.
+   */
   loadSigningKey: () => Promise<string>
   find: (hash: string) => Promise<SocialIdentity | undefined>
   /** Stores an identity, replacing a former one with this hash. */

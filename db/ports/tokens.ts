@@ -28,7 +28,7 @@ export type RevocationTarget =
   | { readonly hash: string }
   | { readonly family: string }
   | { readonly clientId: string, readonly username?: undefined }
-  // `mark`: only the tokens that were issued with it.
+  // `mark`: only tokens that were issued with this mark.
   | { readonly clientId?: undefined, readonly username: string, readonly mark?: string }
   | { readonly clientId: string, readonly username: string }
 

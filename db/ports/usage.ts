@@ -1,10 +1,13 @@
 /** The calls, errors and result tokens of one caller and one item on one day. */
 export interface UsageCount {
-  /** In UTC, as 2026-11-30. */
+  /** The day in UTC, such as 2026-11-30. */
   readonly day: string
-  /** The username, on the day of the account's creation followed by its time; empty for a caller without one. */
+  /**
+   * The username, followed by the time of the account's creation on the day of that creation; empty for a caller
+   * without a username.
+   */
   readonly user: string
-  /** The id of the bearer key; empty: the caller used none. */
+  /** The id of the bearer key; empty if the caller used none. */
   readonly key: string
   readonly server: string
   /** The tool by its own name; empty for prompts and resources. */
@@ -14,13 +17,13 @@ export interface UsageCount {
   readonly resultTokens: number
 }
 
-/** Counters of what callers have used, for all replicas. */
+/** Usage counters of callers, for all replicas. */
 export interface UsageCounts {
   /** Adds to the counters. */
   add: (counts: readonly UsageCount[]) => Promise<void>
   /** The counters of some days. */
   list: (days: readonly string[]) => Promise<UsageCount[]>
-  /** Reads what a former process has saved, with the counters of quotas. Absent where the storage keeps them itself. */
+  /** Reads the counters saved by a former process, with those of quotas. Absent if the storage itself keeps them. */
   load?: () => Promise<void>
   save?: () => Promise<void>
 }

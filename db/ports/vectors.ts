@@ -24,7 +24,7 @@ export interface VectorStore {
     ids: readonly string[],
     count: number
   ) => Promise<Array<{ id: string, score: number }>>
-  /** Marks vectors as used now, as `put` does. */
+  /** Marks vectors as used now; `put` does the same. */
   markUsed: (collection: string, ids: readonly string[]) => Promise<void>
   /**
    * Removes vectors of all collections that were neither stored nor marked as used for `age` ms.

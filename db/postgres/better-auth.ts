@@ -11,8 +11,8 @@ type Method = (...args: unknown[]) => Promise<unknown>
 const schema = { user: socialUsers, account: socialAccounts, session: socialSessions }
 
 /**
- * The `database` option of better-auth: its Drizzle adapter, each method of which runs through the query runner: with a
- * concurrency limit and a timeout, on the current connections, and failing with StorageError.
+ * The `database` option of better-auth: its Drizzle adapter. Each method runs through the query runner, with a
+ * concurrency limit and a timeout, on the current connections, and fails with StorageError.
  */
 export function betterAuthDatabase (queries: QueryRunner): MakeAdapter {
   const made = new WeakMap<object, Adapter>()
@@ -32,7 +32,7 @@ export function betterAuthDatabase (queries: QueryRunner): MakeAdapter {
         return await queries.runTransaction(async (tx) => await bound(on(tx)))
       }
     }
-    // An adapter without a connection shows which methods exist.
+    // An adapter without a connection provides the list of methods.
     return new Proxy(on({} as Db), {
       get: (target, name: keyof Adapter) => {
         const own: unknown = target[name]

@@ -23,15 +23,15 @@ interface DatabaseOptions {
   dbUrl: string
   /** Max time to wait for the database, in ms. */
   startupTimeout: number
-  /** Receives a message when the database must be waited for. */
+  /** Receives a message when the start has to wait for the database. */
   info: (message: string) => void
   /** Receives warnings for the operator. */
   warn: (message: string) => void
-  /** Whether the database must be one of Tool-Hub, with tables of this version: nothing is then created or changed. */
+  /** Whether the database must exist, with tables of this version: nothing is then created or changed. */
   mustExist?: boolean
 }
 
-/** Opens a database, and brings its tables up to date. @throws Error without user and password when that fails */
+/** Opens a database, and updates its tables. @throws Error without user and password when that fails */
 export async function openDatabase (
   { dbUrl, startupTimeout, info, warn, mustExist: isExisting = false }: DatabaseOptions
 ): Promise<DatabaseDriver> {
@@ -56,9 +56,9 @@ export async function openDatabase (
 class UnusableDatabaseError extends Error {}
 
 /**
- * Checks that the tables are there and up to date.
+ * Checks that the tables exist and are up to date.
  * @returns whether a newer version has changed the tables
- * @throws UnusableDatabaseError when there are none, or those of an older version
+ * @throws UnusableDatabaseError when they are missing, or of an older version
  */
 async function assertTables (driver: DatabaseDriver): Promise<boolean> {
   const found = await migrationStateOf(driver.db, migrationsFolder)
@@ -96,7 +96,7 @@ export async function assertDatabaseUrl (dbUrl: string): Promise<void> {
   else await assertUsableFolder(folder)
 }
 
-/** The folder of an embedded database; undefined: it is on a server. @throws Error when the URL is of neither kind */
+/** The folder of an embedded database; undefined for a server's URL. @throws Error when the URL is of neither kind */
 function folderOf (dbUrl: string): string | undefined {
   const [, folder] = /^pglite:\/\/(.*)$/s.exec(dbUrl) ?? []
   if (folder === '') throw new Error('DB_URL names no folder for the embedded database: pglite://<folder>')
@@ -182,7 +182,7 @@ function timeoutError ({ location, isEmbedded }: DatabaseDriver, startupTimeout:
   )
 }
 
-/** The reason of a failed migration in the database's words, which are about tables and hold no secrets. */
+/** The database's message about a failed migration, which is about tables and contains no secrets. */
 function describeMigrationFailure (error: unknown): string {
   const code = databaseErrorCode(error)
   const message = messageOfCause(error)

@@ -37,7 +37,7 @@ export const activities = pgTable('activities', {
   index('activities_timestamp').on(timestamp, id),
   index('activities_server').on(server, timestamp, id),
   index('activities_tool').on(tool, timestamp, id, server),
-  // Operators look for errors, which are few: with these indexes, no successful calls are read to find them.
+  // Failed calls are few, and operators look for them: with these indexes, no successful calls are read to find them.
   index('activities_errors').on(timestamp, id).where(sql`${status} = 'error'`),
   index('activities_errors_server').on(server, timestamp, id).where(sql`${status} = 'error'`),
   index('activities_errors_tool').on(tool, timestamp, id).where(sql`${status} = 'error'`),

@@ -5,7 +5,7 @@ export interface SealedText { readonly data: { secret: string }, readonly sealed
 
 /** Encrypts a text. @param place names where the result is stored; it can be decrypted for this place only */
 export function sealText (vault: Vault, text: string, place: string): SealedText {
-  // With a trailing space, the mask does not show the last characters of the text.
+  // Because of the trailing space, the mask does not show the last characters of the text.
   const { value: data, sealed } = vault.separateSecrets({ secret: `${text} ` }, place)
   return { data, sealed }
 }
@@ -20,7 +20,7 @@ export function resealText (vault: Vault, { data, sealed }: SealedText, place: s
 export const unsealText = (vault: Vault, { data, sealed }: SealedText, place: string): string =>
   vault.restoreSecrets(data, sealed, place).secret
 
-/** The same; undefined where it cannot be decrypted. */
+/** Like `unsealText`; undefined if the text cannot be decrypted. */
 export function unsealTextIfPossible (vault: Vault, stored: SealedText, place: string): string | undefined {
   try {
     return unsealText(vault, stored, place)

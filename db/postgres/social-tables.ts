@@ -6,7 +6,10 @@ const times = {
   updatedAt: timestamp('updated_at', { withTimezone: true }).notNull()
 }
 
-/** Persons who logged in through a provider, as better-auth stores them: one per identity. `email` is from its hash. */
+/**
+ * Users who logged in through a provider, as better-auth stores them: one per identity. `email` is derived from the
+ * identity's hash.
+ */
 export const socialUsers = pgTable('social_users', {
   id: text().primaryKey(),
   name: text().notNull(),
@@ -16,7 +19,7 @@ export const socialUsers = pgTable('social_users', {
   ...times
 })
 
-/** The providers' identifiers of persons. There is no column for a provider's tokens: they are never stored. */
+/** The providers' identifiers of users. There is no column for a provider's tokens: they are never stored. */
 export const socialAccounts = pgTable(
   'social_accounts',
   {
@@ -56,7 +59,10 @@ export const socialSessions = pgTable(
   ]
 )
 
-/** Bindings of identities to local accounts. `hash`: of provider and subject; `subject`: identifies the account. */
+/**
+ * Bindings of identities to local accounts. `hash`: the hash of provider and subject; `subject`: identifies the
+ * account.
+ */
 export const socialIdentities = pgTable(
   'social_identities',
   {

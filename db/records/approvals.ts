@@ -14,7 +14,7 @@ const toEntry = (approval: Approval, kept: number): RecordEntry => ({
   expiresAt: approval.createdAt + kept
 })
 
-/** Those that can be decrypted; the others count as expired. */
+/** Returns an approval that can be decrypted; others are treated as expired. */
 const toStored = ({ value, version }: StoredRecord): StoredApproval[] =>
   value === undefined ? [] : [{ approval: value as Approval, version }]
 

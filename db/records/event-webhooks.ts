@@ -10,7 +10,7 @@ const waiting = 'waiting'
 const undelivered = 'undelivered'
 const authorized = 'authorized'
 
-/** How long a message may wait, and how long it is known that it was delivered, in ms. */
+/** In ms: how long a message may wait, and how long delivered and failed messages are remembered. */
 const [longestWait, memoryOfDelivered, memoryOfFailed] = [24 * 60 * 60_000, 60 * 60_000, 7 * 24 * 60 * 60_000]
 
 const valuesOf = <Value>(found: readonly StoredRecord[]): Value[] =>

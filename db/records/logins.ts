@@ -1,5 +1,5 @@
-// The states of browsers: consents, login sessions at the authorization server and in the console, and states that
-// clients returned.
+// The states of browsers: consents, login sessions at the authorization server and in the console, and request states
+// that clients returned.
 import type { Consent, Consents } from '../ports/consents.ts'
 import type { ConsoleSession, ConsoleSessions } from '../ports/console-sessions.ts'
 import type { LoginState, LoginStates, RequestStateUse, UsedRequestStates } from '../ports/login-states.ts'
@@ -49,7 +49,10 @@ export class RecordedConsents implements Consents {
 
 const uidLabel = (uid: string): string => `uid:${uid}`
 
-/** Browser states as records of their users. One that cannot be decrypted counts as ended: the user logs in again. */
+/**
+ * Browser states as records, owned by their users. A state that cannot be decrypted is treated as ended: the user logs
+ * in again.
+ */
 export class RecordedLoginStates implements LoginStates {
   readonly #records: Records
   readonly #states: RecordCollection

@@ -4,10 +4,13 @@ import {
   recordCollections, tombstoneRetention, type RecordCollection, type RecordEntry, type Records
 } from '../records.ts'
 
-/** An exchanged refresh token stays as `used`, without labels: no revocation removes it, and its reuse is detected. */
+/**
+ * An exchanged refresh token is kept as `used`, without labels, so that no revocation removes it and its reuse is
+ * detected.
+ */
 type RecordedToken = StoredToken & { readonly used?: true }
 
-/** Tokens as records, by their hashes. A revoked family is remembered: tokens of it may be about to be stored. */
+/** Tokens as records, by their hashes. A revoked family is remembered, since tokens of it may be about to be stored. */
 export class RecordedTokens implements OAuthTokens {
   readonly #records: Records
   readonly #tokens: RecordCollection
@@ -49,7 +52,7 @@ export class RecordedTokens implements OAuthTokens {
       await this.#endIfRevoked(token.family)
       return 'swapped'
     }
-    // Another caller was faster, or the token was revoked meanwhile.
+    // Another caller was faster, or the token was revoked in the meantime.
     const now = (await this.#records.find(this.#tokens, hash))?.value as RecordedToken | undefined
     if (now?.used !== true) return 'unknown'
     await this.revoke({ family: token.family })
@@ -72,7 +75,7 @@ export class RecordedTokens implements OAuthTokens {
     await this.#end([...new Set(affected.flatMap(({ owner }) => owner ?? []))])
   }
 
-  /** Revokes families. They are recorded as revoked first, so that a token stored afterwards counts as invalid. */
+  /** Revokes families. They are recorded as revoked first, so that a token stored afterwards is invalid. */
   async #end (families: readonly string[]): Promise<void> {
     if (families.length === 0) return
     const revoked = families.map((family) =>

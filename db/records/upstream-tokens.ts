@@ -10,7 +10,10 @@ const keyOf = (server: string, holder: string): string => JSON.stringify([server
 const serverLabel = (server: string): string => `server:${server}`
 const holderLabel = (holder: string): string => `holder:${holder}`
 
-/** Logins at upstream servers, as records. One that cannot be decrypted counts as absent: its holder logs in again. */
+/**
+ * Logins at upstream servers, as records. A login that cannot be decrypted is treated as absent: its holder logs in
+ * again.
+ */
 export class RecordedUpstreamTokens implements UpstreamTokens {
   readonly #records: Records
 
@@ -76,7 +79,7 @@ export class RecordedUpstreamTokens implements UpstreamTokens {
     return [...new Map(changes.map((change) => [keyOf(change.server, change.holder), change])).values()]
   }
 
-  /** Records that logins were removed, so that every replica learns of it. */
+  /** Records that logins were removed, so that every replica is notified. */
   async #note (removed: ReadonlyArray<Pick<StoredRecord, 'labels'>>): Promise<void> {
     const entries =
       removed.map(({ labels }) => ({ key: JSON.stringify(labels), value: null, labels, expiresIn: tombstoneRetention }))

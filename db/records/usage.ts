@@ -3,7 +3,7 @@ import { recordCollections, type Records } from '../records.ts'
 
 const collection = recordCollections.usage
 const dayInMs = 86_400_000
-/** Attempts to add to a counter that other replicas change at the same time. */
+/** Max attempts to add to a counter that other replicas change concurrently. */
 const maxAttempts = 50
 
 const labelOf = (day: string): string => `day:${day}`

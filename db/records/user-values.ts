@@ -16,7 +16,7 @@ function toKey ({ labels: [server = '', user = '', account = '', target = ''] }:
   return { server: rest(server), user: rest(user), account: rest(account), target: target.split(':')[1] ?? '' }
 }
 
-/** Whether an entry may be new enough to be unknown to the settings of this replica, by its age in ms. */
+/** Whether an entry is so old that its server and account must be known to this replica's settings. `age` is in ms. */
 const isSettled = ({ age }: StoredRecord): boolean => age > 60_000
 
 /** The values of users for servers, as records. */
@@ -48,7 +48,7 @@ export class RecordedUserValues implements UserValueRecords {
   }
 
   async forget (key: UserValueKey): Promise<void> {
-    // The empty entry tells the other replicas, and expires.
+    // The empty entry notifies the other replicas, and expires.
     await this.#records.put(userValues, [{ ...toEntry(key, {}), expiresIn: tombstoneRetention }])
   }
 

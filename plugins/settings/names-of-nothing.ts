@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../db/store.ts'
 
-/** A clause for each server or group that a group or a key references and that does not exist. */
+/** A clause for each server or group that does not exist although a group or a key references it. */
 export function missingNameWarnings (
   { servers, groups, keys }: Pick<Snapshot, 'servers' | 'groups' | 'keys'>
 ): string[] {

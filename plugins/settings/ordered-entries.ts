@@ -10,11 +10,11 @@ import type { Settings } from './settings.ts'
 /** An entity whose entries apply in their stored order. */
 export type OrderedEntity = 'policies' | 'guards' | 'quotas'
 
-/** An entry as a caller sends it: its id comes from the gateway. */
+/** An entry as a caller sends it: without the id, which the gateway generates. */
 export type SentEntry<Name extends OrderedEntity> = Omit<EntryOf<Name>, 'id'>
 
 interface OrderedEntriesOptions<Name extends OrderedEntity> {
-  /** The noun for errors. */
+  /** The noun for error messages. */
   readonly noun: string
   /** Checks an entry before it is stored. @param former the replaced one @returns what to store @throws InvalidInput */
   readonly check?: (entry: EntryOf<Name>, former: EntryOf<Name> | undefined) => EntryOf<Name>
@@ -80,7 +80,7 @@ export class OrderedEntries<Name extends OrderedEntity> {
     await this.#settings.change((snapshot) => [this.#change(this.#mustHave(snapshot, id).id, undefined)], principal)
   }
 
-  /** Puts the entries in another order. @param ids all of them, each once @throws InvalidInput */
+  /** Reorders the entries. @param ids the ids of all entries, each once @throws InvalidInput */
   async reorder (principal: Principal, ids: readonly string[]): Promise<Array<EntryOf<Name>>> {
     await this.#settings.change((snapshot) => {
       const known = this.#in(snapshot)

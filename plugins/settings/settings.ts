@@ -83,13 +83,13 @@ export class Settings extends EventEmitter<{
 
   get current (): Snapshot { return this.#current }
 
-  /** The current settings with other members, and the servers marked that might not be started then. */
+  /** The current settings with other members. Servers that might not be started then are marked. */
   preview (members: Partial<Snapshot>): Snapshot { return this.#mapSnapshot({ ...this.#current, ...members }) }
 
   /** The reason why the store cannot be read or written now; undefined if it can. */
   get problem (): string | undefined { return this.#store.health(this.#readonly) }
 
-  /** Why an edit of the settings on disk is ignored, in full: for admins, since it may contain paths. */
+  /** The full reason why an edit of the settings on disk is ignored. For admins only, since it may contain paths. */
   get editProblem (): string | undefined { return this.#store.editProblem?.() }
 
   /**
@@ -264,7 +264,7 @@ async function pauseAfter (changes: readonly Change[]): Promise<void> {
   if (countValues(changes, manyValues) > manyValues) await sleep(0)
 }
 
-/** The account that a change is charged to: the user, also for the user's keys, or a principal without a user. */
+/** The account that a change is charged to: the user, including the user's keys, or a principal without a user. */
 const accountOf = (by: Principal | string): string => typeof by === 'string' ? by : by.username ?? by.key
 
 function toHttpError (error: unknown): unknown {

@@ -12,7 +12,7 @@ const statusWords = {
   oauth_required: { ill: 'waiting for a login', well: 'connected' }
 } as const
 
-/** Logs the changes of one upstream's status, and each remark about it at most once in a while. */
+/** Logs changes of one upstream's status, and each remark about it at most once per period. */
 export class StatusLog {
   readonly #log: Log
   readonly #now: () => number
@@ -20,15 +20,15 @@ export class StatusLog {
   /** When each remark was last logged, in ms since the epoch. */
   readonly #logged = new BoundedMap<string, number>(baseLimits.outages.sentences)
 
-  /** @param now in ms since the epoch */
+  /** @param now the clock, in ms since the epoch */
   constructor (log: Log, now: () => number = Date.now) {
     this.#log = log
     this.#now = now
   }
 
   /**
-   * Records a change of its status.
-   * @param error why it is not connected; null: it was stopped until it is needed
+   * Records a change of the status.
+   * @param error the reason why it is not connected; null if it was stopped until needed
    * @param version the MCP revision of the connection, while it is connected
    */
   status (status: ProviderStatus, error: string | null, version?: string): void {
@@ -42,7 +42,7 @@ export class StatusLog {
     }
   }
 
-  /** Logs a remark unless it was logged recently: a server could fill the log. */
+  /** Logs a remark unless it was logged recently: otherwise a server could fill the log. */
   readonly remark: Log = (level, sentence, more) => {
     if (level === 'warn') {
       const now = this.#now()
@@ -64,7 +64,7 @@ export class StatusLog {
   }
 }
 
-/** Prints the lines of one server's process, up to a number and a size per second. */
+/** Prints the output lines of one server's process, up to a number of lines and a size per second. */
 export function limitedPrinter (print: (line: string) => void): TransportDeps['onLine'] {
   const { lines, size } = upstreamLimits.stderrLines
   const limit = new LineLimit(
@@ -74,11 +74,11 @@ export function limitedPrinter (print: (line: string) => void): TransportDeps['o
   return ({ length, text }) => { if (limit.allows(Math.max(length, size / lines))) print(text()) }
 }
 
-/** Max sentences about one server's messages, and about one reading of its lists. */
+/** Max sentences about corrections in one server's messages, and about one reading of its lists. */
 const maxSentences = 20
 const maxNameLength = 100
 
-/** Logs what was mended in a server's messages other than lists: one sentence per kind of message, once. */
+/** Logs corrections in a server's messages other than lists: one sentence per kind of message, once. */
 export class MendedNotes {
   readonly #byMessage = new Map<string, string>()
   readonly #warn: (sentence: string) => void
@@ -88,7 +88,7 @@ export class MendedNotes {
 
   get sentences (): string[] { return [...this.#byMessage.values()] }
 
-  /** @param what the message; it contains text of the server */
+  /** @param what the message, as text that may contain parts from the server */
   readonly add = (what: string, places: readonly string[]): void => {
     if (this.#byMessage.has(what) || this.#byMessage.size >= maxSentences) return
     const sentence = `${truncate(what, maxNameLength)}: ${describeMended(places)}`
@@ -97,7 +97,9 @@ export class MendedNotes {
   }
 }
 
-/** The remarks about what a reading of a server's lists omitted: the first sentences, and the number of others. */
+/**
+ * The remarks about items that a reading of a server's lists omitted: the first sentences, and the number of others.
+ */
 export class OmissionLog {
   readonly sentences: string[] = []
   readonly #warn: (sentence: string) => void

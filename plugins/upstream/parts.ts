@@ -26,11 +26,13 @@ interface UpstreamOptions {
   requestTimeout: number
   /** The environment that children may inherit from. */
   environment: Readonly<Record<string, string | undefined>>
-  /** The user that children run as; undefined: the gateway's own. */
+  /** The user that children run as; undefined for the gateway's own user. */
   childUser?: ProcessUser
-  /** The folder in which the processes of servers are recorded, to be ended after a `kill -9`; undefined: none. */
+  /**
+   * The folder that records the processes of servers, so that they can be ended after a `kill -9`; undefined for none.
+   */
   childRecord?: string
-  /** False: no server is connected, as for work on the settings alone. */
+  /** Whether servers are connected; false for commands that work on the settings alone. */
   connects?: boolean
 }
 
@@ -38,12 +40,12 @@ export interface UpstreamWingOptions extends UpstreamOptions {
   storage: Pick<Storage, 'grants' | 'loginStates' | 'upstreamTokens' | 'userValues'>
 }
 
-/** Receives the lines that a server's process prints apart from its messages. */
+/** Receives the lines that a server's process prints, except its messages. */
 type LineListener = (server: string, line: string) => void
-/** Why a server cannot be started with its config, as a clause; undefined: no problem is known. */
+/** Returns the reason why a server cannot be started with its config, as a clause; undefined if no problem is known. */
 type StartCheck = (config: ServerConfig) => Promise<string | undefined>
 
-/** Registrations of other plugins for the running of servers. */
+/** Lets other plugins register listeners and checks for running servers. */
 class UpstreamHooks {
   readonly #listeners: LineListener[] = []
   readonly #checks: StartCheck[] = []
@@ -55,7 +57,7 @@ class UpstreamHooks {
   /** Registers a check that runs before a server's command is started. */
   beforeStart (check: StartCheck): void { this.#checks.push(check) }
 
-  /** Registers what decides what of the servers' catalogues is listed. */
+  /** Registers the review that decides which items of the servers' catalogues are listed. */
   reviewCatalogues (review: CatalogueReview): void { this.#review = review }
 
   get review (): CatalogueReview { return this.#review }
@@ -64,7 +66,7 @@ class UpstreamHooks {
     for (const listener of this.#listeners) listener(server, line)
   }
 
-  /** The first problem that a check finds. */
+  /** Runs the checks, and returns the first problem found. */
   async findProblem (config: ServerConfig): Promise<string | undefined> {
     for (const check of this.#checks) {
       const problem = await check(config)
@@ -74,7 +76,7 @@ class UpstreamHooks {
   }
 }
 
-/** Decorates `app.upstreams`: servers as providers. They connect once the app is ready, and never delay it. */
+/** Decorates `app.upstreams`: the servers as providers. They connect once the app is ready, without delaying it. */
 const upstream = fp<UpstreamOptions>(async (app, options) => {
   const { catalogueCache: cache, initTimeout, requestTimeout, environment, childUser, childRecord, connects = true } =
     options

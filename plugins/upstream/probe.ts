@@ -3,7 +3,7 @@ import { code, RpcError } from '../../protocol/errors.ts'
 import type { ProviderStatus } from '../../protocol/provider.ts'
 import type { Upstream } from './upstream.ts'
 
-/** The result of one attempt to connect to a server. `error`: why it is not connected, for its managers. */
+/** The result of one attempt to connect to a server. `error`: the reason why it is not connected, for its managers. */
 export interface ProbeResult {
   readonly status: Exclude<ProviderStatus, 'connecting' | 'disabled'>
   readonly error: string | null
@@ -15,7 +15,7 @@ export interface ProbeResult {
 
 /**
  * Connects an upstream once, and closes it again.
- * @param make creates it, given the listener for changes of its status
+ * @param make creates the upstream with a listener for changes of its status
  * @param time max time to wait, in ms
  * @param signal aborted when the result is no longer needed
  */
@@ -46,7 +46,7 @@ export async function probeServer (
   }
 }
 
-/** Needs of an upstream that is connected once: it keeps nothing, and can ask nobody. */
+/** The dependencies of an upstream that is connected once: it stores nothing, and cannot send questions to clients. */
 export const forTest = {
   allowance: { setHeldSize: () => {}, waitTime: () => 0, store: () => {} },
   listener: {

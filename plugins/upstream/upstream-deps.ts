@@ -12,37 +12,40 @@ export interface UpstreamListener {
   log: (level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
   listsChanged: () => void
   statusChanged: () => void
-  /** Called before a question is put to a client. @throws RpcError to refuse it */
+  /** Called before a question is sent to a client. @throws RpcError to refuse it */
   onQuestion: (question: Question, client: Client) => Promise<void>
-  /** Sends a notification that belongs to no request in flight, as `send` does, unless it may not be sent. */
+  /** Sends a notification that belongs to no request in flight by calling `send`, unless it must not be sent. */
   onNotification: (paramsText: string, send: (paramsText: string) => void) => void
-  /** A notification for every listener that sees this server and that the server serves. */
+  /** Sends a notification to every listener that sees this server and that the server serves. */
   broadcast: (method: string, paramsText: string, serves: (client: Client) => boolean) => void
   /**
-   * The id under which a client knows a task of this server; undefined: it knows none.
-   * @param task its new state, as JSON text, if the server tells of it
+   * The id under which a client knows a task of this server; undefined if the client does not know the task.
+   * @param task the new state of the task, as JSON text, if the message contains it
    */
   taskHandle: (client: Client, id: string, task?: string) => string | undefined
 }
 
 export interface UpstreamDeps {
   connecting: ConnectionSettings
-  /** The processes that clients have caused at all servers. */
+  /** Counts the processes that clients have caused at all servers. */
   children: ChildCounts
   listener: UpstreamListener
-  /** Whether the value of a header holds a credential of this gateway. */
+  /** Whether a header value contains a credential of this gateway. */
   isOurs?: ((value: string) => boolean) | undefined
-  /** Begins the logins of the server; undefined: it takes none. */
+  /** Begins the logins of the server; undefined if it accepts none. */
   openLogin: (listener: LoginListener) => ServerLogin | undefined
-  /** The values that its users give; undefined: it has no such variables. */
+  /** Opens the values that the server's users provide; undefined if it has no such variables. */
   openValues: (changed: ValuesListener) => ServerValues | undefined
   allowance: CatalogueAllowance
   review: CatalogueReview
-  /** `isUserOwned`: by a user without admin rights. `shouldWaitFor`: a merged list waits for its first lists. */
+  /**
+   * `isUserOwned`: whether a user without admin rights owns it. `shouldWaitFor`: whether a merged list waits for its
+   * first lists.
+   */
   waiting: { isUserOwned: () => boolean, shouldWaitFor: (client: Client) => boolean }
 }
 
-/** The host before a gateway is connected: ignores everything. */
+/** The host before a gateway is connected: it ignores everything. */
 export const noHost: ProviderHost = {
   changed: () => {},
   question: async () => {},

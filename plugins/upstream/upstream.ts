@@ -46,11 +46,11 @@ export class Upstream implements Provider {
   readonly #mended: MendedNotes
   readonly #learner: ListLoader
   readonly #circuits: Circuits
-  /** Whether headers of clients are passed on to it. */
+  /** Whether headers of clients are passed on to the server. */
   readonly #passes: boolean
-  /** The logins at the server; undefined: the gateway does not log in there. */
+  /** The logins at the server; undefined if the gateway does not log in there. */
   readonly login: ServerLogin | undefined
-  /** The values that its users give; undefined: it has no such variables. */
+  /** The values that its users provide; undefined if it has no such variables. */
   readonly values: ServerValues | undefined
 
   constructor (name: string, config: ServerConfig, deps: UpstreamDeps) {
@@ -134,7 +134,7 @@ export class Upstream implements Provider {
     this.#subscriptions = new ResourceSubscriptions(name, this.#placement, this.#requests, open)
   }
 
-  /** Parts of its config without effect, and what was omitted from or mended in its lists and messages. */
+  /** Sentences about ineffective parts of its config, and about omissions and corrections in its lists and messages. */
   get warnings (): readonly string[] {
     const { sharedApi } = this.#deps.connecting.transport
     const refused = this.#circuits.sentence ?? []
@@ -144,12 +144,12 @@ export class Upstream implements Provider {
   }
 
   get status (): ProviderStatus { return this.#supervisor.status }
-  /** The reason why the server is not connected, for its managers. */
+  /** The reason why the server is not connected, as shown to its managers. */
   get error (): string | null { return this.#supervisor.error }
-  /** The reason why the server is not connected, for clients. */
+  /** The reason why the server is not connected, as shown to clients. */
   get unavailableReason (): string | undefined { return this.#supervisor.reason }
   get connectedAt (): number | undefined { return this.#supervisor.connectedAt }
-  /** The MCP revision of the gateway's link; undefined: there is no link. */
+  /** The MCP revision of the gateway's link; undefined if there is no link. */
   get protocolVersion (): string | undefined { return this.#placement.pool.base.link?.identity.version }
   /** Whether it is connected, or starts when it is called. */
   get isAvailable (): boolean {
@@ -157,7 +157,7 @@ export class Upstream implements Provider {
     return this.status === 'connected' || this.#waitsForUsers || starts
   }
 
-  /** Whether only the gateway's link lacks a login, or values: a user's link is opened with those of that user. */
+  /** Whether only the gateway's link lacks a login or values: a user's link is opened with that user's. */
   get #waitsForUsers (): boolean {
     return this.values?.isOwnerMissing === true ||
       (this.status === 'oauth_required' && this.login?.deps.target.isPerUser === true)
@@ -168,23 +168,23 @@ export class Upstream implements Provider {
     return this.#placement.pool.all.filter(({ user }) => this.login?.holder(user) === holder)
   }
 
-  /** The error for a client that must log in or give values first; undefined: nothing is known to be missing. */
+  /** The error for a client that must first log in or provide values; undefined if nothing is known to be missing. */
   refusal (client: Client): RpcError | undefined {
     return this.values?.refusal(client) ??
       this.login?.refusal(this.login.holder(client.user))?.toRpcError(this.name, client)
   }
 
-  /** Whether requests to it are refused, since it keeps failing. */
+  /** Whether requests to the server are refused, since it keeps failing. */
   get isCircuitOpen (): boolean { return this.#circuits.isAnyOpen }
 
   get links (): number { return this.#placement.pool.all.filter((slot) => slot.link !== undefined).length }
 
   redact (text: string): string { return this.#supervisor.redact(text) }
 
-  /** Restores the lists of the last run, unless something newer is known. @param read reads the stored text */
+  /** Restores the lists of the last run, unless newer ones are known. @param read reads the stored text */
   async restore (read: () => AsyncIterable<string>): Promise<void> { await this.#catalogues.restoreFrom(read) }
 
-  /** Takes over the lists of the server's former upstream and what clients requested from it. */
+  /** Takes over the lists and the clients' subscriptions from the server's former upstream. */
   adopt (former: Upstream): void {
     this.#catalogues.takeOver(former.#catalogues)
     this.#placement.adopt(former.#placement)
@@ -229,7 +229,7 @@ export class Upstream implements Provider {
   loadListsForItem (client: Client): Promise<void> | undefined { return this.#learner.loadListsForItem(client) }
 
   /**
-   * Sends a request. An expired session is reopened, and the request repeated if it cannot have run.
+   * Sends a request. An expired session is reopened, and the request is repeated if it cannot have been executed.
    * @throws RpcError -32602 for a header that cannot be passed on
    */
   async call (exchange: Exchange, changes: ParamChanges, trace?: TraceContext): Promise<Response> {
@@ -268,7 +268,7 @@ export class Upstream implements Provider {
   }
 
   async setLevel (client: Client, paramsText?: string): Promise<void> {
-    // Its link learns the level once there are values to open it.
+    // The link gets the level once there are values to open it with.
     if (this.values?.has(client.user) === false) return
     const slot = this.#placement.slotOf(client, this.#placement.passedHeadersOf(client.headersOf?.('logging/setLevel')))
     slot.serve(client)

@@ -24,15 +24,15 @@ interface UpstreamsDeps {
   logins: Pick<Logins, 'open' | 'openForTest' | 'close'>
   userValues: Pick<UserValues, 'open' | 'openForTest' | 'close'>
   settings: {
-    /** The user that a server counts for; undefined: an admin. */
+    /** The user that a server is counted for; undefined for an admin. */
     userOf: (config: Server['config']) => string | undefined
     /** Sentences about the stored config of a server that has just listed its items. */
     remarks: (server: string, catalogue: Catalogue) => readonly string[]
   }
   review?: CatalogueReview
-  /** Whether a header value holds a credential of this gateway, which no server may get. */
+  /** Whether a header value contains a credential of this gateway, which must not be sent to a server. */
   isOurs?: (value: string) => boolean
-  /** Receives the lines that a server's process prints apart from its messages. */
+  /** Receives the lines that a server's process prints, except its messages. */
   onLine: (server: string, line: string) => void
   log: (server: string, level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
 }
@@ -61,7 +61,7 @@ export class Upstreams implements ProviderSource {
 
   connect (host: ProviderHost): void { this.#host = host }
 
-  /** Tells the gateway that what is listed of the servers' catalogues has changed. */
+  /** Notifies the gateway that the listed items of the servers' catalogues have changed. */
   listsChanged (): void { this.#host.changed() }
 
   get (name: string): Upstream | undefined { return this.#upstreams.get(name) }
@@ -71,7 +71,9 @@ export class Upstreams implements ProviderSource {
     return [...this.#withOwnCatalogues].flatMap((upstream) => upstream.ownCatalogue(client) ?? []).join()
   }
 
-  /** Applies the servers of a snapshot: connects, reconnects or closes only those that are new, changed or gone. */
+  /**
+   * Applies the servers of a snapshot: connects, reconnects or closes only those that were added, changed or removed.
+   */
   async apply (servers: ReadonlyMap<string, Server>): Promise<void> {
     // A change of settings while the gateway closes must not start a server again.
     if (this.#closed) return
@@ -111,12 +113,12 @@ export class Upstreams implements ProviderSource {
     await this.#connect(upstream)
   }
 
-  /** Ends the connections of accounts that are gone, so that a later account of the same name gets none of them. */
+  /** Closes the connections of removed accounts, so that a later account of the same name gets none of them. */
   async endLinksOf (users: ReadonlySet<string>): Promise<void> {
     await Promise.all([...this.#upstreams.values()].map(async (upstream) => { await upstream.endLinksOf(users) }))
   }
 
-  /** Resolves when a server's former connections are gone and its processes have ended. */
+  /** Resolves when a server's former connections are closed and its processes have ended. */
   async waitUntilClosed (name: string): Promise<void> {
     await this.#ending.get(name)
   }
@@ -136,9 +138,9 @@ export class Upstreams implements ProviderSource {
   }
 
   /**
-   * Connects to a server once, reads its lists, and closes the connection. Nothing is kept. No login is begun; a stored
-   * one for this config is used.
-   * @param config as it would be stored
+   * Connects to a server once, reads its lists, and closes the connection. Nothing is stored. No login is begun; a
+   * stored one for this config is used.
+   * @param config the config as it would be stored
    * @param signal aborted when the result is no longer needed
    * @throws ShareError when lists of its user's servers were read too often
    */
@@ -169,7 +171,7 @@ export class Upstreams implements ProviderSource {
     return await probeServer(make, upstreamLimits.serverTests.time, signal)
   }
 
-  /** The configured servers that are not disabled, with their state. */
+  /** The configured servers that are enabled, with their state. */
   states (): Iterable<[name: string, state: Pick<Upstream, 'isAvailable' | 'isCircuitOpen'>]> {
     return this.#upstreams.entries()
   }
@@ -207,7 +209,7 @@ export class Upstreams implements ProviderSource {
     this.#ending.set(name, ending)
   }
 
-  /** Connects once the server's former upstream has closed: both may want the same port. */
+  /** Connects once the server's former upstream has closed, since both may use the same port. */
   async #connect (upstream: Upstream): Promise<void> {
     await this.waitUntilClosed(upstream.name)
     if (this.#upstreams.get(upstream.name) === upstream) upstream.connect()
@@ -237,23 +239,24 @@ export class Upstreams implements ProviderSource {
       allowance: {
         remainingSize: () => this.#shares.remainingSize(name, userOf(config)),
         setHeldSize: (size) => {
-          // A successor of the same name has its own size.
+          // A newer upstream of the same name reports its own size.
           const isSucceeded = size === 0 && (this.#upstreams.get(name) ?? upstream) !== upstream
           if (!isSucceeded) this.#shares.setHeldSize(name, userOf(config), size)
         },
-        // The lists of another URL of the same server are always new.
+        // The lists of an admin's new server may be read at once.
         waitTime: (isFirst) =>
           isFirst && userOf(config) === undefined ? 0 : this.#shares.waitTime(name, userOf(config)),
         recordRead: (size) => { this.#shares.recordRead(name, userOf(config), size) },
         store: (text) => {
-          // The lists of a removed server are removed with it, and never shown for another server of its name.
+          // The stored lists of a removed server are removed with it, and never shown for another server of the same
+          // name.
           if (isCurrent()) this.#logFailure(cache.write(name, text), name, 'its catalogue could not be kept on disk')
         }
       },
       waiting: {
         isUserOwned: () => userOf(config) !== undefined,
-        // All clients wait for the servers that this process started with, and owners for those that they add or
-        // reload.
+        // All clients wait for the servers that this process started with; only owners wait for servers that they add
+        // or reload.
         shouldWaitFor: ({ user }) => isFirst || user === userOf(config)
       },
       listener: {

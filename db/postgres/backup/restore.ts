@@ -79,7 +79,9 @@ export async function restoreTables (
   }
 }
 
-/** An account in the database. One with an encrypted member, maybe its password, counts as a different account. */
+/**
+ * An account in the database. If any member is encrypted, such as the password, it is treated as a different account.
+ */
 function toStoredAccount ({ data, sealed }: { data: unknown, sealed: string | null }): BackupAccount {
   const user: unknown = typeof data === 'string' ? JSON.parse(data) : data
   return sealed === null && isPlainObject(user) ? user : {}

@@ -3,7 +3,7 @@ import { PgTable } from 'drizzle-orm/pg-core'
 import { recordCollections } from '../../records.ts'
 import * as tables from '../tables.ts'
 
-/** Tables that a backup omits: temporary data, data that can be computed again, and the log of calls. */
+/** Tables that a backup omits: temporary data, data that can be recomputed, and the log of calls. */
 const omittedTables: ReadonlySet<unknown> = new Set([
   tables.settingsRevision, tables.commits, tables.counters, tables.records, tables.activities, tables.activityHours,
   tables.vectors
@@ -15,7 +15,9 @@ interface BackupTable {
   readonly part: string
   /** The collection of records that this part contains. */
   readonly collection?: string
-  /** Whether its rows are used up or withdrawn over time: older rows must not be restored beside newer ones. */
+  /**
+   * Whether its rows are consumed or withdrawn over time, so that older rows must not be restored beside newer ones.
+   */
   readonly isSpent: boolean
   /** Whether a restore keeps its existing rows, and adds the rows of the backup as older ones. */
   readonly isLog: boolean
@@ -27,7 +29,7 @@ const wholeTables = [...Object.values(tables), ...Object.values(tables.settingsT
     name: getTableName(table), part: getTableName(table), isSpent: false, isLog: table === tables.auditEntries
   }))
 
-/** Collections whose entries are not used up by their use. */
+/** Collections whose entries are not consumed when they are used. */
 const keptCollections: ReadonlySet<string> =
   new Set([recordCollections.upstreamTokens.name, recordCollections.userValues.name])
 

@@ -38,7 +38,7 @@ export interface DatabaseAddress {
   readonly location: string
 }
 
-/** Parses a DB_URL of a server. @throws Error when that fails; its message has no part of the URL, with its password */
+/** Parses the DB_URL of a server. @throws Error if it is invalid; the message contains no part of the URL */
 export function parseDatabaseUrl (text: string): DatabaseAddress {
   const [, scheme = '', authority = '', path = '', query = ''] =
     /^(postgres(?:ql)?:\/\/)([^/?#]*)([^?]*)(.*)$/s.exec(text) ?? []

@@ -1,6 +1,8 @@
 import { InvalidChangeError, StorageError } from '../../store.ts'
 
-/** The code of an error, or of the first of its causes with one: an SQLSTATE, or one of the system or the driver. */
+/**
+ * The code of an error, or of the first of its causes that has one: an SQLSTATE, or a code of the system or the driver.
+ */
 export function databaseErrorCode (error: unknown): string | undefined {
   for (let each = error; each instanceof Error; each = each.cause) {
     if ('code' in each && typeof each.code === 'string') return each.code
@@ -33,7 +35,7 @@ const temporaryFailures: Readonly<Record<string, string>> = {
 }
 const untrustedCertificate =
   'no trusted authority has signed its TLS certificate: NODE_EXTRA_CA_CERTS names a file with further ones to trust'
-/** Failures that last until somebody changes the configuration, so that waiting does not help; by code. */
+/** Failures that last until the configuration is changed, so that waiting does not help; by code. */
 const permanentFailures: Readonly<Record<string, string>> = {
   '28P01': 'it refuses the user or the password',
   28000: 'it refuses the user, or connections from here, or those without TLS (sslmode=require)',
@@ -94,7 +96,9 @@ export const isPermanentFailure = (error: unknown): boolean =>
 /** The message for an unavailable database, safe to send to a client. */
 export const unavailableMessage = (error: unknown): string => `The database cannot be used (${describeFailure(error)}).`
 
-/** A message for any error. That of a Drizzle error is not used: it contains SQL with values, which may be secrets. */
+/**
+ * A message for any error. A Drizzle error's message is not used: it contains SQL with values, which may be secrets.
+ */
 export const safeMessageOf = (error: unknown): string =>
   error instanceof Error && error.cause === undefined && databaseErrorCode(error) === undefined
     ? error.message

@@ -14,9 +14,9 @@ const migrationsRun = pgSchema(schema)
 
 /**
  * Determines from the completed migrations which tables a database has. Nothing is written.
- * @param folder of the migration files
+ * @param folder the folder of the migration files
  * @returns `none` if it is not a database of Tool-Hub, `older` if some migrations have not run, `newer` if a newer
- *   version has run others, else `current`
+ *   version has run other migrations, else `current`
  */
 export async function migrationStateOf (db: Db, folder: string): Promise<'none' | 'older' | 'current' | 'newer'> {
   const { known, run } = await compareMigrations(db, folder)
@@ -37,7 +37,7 @@ async function compareMigrations (db: Db, folder: string): Promise<{ known: Read
 /**
  * Runs the migrations that have not run yet. If none is missing, nothing is written, and no right to create tables is
  * required.
- * @param folder of the migration files
+ * @param folder the folder of the migration files
  * @param migrate Drizzle's `migrate` for this database
  * @returns whether a newer version has run other migrations
  */

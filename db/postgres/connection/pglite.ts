@@ -61,7 +61,7 @@ export class PgliteDriver implements DatabaseDriver {
   readonly #lock: FileLock
 
   /**
-   * @param folder of the data; created if it does not exist
+   * @param folder the folder of the data; created if it does not exist
    * @throws Error when PGlite is not installed, another process uses the folder, or it contains something else
    */
   static async open (folder: string): Promise<PgliteDriver> {
@@ -80,7 +80,7 @@ export class PgliteDriver implements DatabaseDriver {
     })
     try {
       makeFolder(path, 'DB_URL')
-      // Also for an existing folder: PGlite creates files in it that everybody may read and write.
+      // Also needed for an existing folder: PGlite creates files in it that every user may read and write.
       await chmod(path, 0o700)
       const engine = await PGlite.create({ dataDir: path, parsers: { 114: keepJsonText, 3802: keepJsonText } })
       return new PgliteDriver(path, engine, drizzle(engine), lock)

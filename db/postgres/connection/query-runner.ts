@@ -17,14 +17,17 @@ export interface QueryRunner {
   /** Runs statements that may take seconds. */
   runSlow: RunQuery
   runTransaction: RunQuery<Transaction>
-  /** Runs transactions that nobody waits for, one at a time. They delay no other query. */
+  /** Runs background transactions one at a time. They do not delay other queries. */
   runBackground: RunQuery<Transaction>
 }
 
 /** Max waiting queries per method of `QueryRunner`. */
 const maxWaiting = 1_000
 
-/** @param health why the database is known to be unavailable, with which queries fail at once; or undefined */
+/**
+ * @param health returns the reason why the database is unavailable, with which queries fail at once; undefined if it is
+ *   available
+ */
 export function createQueryRunner (driver: DatabaseDriver, health: () => string | undefined): QueryRunner {
   const createLimitedRunner = (concurrency: number): RunQuery => {
     const limit = pLimit(concurrency)

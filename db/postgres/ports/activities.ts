@@ -144,7 +144,7 @@ export class PostgresActivities implements Activities {
     return text === undefined ? { ...members, locked: true } : { ...members, ...JSON.parse(text) as SealedMembers }
   }
 
-  /** The planner's estimate of the number of matching calls: counting them takes time proportional to their number. */
+  /** The planner's estimate of the number of matching calls: the time for counting them grows with their number. */
   async #estimate (filter: ActivityFilter): Promise<number> {
     const [found] = await this.#queries.runSlow(async (db) => {
       const select = db.select({ one: sql`1` }).from(activities).where(conditionOf(filter))

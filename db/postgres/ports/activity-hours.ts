@@ -20,7 +20,10 @@ const columns = sql.raw(
   'id, "timestamp", server, tool, duration, status, "group", username, key_id, key_name, source_ip, client_id, ' +
   'client_name, data, sealed, sealed_by'
 )
-/** Groups calls by hour and filter columns, with their number and the sum of their durations. @param from the calls */
+/**
+ * Groups calls by hour and filter columns, with their number and the sum of their durations.
+ * @param from the FROM item with the calls
+ */
 const sumByHour = (from: SQL): SQL => sql`
   select hour, encode(sha256(convert_to(${filterColumns}::text, 'UTF8')), 'hex') as hash, server, tool, status, "group",
   username,
@@ -59,8 +62,8 @@ export async function appendCalls (tx: Transaction, rows: readonly CallRow[]): P
 }
 
 /**
- * Removes some calls before a time, and subtracts them from the sums. One replica at a time does that.
- * @param otherwise what to do while another replica does it: `wait` until it is done, or `skip`
+ * Removes some calls before a time, and subtracts them from the sums. Only one replica at a time does so.
+ * @param otherwise whether to `wait` for another replica that is removing calls, or to `skip`
  * @returns how many were removed
  */
 export async function removeCalls (tx: Transaction, before: number, otherwise: 'wait' | 'skip'): Promise<number> {

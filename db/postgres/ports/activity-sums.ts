@@ -77,8 +77,8 @@ export function sumActivities (db: Db, filter: ActivityFilter) {
 export type FilterColumn = 'server' | 'tool' | 'group' | 'username' | 'keyName'
 
 /**
- * The distinct values of a column, sorted. Without a filter, each value is found by the index of the column from the
- * one before: the time depends on the number of values, and not on that of calls.
+ * The distinct values of a column, sorted. Without a filter, each value is found from the previous one in the column's
+ * index: the time depends on the number of values, not of calls.
  */
 export function selectFilterValues (filter: ActivityFilter, name: FilterColumn): SQL {
   const [ofHours, ofCalls] = [hours[name], activities[name]]
@@ -103,7 +103,7 @@ export function selectFilterValues (filter: ActivityFilter, name: FilterColumn):
 }
 
 /**
- * The number of calls, and of failed ones, by span; spans without calls are left out. Spans of whole hours are read
+ * The number of calls, and of failed ones, by time span; spans without calls are omitted. Spans of whole hours are read
  * from stored sums.
  */
 export function sumSpans (filter: ActivityFilter, { from, length, count }: ActivitySpans): SQL {

@@ -27,7 +27,7 @@ const maxTouched = 10_000
 export class PostgresClients implements OAuthClients {
   readonly #queries: QueryRunner
   readonly #maxRegistered: number
-  /** Removes idle clients, which `find` ignores already, if no registration does so. */
+  /** Removes idle clients, which `find` already ignores, if no registration removes them. */
   readonly #cleanup: PeriodicCleanup
   /** When this replica last recorded the use of a client; the first entry is the oldest. */
   readonly #touched = new Map<string, number>()

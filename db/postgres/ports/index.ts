@@ -27,7 +27,7 @@ interface Ports {
 
 /**
  * Creates the ports on a database.
- * @param health returns the reason why the database is known to be unavailable, or undefined
+ * @param health returns the reason why the database is unavailable; undefined if it is available
  * @param resealSettings re-encrypts settings and clients, and returns the number of rows
  */
 export function openPorts (

@@ -1,7 +1,9 @@
 /** Min time between two cleanups, in ms. */
 const interval = 60_000
 
-/** Removes expired rows in the background of a write, at most once a minute; the next one makes up for a failure. */
+/**
+ * Removes expired rows in the background of a write, at most once a minute. After a failure, the next run removes them.
+ */
 export class PeriodicCleanup {
   readonly #cleanUp: () => Promise<unknown>
   #lastRun = -Infinity

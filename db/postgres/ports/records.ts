@@ -15,9 +15,9 @@ import { PeriodicCleanup } from './periodic-cleanup.ts'
 
 type Row = typeof records.$inferSelect
 
-/** The primary key, which is also the place that a value is encrypted for. */
+/** The primary key, which is also the `place` that a value is encrypted for. */
 const idOf = ({ name }: RecordCollection, key: string): string => `${name}/${toIndexableText(key)}`
-/** Labels of all collections share one index. They are encoded: drivers write quotes in arrays differently. */
+/** Labels of all collections share one index. They are encoded, since drivers write quotes in arrays differently. */
 const labelOf = ({ name }: RecordCollection, label: string): string =>
   `${name}/${encodeURIComponent(toIndexableText(label))}`
 const timeFromNow = (ms: number): SQL => sql`now() + ${ms} * interval '1 millisecond'`

@@ -14,7 +14,7 @@ import { signingKeyPlace as placeOfSecret } from './social-logins.ts'
 
 /** Max rows that are re-encrypted in one transaction. */
 const batchSize = 50
-/** The pause after a batch, in ms, which leaves the database to other users. */
+/** The pause after a batch, in ms, in which other clients can use the database. */
 const batchPause = 10
 
 /** A table of values that `sealText` has encrypted, in its columns `data` and `sealed`. */

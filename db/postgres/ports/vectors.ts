@@ -19,8 +19,8 @@ const hasKeyIn = (keys: readonly string[]): SQL => sql`(${vectors.key} = any(${a
 
 /**
  * Embeddings shared by all replicas, in a column of type `real[]`, so that the database needs no extension. If the
- * database has pgvector, it compares the vectors; otherwise they are compared in this process, which caches those that
- * it has read.
+ * database has pgvector, it compares the vectors; otherwise they are compared in this process, which caches the vectors
+ * that it has read.
  */
 export class PostgresVectors implements VectorStore {
   readonly #queries: QueryRunner
@@ -112,7 +112,7 @@ export class PostgresVectors implements VectorStore {
     return new Map(rows.map(({ key, hash }) => [key, hash]))
   }
 
-  /** Compares by pgvector, to whose type a `real[]` can be cast. */
+  /** Compares with pgvector, to whose type a `real[]` can be cast. */
   async #nearestInDatabase (
     schema: string,
     collection: string,
@@ -142,7 +142,7 @@ export class PostgresVectors implements VectorStore {
     return rows.map(({ key, score }) => ({ key, score: Number(score) }))
   }
 
-  /** Compares in this process, if the database cannot. Of vectors that were read before, only hashes are read. */
+  /** Compares in this process, if the database cannot. For cached vectors, only hashes are read. */
   async #nearestInProcess (
     collection: string,
     unit: Float32Array,
@@ -176,14 +176,14 @@ async function readVectors (db: Db, collection: string, keys: readonly string[])
   return rows.map(({ key, hash, bytes }) => ({ id: key, hash, embedding: numbersOf(Buffer.from(bytes, 'base64')) }))
 }
 
-/** The numbers of a `real[]` in the format of `array_send`: 20 bytes, then the length and the value of each. */
+/** Parses a `real[]` in the format of `array_send`: 20 bytes, then the length and the value of each number. */
 function numbersOf (bytes: Buffer): number[] {
   const numbers: number[] = []
   for (let at = 24; at + 4 <= bytes.length; at += 8) numbers.push(bytes.readFloatBE(at))
   return numbers
 }
 
-/** Finds the schema of pgvector, after installing it if it is available and this user may. */
+/** Finds the schema of pgvector, after installing it if it is available and this user has the right to. */
 async function findPgvector (db: Db): Promise<string | undefined> {
   const findSchema = async (): Promise<string | undefined> => {
     const found = await selectRows<{ name: string }>(db, sql`

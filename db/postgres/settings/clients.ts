@@ -11,10 +11,13 @@ import {
 import type { Db, Transaction } from '../connection/driver.ts'
 import { oauthClients as clients } from '../tables.ts'
 
-/** A document without its clients, and the rows of these. */
+/** A document without its clients, and the clients as rows. */
 interface SplitDocument { readonly document: SettingsDocument, readonly clients: readonly ClientRow[] }
 
-/** Takes clients out of a document; entries of another shape stay. @throws Error when a client's secret is a mask */
+/**
+ * Takes clients out of a document; entries of another shape are kept.
+ * @throws Error when a client's secret is a mask
+ */
 export function splitClients (document: SettingsDocument, vault: Vault): SplitDocument {
   const { [clientsSectionName]: value, ...rest } = document
   if (!Array.isArray(value)) return { document, clients: [] }

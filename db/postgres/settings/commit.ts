@@ -17,7 +17,7 @@ interface CommitOptions {
   rows: SettingsRows
   /** The transaction to commit in; undefined means a new one. */
   lock: CommitLock | undefined
-  /** Whether the store was closed, so that nobody waits for the result. */
+  /** Whether the store was closed, so that no caller waits for the result. */
   isClosed: () => boolean
 }
 
@@ -51,7 +51,10 @@ export async function commitRows (
   return { version: base.version + 1, head: id, rows, outdated: [] }
 }
 
-/** Finds out whether a commit was made; retries while the database is away. @throws StorageError when it stays so */
+/**
+ * Finds out whether a commit was made; retries while the database is unavailable.
+ * @throws StorageError if it stays unavailable
+ */
 async function findOutcome (
   driver: DatabaseDriver, base: DatabaseState, id: string, isClosed: () => boolean
 ): Promise<boolean> {

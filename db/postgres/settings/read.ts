@@ -28,7 +28,10 @@ export async function readHead (db: Db): Promise<CommitHead | undefined> {
   return found
 }
 
-/** Reads the settings. From a former state, only changed rows are read, if possible; others stay the same objects. */
+/**
+ * Reads the settings. If a former state is given, only changed rows are read, if possible; other rows stay the same
+ * objects.
+ */
 export async function readRows (db: Db, vault: Vault, former?: DatabaseState): Promise<DatabaseState> {
   return await db.transaction(
     async (tx) => await readRowsInTransaction(tx, vault, former),
@@ -52,7 +55,7 @@ export async function isDatabaseEmpty (db: Db): Promise<boolean> {
 export const settingsLostError = (): Error =>
   new Error('The database has lost its settings: the table "revision" is empty. Restore it from a backup.')
 
-/** As `readRows`, in a given transaction, which must have a consistent view or hold the commit lock. */
+/** Like `readRows`, in a given transaction, which must have a consistent view or hold the commit lock. */
 export async function readRowsInTransaction (
   tx: Transaction, vault: Vault, former?: DatabaseState
 ): Promise<DatabaseState> {

@@ -120,7 +120,7 @@ function isSpellingOf (text: string | null, data: unknown): text is string {
 
 /** Converts a table row back. If its secrets cannot be decrypted, the entry has masks for them and is locked. */
 export function decodeRow (table: TableName, stored: StoredSettingsRow, vault: Vault): SettingsRow {
-  // `spelling` is used only if it matches `data`, since somebody may have edited `data` by hand.
+  // `spelling` is used only if it matches `data`, since `data` may have been edited by hand.
   const spelled = isSpellingOf(stored.spelling, stored.data) ? JSON.parse(stored.spelling) as unknown : stored.data
   const row: SettingsRow = { position: stored.position, name: nameOf(table, stored), entry: spelled }
   try {

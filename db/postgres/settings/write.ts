@@ -79,8 +79,9 @@ export async function writeCommit (
 }
 
 /**
- * Locks the head until the transaction ends, so that no other replica can commit. Where nothing was ever stored, it is
- * made first. @param id of the head to make
+ * Locks the head until the transaction ends, so that no other replica can commit. If there is no head yet, it is
+ * created first.
+ * @param id the id of a new head
  */
 export async function lockHead (tx: Transaction, id: string): Promise<CommitHead> {
   const columns = { version: settingsRevision.version, head: settingsRevision.head }
@@ -122,7 +123,10 @@ export async function writeFirstCommit (
   })
 }
 
-/** Re-encrypts rows of a former key with the newest. One that is written meanwhile is skipped: it has the newest. */
+/**
+ * Re-encrypts rows of a former key with the newest one. Rows that were written in the meantime are skipped, since they
+ * use the newest key already.
+ */
 export async function resealRows (
   db: Db, vault: Vault, rows: SettingsRows, outdated: DatabaseState['outdated']
 ): Promise<void> {

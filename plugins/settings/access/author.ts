@@ -1,7 +1,9 @@
 import type { Snapshot } from '../../../db/store.ts'
 import type { Principal } from './view.ts'
 
-/** The author of a change: the user, or the key's owner (`system` if none), and the bearer key of the request. */
+/**
+ * The author of a change: the user, or the owner of the key (`system` if it has none), and the request's bearer key.
+ */
 export interface Author { readonly username: string, readonly keyId?: string, readonly keyName?: string }
 
 /** The id and name of a principal's bearer key, for audit records. */
@@ -16,8 +18,8 @@ export const toAuthor = (principal: Principal): Author => ({
 
 /**
  * The users whose rights a principal relies on: the user itself, or the creator and the owner of a system key. Empty
- * for the operator, who acts by a key from a settings file or by the command line. What the principal grants is
- * effective while all of these users have the rights for it.
+ * for the operator, who uses a key from a settings file or the command line. What the principal grants is effective
+ * only while all of these users have the rights for it.
  */
 export function responsibleUsersOf (users: Snapshot['users'], { createdBy: maker, username }: Principal): string[] {
   const user = username !== undefined && users.has(username) ? username : undefined

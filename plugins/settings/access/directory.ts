@@ -4,11 +4,14 @@ import type { ViewScope } from './view.ts'
 
 /** A provider that the gateway registers itself. */
 export interface RegisteredProvider extends Server {
-  /** As what it belongs to a route; undefined: it does not. Default: it belongs to the global route, as a whole. */
+  /**
+   * Returns the group member that the provider is on a route; undefined if it is not part of the route. Default: the
+   * whole provider is part of the global route.
+   */
   readonly memberIn?: ((settings: Snapshot, scope: ViewScope) => GroupMember | undefined) | undefined
 }
 
-/** Settings with the registered providers, which are among the servers as well. */
+/** Settings whose servers include the registered providers. */
 export interface DirectorySnapshot extends Snapshot { readonly registered?: readonly RegisteredProvider[] }
 
 /**

@@ -12,7 +12,10 @@ declare module 'fastify' {
   interface FastifyInstance { access: Access }
 }
 
-/** The target in an MCP route: a group or server (`name`), or a group (`group`). `smart`: through `$smart`. */
+/**
+ * The target in an MCP route: a group or server (`name`), or a group (`group`). `smart`: whether it is reached through
+ * `$smart`.
+ */
 interface RouteTarget { name?: string, group?: string, smart?: boolean }
 
 /** Decides which principal sees which servers, in the same way for MCP, REST and documents. */
@@ -23,19 +26,22 @@ export interface Access {
   register: (provider: RegisteredProvider) => void
   /** Lists the servers and registered providers that a view shows, in the order of configuration. */
   visibleServers: (view: View) => VisibleServer[]
-  /** A principal's view on an MCP route. @throws UnknownRoute (also what it may not see), RouteDisabled, OutOfScope */
+  /**
+   * A principal's view on an MCP route.
+   * @throws UnknownRoute (also if the principal may not see the target), RouteDisabled, OutOfScope
+   */
   viewOfRoute: (principal: Principal, word: RouteTarget) => View
-  /** Returns the view of a principal on one server. @throws NoSuch, also for what it may not see */
+  /** Returns the view of a principal on one server. @throws NoSuch, also if the principal may not see it */
   viewOfServer: (principal: Principal, name: string) => View
   /**
    * Returns the view of a caller on an open route: of a server, a group, a name that may be either, or everything.
-   * @throws NoSuch, also for a target that the caller may not see there; NotFound where callers without credentials
-   *   have no access to anything
+   * @throws NoSuch, also for a target that the caller may not see there; NotFound if callers without credentials have
+   *   no access at all
    */
   viewOfOpenRoute: (principal: Principal, word: RouteTarget & { server?: string }, what: string) => View
   /** Whether this principal would get the same view now as when the view was made. */
   isViewCurrent: (view: View, principal: Principal) => boolean
-  /** Whether this principal can see a server now, in the scope of a view that was made earlier. */
+  /** Whether this principal can now see a server in the scope of a view that was made earlier. */
   canSeeServer: (view: View, principal: Principal, server: string) => boolean
 }
 
@@ -79,7 +85,7 @@ function cacheKeyOf ({ name, group, server, smart = false }: RouteTarget & { ser
   return server === undefined ? mark : `server ${server}`
 }
 
-/** Whether `$smart` is on. */
+/** Whether `$smart` is enabled. */
 const isSmartOn = ({ system }: Snapshot): boolean => system.smartRouting?.enabled !== false
 
 /** Whether a system key is limited to some servers and groups, and does not list this name. */
@@ -130,7 +136,7 @@ function openView (
   anonymous: PublicToolsMode
 ): View {
   if (anonymous === 'off' && principal.kind === 'anonymous') throw new errors.NotFound()
-  // Documents accept group names whatever `enableGroupNameRoute` says: that option is for MCP routes only.
+  // Documents accept group names regardless of `enableGroupNameRoute`, which applies to MCP routes only.
   const scope: ViewScope | undefined = server !== undefined && name === undefined && group === undefined
     ? { kind: 'server', name: server }
     : scopeOf(snapshot, { name, group }, true)

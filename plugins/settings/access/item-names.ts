@@ -24,7 +24,7 @@ function modelLabel (label: string): string {
 export const prefixOf = (label: string, separator: string): string =>
   label === '' ? '' : `${modelLabel(label)}${toModelSeparator(separator)}`
 
-/** The same prefix with label and separator unconverted: calls accept names with this one, too. */
+/** The prefix with label and separator unconverted. Calls accept names with this prefix, too. */
 export const unconvertedPrefixOf = (label: string, separator: string): string =>
   label === '' ? '' : `${label}${separator}`
 
@@ -57,7 +57,10 @@ export function canBeShownAs (shown: string, prefix: string, name: string): bool
 /** Whether a name has the form of one that ends in a hash. */
 export const hasHashSuffix = (name: string): boolean => name.at(-9) === '_' && /_[0-9a-f]{8}$/.test(name)
 
-/** An alternative name for an item whose name is taken. @param identity distinguishes it from the one that has it */
+/**
+ * An alternative name for an item whose name is taken.
+ * @param identity distinguishes it from the item with that name
+ */
 export const alternativeName = (name: string, identity: string): string => withHash(name, identity)
 
 /**

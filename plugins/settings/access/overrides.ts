@@ -15,7 +15,7 @@ export const hasUris = (kind: ItemKind): boolean => kind === 'resources' || kind
 /** A change of an override; a description of null restores the upstream's description. */
 export interface OverrideChange { enabled?: boolean, description?: string | null }
 
-/** A server, with the separator that the names of its overrides may contain (see `Server`). */
+/** A server with the name separator that the names of its overrides may contain (see `Server`). */
 export interface OverriddenServer { readonly name?: string, readonly config: ServerConfig, readonly separator?: string }
 
 /**
@@ -30,7 +30,7 @@ export function overrideOf (server: OverriddenServer, kind: ItemKind, key: strin
   return { ...own, enabled: false }
 }
 
-/** Finds the override of one item as `overrideOf` does, without the override for all items (`*`). */
+/** Like `overrideOf`, but ignores the override for all items (`*`). */
 export function ownOverrideOf (server: OverriddenServer, kind: ItemKind, key: string): ItemOverride | undefined {
   const section = server.config[kind]
   if (section === undefined) return undefined
@@ -45,7 +45,9 @@ export function ownOverrideOf (server: OverriddenServer, kind: ItemKind, key: st
 const cachedPrefixes =
   new WeakMap<Record<string, ItemOverride>, { readonly server: OverriddenServer, readonly found: readonly string[] }>()
 
-/** The prefixes of merged routes in a section's overrides. Cached: this is called for each of thousands of items. */
+/**
+ * The prefixes of merged routes in a section's overrides. Cached, since it is called for each of thousands of items.
+ */
 function prefixesIn (section: Record<string, ItemOverride>, server: OverriddenServer): readonly string[] {
   const { name, separator } = server
   if (name === undefined || separator === undefined) return []
@@ -99,7 +101,7 @@ const emptyDescription = { description: '""' }
 /**
  * Defaults for members that the server does not send, as JSON text: the management API shows a missing description as
  * an empty one, and name and description of a skill beside its frontmatter.
- * @param text of the item
+ * @param text the item as JSON text
  */
 export function itemDefaults (kind: ItemKind, text: string): Readonly<Record<string, string>> {
   if (kind !== 'skills') return emptyDescription

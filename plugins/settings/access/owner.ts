@@ -14,13 +14,15 @@ export function chargedOwnerOf (principal: Principal, address: string): string {
   return username === undefined ? key : `user ${username}`
 }
 
-/** The user that the cost of a server is charged to; undefined for servers of admins: no limits per owner. */
+/**
+ * The user that the cost of a server is charged to; undefined for servers of admins, which have no limits per owner.
+ */
 export const chargedUserOf = (snapshot: Snapshot, { owner }: ServerConfig): string | undefined =>
   isAdminOwner(snapshot, owner) ? undefined : owner
 
 /**
- * Whether what was recorded for a username is of a former account: the present one of that name was created later.
- * @param at when it was recorded, in ms since 1970
+ * Whether a record about a username belongs to a former account: the present account of that name was created later.
+ * @param at the time of the record, in ms since 1970
  */
 export const isOfFormerAccount = (
   { users }: Pick<Snapshot, 'users'>, username: string | undefined, at: number

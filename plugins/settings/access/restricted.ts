@@ -4,7 +4,7 @@ import { type ServerConfig, serverTypeOf } from '../../../schemas/server.ts'
 import { isRestrictedType } from '../../../schemas/transports.ts'
 import { isAdminOwner } from './visibility.ts'
 
-/** Whether a server runs a command, or is of a restricted type: only admins store it (ALLOW_USER_STDIO). */
+/** Whether a server runs a command, or has a restricted type: only admins may store it (ALLOW_USER_STDIO). */
 export function isRestrictedConfig (config: Pick<ServerConfig, 'type' | 'command' | 'url'>): boolean {
   const type = serverTypeOf(config)
   return config.command !== undefined || (type !== undefined && isRestrictedType(type))
@@ -35,7 +35,7 @@ function startProblemOf (snapshot: Snapshot, { config, problem }: Server): strin
   )}, who stored it, ${adminsOnlyClause}: an admin has to look at it, and save or enable it`
 }
 
-/** The sentence of `problems` in a snapshot about a server that is not started. */
+/** The sentence in a snapshot's `problems` about a server that is not started. */
 export const notConnectedSentence = (name: string, problem: string): string =>
   `server ${JSON.stringify(name)} is not connected: ${problem}`
 
@@ -50,7 +50,7 @@ export function withCurrentRights (snapshot: Snapshot, config: ServerConfig): Se
   return config.storedByUser === true || formerAdmin(snapshot, config) === undefined ? config : withUserRights(config)
 }
 
-/** Whether a server may be started with the rights that it was stored with. */
+/** Whether a server has all rights that it was stored with. */
 export const hasStoredRights = (snapshot: Snapshot, { config, problem }: Server): boolean =>
   problem === undefined && withCurrentRights(snapshot, config) === config
 

@@ -6,11 +6,11 @@ import type { Principal } from './view.ts'
 
 type Teams = Pick<Snapshot, 'teams' | 'users'>
 
-/** Whether a user's last login by OpenID Connect had a group that an admin wrote into the team's `claims`. */
+/** Whether the groups of a user's last OpenID Connect login include one of the team's `claims`. */
 export const isMemberByLogin = ({ claims = [] }: Team, { loginGroups = [] }: User): boolean =>
   claims.some((claim) => loginGroups.includes(claim))
 
-/** The usernames of a team's members: those that an admin named, and those that their logins make members. */
+/** The usernames of a team's members: those that an admin added, and those whose logins make them members. */
 export function teamMembers ({ users }: Pick<Snapshot, 'users'>, team: Team): string[] {
   const byLogin = team.claims === undefined || team.claims.length === 0
     ? []
@@ -51,9 +51,9 @@ export function teamsOf (
 export const teamReference = (name: string): string => `@${name}`
 
 /**
- * The team that owns a key, by the key's `owner`. An old username may begin with `@`: the owner is then that user, who
- * is never mistaken for a team.
- * @returns undefined if the owner is no team
+ * The team that owns a key, by the key's `owner`. An old username may begin with `@`: the owner is then that user, not
+ * a team.
+ * @returns undefined if the owner is not a team
  */
 export function owningTeam ({ teams, users }: Teams, owner: string | undefined): Team | undefined {
   return owner?.startsWith('@') === true && !users.has(owner) ? teams.get(owner.slice(1)) : undefined
@@ -61,7 +61,7 @@ export function owningTeam ({ teams, users }: Teams, owner: string | undefined):
 
 const toSet = memoized((names: readonly string[]): ReadonlySet<string> => new Set(names))
 
-/** The entry of `sharedWithUsers` that includes a principal: its username, or `@` and its team; or undefined. */
+/** The entry of `sharedWithUsers` that includes a principal, by username or by `@` and team; undefined if none does. */
 export function shareOf (
   snapshot: Teams, principal: Pick<Principal, 'username' | 'team'>, shared: readonly string[] | undefined
 ): string | undefined {

@@ -7,7 +7,7 @@ export interface Principal {
   /** Identifies the principal. Sessions are bound to it. */
   readonly key: string
   readonly kind: 'system-key' | 'user-key' | 'access-token' | 'social-session' | 'user' | 'guest' | 'anonymous'
-  /** The name by which `isolation: user` separates connections: of the user, or of the owner of a key. */
+  /** The name by which `isolation: user` separates connections: that of the user, or of the owner of a key. */
   readonly user: string
   /** The stored user whose servers the principal may see. */
   readonly username?: string
@@ -28,11 +28,11 @@ export interface Principal {
   readonly audience?: string
   /** The stored credential that identified the principal: a bearer key or a token. Its sessions end with it. */
   readonly credential?: Credential
-  /** The principal in a later snapshot; undefined: not valid any more. Absent for bearer keys on MCP routes. */
+  /** The principal in a later snapshot; undefined if it is no longer valid. Absent for bearer keys on MCP routes. */
   readonly inSnapshot?: (snapshot: Snapshot) => Principal | undefined
   /**
-   * What the request presupposes of the settings (If-Match): throws where it does not hold. Checked against the current
-   * snapshot before each attempt to change it.
+   * Throws if the settings do not match the request's precondition (If-Match). Called with the current snapshot before
+   * each attempt to change it.
    */
   readonly checkPrecondition?: () => void
 }
@@ -56,7 +56,9 @@ export interface KeyScope {
   readonly servers: readonly string[]
 }
 
-/** A set of servers. `open`: of a route without credentials: public ones, and those that a credential adds. */
+/**
+ * A set of servers. `open`: the set of a route without credentials: public servers, and those that a credential adds.
+ */
 export type ViewScope = { readonly open?: boolean } & (
   | { readonly kind: 'global' }
   // `byName`: the route addresses the group by its name, which is possible only while `enableGroupNameRoute` is on.
@@ -64,12 +66,12 @@ export type ViewScope = { readonly open?: boolean } & (
   | { readonly kind: 'server', readonly name: string }
 )
 
-/** How items are presented: under a server's names (`raw`), qualified (`merged`), or by `search` (`$smart`). */
+/** How items are presented: under the server's own names (`raw`), with prefixes (`merged`), or by search (`$smart`). */
 export type PresentationName = 'raw' | 'merged' | 'search'
 
 /** Hides single items from a view, as if their servers did not list them. */
 export interface ItemFilter {
-  /** Two filters of one snapshot with the same key hide the same. */
+  /** Two filters with the same key on one snapshot hide the same items. */
   readonly key: string
   readonly isHidden: (server: string, kind: ListKind, item: Item) => boolean
 }
@@ -80,9 +82,9 @@ export interface View {
   readonly scope: ViewScope
   readonly presentation: PresentationName
   readonly key: string
-  /** The items that hooks of the gateway hide (`onView`). The key depends on it. */
+  /** The filter that hooks of the gateway set (`onView`). The view's key depends on it. */
   readonly filter?: ItemFilter
-  /** The same view without the filter; undefined: it has none. */
+  /** The same view without the filter; undefined if it has none. */
   readonly unfiltered?: View
 }
 
@@ -102,7 +104,7 @@ export function makeView (
 
 const viewsInPresentation = new WeakMap<View, Map<PresentationName, View>>()
 
-/** The view of the same servers by the same principal in another presentation. It is the same object each time. */
+/** The same principal's view of the same servers in another presentation. Repeated calls return the same object. */
 export function inPresentation (view: View, presentation: PresentationName): View {
   if (view.presentation === presentation) return view
   let made = viewsInPresentation.get(view)
@@ -129,8 +131,8 @@ export function withFilter (view: View, filter: ItemFilter): View {
 
 /**
  * The properties of a principal that determine what it sees (`isShown` in visibility.ts), and no others, so that
- * principals that see the same items share surfaces. Every input of that decision must be listed here: if one is
- * missing, a principal gets the surface of another one.
+ * principals that see the same items share cached lists. Every input of that decision must be listed here: if one is
+ * missing, a principal gets the list of another one.
  */
 function principalKeyParts (
   { kind, isAdmin, username, team, keyScope: grant }: Principal, { open = false }: ViewScope
@@ -143,11 +145,14 @@ function principalKeyParts (
   return ['open', everything, kind === 'anonymous', grant === undefined ? null : keyScopeText(grant)]
 }
 
-/** A grant as text, which may list thousands of names. */
+/** A grant as text. It may contain thousands of names. */
 const keyScopeText = memoized(({ accessType, groups, servers }: KeyScope) =>
   JSON.stringify([accessType, groups, servers]))
 
-/** Identifies the route of a view, whoever asks. `$smart` is another way to call the merged route's items. */
+/**
+ * Identifies the route of a view, regardless of the principal. `$smart` is another way to call the merged route's
+ * items.
+ */
 export const routeOf = ({ scope, presentation }: View): string =>
   JSON.stringify([...scopeKeyParts(scope), presentation === 'search' ? 'merged' : presentation])
 

@@ -6,7 +6,7 @@ import type { DirectorySnapshot } from './directory.ts'
 import { shareOf } from './teams.ts'
 import type { KeyScope, Principal, ViewScope, View } from './view.ts'
 
-/** The value of PUBLIC_TOOLS: it says which servers callers without credentials see. */
+/** The value of PUBLIC_TOOLS, which determines the servers that callers without credentials see. */
 export type PublicToolsMode = Env['PUBLIC_TOOLS']
 
 /** Whether a principal may see and call a server. This is the only place that decides it. */
@@ -30,8 +30,8 @@ export const isAdminOwner = ({ users }: Snapshot, owner = 'admin'): boolean =>
 
 /**
  * Whether an open route shows a server: the servers that callers without credentials see, and those that the caller's
- * credential adds. A scoped key adds only servers that are in its scope and visible to its owner: a scope narrows what
- * the owner sees, and never widens it.
+ * credential adds. A scoped key adds only servers that are in its scope and visible to its owner: a scope only narrows
+ * what the owner sees.
  */
 function isShownOnOpenRoute (
   snapshot: Snapshot, { principal, scope }: View, server: Server, anonymous: PublicToolsMode
@@ -61,7 +61,7 @@ export interface VisibleServer {
 }
 
 /**
- * The enabled servers that a view sees: servers of admins first, then those of users, each in the order of
+ * The enabled servers that a view shows: servers of admins first, then those of users, each in the order of
  * configuration (on the routes of a group: in the order of its members); providers without a prefix come last. The
  * order decides which of two servers gets a contested name, so a user's server never takes a name from an admin's.
  */
@@ -70,7 +70,7 @@ export function visibleServers (snapshot: DirectorySnapshot, view: View, anonymo
   for (const member of membersOf(snapshot, view.scope)) {
     const server = snapshot.servers.get(member.name)
     if (!server || !isUsableServer(server) || !isShown(snapshot, view, server, anonymous)) continue
-    // Open routes address a tool by its server, and such a provider is not a server.
+    // Open routes address a tool by its server, and this provider is not a server.
     if (server.unprefixed === true && view.scope.open === true) continue
     const label = server.unprefixed === true ? '' : member.alias ?? member.name
     visible.push({ server, label, member, isOwnedByAdmin: isAdminOwner(snapshot, server.config.owner) })
@@ -154,7 +154,7 @@ export function canUseRoute (snapshot: Snapshot, { keyScope: grant }: Principal,
 
 interface KeyScopeSets { readonly groups: ReadonlySet<string>, readonly servers: ReadonlySet<string> }
 
-/** The names in a grant as sets: it is consulted for each of thousands of servers. */
+/** The names in a grant as sets, since they are looked up for each of thousands of servers. */
 const setsOf = memoized(({ groups, servers }: KeyScope): KeyScopeSets =>
   ({ groups: new Set(groups), servers: new Set(servers) }))
 

@@ -10,7 +10,7 @@ import { BoundedAuditEntries, type TrailBounds } from './memory-trail.ts'
 type Json = Record<string, unknown>
 
 export interface ShownAuditEntry extends Omit<AuditEntry, 'timestamp' | 'before' | 'after'> {
-  /** ISO 8601. */
+  /** The time of the change, in ISO 8601. */
   timestamp: string
   /** The entity before the change; absent for `create`. `{id?, name?, truncated: true}` if it is too large. */
   before?: Json
@@ -28,7 +28,7 @@ interface AuditDeps {
    * trail.
    */
   readonly bounds: TrailBounds & { readonly part: number, readonly stored: number }
-  /** Removes this gateway's credentials from a text. */
+  /** The entity after the change; absent for `delete`. It is truncated like `before` if it is too large. */
   readonly mask?: (text: string) => string
   /** Receives each new entry. */
   readonly notify: (entry: AuditEntry) => void
@@ -55,12 +55,12 @@ export class Audit {
     this.#waiting = new BoundedAuditEntries(deps.bounds)
   }
 
-  /** Adds an entry for each change of a commit. Commits without an author, such as keys' last use, make none. */
+  /** Adds an entry for each change of a commit. Commits without an author, such as the last use of a key, add none. */
   addCommit (committed: CommitEvent): void {
     this.#add(entriesOfCommit(committed, this.#deps.bounds.part))
   }
 
-  /** Adds an entry for a change outside the settings. @param by a username, or a username with the bearer key */
+  /** Adds an entry for a change outside the settings. @param by a username, or an author with the bearer key */
   addChange (by: string | Author, parts: AuditedChange): void {
     const entry = toAuditEntry(typeof by === 'string' ? { username: by } : by, parts, this.#deps.bounds.part)
     if (entry) this.#add([entry])
@@ -98,7 +98,7 @@ export class Audit {
     return { data: page.map(toShown), ...(last !== undefined && found.length > limit ? { nextCursor: last.id } : {}) }
   }
 
-  /** Writes the entries that still wait. @param timeout in ms */
+  /** Writes the pending entries. @param timeout max time, in ms */
   async close (timeout: number): Promise<void> {
     clearTimeout(this.#timer)
     let timer: NodeJS.Timeout | undefined
@@ -111,7 +111,7 @@ export class Audit {
     }
   }
 
-  /** Resolves when no entry waits. @throws StorageError; the write is then retried in the background */
+  /** Resolves when no entry is pending. @throws StorageError; the write is then retried in the background */
   async #write (): Promise<void> {
     clearTimeout(this.#timer)
     await (this.#writing ??= this.#writeAll().finally(() => { this.#writing = undefined }))
@@ -148,7 +148,7 @@ const toShown = ({ timestamp, before, after, ...entry }: AuditEntry): ShownAudit
   ...(after === undefined ? {} : { after: valueOf(after) })
 })
 
-/** Parses a stored value. One that is not JSON is returned unparsed: one bad row does not fail the list. */
+/** Parses a stored value. Invalid JSON is returned as text, so that one bad row does not fail the list. */
 function valueOf (text: unknown): Json {
   try {
     return typeof text === 'string' ? JSON.parse(text) as Json : text as Json

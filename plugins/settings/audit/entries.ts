@@ -92,7 +92,7 @@ function toAuditedChange (change: Change, former: Snapshot, next: Snapshot): Aud
   }
 }
 
-/** An entry as the API shows it, without credentials. */
+/** An entry without credentials, as the API shows it. */
 function withoutCredentials (entity: EntityName, item: Json): Json {
   if (entity === 'mcpServers') return { name: item.name, config: maskConfig(item.config as Json) }
   const { members, ...rest } = item

@@ -7,13 +7,13 @@ export interface TrailBounds { readonly entries: number, readonly size: number }
 
 const sizeOf = ({ before = '', after = '' }: AuditEntry): number => memoryOf(before) + memoryOf(after)
 
-/** The actor of an entry: a user, also by the user's keys, or a system key without an owner. */
+/** The actor of an entry: a user, including the user's keys, or a system key without an owner. */
 const actorOf = ({ username, keyId }: AuditEntry): string =>
   keyId !== undefined && username === 'system' ? `key ${keyId}` : `user ${username}`
 
 /**
- * Entries in the order of their changes, within two limits. Beyond a limit, the oldest entry of the actor that uses
- * most of it is dropped, so that an actor cannot evict the entries of others.
+ * Entries in the order of their changes, within two limits. Beyond a limit, the oldest entry of the actor with the
+ * largest share is dropped, so that no actor can evict the entries of others.
  */
 export class BoundedAuditEntries {
   readonly #entries = new Set<AuditEntry>()

@@ -3,8 +3,8 @@ import type { Resealing } from '../../../db/store.ts'
 import { KeyRotation } from './key-rotation.ts'
 
 /**
- * Re-encrypts with the current ENCRYPTION_KEY what former keys have encrypted, in the background of a start.
- * @param connects whether the gateway runs; a command that works on the settings alone does not re-encrypt
+ * Re-encrypts secrets of former keys with the current ENCRYPTION_KEY, in the background after the start.
+ * @param connects whether the gateway runs; commands that only work on the settings do not re-encrypt
  */
 export default fp<{ resealing?: Resealing, connects?: boolean }>(async (app, { resealing, connects = true }) => {
   if (!resealing || !connects) return

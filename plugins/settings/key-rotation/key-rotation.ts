@@ -10,10 +10,10 @@ interface KeyRotationDeps {
   readonly pauses?: { readonly pass: number, readonly failure: number }
 }
 
-/** Max passes. Replicas that are configured with different first keys could re-encrypt each other's texts for ever. */
+/** Max passes, since replicas configured with different first keys could re-encrypt each other's texts for ever. */
 const maxPasses = 20
 
-/** Re-encrypts what former keys have encrypted, and logs when these keys can be removed. */
+/** Re-encrypts the secrets of former keys, and logs when these keys can be removed. */
 export class KeyRotation {
   readonly #deps: KeyRotationDeps
   readonly #pauses: { readonly pass: number, readonly failure: number }

@@ -7,13 +7,13 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import type { Claims, StoredClaims } from '../../gateway/index.ts'
 
-/** Max characters of a line: a catalogue may have many megabytes, and is read and written line by line. */
+/** Max characters of a line. A catalogue may have many megabytes, so it is read and written line by line. */
 const lineSize = 64 * 1024
 /** The last line. A text without it is truncated. */
 const endLine = { isWhole: true }
 
 export interface KeptCatalogues {
-  /** Whether its catalogues were read from the same target. */
+  /** Whether the cached catalogues were read from the current target. */
   readonly isSame: boolean
   readonly catalogues: readonly Catalogue[]
   readonly claims: StoredClaims | undefined
@@ -21,16 +21,18 @@ export interface KeptCatalogues {
 
 export const configOwner = ({ owner = 'admin' }: ServerConfig): string => owner
 
-/** Identifies the owner of lists and what they are read from; other changes of the config keep the lists valid. */
+/**
+ * Identifies the owner of lists and the target they are read from; other changes of the config keep the lists valid.
+ */
 export const sourceIdOf = ({ type, command, args, url, openapi, ...config }: ServerConfig): string =>
   sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url, configOwner(config)]))
 
-/** The beginning of the text for a server of this owner. */
+/** The beginning of the cached text of a server of this owner. */
 const ownerPrefix = (owner: string): string => `{"owner":${JSON.stringify(owner)},`
 
 /**
- * Serializes a server's catalogues, and the claims that these do not imply, as lines of JSON for the cache on disk: the
- * claims, each catalogue followed by its items, and the end line.
+ * Serializes a server's catalogues, and the claims that do not follow from them, as lines of JSON for the cache on
+ * disk: the claims, each catalogue followed by its items, and the end line.
  */
 export function * cacheText (
   target: string, owner: string, claims: Claims, catalogues: readonly Catalogue[]
@@ -71,9 +73,9 @@ function * elementsText (elements: readonly unknown[]): Generator<string> {
 
 /**
  * Parses a server's cached catalogues without blocking the event loop.
- * @param text in pieces; empty: nothing was cached
+ * @param text the cached text, in pieces; empty if nothing was cached
  * @returns undefined when they were cached for a server of another owner
- * @throws SyntaxError when a line is not JSON or the text is truncated; errors of reading the text
+ * @throws SyntaxError when a line is not JSON or the text is truncated; errors from reading the text
  */
 export async function parseCacheText (
   text: AsyncIterable<string>, target: string, owner: string
@@ -90,7 +92,7 @@ export async function parseCacheText (
     if (!head) head = value
     else if (value.isWhole === true) isWhole = true
     else if (isObject(value.catalogue)) {
-      // A cache of an earlier version lacks the kinds of lists that it did not know.
+      // A cache of an earlier version lacks the list kinds that were added later.
       const extras = { ...byListKind(() => '{}'), ...isObject(value.catalogue.extras) && value.catalogue.extras }
       found.push({ ...value.catalogue, lists: byListKind(() => []), extras })
     } else addItems(found.at(-1), value)
@@ -152,7 +154,7 @@ export function toCatalogue (value: unknown): Catalogue | undefined {
   }
   const { lists, extras } = value
   if (typeof value.serverInfo !== 'string' || typeof value.capabilityClass !== 'string') return undefined
-  // An earlier version knew fewer lists.
+  // An earlier version had fewer list kinds.
   if (!allListKinds.every((kind) => Array.isArray(lists[kind]) && lists[kind].every(isItem) &&
     typeof (extras[kind] ?? '') === 'string')) return undefined
   const { capabilities } = validCapabilities(value.capabilities)

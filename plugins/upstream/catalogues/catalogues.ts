@@ -13,22 +13,22 @@ import { type CatalogueAllowance, catalogueSize, fitCatalogue } from './shares.t
 import { upstreamLimits } from '../limits.ts'
 
 interface CataloguesDeps {
-  /** Identifies the source of the catalogues: cached ones of another target are not shown. */
+  /** Identifies the source of the catalogues: catalogues cached from another target are not shown. */
   target: string
-  /** The server's owner: claims of another owner's server are not used. */
+  /** The server's owner: claims recorded for another owner are not used. */
   owner: string
   changed: () => void
   allowance: CatalogueAllowance
-  /** Whether each user gives values of his own: what a user's link lists is for that user alone. */
+  /** Whether each user provides values: lists read on a user's link are then shown to that user only. */
   isPerUser?: boolean
-  /** Called with each catalogue before any of it is listed. Never rejects. */
+  /** Called with each catalogue before any of its items are listed. Never rejects. */
   examine: (catalogue: Catalogue, user: string | undefined) => Promise<void>
   /** The catalogues of single clients' links that differ from those of their class. */
   ownCatalogues: () => Iterable<Catalogue>
   warn: (sentence: string) => void
 }
 
-/** Max capability classes that are stored on disk. */
+/** Max capability classes whose catalogues are stored on disk. */
 const maxStoredClasses = 8
 /** The lists of one upstream, by capability class, and by client where they differ from the class. */
 export class Catalogues {
@@ -38,19 +38,19 @@ export class Catalogues {
   })
 
   readonly #reading = new Map<Slot, Promise<void>>()
-  /** Scheduled readings; `changed`: after a `list_changed`, rather than after a failure. */
+  /** Scheduled readings; `changed`: because of a `list_changed`, not because of a failure. */
   readonly #due = new Map<Slot, { timer: NodeJS.Timeout, changed: boolean }>()
-  /** Readings after a `list_changed` that are in progress, and since when (ms since the epoch). */
+  /** Readings caused by a `list_changed` that are in progress, with their start time (ms since the epoch). */
   readonly #refreshing = new Map<Slot, { since: number, done: Promise<void> }>()
   readonly #paces = new WeakMap<Slot, ReadingPace>()
-  /** The freshness of each catalogue: how long it may be cached according to its server, and since when. */
+  /** How long each catalogue may be cached according to its server, and from which time. */
   readonly #fresh = new WeakMap<Catalogue, Freshness>()
   readonly #undeclared = new UndeclaredTools()
   #claims = new Claims()
   /** Settles when the stored catalogues have been restored. */
   #restoring: Promise<unknown> | undefined
   #known = false
-  /** The first sentences about what the last reading of the gateway's link omitted. */
+  /** The first sentences about items that the last reading on the gateway's link omitted. */
   #leftOut: readonly string[] = []
   #closed = false
 
@@ -58,13 +58,13 @@ export class Catalogues {
     this.#deps = deps
   }
 
-  /** Whether a catalogue has ever been read, in this run or the last one. If not, the server may never answer. */
+  /** Whether a catalogue has ever been read, in this run or an earlier one. If not, the server may never answer. */
   get isKnown (): boolean { return this.#known }
 
-  /** The first sentences about what is omitted from its lists. */
+  /** The first sentences about items omitted from its lists. */
   get omissions (): readonly string[] { return this.#leftOut }
 
-  /** When its items were first listed. */
+  /** When each item was first listed. */
   get claims (): ListingHistory { return this.#claims }
 
   get all (): Catalogue[] { return [...this.#byClass.values()] }
@@ -72,12 +72,14 @@ export class Catalogues {
   /** Whether the lists for this class are known. */
   has (capabilityClass: string): boolean { return this.#byClass.has(capabilityClass) }
 
-  /** The catalogue for a client: that of its link, else of its class, else of clients without capabilities. */
+  /**
+   * The catalogue for a client: that of its link, else that of its class, else that of clients without capabilities.
+   */
   of (slot: Slot | undefined, capabilityClass: string): Catalogue | undefined {
     return slot?.catalogue ?? this.#byClass.get(capabilityClass) ?? this.#byClass.get(emptyCapabilityClass)
   }
 
-  /** Takes over the claims of this server's former upstream, and its lists if its target was the same. */
+  /** Takes over the claims of the server's former upstream, and its lists if the target is the same. */
   takeOver (former: Catalogues): void {
     if (former.#deps.owner === this.#deps.owner) this.#claims = former.#claims
     if (former.#deps.target !== this.#deps.target) { this.#claims.reconfigure(); return }
@@ -88,8 +90,8 @@ export class Catalogues {
   }
 
   /**
-   * Restores what was stored in the last run, unless something newer is known. Lists read meanwhile are published
-   * afterwards: otherwise their items would count as listed first.
+   * Restores the catalogues stored in the last run, unless newer ones are known. Lists read meanwhile are published
+   * afterwards: otherwise their items would be recorded as listed for the first time.
    */
   async restoreFrom (read: () => AsyncIterable<string>): Promise<void> {
     if (this.#known) return
@@ -109,7 +111,7 @@ export class Catalogues {
     for (const catalogue of kept?.isSame === true ? kept.catalogues : []) await this.#deps.examine(catalogue, undefined)
     if (!kept || this.#known || this.#closed) return
     const { isSame, catalogues, claims } = kept
-    // From another URL or command, only the claims to names are used.
+    // If the target has changed, only the claims to names are used.
     if (isSame) {
       this.#known = true
       for (const catalogue of catalogues) this.#byClass.set(catalogue.capabilityClass, catalogue)
@@ -125,10 +127,10 @@ export class Catalogues {
     allowance.store(cacheText(target, owner, this.#claims, this.all.slice(0, maxStoredClasses)))
   }
 
-  /** Records what is listed now. @returns whether any item is listed for the first time */
+  /** Records the items that are listed now. @returns whether any item is listed for the first time */
   #note (): boolean { return !this.#closed && this.#claims.record([...this.all, ...this.#deps.ownCatalogues()]) }
 
-  /** Reads the lists of a slot's link, and publishes changes. @param base whether it is the gateway's slot */
+  /** Reads the lists on a slot's link, and publishes changes. @param base whether it is the gateway's slot */
   read (slot: Slot, base: boolean): Promise<void> {
     const running = this.#reading.get(slot)
     if (running) return running
@@ -137,16 +139,16 @@ export class Catalogues {
     return reading
   }
 
-  /** Handles `list_changed`: reads the lists again, once for a burst. */
+  /** Handles `list_changed`: reads the lists again, once for a burst of notifications. */
   refresh (slot: Slot, base: boolean): void {
     const pace = this.#paceOf(slot)
     this.#readIn(pace.wait, slot, base, true)
   }
 
   /**
-   * Reads at once if a `list_changed` is waiting or a list has expired, because a client asks for it.
+   * Reads the lists for a client's request if a `list_changed` is pending or a list has expired.
    * @param isAlone whether no other slot reads the lists of its class
-   * @returns the reading, and since when it has been in progress (ms since the epoch); undefined: nothing has changed
+   * @returns the reading and its start time (ms since the epoch); undefined if nothing has changed
    */
   catchUp (slot: Slot, base: boolean, isAlone = base): { since: number, done: Promise<void> } | undefined {
     if (this.#due.get(slot)?.changed === true || this.#isStale(slot, isAlone)) this.#readAgain(slot, base)
@@ -154,8 +156,8 @@ export class Catalogues {
   }
 
   /**
-   * How long one list of a catalogue may be cached from now on; undefined: its server does not state it.
-   * @param slot the slot on which its changes are announced
+   * How long a list of a catalogue may still be cached; undefined if its server does not state it.
+   * @param slot the slot on which changes of the list are announced
    */
   caching (catalogue: Catalogue, kind: ListKind, slot: Slot): Caching | undefined {
     const fresh = this.#fresh.get(catalogue)
@@ -192,7 +194,7 @@ export class Catalogues {
     this.#due.clear()
   }
 
-  /** Reports the held size, after catalogues were read, taken over, restored, or removed with their clients' links. */
+  /** Reports the memory that the catalogues use, after some were read, taken over, restored or removed. */
   recount (): void { if (!this.#closed) this.#deps.allowance.setHeldSize(this.#sizeBeside(undefined)) }
 
   /** The size of all catalogues but one, in bytes of memory. */
@@ -203,7 +205,7 @@ export class Catalogues {
     return size
   }
 
-  /** The part of a catalogue for which its owner has room, when it replaces a former one. */
+  /** The part of a catalogue that fits into its owner's memory limit, when it replaces a former one. */
   #fitting (catalogue: Catalogue, former: Catalogue | undefined): Catalogue {
     return fitCatalogue(catalogue, this.#deps.allowance.remainingSize() - this.#sizeBeside(former), this.#deps.warn)
   }
@@ -228,7 +230,7 @@ export class Catalogues {
     this.#refreshing.set(slot, { since: Date.now(), done })
   }
 
-  /** Waits first: a reading in progress may have begun before the change. */
+  /** Waits for the reading in progress, whichmay have begun before the change. */
   async #readAfterCurrent (slot: Slot, base: boolean): Promise<void> {
     await this.#reading.get(slot)?.catch(() => {})
     try {
@@ -259,7 +261,7 @@ export class Catalogues {
     const same = before !== undefined && isSameCatalogue(before, catalogue)
     pace.note(whole, same)
     if (!whole) this.#readIn(pace.retry, slot, base, false)
-    // What a server lists for one user's login is not shown to others.
+    // A list that a server gives for one user's login is not shown to others.
     const isPrivate = slot.user !== undefined &&
       (this.#deps.isPerUser === true || Object.values(fresh.lists).some(({ isPublic }) => !isPublic))
     const isOwn = slot.key.affinity !== 'shared' && (before !== undefined || isPrivate)
@@ -267,11 +269,11 @@ export class Catalogues {
     this.#fresh.set(shown, fresh)
     if (isOwn) this.#publishTo(slot, same ? undefined : shown)
     else if (!same) this.#publish(shown, slot, base && before !== undefined)
-    // The gateway's lists are unchanged, so those of other classes count as unchanged, too.
+    // The gateway's lists are unchanged, so the lists of other classes are taken as unchanged, too.
     else if (base) for (const each of this.#byClass.values()) Object.assign(this.#fresh.get(each) ?? {}, { learnedAt })
   }
 
-  /** Publishes a change on one client's link to that client only, until its class gets the same. */
+  /** Publishes a change of one client's lists to that client only, until the lists of its class are the same. */
   #publishTo (slot: Slot, own: Catalogue | undefined): void {
     if (own === undefined && slot.catalogue === undefined) return
     slot.catalogue = own
@@ -281,7 +283,7 @@ export class Catalogues {
     this.#deps.changed()
   }
 
-  /** Publishes a change to all clients of its class. @param forgetOthers other classes' lists may have changed too */
+  /** Publishes a change to all clients of a class. @param forgetOthers other classes' lists may have changed too */
   #publish (catalogue: Catalogue, slot: Slot, forgetOthers: boolean): void {
     const { capabilityClass } = catalogue
     slot.catalogue = undefined

@@ -15,9 +15,9 @@ interface ListLoaderDeps {
   readonly catalogues: Catalogues
   readonly supervisor: ConnectionSupervisor
   readonly remote: boolean
-  /** Whether only the gateway's link lacks a login: a user's link is opened with the login of that user. */
+  /** Whether only the gateway's link lacks a login. A user's link is opened with that user's login. */
   readonly needsUserLogin: () => boolean
-  /** Whether the client's user is known to lack values, without which no link is opened. */
+  /** Whether the client's user is known to lack required values. Without them no link is opened. */
   readonly lacksValues: (client: Client) => boolean
   /** Whether a user without admin rights owns the server. */
   readonly isUserOwned: () => boolean
@@ -31,14 +31,14 @@ interface ListLoaderDeps {
  */
 export class ListLoader {
   readonly #deps: ListLoaderDeps
-  /** When clients of each capability class began to wait for lists that have not come since, in ms since the epoch. */
+  /** When clients of each capability class began to wait for lists that are still missing, in ms since the epoch. */
   readonly #asked = new BoundedMap<string, number>(upstreamLimits.classesPerServer)
 
   constructor (deps: ListLoaderDeps) {
     this.#deps = deps
   }
 
-  /** Lets clients wait anew for lists that did not come in time: somebody has logged in at the server. */
+  /** Lets clients wait again for lists that were not read in time, because somebody has logged in at the server. */
   forget (): void { this.#asked.clear() }
 
   /**
@@ -58,7 +58,7 @@ export class ListLoader {
     const budget = this.#budget(capabilityClass, only)
     if (budget <= 0) return changed
     // In a merged list, a new capability class gets the lists of clients without capabilities, and no process is
-    // started for it.
+    // started to read its own.
     const isShown = !only && catalogues.has(emptyCapabilityClass)
     if (isShown && !remote && !own?.link) return changed
     const done = this.#read(only || isShown ? placement.listingSlot(client) : placement.pool.base).catch(() => {})
@@ -74,13 +74,13 @@ export class ListLoader {
     return supervisor.status !== 'connected' || isKnown ? undefined : this.#read(placement.listingSlot(client))
   }
 
-  /** A client's slot, if changes are announced on it as well as on the gateway's. */
+  /** The client's own slot, if list changes are announced there as well as on the gateway's slot. */
   ownSlot (slot: Slot | undefined): Slot | undefined {
     const { placement } = this.#deps
     return slot && slot !== placement.pool.base && placement.canList(slot) ? slot : undefined
   }
 
-  /** Reads changed or expired lists again. @param slot the client's, if there is one */
+  /** Reads changed or expired lists again. @param slot the client's slot, if there is one */
   #catchUp (slot: Slot | undefined): ListLoading[] {
     const { base } = this.#deps.placement.pool
     const own = this.ownSlot(slot)
@@ -99,10 +99,10 @@ export class ListLoader {
     if (supervisor.status === 'connecting') return only ? gatewayLimits.connectionWait : supervisor.firstAnswerBudget
     if (supervisor.status !== 'connected' && !needsUserLogin()) return 0
     const since = Date.now() - (this.#asked.get(capabilityClass) ?? -Infinity)
-    // After that has taken too long once, nobody waits for it again for a while.
+    // After the first wait timed out, no client waits for this class again until `newClassRetry` has passed.
     const left = since > upstreamLimits.newClassRetry ? gatewayLimits.newClass : gatewayLimits.newClass - since
-    // In a merged list, a server that needs no process (it answers at once, or hangs) or that is known to be slow gets
-    // little time.
+    // In a merged list, clients wait only briefly for a server that needs no process (it answers at once, or hangs) or
+    // that is known to be slow.
     const startsInTime = !remote && supervisor.openTime < gatewayLimits.newClass
     return only || startsInTime ? left : Math.min(left, gatewayLimits.firstAnswerBudget)
   }
@@ -117,13 +117,13 @@ export class ListLoader {
     try {
       await supervisor.ensureLink(slot)
     } catch (error) {
-      // The next client may have logged in, and waits as if nobody had asked.
+      // The next client may have logged in, so it waits as if no client had waited before.
       if (error instanceof UserActionRequired) this.#asked.delete(capabilityClass)
       throw error
     }
     const isKnown = (): boolean => catalogues.has(capabilityClass) || slot.catalogue !== undefined
     if (!isKnown()) await catalogues.read(slot, slot === placement.pool.base)
-    // The server answers in time: when a change makes its lists unknown again, they are awaited again.
+    // The server answers in time, so clients wait again when a change makes its lists unknown.
     if (isKnown()) this.#asked.delete(capabilityClass)
   }
 }

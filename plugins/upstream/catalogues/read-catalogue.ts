@@ -11,7 +11,7 @@ import type { ServerIdentity } from '../../../protocol/upstream-session.ts'
 import { type ListRead, readList } from './read-list.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/** Max sentences about single capabilities. */
+/** Max sentences about single capabilities in the log. */
 const maxProblems = 10
 
 /** A connection that lists can be read from. */
@@ -23,17 +23,17 @@ export interface ListConnection {
   request: (method: string, paramsText: string) => Promise<string>
 }
 
-/** A list as it was read; `failure` says why it, or its later pages, are missing. */
+/** The result of reading one list; `failure` says why the list, or its later pages, are missing. */
 type ListReading = Partial<ListRead>
 
 /**
  * Reads all lists of an upstream. When a list fails, its former items are kept.
- * @param before the last catalogue that was read
+ * @param before the catalogue read before
  * @param most max memory of each list, in bytes
  * @param timeout max wait for the other lists after the first one, in ms
  * @param undeclared reads tools that are not declared
  * @param warn gets a sentence for each failure and each omission
- * @returns `whole`: no list failed; `fresh`: how long the server allows each list to be cached
+ * @returns `whole`: whether all lists were read; `fresh`: how long each list may be cached
  * @throws UpstreamError when no list can be read
  */
 export async function readCatalogue (
@@ -106,7 +106,11 @@ function withFormer (items: readonly Item[], former: readonly Item[]): readonly 
   return [...items, ...former.filter(({ key }) => !read.has(key))]
 }
 
-/** Undefined: no answer in time. @throws UpstreamError when none can be read, or the connection is gone */
+/**
+ * Waits for all lists.
+ * @returns undefined after the timeout
+ * @throws UpstreamError when no list can be read, or the connection has ended
+ */
 async function readAll (
   reading: ReadonlyArray<Promise<ListReading>>, timeout: number
 ): Promise<Array<ListReading | undefined>> {
@@ -123,7 +127,7 @@ async function readAll (
   return outcomes.map((outcome) => outcome.status === 'fulfilled' ? outcome.value : undefined)
 }
 
-/** Reads one list. A server with resources need not have templates: an unknown method counts as an empty list. */
+/** Reads one list. A server with resources need not have templates: an unknown method is an empty list. */
 async function readOne (
   link: ListConnection, kind: ListKind, most: number, warn: (sentence: string) => void
 ): Promise<ListReading> {
@@ -148,20 +152,20 @@ async function readFrom (
   return list
 }
 
-/** Max attempts after its connection failed. */
+/** Max attempts after the connection failed. */
 const maxLosses = 3
 const emptyList = { items: [], extra: '{}', caching: undefined }
 
 /**
- * The tools of a server that does not declare tools. Some servers list them nevertheless, so each is asked once, and
- * again with each reading if it answers. A server that does not answer, or ends because of the request, is not asked
- * again.
+ * Reads the tools of a server that does not declare tools, since some servers list them nevertheless. Each server is
+ * asked once, and again with each reading if it answers; one that does not answer, or ends because of the request, is
+ * not asked again.
  */
 export class UndeclaredTools {
   /** The reason why the server has no tools, as a clause; undefined if it lists tools. */
   #refusal: string | undefined
   #isMethodUnknown = false
-  /** The number of connection failures during the request; these tell nothing about the tools. */
+  /** The number of connection failures during the request: these do not show whether there are tools. */
   #losses = 0
 
   get isWorthAsking (): boolean { return this.#refusal === undefined || (this.#losses > 0 && this.#losses < maxLosses) }
@@ -169,7 +173,7 @@ export class UndeclaredTools {
   /**
    * @param read reads the list
    * @param isGone whether its connection has ended
-   * @returns no items when there is no answer
+   * @returns an empty list when there is no answer
    * @throws UpstreamError when its connection has ended
    */
   async read (read: () => Promise<ListRead>, isGone: () => boolean): Promise<ListRead> {
@@ -200,7 +204,7 @@ export class UndeclaredTools {
     }
   }
 
-  /** A sentence for the log. @param count the number of tools @param hasOthers whether it declares other lists */
+  /** A sentence for the log. @param count the number of tools @param hasOthers whether other lists are declared */
   sentence (count: number, hasOthers: boolean): string | undefined {
     if (count > 0) return 'it does not declare tools, but lists them: they are shown'
     if (hasOthers && (this.#refusal === undefined || this.#isMethodUnknown)) return undefined

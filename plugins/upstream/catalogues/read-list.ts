@@ -18,11 +18,11 @@ export interface ListRead {
 }
 
 /**
- * Reads all pages of one of an upstream's lists. When a later page fails, the earlier ones count.
+ * Reads all pages of one of an upstream's lists. When a later page fails, the earlier ones are returned.
  * @param request sends a request to the upstream; resolves to the text of its result
- * @param warn gets a sentence for everything that is omitted or mended
+ * @param warn gets a sentence for everything that is omitted or corrected
  * @param most max memory of its items, in bytes; at most `upstreamLimits.listSize`
- * @throws RpcError, UpstreamError of the first page
+ * @throws RpcError, UpstreamError when the first page cannot be read
  */
 export async function readList (
   kind: ListKind,
@@ -41,7 +41,7 @@ class ListReader {
   readonly #items: Item[] = []
   readonly #seen = new Set<string>()
   #size = 0
-  /** Whether no more of its items are accepted. */
+  /** Whether the list accepts no more items. */
   #isFull = false
   #repeatedPages = 0
   #mended = 0
@@ -89,7 +89,7 @@ class ListReader {
       const { list, next, rest, problem } = pagePartsOf(result, this.#kind)
       if (problem !== undefined) this.#warn(`${page === 0 ? '' : `page ${page + 1}: `}${problem}`)
       if (budget.isSpent) await budget.yieldToEventLoop()
-      // How long the list may be cached differs between readings, so it is not part of the list.
+      // The cache lifetime differs between readings, so it is not part of the list.
       if (page === 0) extra = detachedCopy(withMembers(rest, { ttlMs: undefined, cacheScope: undefined }))
       caching = page === 0 ? cachingOf(rest) : combineCaching(caching, cachingOf(rest))
       if (extra.length > upstreamLimits.itemSize) {
@@ -152,7 +152,7 @@ class ListReader {
     }
   }
 
-  /** The reason to reject this item and the following ones; undefined if the item is accepted, and counted. */
+  /** The reason to reject this item and all following ones; undefined if the item is accepted. It is then counted. */
   #refusal ({ text }: Item): string | undefined {
     if (this.#items.length >= upstreamLimits.listItems) return `only the first ${upstreamLimits.listItems} are taken`
     this.#size += memoryOf(text)
@@ -160,7 +160,10 @@ class ListReader {
   }
 }
 
-/** Copies items, from one on, out of their page if much of it is omitted: they would keep its text in memory. */
+/**
+ * Copies the items from index `first` on out of their page's text if much of it is omitted: otherwise they would keep
+ * all of the text in memory.
+ */
 function detach (items: Item[], first: number, isMuchLeftOut: boolean): void {
   if (!isMuchLeftOut) return
   for (const [at, { key, text }] of items.entries()) if (at >= first) items[at] = { key, text: detachedCopy(text) }
@@ -169,13 +172,13 @@ function detach (items: Item[], first: number, isMuchLeftOut: boolean): void {
 interface PageParts {
   readonly list: string
   readonly next: string | undefined
-  /** Its other members. */
+  /** The other members of the result. */
   readonly rest: string
-  /** The problem of the list, as a clause, if the server wrote something else than a list. */
+  /** The problem of the list, as a clause, if it is not an array. */
   readonly problem: string | undefined
 }
 
-/** The parts of a page, found in one pass, since it may have megabytes. */
+/** Finds the parts of a page in one pass, since a page may have several megabytes. */
 function pagePartsOf (result: string, kind: ListKind): PageParts {
   let written: string | undefined
   let next: string | undefined
@@ -188,7 +191,7 @@ function pagePartsOf (result: string, kind: ListKind): PageParts {
   return { ...toList(written, kind), next, rest: mend(`{${rest.join()}}`, listResultShape).text }
 }
 
-/** The items that a server lists, and the problem if it wrote something else than a list. */
+/** The items of a list, and the problem if the server did not send an array. */
 function toList (written: string | undefined, kind: ListKind): Pick<PageParts, 'list' | 'problem'> {
   if (written?.startsWith('[') === true) return { list: written, problem: undefined }
   const list = written === undefined ? undefined : parseIndexedList(written)

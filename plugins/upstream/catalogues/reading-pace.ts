@@ -1,12 +1,12 @@
 import { upstreamLimits } from '../limits.ts'
 
-/** The delay between a `list_changed` and the reading that follows it, in ms: one reading then serves a burst. */
+/** The delay between a `list_changed` and the reading it causes, in ms, so that one reading serves a burst. */
 const settleTime = 30
-/** Each reading that finds nothing changed doubles that delay, up to this, in ms. */
+/** Max of that delay, in ms. It doubles with each reading that finds no change. */
 const longestSettleTime = 10_000
-/** A list that failed is read again after `upstreamLimits.listRetry` ms, and each time later, up to this, in ms. */
+/** Max delay before a failed list is read again, in ms. The delay starts at `upstreamLimits.listRetry` and grows. */
 const longestRetry = 60_000
-/** Max failures in a row that count for the two times below. */
+/** Max consecutive failures that lengthen the two times below. */
 const mostFailures = 5
 
 /** Decides when the lists of one connection are read again. Times are in ms since the epoch. */
@@ -23,13 +23,13 @@ export class ReadingPace {
     return this.#settle
   }
 
-  /** Max time that the next reading waits for its remaining lists, in ms; longer after failures. */
+  /** Max time that the next reading waits for its remaining lists, in ms. It grows with the number of failures. */
   get timeout (): number { return upstreamLimits.listTime * 2 ** this.#failures }
 
   /** Time until lists that failed are read again, in ms. */
   get retry (): number { return Math.min(upstreamLimits.listRetry * 2 ** (this.#failures - 1), longestRetry) }
 
-  /** Records the outcome of a reading. @param whole no list failed @param same nothing had changed */
+  /** Records the outcome of a reading. @param whole whether no list failed @param same whether nothing had changed */
   note (whole: boolean, same: boolean): void {
     this.#read = Date.now()
     this.#failures = whole ? 0 : Math.min(this.#failures + 1, mostFailures)

@@ -1,13 +1,15 @@
 import type { Catalogue } from '../../../protocol/lists.ts'
 
-/** Decides what of the servers' catalogues is listed. */
+/** Decides which items of the servers' catalogues are listed. */
 export interface CatalogueReview {
   /**
-   * Called with each catalogue that was read or restored, before any of it is listed. Never rejects.
-   * @param user the user whose connection read it; undefined: one that is shared
+   * Called with each catalogue that was read or restored, before any of its items are listed. Never rejects.
+   * @param user the user whose connection read it; undefined for a shared connection
    */
   readonly examine: (server: string, catalogue: Catalogue, user: string | undefined) => Promise<void>
-  /** The catalogue to list in place of this one: itself, or a copy, which is the same until something changes. */
+  /**
+   * The catalogue to list in place of this one: itself or a copy. It returns the same object until something changes.
+   */
   readonly listed: (server: string, catalogue: Catalogue) => Catalogue
 }
 

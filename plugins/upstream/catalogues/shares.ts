@@ -3,18 +3,18 @@ import { memoryOf } from '../../../protocol/text.ts'
 import { TokenBucket } from '../../base/limits/index.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/** Limits of a server's catalogues (size in bytes of memory, frequency of readings), and where they are stored. */
+/** Limits the size (in bytes of memory) and the reading rate of a server's catalogues, and stores them. */
 export interface CatalogueAllowance {
-  /** The max size of the catalogues of all classes together. */
+  /** The max size that the catalogues of all classes may reach together. */
   readonly remainingSize: () => number
-  /** Reports their total size. */
+  /** Reports the total size of the catalogues. */
   readonly setHeldSize: (size: number) => void
   /**
-   * How long the lists must not be read, in ms, because its owner's lists were read often.
+   * How long the lists must not be read again, in ms, because its owner's lists were read too often.
    * @param isFirst whether nothing is known of the server yet
    */
   readonly waitTime: (isFirst: boolean) => number
-  /** Reports the size of what was read. */
+  /** Reports the size of the lists that were read. */
   readonly recordRead: (size: number) => void
   /** Stores a text for the next run, given in pieces. */
   readonly store: (text: Iterable<string>) => void
@@ -22,7 +22,7 @@ export interface CatalogueAllowance {
 
 /** Limits the total size of the lists of each user's servers, and how often they are read. */
 export class CatalogueShares {
-  /** By server. */
+  /** The size of each server's lists, by server. */
   readonly #held = new Map<string, { readonly user: string, readonly size: number }>()
   readonly #reads = new TokenBucket(upstreamLimits.catalogueReads)
 
@@ -40,7 +40,10 @@ export class CatalogueShares {
     else this.#held.set(server, { user, size })
   }
 
-  /** How long a server's lists must not be read again, in ms. Those of a user count together, an admin's alone. */
+  /**
+   * How long a server's lists must not be read again, in ms. The servers of one user share a limit; each server of an
+   * admin has its own.
+   */
   waitTime (server: string, user: string | undefined): number {
     return this.#reads.waitTime(readBucketKey(server, user), 0)
   }
@@ -62,7 +65,11 @@ export function catalogueSize ({ lists, instructions = '' }: Catalogue): number 
   return size
 }
 
-/** A catalogue with the first items that fit. @param room in bytes of memory @param warn told of omissions */
+/**
+ * A catalogue with the first items that fit.
+ * @param room in bytes of memory
+ * @param warn gets a sentence per omission
+ */
 export function fitCatalogue (catalogue: Catalogue, room: number, warn: (sentence: string) => void): Catalogue {
   if (room === Infinity || catalogueSize(catalogue) <= room) return catalogue
   let left = room - memoryOf(catalogue.instructions ?? '')

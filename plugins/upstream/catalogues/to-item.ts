@@ -14,17 +14,20 @@ import { upstreamLimits } from '../limits.ts'
 interface ItemRemarks {
   /** Called when an item is omitted, with the reason. */
   readonly warn: (sentence: string) => void
-  /** Called when something in an item is read as absent. @param place a path within the item */
+  /** Called when an invalid member of an item is ignored. @param place the path of the member within the item */
   readonly mended: (name: string, place: string) => void
 }
 
-/** Characters that are invisible in a name, or change how others are shown: controls, bidirectional ones, tags. */
+/**
+ * Characters that are invisible in a name, or change how other characters are shown: control, bidirectional and tag
+ * characters.
+ */
 const invisibleCharacters = /[\p{Cc}\p{Bidi_Control}\u{e0000}-\u{e007f}]/gu
 
-/** Max length of an item that is parsed as a whole, in characters. */
+/** Items longer than this, in characters, are not parsed as a whole. */
 const largeItem = 16 * 1024
 
-/** The members of a large item that `toItem` reads; of schemas only their `type`. */
+/** The members of a large item that `toItem` reads; of schemas, only the `type`. */
 function parseMembers (text: string, key: string, kind: ListKind): Record<string, unknown> {
   const names = new Set([key, ...checkedMembers(kind)])
   const members: Record<string, unknown> = {}
@@ -37,7 +40,7 @@ function parseMembers (text: string, key: string, kind: ListKind): Record<string
   return members
 }
 
-/** Converts an item to the stored form. @param written as its server wrote it @returns undefined: it is omitted */
+/** Converts an item to the stored form. @param written the server's text @returns undefined if the item is omitted */
 export function toItem (written: string, kind: ListKind, notes: ItemRemarks): Item | undefined {
   const { key } = listKinds[kind]
   const { warn } = notes
@@ -54,7 +57,7 @@ export function toItem (written: string, kind: ListKind, notes: ItemRemarks): It
     return undefined
   }
   const name = value[key]
-  // Such a name may look like another one, and breaks log lines.
+  // A name with such characters may look like another name, and breaks log lines.
   const seen = key !== 'name'
     ? name
     : name.replace(invisibleCharacters, '\u{fffd}')
@@ -63,7 +66,7 @@ export function toItem (written: string, kind: ListKind, notes: ItemRemarks): It
     return undefined
   }
   const changes: Record<string, string> = {}
-  // A resource without a name gets its URI as its name, which is only for display.
+  // A resource without a name gets its URI as its name, which is used for display only.
   if (value.name === undefined && checkedMembers(kind).includes('name')) {
     changes.name = JSON.stringify(name)
     value.name = name
@@ -81,7 +84,7 @@ export function toItem (written: string, kind: ListKind, notes: ItemRemarks): It
   if (typeof description === 'string' && description.length > upstreamLimits.description) {
     changes.description = JSON.stringify(truncate(description, upstreamLimits.description))
   }
-  // MCP requires the type, and arguments are always an object.
+  // MCP requires the type; the arguments of a tool are always an object.
   if (isObject(inputSchema) && inputSchema.type === undefined) {
     changes.inputSchema = withMembers(memberOf(text, 'inputSchema') ?? '{}', { type: '"object"' })
   }
@@ -93,7 +96,7 @@ export function toItem (written: string, kind: ListKind, notes: ItemRemarks): It
   return item
 }
 
-// MCP's rules for the members of items, common to all revisions. Strict clients refuse a whole list because of one
+// MCP's rules for the members of items, common to all revisions. Strict clients reject a whole list because of one
 // invalid item. Unknown members, and values that MCP does not restrict, are not checked.
 
 const optionalMembers = <Schema extends TSchema>(members: Record<string, Schema>): TObject =>

@@ -1,15 +1,18 @@
-/** A message of an upstream on a link, with the facts that decide its recipient. */
+/** A message of an upstream on a link, with the facts that determine its recipient. */
 export interface InboundMessage<Call, Owner> {
-  /** The call on whose stream it came, if known; `over`: that call, or a request of the gateway, is answered. */
+  /**
+   * The call on whose stream the message arrived, if known; `over`: that call, or a request of the gateway, has already
+   * been answered.
+   */
   origin: Call | 'over' | undefined
   /** The calls open on the link, oldest first. */
   open: readonly Call[]
   ownerOf: (call: Call) => string
   /** Whether a call waits for its client's answer to a question. Default: none does. */
   isAsked?: (call: Call) => boolean
-  /** The owners of tasks that run on the link: the message may be about one of them. */
+  /** The owners of the tasks that run on the link: the message may be about one of these tasks. */
   taskOwners: readonly string[]
-  /** The session that alone uses the link, if there is one. */
+  /** The only session that uses the link, if there is just one. */
   owner: Owner | undefined
 }
 
@@ -23,9 +26,9 @@ export type Attribution<Call, Owner> =
 
 /**
  * Finds the recipient of a question or notification: the call on whose stream it arrived, or nobody if that call has
- * ended; else the latest call, if all open calls belong to one client and no tasks of others run there, preferably one
- * that does not wait for an answer; else the session that owns the link; else nobody. It never guesses between two
- * clients.
+ * ended; else the latest call, if all open calls belong to one client and no tasks of other clients run there,
+ * preferably a call that does not wait for its client's answer; else the session that owns the link; else nobody. It
+ * never guesses between two clients.
  */
 export function attributeMessage<Call extends object, Owner> ({
   origin,

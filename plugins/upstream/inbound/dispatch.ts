@@ -13,7 +13,7 @@ import type { Slot } from '../links/slot.ts'
 import { attributeMessage, type Attribution } from './attribution.ts'
 import { dispatchStreamEvent } from './stream-events.ts'
 
-/** The handlers of messages that answer no request. */
+/** Handlers for the requests and notifications that an upstream sends. */
 export interface DispatchDeps {
   name: string
   refresh: (slot: Slot) => void
@@ -21,16 +21,16 @@ export interface DispatchDeps {
   onContested: () => void
   /** Called before a question is sent to a client. @throws RpcError to refuse it */
   onQuestion: (question: Question, client: Client) => Promise<void>
-  /** Passes on a notification that belongs to no request in flight. */
+  /** Forwards a notification that belongs to no request in flight. */
   onNotification: (paramsText: string, send: (paramsText: string) => void) => void
-  /** Sends to every client that the slot serves and whose principal alone has used the link. */
+  /** Sends to every client that the slot serves, unless a principal other than the client's has used the link. */
   broadcast: (slot: Slot, link: Link, method: string, paramsText: string) => void
   /**
-   * The id under which a client knows a task of this server; undefined: it knows none.
-   * @param task its new state, as JSON text, if the server tells of it
+   * The id under which a client knows a task of this server; undefined if the client does not know the task.
+   * @param task the new state of the task, as JSON text, if the message contains it
    */
   taskHandle: (client: Client, id: string, task?: string) => string | undefined
-  /** Called when a message has no certain recipient. */
+  /** Called when a message is dropped because it has no certain recipient. */
   onDropped: (method: string) => void
 }
 
@@ -57,7 +57,10 @@ interface Recipients { readonly ownerOf: (call: Call) => string, readonly isAske
 const forQuestions: Recipients = { ownerOf: askedClientOf, isAsked: (call) => pendingQuestions.has(call) }
 const forNotifications: Recipients = { ownerOf: clientIdOf }
 
-/** The client that a message is for. A task's is for the client that waits for its result, or else started it. */
+/**
+ * The client that a message is sent to. A message about a task goes to the client that waits for the task's result,
+ * else to the one that started the task.
+ */
 function recipientOf (
   { tasks, owner }: Slot,
   link: Link,
@@ -85,7 +88,7 @@ function recipientOf (
 
 type QuestionRecipient = Extract<Attribution<Call, Client>, { kind: 'call' | 'owner' }>
 
-/** The client that a question is sent to. @throws RpcError to answer the upstream with, if there is none */
+/** The client that a question is sent to. @throws RpcError, the answer to the upstream, if there is no such client */
 function questionRecipientOf (
   { name, onContested }: DispatchDeps, slot: Slot, link: Link, { method, params }: Question, origin: MessageOrigin
 ): QuestionRecipient {
@@ -100,7 +103,7 @@ function questionRecipientOf (
   )
 }
 
-/** Sends an upstream's question to its recipient. @throws RpcError to answer the upstream with */
+/** Sends an upstream's question to its recipient. @throws RpcError, the answer to the upstream if it fails */
 export async function dispatchQuestion (
   deps: DispatchDeps, slot: Slot, link: Link, question: Question, origin: MessageOrigin
 ): Promise<Response> {
@@ -123,7 +126,7 @@ export async function dispatchQuestion (
   }
 }
 
-/** Sends a question to a client, if it may be asked. @throws RpcError */
+/** Sends a question to a client, if that is allowed. @throws RpcError */
 async function askClient (
   { onQuestion, taskHandle }: DispatchDeps,
   { tasks }: Slot,
@@ -144,7 +147,7 @@ async function askClient (
   return resultText === undefined ? answer : { ...answer, resultText: replaceTaskId(resultText, handle, taskId) }
 }
 
-/** Looks for a handle once more if the answer that begins its task is still on its way to the client. */
+/** Looks for a handle once more if the response that starts the task has not reached the client yet. */
 async function knownHandle (find: () => string | undefined): Promise<string | undefined> {
   const known = find()
   if (known !== undefined) return known
@@ -173,7 +176,7 @@ export function dispatchNotification (
     case 'notifications/prompts/list_changed':
     case 'notifications/resources/list_changed':
     case 'notifications/events/list_changed':
-    case 'notifications/skills/list_changed': // The extension has no such notification, yet servers send it.
+    case 'notifications/skills/list_changed': // Not in the extension, but servers send it.
       deps.refresh(slot)
       return
     case 'notifications/resources/updated':
@@ -183,7 +186,7 @@ export function dispatchNotification (
       }
       return
     case 'notifications/progress': {
-      // A task continues to report under the token of the call that started it.
+      // A task reports progress with the token of the call that started it.
       const progress = slot.tasks.progressOf(link, params.progressToken)
       if (progress) deliver(deps, progress.client, method, restoreProgressToken(paramsText, progress.clientToken))
       else deps.onDropped(method)
@@ -195,7 +198,7 @@ export function dispatchNotification (
       deliverOfTask(deps, owner, notification, String(params.taskId)).catch(() => { deps.onDropped(method) })
       return
     }
-    // Nobody has asked the server for it: clients are told by `tasks/get`.
+    // The gateway has not requested this notification; clients poll with `tasks/get`.
     case 'notifications/tasks': deps.onDropped(method); return
     case 'notifications/elicitation/complete':
       deliver(deps, slot.tasks.completeElicitation(params.elicitationId), method, paramsText)
@@ -214,7 +217,7 @@ function deliver (
   else onDropped(method)
 }
 
-/** Delivers a notification of a task, under the id by which the client knows that. */
+/** Delivers a notification about a task, with the id that the client knows the task by. */
 async function deliverOfTask (
   deps: DispatchDeps, client: Client | undefined, { method, paramsText }: Notification, taskId: string
 ): Promise<void> {
@@ -237,7 +240,7 @@ function dispatchOther (
       deliver(deps, target.owner, method, withHandle(deps, target.owner, params, paramsText))
       return
     case 'idle':
-      // A log message is for every listener, unless it may be about another principal that uses the link.
+      // A log message is sent to all listeners, unless it may be about another principal that uses the link.
       if (isLog && !link.isShared) deps.broadcast(slot, link, method, paramsText)
       else deps.onDropped(method)
       return
@@ -250,7 +253,7 @@ function dispatchOther (
   }
 }
 
-/** The params of a notification for a client, which knows the task that it may belong to by a handle. */
+/** The params of a notification for a client, with the client's handle in place of the id of the related task. */
 function withHandle (
   { taskHandle }: DispatchDeps, client: Client, params: Record<string, unknown>, paramsText: string
 ): string {
@@ -259,7 +262,10 @@ function withHandle (
   return taskId === undefined || handle === undefined ? paramsText : replaceTaskId(paramsText, taskId, handle)
 }
 
-/** Whether all that runs on a link belongs to one principal: then each of its clients may get what the others may. */
+/**
+ * Whether all calls and tasks on a link belong to one principal: each of its clients may then get the messages of the
+ * others.
+ */
 function isOfOnePrincipal ({ tasks }: Slot, link: Link): boolean {
   const clients = [...link.openCalls.map(({ client }) => client), ...tasks.taskClientsOn(link)]
   return new Set(clients.map(({ principalKey: principal, id }) => principal ?? id)).size === 1

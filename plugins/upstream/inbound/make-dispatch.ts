@@ -3,7 +3,7 @@ import type { Placement } from '../links/placement.ts'
 import type { UpstreamListener } from '../upstream-deps.ts'
 import type { DispatchDeps } from './dispatch.ts'
 
-/** The callbacks by which a server's messages reach clients. @param wake opens the links that clients wait for */
+/** Creates the callbacks that forward a server's messages to clients. @param wake opens links that clients wait for */
 export function makeDispatch (
   name: string,
   { broadcast, log, ...listener }: UpstreamListener,

@@ -5,10 +5,10 @@ import { detachedCopy, largeText } from '../../../protocol/text.ts'
 import type { Link } from '../links/link.ts'
 import type { Slot } from '../links/slot.ts'
 
-/** Records what an answer starts or ends: a task, or URL elicitations before the call is repeated (-32042). */
+/** Records what an answer starts or ends: a task, or URL elicitations that must precede a repeated call (-32042). */
 export function recordAnswer ({ tasks }: Slot, link: Link, call: Call, { resultText, errorText }: Response): void {
   const { client, method, params } = call
-  // A server of either era may begin a task in answer to a call whose client takes one.
+  // A server of either era may answer with a task if the client accepts one.
   const mayBegin = method === 'tools/call' && (params.task !== undefined ||
     (call.exchange?.taskForm !== undefined && resultText?.includes('askId') === true))
   if (!mayBegin && errorText === undefined && !method.startsWith('tasks/')) return
@@ -20,7 +20,7 @@ export function recordAnswer ({ tasks }: Slot, link: Link, call: Call, { resultT
     for (const each of elicitations) if (isObject(each)) tasks.recordElicitation(each.elicitationId, client)
     return
   }
-  // The state of a task is small.
+  // The state of a task is small, so larger results are not parsed.
   const value: unknown = resultText === undefined || resultText.length > largeText ? {} : JSON.parse(resultText)
   if (!isObject(value)) return
   const begun = value.resultType === 'task' ? value : value.task

@@ -3,7 +3,7 @@ import type { Notification } from '../../../protocol/message.ts'
 import type { MessageOrigin } from '../../../protocol/upstream-session.ts'
 import type { Link } from '../links/link.ts'
 
-/** Forwards an event stream's notification to its request, and nobody else. @returns false: there is none */
+/** Forwards a notification on an event stream to the request of that stream only. @returns false if there is none */
 export function dispatchStreamEvent (
   link: Link, { method, params, paramsText }: Notification, origin: MessageOrigin
 ): boolean {

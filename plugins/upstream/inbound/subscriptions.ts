@@ -6,7 +6,10 @@ import type { RequestRunner } from '../links/requests.ts'
 import type { Slot } from '../links/slot.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-/** The subscriptions of a server's clients. A URI's first subscriber subscribes upstream, the last unsubscribes. */
+/**
+ * The resource subscriptions of a server's clients. The first subscriber of a URI causes the upstream subscription, and
+ * the last one ends it.
+ */
 export class ResourceSubscriptions {
   readonly #server: string
   readonly #placement: Placement
@@ -29,8 +32,8 @@ export class ResourceSubscriptions {
   /**
    * @param paramsText the client's params, as JSON text
    * @returns the text of the result
-   * @throws RpcError the upstream's; -32000 when the client has too many subscriptions; -32001 when its owner has, or
-   * there is no answer
+   * @throws RpcError from the upstream; -32000 when the client has too many subscriptions; -32001 when its owner has
+   *   too many, or the upstream does not answer
    */
   async add (client: Client, uri: string, paramsText?: string): Promise<string> {
     const slot = this.#placement.slotFor(
@@ -54,7 +57,7 @@ export class ResourceSubscriptions {
     }
   }
 
-  /** Renews a client's subscription: its link has it now, or as soon as it is open. @throws RpcError as `add` */
+  /** Restores a client's subscription on its link, at once or when the link is open. @throws RpcError like `add` */
   restore (client: Client, uri: string): void {
     const slot = this.#placement.slotFor(
       client, this.#placement.passedHeadersOf(client.headersOf?.('resources/subscribe'))
@@ -67,10 +70,10 @@ export class ResourceSubscriptions {
   }
 
   /**
-   * An unreachable upstream has nothing to unsubscribe from.
+   * Unsubscribes a client. An unreachable upstream has nothing to unsubscribe from.
    * @param paramsText the client's params, as JSON text
    * @returns the text of the result
-   * @throws RpcError the upstream's
+   * @throws RpcError from the upstream
    */
   async remove (client: Client, uri: string, paramsText?: string): Promise<string> {
     const slot = this.#placement.subscribedOn(client, uri)
@@ -93,7 +96,11 @@ export class ResourceSubscriptions {
   }
 }
 
-/** Records a subscription. @returns whether the resource had none @throws RpcError -32001: its owner has too many */
+/**
+ * Records a subscription.
+ * @returns whether it is the first of its resource
+ * @throws RpcError -32001 when the client's owner has too many
+ */
 function addToTable (slot: Slot, client: Client, uri: string): boolean {
   try {
     return slot.subscriptions.add(uri, client)

@@ -7,9 +7,11 @@ import { findProcess, isRunning, type ProcessId } from '../../../protocol/transp
 import { ProcessTree } from '../../../protocol/transports/process-tree.ts'
 import { startChild, type StartedProcess, type StartProcess } from '../../../protocol/transports/started-process.ts'
 
-/** Time between TERM and KILL for processes of a former gateway, in ms. */
+/** Time between SIGTERM and SIGKILL for processes of a former gateway, in ms. */
 const killGrace = 2_000
-/** Time that an entry remains after its process, in ms: meanwhile the gateway ends what that process started. */
+/**
+ * Time that an entry is kept after its process has ended, in ms: meanwhile the gateway ends the process's descendants.
+ */
 const entryLinger = 10_000
 
 type Log = (level: 'info' | 'warn', sentence: string) => void
@@ -17,8 +19,8 @@ type Log = (level: 'info' | 'warn', sentence: string) => void
 /**
  * Starts the processes of stdio servers, and records them on disk, so that the next gateway can end those that survive
  * a `kill -9` of this one. An entry is a file. Its name contains the gateway (id and start time) and the process's
- * `TOOL_HUB_CHILD`; its text is the id and start time of the process, which leads a group. Processes are ended if both
- * match, or if their environment has that mark.
+ * `TOOL_HUB_CHILD`; its text is the id and start time of the process, which is a group leader. A process is ended if
+ * both match, or if its environment has that `TOOL_HUB_CHILD`.
  */
 export class ChildRecord {
   readonly #root: string
@@ -27,14 +29,17 @@ export class ChildRecord {
   readonly #log: Log
   #sweeping: Promise<void> = Promise.resolve()
 
-  /** @param root the folder of the record; it need not exist */
+  /** @param root the folder of the entries; it need not exist */
   constructor (root: string, log: Log) {
     this.#root = root
     this.#folder = join(root, bootId())
     this.#log = log
   }
 
-  /** Starts to end the processes of gateways that are gone. `start` waits for that: they may hold ports and files. */
+  /**
+   * Starts to end the processes of gateways that no longer run. `start` waits for this, since they may hold ports and
+   * files.
+   */
   endOrphans (): void {
     this.#sweeping = this.#sweep().catch((error: unknown) => {
       this.#log('warn', `the record of processes in ${this.#root} cannot be read: ${String(error)}`)
@@ -46,7 +51,7 @@ export class ChildRecord {
     const { TOOL_HUB_CHILD: mark } = order.env
     if (!this.#gateway || mark === undefined) return await startChild(order)
     const file = join(this.#folder, `${this.#gateway.pid}_${this.#gateway.started}_${mark}`)
-    // Written before the process exists, so that it never runs without an entry.
+    // Written before the process is started, so that it never runs without an entry.
     this.#write(file, '')
     let started: StartedProcess
     try {
@@ -81,7 +86,7 @@ export class ChildRecord {
 
   async #sweep (): Promise<void> {
     for (const boot of await readdir(this.#root).catch(() => [])) {
-      // The processes of another boot are gone.
+      // Processes of an earlier boot no longer exist.
       if (join(this.#root, boot) !== this.#folder) await rm(join(this.#root, boot), { recursive: true, force: true })
     }
     const entries = (await this.#entries()).filter(({ gateway }) => !isRunning(gateway))
@@ -105,7 +110,7 @@ export class ChildRecord {
 }
 
 /**
- * Ends an orphaned process and all that it started.
+ * Ends an orphaned process and all processes that it started.
  * @param text the content of its entry: the process id and the start time
  * @returns the number of processes that were ended
  */
@@ -118,7 +123,7 @@ async function endOrphan (mark: string, text: string): Promise<number> {
   return tree.size
 }
 
-/** Start times count from the boot of the system: an entry of another boot could match a current process. */
+/** Start times count from the boot of the system, so an entry of an earlier boot could match a current process. */
 function bootId (): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()

@@ -3,36 +3,36 @@ import { upstreamLimits } from '../limits.ts'
 import { UserActionRequired } from '../login/problems.ts'
 import { backoffDelay } from './heartbeat.ts'
 
-/** The consecutive failures of one slot, and until when its requests are refused. */
+/** The consecutive failures of one slot, and the time until which its requests are refused. */
 export class Circuit {
   failures = 0
   /** Whether requests are refused until `until`, and after that until a probe has succeeded. */
   isOpen = false
   /** In ms since the epoch. */
   until = 0
-  /** How often it was opened since the last answer. */
+  /** How often it was opened since the last response. */
   timesOpened = 0
   /** The probe in progress, which all requests wait for. */
   probe: Promise<void> | undefined
-  /** Whether requests fail, and not only connections. */
+  /** Whether requests fail, and not only connection attempts. */
   hasFailedRequests = false
 }
 
 /**
  * The circuit breakers of one server, one for each slot, since clients with other credentials may be served. A circuit
- * opens after several failures without an answer in between. Its requests fail at once then. After a pause, the next
- * request waits for a probe, a new connection or a ping: no request of a client is spent on it.
+ * opens after several failures without a response in between; its requests then fail at once. After a pause, the next
+ * request waits for a probe: a new connection, or a ping. No client request is used as a probe.
  */
 export class Circuits {
   readonly #circuits: () => Iterable<Circuit>
   readonly #log: (level: 'info' | 'warn', sentence: string) => void
   readonly #now: () => number
-  /** Links whose end is counted: all of their requests fail with it. */
+  /** Links whose end is already counted as a failure, since all of their requests fail with it. */
   readonly #lost = new WeakSet<object>()
-  /** Whether the log says that requests are refused. */
+  /** Whether the refusal of requests has been logged. */
   #isLogged = false
 
-  /** @param circuits those of all slots @param now in ms since the epoch */
+  /** @param circuits the circuits of all slots @param now the clock, in ms since the epoch */
   constructor (
     circuits: () => Iterable<Circuit>, log: (level: 'info' | 'warn', sentence: string) => void, now = Date.now
   ) {
@@ -44,15 +44,15 @@ export class Circuits {
   /** Whether requests on some slot are refused, or wait for a probe. */
   get isAnyOpen (): boolean { return [...this.#circuits()].some(({ isOpen }) => isOpen) }
 
-  /** For the server's managers; undefined: no request is refused. */
+  /** A sentence for the server's managers; undefined if no requests are refused. */
   get sentence (): string | undefined {
     return this.isAnyOpen ? 'requests are refused at once until it answers a check, since it keeps failing' : undefined
   }
 
-  /** How long requests are refused, in ms; 0: the next one waits for a probe. */
+  /** How long requests are still refused, in ms; 0 if the next one waits for a probe. */
   pauseOf ({ until }: Circuit): number { return Math.max(until - this.#now(), 0) }
 
-  /** Records a connection that failed. @param link of a request without an answer */
+  /** Records a failed connection or request. @param link the link of a request without a response */
   recordFailure (circuit: Circuit, error: UpstreamError, link?: { readonly closed: boolean }): void {
     if (!isFailure(error) || (link && this.#lost.has(link))) return
     if (link?.closed === true) this.#lost.add(link)
@@ -86,12 +86,12 @@ export class Circuits {
   }
 }
 
-/** Whether an error tells that the server, or the way to it, is out of order. */
+/** Whether an error shows that the server, or the network path to it, is out of order. */
 function isFailure (error: UpstreamError): boolean {
   if (error instanceof UserActionRequired) return false
   switch (error.fault) {
     case 'unreachable': return true
-    // An answer that is too large, or not JSON, comes from a tool of a server that works.
+    // A response that is too large, or not JSON, comes from a tool of a server that works.
     case 'broken': return !error.isAnswered
     case 'timeout': return false
     case 'refused': return error.status === undefined || error.status >= 500

@@ -18,7 +18,7 @@ import { gatewayLimits } from '../../gateway/index.ts'
 export interface ConnectionSettings<Transport = TransportDeps> {
   readonly clientInfo: { readonly name: string, readonly version: string }
   readonly transport: Transport
-  /** Limits how many processes are spawned and sockets dialled at the same time. */
+  /** Limits how many processes are spawned and sockets connected at the same time. */
   readonly dialling: Semaphore
   /** In ms. */
   readonly initTimeout: number
@@ -28,14 +28,17 @@ export interface ConnectionSettings<Transport = TransportDeps> {
 export interface ConnectDeps {
   connecting: ConnectionSettings
   warn: (sentence: string) => void
-  /** Called after `gatewayLimits.connectionWait` without a connection. @param lastWords the transport's last lines */
+  /**
+   * Called when there is no connection after `gatewayLimits.connectionWait`.
+   * @param lastWords the last lines of the process's output
+   */
   late: (lastWords: string) => void
-  /** The login that a slot's link uses; undefined: none. */
+  /** The login that a slot's link uses; undefined if it uses none. */
   authorization: (slot: Slot) => AuthorizationSource | undefined
   /** The server's era as far as it is known, and the headers that its tools read. */
   eras: EraMemory
   tools: ToolHeaders
-  /** Whether the slot is the gateway's: what its link finds out applies to the others. */
+  /** Whether the slot is the gateway's: other links use what its link finds out. */
   isBase: boolean
 }
 
@@ -66,7 +69,7 @@ export async function openLink (
   throw failure
 }
 
-/** @param era to begin in; undefined: what is known decides @throws UpstreamError, RpcError */
+/** @param era the era to begin in; undefined to use the known one @throws UpstreamError, RpcError */
 async function openOnce (
   slot: Slot,
   config: ServerConfig,
@@ -79,7 +82,7 @@ async function openOnce (
   const { connecting: { clientInfo, initTimeout, transport: transportDeps, dialling }, warn, eras, tools, isBase } =
     deps
   const { owner, trusted } = outboundAccessOf(config)
-  // The place covers spawning or dialling only: a slow server does not delay the connections of others.
+  // The semaphore is held while spawning or connecting only: a slow server does not delay the connections of others.
   const leave = await dialling.take(owner, trusted)
   try {
     const problem = transports[kind].locatedBy === 'command' ? await transportDeps.problemOf?.(config) : undefined
@@ -117,15 +120,15 @@ async function openOnce (
   return await openOnce(slot, config, passes, kind, deps, handlers, era)
 }
 
-/** How long a verdict is valid, in ms. */
+/** How long the recorded era is valid, in ms. */
 const verdictTime = 3_600_000
 
 interface EraVerdict { readonly era: Era, readonly ignoresDiscover: boolean, readonly at: number }
 
 /**
- * The era of one server, as its last connection found it. The gateway's link discovers it again whenever it is opened,
- * since the server may have been replaced; other links use its verdict. A server that exits at `server/discover`, or
- * does not answer it, is not asked again for an hour, unless it refuses the legacy era.
+ * The era of one server, as its last connection found it. The gateway's link determines it again whenever it is opened,
+ * since the server may have been replaced; other links use its result. A server that exits at `server/discover`, or
+ * does not answer it, is not sent it again for an hour, unless it refuses the legacy era.
  */
 export class EraMemory {
   readonly #now: () => number
@@ -144,17 +147,20 @@ export class EraMemory {
     return {
       era: known,
       onEra: (found, isShy) => {
-        // The server was not asked, so this is nothing new.
+        // `server/discover` was not sent, so this is no new information.
         const isOld = found === 'legacy' && known === 'legacy' && this.#verdict?.ignoresDiscover === true
         if (!isOld) this.#verdict = { era: found, ignoresDiscover: isShy, at: this.#now() }
       }
     }
   }
 
-  /** Records that the server exited when it was asked. */
+  /** Records that the server exited at `server/discover`. */
   markLegacy (): void { this.#verdict = { era: 'legacy', ignoresDiscover: true, at: this.#now() } }
 
-  /** Records that a connection failed: nothing is known, except that the server may be one that cannot be asked. */
+  /**
+   * Records that a connection failed. This clears the era, but not the fact that the server cannot handle
+   * `server/discover`.
+   */
   forget (): void {
     if (this.#verdict?.ignoresDiscover !== true) this.#verdict = undefined
   }

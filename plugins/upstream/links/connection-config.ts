@@ -5,15 +5,15 @@ import { configScrubber } from '../../base/secrets/index.ts'
 import type { ServerValues } from '../values/server-values.ts'
 import { expandVariables, type PackageIndexes, type ProcessEnvironment } from './environment.ts'
 
-/** Members of a config that can change without a new connection. */
+/** Members of a config that can change without reconnecting. */
 const unrelatedMembers: ReadonlySet<string> = new Set([
   'enabled', 'owner', 'visibility', 'description', 'createdAt', 'tools', 'prompts', 'resources', 'skills',
   'sharedWithUsers', 'storedBy', 'pin'
 ])
 
-/** Whether a connection made with one config can serve the other. */
+/** Whether a connection made with one config can be used with the other. */
 export function isSameConnection (a: ServerConfig, b: ServerConfig): boolean {
-  // The gateway's link has the values of the owner, which were given for this server, and no later one of its name.
+  // The gateway's link has the owner's values, which were given for this server, not for a later one of the same name.
   const isOwners = hasUserVariables(a) || hasUserVariables(b)
   if (isOwners && (a.owner !== b.owner || a.createdAt !== b.createdAt)) return false
   const names = new Set([...Object.keys(a), ...Object.keys(b)].filter((name) => !unrelatedMembers.has(name)))
@@ -39,7 +39,7 @@ export class PreparedConfig {
 
   /**
    * @param install returns the package indexes in the current settings
-   * @param values the values that its users give; undefined: it has no such variables
+   * @param values the values that its users provide; undefined if it has no such variables
    */
   constructor (
     written: ServerConfig,
@@ -80,7 +80,7 @@ export class PreparedConfig {
     return { config, install, redact: (text) => withoutSecrets(hide(text)) }
   }
 
-  /** Masks the secrets of the config that was last connected with, and the values of users. */
+  /** Masks the secrets of the config used for the last connection, and the values of users. */
   redact (text: string): string {
     const masked = this.#values?.mask(text) ?? text
     return this.#last?.redact(masked) ?? masked

@@ -6,7 +6,7 @@ import type { GivenValues } from '../../../schemas/user-variables.ts'
 /** The package indexes for package managers that a child runs (`systemConfig.install`). */
 export interface PackageIndexes { npmRegistry?: string, pythonIndexUrl?: string }
 
-/** The variables that a child inherits: enough to run, without secrets. */
+/** The variables that a child process inherits: enough to run, without secrets. */
 const inheritedNames = [
   'PATH',
   'HOME',
@@ -26,7 +26,10 @@ const inheritedNames = [
   'PATHEXT'
 ]
 
-/** The variables that tell npm, pnpm, yarn, bun and corepack the registry; below, for pip and uv the index. */
+/**
+ * The variables that set the registry for npm, pnpm, yarn, bun and corepack; below, those that set the index for pip
+ * and uv.
+ */
 const npmNames = [
   'npm_config_registry',
   'pnpm_config_registry',
@@ -37,7 +40,7 @@ const npmNames = [
 ]
 const pythonNames = ['UV_DEFAULT_INDEX', 'UV_INDEX_URL', 'PIP_INDEX_URL']
 
-/** Variables that make a program run other code. */
+/** Variables that make a program load or run other code. */
 const codeInjectors = /^(LD_.*|DYLD_.*|NODE_OPTIONS|PYTHONSTARTUP|BASH_ENV|GIT_SSH_COMMAND)$/i
 
 /** The names in `env` that are withheld from a child, because a user without admin rights wrote them. */
@@ -63,7 +66,8 @@ export function childEnvironment (
     [npmNames, npmRegistry],
     [pythonNames, pythonIndexUrl]
   ] as const) {
-    // If a config sets one variable of a family, none is added: another manager's variable could override it.
+    // If a config sets one variable of a family, none is added: a variable of another package manager could override
+    // it.
     if (address && !mentions(own, names)) for (const name of names) result[name] = address
   }
   return { ...result, ...own }
@@ -78,17 +82,17 @@ export type ProcessEnvironment = Readonly<Record<string, string | undefined>>
 
 /** A config to connect with, with its variables expanded. */
 interface ExpandedConfig {
-  /** Never to be stored or shown. */
+  /** Must not be stored or shown. */
   config: ServerConfig
-  /** Sentences about the variables that were not expanded, without values. */
+  /** Sentences about the variables that were not expanded; they do not contain values. */
   warnings: string[]
-  /** Replaces the values in a text by their variables, for errors that people read. */
+  /** Replaces the values in a text by the names of their variables, for error messages. */
   hide: (text: string) => string
 }
 
 /**
- * The gateway's secrets and the files that hold them, which no config gets. Compared in upper case, since names are not
- * case-sensitive on every system.
+ * The gateway's secrets and the files that contain them; no config may read these. Compared in upper case, since names
+ * are not case-sensitive on every system.
  */
 const gatewaySecrets = [
   /^(JWT_SECRET|DB_URL|ADMIN_PASSWORD|ENCRYPTION_KEY|METRICS_TOKEN|TOOL_HUB_KEY)(_FILE)?$/,
@@ -100,19 +104,25 @@ const gatewaySecrets = [
 export const isGatewaySecretName = (name: string): boolean =>
   gatewaySecrets.some((pattern) => pattern.test(name.toUpperCase()))
 
-/** Min length of values that are hidden: shorter ones are no secrets, and occur within ordinary words. */
+/** Min length of values that are masked: shorter ones are hardly secrets, and occur within ordinary words. */
 const minHiddenLength = 4
 
-/** Members of which `storedByUser` attributes single values. In others that a user wrote, nothing is expanded. */
+/**
+ * Members for which `storedByUser` records the author of single values. In other members that a user wrote, nothing is
+ * expanded.
+ */
 const attributedMembers: ReadonlySet<string> = new Set(['env', 'headers', 'url', 'args'])
 
 /** Expands the variables of a text. `place` is a member of the config, `within` a name or index in it. */
 type ExpandText = (text: string, place: string, ...within: Array<string | number>) => string
 
-/** A variable in a text; group 1 is its name. */
+/** Matches a variable in a text; group 1 is its name. */
 export const variablePattern = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 
-/** Returns a test for whether variables at a place are not expanded, because a user without admin rights wrote them. */
+/**
+ * Returns a function that tests whether variables at a place must not be expanded, because a user without admin rights
+ * wrote them.
+ */
 export function keepsVariables (
   storedByUser: ServerConfig['storedByUser']
 ): (place: string, ...within: Array<string | number>) => boolean {

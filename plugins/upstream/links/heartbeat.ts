@@ -5,7 +5,7 @@ interface HeartbeatOptions {
   check: () => void
   /** `stop` runs once the server has been idle for this long, in ms; undefined: never. */
   idle: number | undefined
-  /** Since when the server has been idle, in ms since the epoch; undefined: it is in use. */
+  /** The time since which the server has been idle, in ms since the epoch; undefined if it is in use. */
   idleSince: () => number | undefined
   stop: () => void
 }
@@ -30,7 +30,7 @@ export class Heartbeat {
   }
 }
 
-/** The delay before the next attempt, in ms: 1 s, doubled each time up to 60 s; a random part, at least half. */
+/** The delay before the next attempt, in ms: a random part, at least half, of a time that doubles from 1 s to 60 s. */
 export function backoffDelay (failures: number, random: () => number = Math.random): number {
   const full = Math.min(1_000 * 2 ** Math.max(failures - 1, 0), 60_000)
   return full / 2 + random() * full / 2

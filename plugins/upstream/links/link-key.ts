@@ -5,22 +5,22 @@ import {
 export type Isolation = 'auto' | 'shared' | 'session' | 'user'
 type Affinity = 'shared' | 'session' | 'user'
 
-/** The properties of a server that decide who shares a connection to it. */
+/** The properties of a server that determine which clients share a connection. */
 interface SharingPolicy {
   isolation: Isolation
-  /** Whether it is reached over the network: a link costs a session there, and no process here. */
+  /** Whether it is reached over the network: a link then costs a session on the server, but no local process. */
   remote: boolean
-  /** Whether it asked a question while calls of several clients were open, so that the recipient was unknown. */
+  /** Whether it sent a question while calls of several clients were open, so that the recipient was unknown. */
   contested: boolean
 }
 
-/** The properties of a client that decide it. */
+/** The properties of a client that determine its link. */
 export interface LinkClient {
   id: string
   user: string
   capabilities: ClientCapabilities
   hasOwnLinks?: boolean
-  /** Set when it uses the links of another client. */
+  /** The client whose links this client uses, if not its own. */
   linkOwner?: { id: string }
 }
 
@@ -30,36 +30,41 @@ interface PassedHeaderTraits {
   principal: string
   /** Identifies the values without revealing them. */
   digest: string
-  /** Whether the client is one session. The name of a REST caller may stand for many people. */
+  /** Whether the client is a single session. The identity of a REST caller may stand for many people. */
   session: boolean
-  /** Whether a connection accepts other values with each request (streamable HTTP), not only when opened (SSE). */
+  /**
+   * Whether a connection accepts other header values with each request (streamable HTTP), not only on opening (SSE).
+   */
   eachRequest: boolean
 }
 
-/** Identifies the link that serves a client: clients with equal keys share one. */
+/** Identifies the link that serves a client: clients with equal keys share a link. */
 export interface LinkKey { key: string, affinity: Affinity, capabilityClass: string }
 
-/** The gateway's link: it reads the lists and is pinged, and its state is the server's status. */
+/** The key of the gateway's link, which reads the lists and is pinged, and whose state is the server's status. */
 export const baseKey: LinkKey = {
   key: `shared ${emptyCapabilityClass}`, affinity: 'shared', capabilityClass: emptyCapabilityClass
 }
 
-/** The link that reads lists for a class of clients when headers are passed on: it carries no client's headers. */
+/**
+ * The key of the link that reads lists for a capability class when headers are passed on. It carries no client's
+ * headers.
+ */
 export const listingKey = (base: LinkKey, capabilityClass: string): LinkKey =>
   capabilityClass === base.capabilityClass
     ? base
     : { key: `listing ${capabilityClass}`, affinity: 'shared', capabilityClass }
 
 /**
- * The key of the link that serves a client: affinity × capability class × passed-on headers. A pure function; the table
- * in its test is the specification.
- * @param passing undefined: no headers are passed on
+ * The key of the link that serves a client: affinity × capability class × passed-on headers. A pure function, specified
+ * by the table in its test.
+ * @param passing undefined if no headers are passed on
  */
 export function linkKey (server: SharingPolicy, client: LinkClient, passing?: PassedHeaderTraits): LinkKey {
   const capabilityClass = capabilityClassOf(client.capabilities)
   const affinity = affinityOf(server, client)
   const { id } = client.linkOwner ?? client
-  // A link that carries headers is for their principal alone; the link of a single session uses the values of each
+  // A link that carries headers serves their principal only; the link of a single session uses the values of each
   // request.
   if (passing && affinity !== 'session') {
     return {

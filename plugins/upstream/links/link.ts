@@ -12,37 +12,37 @@ import type {
 import type { LinkKey } from './link-key.ts'
 
 export interface LinkHandlers {
-  /** The upstream sends a question. @throws RpcError to answer it with an error */
+  /** Called when the upstream sends a question. @throws RpcError to answer it with an error */
   question: (link: Link, question: Question, origin: MessageOrigin) => Promise<Response>
-  /** A notification, except progress of an open call. */
+  /** Called for each notification, except progress of an open call. */
   notification: (link: Link, notification: Notification, origin: MessageOrigin) => void
   mended?: SessionHandlers['mended']
-  /** A call has its answer. Called before anything that the upstream sent after it is forwarded. */
+  /** Called when a call is answered, before anything that the upstream sent later is forwarded. */
   answered: (link: Link, call: Call, response: Response) => void
   closed: (link: Link, error: UpstreamError) => void
 }
 
 interface LinkOptions extends Omit<ClientIdentity, 'exclusive'> {
   key: LinkKey
-  /** The client that the link is for; undefined: several. */
+  /** The client that the link serves; undefined if it serves several. */
   owner: Client | undefined
 }
 
-/** Creates the session of one era on a connection that is not open yet. */
+/** Creates the session of an era on a connection that is not open yet. */
 export type SessionFactory = (identity: ClientIdentity, handlers: SessionHandlers) => UpstreamSession
 
 /** One connection to an upstream, for the clients that share its key. It does not reconnect by itself. */
 export class Link {
   readonly key: LinkKey
   readonly owner: Client | undefined
-  /** Identifies it among all links of all processes. */
+  /** Identifies the link among all links of all processes. */
   readonly id = randomUUID()
   lastUsed = Date.now()
-  /** The least severe log level that was requested; undefined: the upstream decides. */
+  /** The least severe log level that a client requested; undefined if the upstream decides. */
   level: LogLevel | undefined
   readonly #session: UpstreamSession
   #retiring = false
-  /** The principal and the owner of the clients that have used the link; undefined if none has. */
+  /** The principal and owner of the client that used the link first; undefined if none has used it. */
   #user: { readonly principal: string, readonly owner: string | undefined } | undefined
   #isShared = false
 
@@ -72,32 +72,36 @@ export class Link {
   /** @param onDialled called when the process is spawned or the socket requested @throws UpstreamError, RpcError */
   async open (onDialled: () => void): Promise<void> { await this.#session.open(onDialled) }
 
-  /** Sends a client's request. The answer may be an error. @throws UpstreamError when there is none */
+  /** Sends a client's request. The response may be an error. @throws UpstreamError when there is no response */
   call (exchange: Exchange, options: Omit<CallOptions, 'over'>): Promise<Response> {
     this.recordUser(exchange.client)
     return this.#session.call(exchange, options)
   }
 
-  /** Records that a client uses it: later messages of the upstream may be about that client. */
+  /** Records that a client uses the link: later messages of the upstream may be about that client. */
   recordUser (client: Client): void {
     if (this.#user) this.#isShared ||= !this.#isUser(client)
     else this.#user = { principal: client.principalKey ?? client.id, owner: client.owner }
   }
 
-  /** Whether clients of several principals have used it. */
+  /** Whether clients of several principals have used the link. */
   get isShared (): boolean { return this.#isShared }
 
-  /** Whether no other principal has used it. */
+  /** Whether no other principal has used the link. */
   isUsedOnlyBy (client: Client): boolean {
     return this.#user === undefined || (!this.#isShared && this.#isUser(client))
   }
 
-  /** Unauthenticated callers are one principal, and differ by their owner. */
+  /** Unauthenticated callers have one principal, and are distinguished by their owner. */
   #isUser (client: Client): boolean {
     return this.#user?.principal === (client.principalKey ?? client.id) && this.#user.owner === client.owner
   }
 
-  /** Sends the gateway's request. @returns its result's text @throws RpcError; UpstreamError: there is no answer */
+  /**
+   * Sends a request of the gateway.
+   * @returns the text of its result
+   * @throws RpcError; UpstreamError without a response
+   */
   async request (method: string, paramsText?: string): Promise<string> {
     return await this.#session.request(method, paramsText)
   }
@@ -116,8 +120,8 @@ export class Link {
 
   /**
    * Sets the minimum level of log messages (`logging/setLevel`), if the server supports logging.
-   * @param paramsText params of the client's request, if they have members beside the level
-   * @throws as `request`
+   * @param paramsText the params of the client's request, if they have other members than the level
+   * @throws like `request`
    */
   async setLevel (level: LogLevel, paramsText?: string): Promise<void> {
     const before = this.level
@@ -131,7 +135,7 @@ export class Link {
     }
   }
 
-  /** Accepts no more calls, and closes once the open ones have their answers. */
+  /** Accepts no more calls, and closes once all open calls are answered. */
   retire (): void {
     if (this.closed || this.#retiring) return
     this.#retiring = true

@@ -9,7 +9,7 @@ import { gatewayLimits } from '../../gateway/index.ts'
 export type PassedHeaders = Readonly<Record<string, string>>
 
 /**
- * Headers that are never passed on: those of one hop or of message framing, those that authenticate the caller at the
+ * Headers that are never passed on: hop-by-hop and message framing headers, those that authenticate the caller to the
  * gateway, and those that proxies add about the client.
  */
 const neverPassed = new Set([
@@ -62,7 +62,7 @@ export function passthroughOf (config: ServerConfig, remote: boolean): { names: 
 /**
  * The headers of a request that are passed on to a server; undefined when there are none.
  * @param names as `passthroughOf` returns them
- * @param headers without the one that authenticated the caller
+ * @param headers the request's headers, without the one that authenticated the caller
  * @param isOwnCredential whether a value holds a credential of this gateway
  * @throws RpcError -32602 for a value that cannot be sent
  */
@@ -76,7 +76,7 @@ export function selectPassedHeaders (
   const hop = headers.connection === undefined ? undefined : namesIn(textOf(headers.connection) ?? '')
   for (const name of names) {
     const value = textOf(headers[name])
-    // Headers named in the client's `Connection` are for the gateway only (RFC 9110, section 7.6.1).
+    // Headers named in the client's `Connection` header are hop-by-hop (RFC 9110, section 7.6.1).
     if (value === undefined || hop?.has(name) === true) continue
     const problem = problemOf(value)
     if (problem !== undefined) {

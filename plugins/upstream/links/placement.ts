@@ -16,7 +16,7 @@ interface PlacementDeps {
   config: ServerConfig
   /** Names of client headers that are passed on to the server, in lower case; undefined: none. */
   passedNames: readonly string[] | undefined
-  /** Whether a value holds a credential of this gateway, which is not passed on. Default: judged by its prefix. */
+  /** Whether a value contains a credential of this gateway, which is not passed on. Default: decided by its prefix. */
   isOurs?: ((value: string) => boolean) | undefined
   /** The transport that last reached it. */
   kind: () => TransportType | undefined
@@ -34,7 +34,7 @@ export class Placement {
     const { name, config: { idleTimeoutMs = 300_000 }, children } = deps
     const isolation = isolationOf(deps.config)
     this.#deps = deps
-    // When links are only for sessions or users, no client can have the key of the gateway's link.
+    // If links serve single sessions or users, no client may have the key of the gateway's link.
     const base = isolation === 'session' || isolation === 'user' ? { ...baseKey, key: 'gateway' } : baseKey
     this.pool = new SlotPool(
       { server: name, base, isProcess: !isRemote(deps.config), children, idleTimeout: idleTimeoutMs }
@@ -45,7 +45,7 @@ export class Placement {
     return transports[this.#deps.kind() ?? serverTypeOf(this.#deps.config) ?? 'stdio']
   }
 
-  /** @param passed headers of the client that are passed on; undefined: ignored */
+  /** @param passed the client's headers that are passed on; undefined to ignore headers */
   keyOf (client: Client, passed?: PassedHeaders): LinkKey {
     const { config } = this.#deps
     const sharing = {
@@ -63,7 +63,10 @@ export class Placement {
 
   find (client: Client): Slot | undefined { return this.pool.find(this.keyOf(client)) }
 
-  /** The slot for a request; its link notifies the client from now on. @throws RpcError -32001: all are in use */
+  /**
+   * The slot for a request. From now on its link sends notifications to the client.
+   * @throws RpcError -32001 if all slots are in use
+   */
   slotFor (client: Client, passed: PassedHeaders | undefined): Slot {
     const slot = this.slotOf(client, passed)
     if (slot.knows(client)) return slot
@@ -74,20 +77,20 @@ export class Placement {
 
   /** The slot for a client's request. */
   slotOf (client: Client, passed: PassedHeaders | undefined): Slot {
-    // Without a session, nothing could carry one client's headers over to another.
+    // Without a session, no state can carry headers from one client to another.
     if (!this.#traits.hasSession) return this.pool.take(this.keyOf(client), client)
     const slot = this.pool.take(this.keyOf(client, passed), client)
     if (this.#deps.passedNames) slot.carryHeaders(client.id, passed)
     return slot
   }
 
-  /** The slot that reads lists for clients of the same class. */
+  /** The slot that reads lists for clients of the same capability class. */
   listingSlot (client: Client): Slot {
     const key = this.keyOf(client)
     return this.pool.take(this.#deps.passedNames ? listingKey(this.pool.base.key, key.capabilityClass) : key, client)
   }
 
-  /** Whether a slot's lists are shown: not when a client's headers may have changed them. */
+  /** Whether lists read on a slot are shown: not if a client's headers may have changed them. */
   canList (slot: Slot): boolean {
     return this.#deps.passedNames === undefined || slot.key.affinity === 'shared'
   }
@@ -98,7 +101,7 @@ export class Placement {
     return passedNames && headers && selectPassedHeaders(name, passedNames, headers, isOurs)
   }
 
-  /** As `passedHeadersOf`, for a request. Its headers are read only if some are passed on. */
+  /** Like `passedHeadersOf`, for a request. Its headers are read only if some are passed on. */
   passedBy (exchange: Exchange): PassedHeaders | undefined {
     return this.#deps.passedNames && this.passedHeadersOf(exchange.headers)
   }
@@ -112,7 +115,7 @@ export class Placement {
 
   notifiedSlots (client: Client, method: string): Slot[] {
     const slots = this.slotsOf(client)
-    // A link that is opened later learns the roots by itself, and lacks the client's headers here.
+    // A link opened later requests the roots itself; if headers are passed on, the client's headers are missing here.
     const needsNoLink = method === 'notifications/roots/list_changed' || this.#deps.passedNames !== undefined
     if (slots.length > 0 || needsNoLink) return slots
     try {
@@ -123,20 +126,26 @@ export class Placement {
     }
   }
 
-  /** Whether a client gets notifications of a slot's link: it serves the client, or is the gateway's if none does. */
+  /**
+   * Whether a client gets notifications from a slot's link: the link serves the client, or it is the gateway's and no
+   * other link serves the client.
+   */
   serves (slot: Slot, client: Client): boolean {
     const own = this.slotsOf(client)
     return own.includes(slot) || (slot === this.pool.base && own.every(({ link }) => link === undefined))
   }
 
-  /** The slot for a task's request: one that has it for the principal, else the client's. @throws as `slotFor` */
+  /**
+   * The slot for a request about a task: one that has the task for the principal, else the client's.
+   * @throws like `slotFor`
+   */
   slotForTask (taskId: unknown, client: Client, passed: PassedHeaders | undefined): Slot {
     const own = this.find(client)
     if (own?.tasks.hasTask(taskId, client) === true) return own
     return this.pool.all.find(({ tasks }) => tasks.hasTask(taskId, client)) ?? this.slotFor(client, passed)
   }
 
-  /** As `Provider.taskRun`: the tasks of a process end with it. @throws as `slotFor` */
+  /** Implements `Provider.taskRun`: the tasks of a process end with the process. @throws like `slotFor` */
   taskRun (exchange: Exchange, taskId: string): string | undefined {
     const { client } = exchange
     const { tasks, link } = this.slotForTask(taskId, client, this.passedBy(exchange))
@@ -145,7 +154,7 @@ export class Placement {
     const begin = tasks.beginOf(taskId)
     const isOwn = begin === undefined || begin.principal === principal
     if (!isRemote(this.#deps.config)) return isOnLink && isOwn ? link.id : undefined
-    // A legacy server may count the tasks of each session. Once that is lost, the server may have restarted.
+    // A legacy server may number the tasks per session. After the session is lost, the server may have restarted.
     if (begin && isOwn && isOnLink && eraOf(link.identity.version) === 'legacy') return ''
     let last = begin
     for (const { tasks } of this.pool.all) {
@@ -155,14 +164,15 @@ export class Placement {
     return last === undefined || last.principal === principal ? '' : undefined
   }
 
-  /** The slot with a client's subscription, which may have been made with other headers. */
+  /** The slot that holds a client's subscription, which may have been made with other headers. */
   subscribedOn (client: Client, uri: string): Slot | undefined {
     return this.pool.all.find(({ subscriptions }) => subscriptions.has(uri, client.id))
   }
 
   /**
-   * Guards a request about a task, which may be sent on a new link: called with the link before each attempt.
-   * @returns a function that returns the link, or throws RpcError -32602 when the task ended with another run
+   * Creates a check for a request about a task, which may be repeated on a new link.
+   * @returns a function to call before each attempt, which returns the link, or throws RpcError -32602 when the task
+   *   ended with an earlier process
    */
   runGuardOf (exchange: Exchange): (link: Link) => Link {
     const { method, params: { taskId } } = exchange
@@ -174,15 +184,15 @@ export class Placement {
     }
   }
 
-  /** Takes over what clients requested at the former upstream of this server, whose slots end. */
+  /** Takes over the subscriptions and log levels of clients from the server's former upstream, whose slots end. */
   adopt ({ pool }: Placement): void {
     for (const from of pool.all) for (const client of from.clients) this.#move(client, from)
   }
 
   /**
-   * Handles a question with several possible recipients on one link: from now on, clients that can be asked have their
-   * own links, and their subscriptions move there.
-   * @returns false when that is so already, or the isolation is configured
+   * Called when a question has several possible recipients on one link: from now on, clients that can answer questions
+   * have their own links, to which their subscriptions move.
+   * @returns false when they have their own links already, or the isolation is configured
    */
   isolateClients (): boolean {
     if (this.#contested || isolationOf(this.#deps.config) !== 'auto') return false
@@ -196,7 +206,10 @@ export class Placement {
     return true
   }
 
-  /** Moves a client's subscriptions to the slot that serves it now; false: they are there, or there is no room. */
+  /**
+   * Moves a client's subscriptions to the slot that serves it now; returns false if they are there already, or there is
+   * no room.
+   */
   #move (client: Client, from: Slot): boolean {
     try {
       const to = this.slotOf(client, this.#deps.passedNames && from.passed)

@@ -6,7 +6,9 @@ import type { LinkKey } from './link-key.ts'
 import { Slot } from './slot.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/** Counts the processes that each owner has caused at all servers, without those that the gateway starts itself. */
+/**
+ * Counts the processes that each owner has caused at all servers. Processes started by the gateway itself do not count.
+ */
 export class ChildCounts {
   readonly #counts = new Map<string, number>()
   readonly #starts =
@@ -29,11 +31,11 @@ interface PoolOptions {
   readonly server: string
   /** The key of the gateway's slot. */
   readonly base: LinkKey
-  /** Whether each link is a process of this machine: `upstreamLimits.childrenPerOwner` applies per owner. */
+  /** Whether each link is a local process: `upstreamLimits.childrenPerOwner` then applies per owner. */
   readonly isProcess: boolean
   /** Shared by all servers: `upstreamLimits.allChildrenPerOwner` applies per owner. */
   readonly children: ChildCounts
-  /** Time after which an unused link that is shared by a class of clients ends, in ms. */
+  /** Time after which an unused link that a class of clients shares is closed, in ms. */
   readonly idleTimeout: number
 }
 
@@ -42,7 +44,7 @@ const sweepInterval = 30_000
 
 /**
  * The slots of one server: the gateway's, and those of clients. Their number is limited, with a share for each owner; a
- * slot counts for the owner of the client that it was created for.
+ * slot is counted for the owner of the client that it was created for.
  */
 export class SlotPool {
   readonly base: Slot
@@ -60,13 +62,14 @@ export class SlotPool {
 
   find ({ key }: LinkKey): Slot | undefined { return this.#slots.get(key) }
 
-  /** The slot for a key, created if needed. @throws RpcError -32001 when all slots, or all of the owner, are in use */
+  /** The slot for a key, created if needed. @throws RpcError -32001 when all slots, or the owner's share, are in use */
   take (key: LinkKey, client: Client): Slot {
     const known = this.#slots.get(key.key)
     if (known) return known
     const owner = client.owner ?? client.id
     const { server, isProcess, children } = this.#options
-    // A slot that replaces an idle one counts as well: otherwise processes would be started and ended without limit.
+    // A slot that replaces an idle one is counted as well: otherwise processes could be started and ended without
+    // limit.
     if (isProcess && !children.mayStart(owner)) {
       const sentence = `You cause processes of server ${JSON.stringify(server)} faster than one caller may; try ` +
         'again later'
@@ -100,7 +103,7 @@ export class SlotPool {
     }
   }
 
-  /** Ends the links of users that are gone, and with them what servers keep for these users. */
+  /** Closes the links of removed users, which also ends what servers keep for these users. */
   async endLinksOf (users: ReadonlySet<string>): Promise<void> {
     await Promise.all(
       this.all.map(async (slot) => { if (slot.user !== undefined && users.has(slot.user)) await this.#end(slot) })
@@ -127,7 +130,7 @@ export class SlotPool {
 
   #ownedBy (owner: string): Slot[] { return this.all.filter((slot) => slot !== this.base && slot.shareOwner === owner) }
 
-  /** Makes room for one more slot of an owner, by ending an idle one if needed. @throws RpcError -32001 */
+  /** Makes room for one more slot of an owner, if needed by ending an idle one. @throws RpcError -32001 */
   #makeRoom (owner: string): void {
     const { server, isProcess, children } = this.#options
     const most = upstreamLimits.linksPerServer
@@ -148,7 +151,7 @@ export class SlotPool {
   /**
    * Ends the link that has been idle for longest. If none is idle and the owner's share is used up, ends the link that
    * has waited longest for its client's answer.
-   * @throws RpcError -32001 with the sentence if no link can be ended
+   * @throws RpcError -32001 with the text `sentence` if no link can be ended
    */
   #evict (candidates: readonly Slot[], sentence: string, reason: 'share' | 'limit'): void {
     let oldest: Slot | undefined
@@ -165,7 +168,7 @@ export class SlotPool {
 
   get #sweepTime (): number { return Math.min(sweepInterval, this.#options.idleTimeout / 2) }
 
-  /** Ends unused links that are shared by a class of clients: a client's capabilities may be unique. */
+  /** Ends unused links that a class of clients shares: a client's capabilities may be unique. */
   #sweep (): void {
     const before = Date.now() - this.#options.idleTimeout
     const shared = this.all.filter((slot) => slot !== this.base && slot.key.affinity === 'shared')
@@ -179,7 +182,7 @@ export class SlotPool {
 const gaveWayError =
   'its question was not answered, and the caller has begun other calls since, for which there were no more connections'
 
-/** The slot that has waited for its clients' answers for longest, and does nothing else. */
+/** The slot that has waited longest for its clients' answers, and does nothing else. */
 function findUnanswered (slots: readonly Slot[]): Slot | undefined {
   let oldest: Slot | undefined
   let since = Date.now() - upstreamLimits.leftUnanswered

@@ -9,7 +9,7 @@ import type { ConnectionSupervisor } from './supervisor.ts'
 import { upstreamLimits } from '../limits.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-/** How clients' requests use a server's links: waiting for a link, repeating a request, and errors. */
+/** Runs clients' requests on a server's links: waits for a link, repeats requests, and creates errors. */
 export class RequestRunner {
   readonly #server: string
   readonly #supervisor: ConnectionSupervisor
@@ -22,10 +22,10 @@ export class RequestRunner {
   }
 
   /**
-   * Does some work on a slot's link once that is open, and once more on a new link if the first one turns out to have
+   * Runs `work` on a slot's link once the link is open, and once more on a new link if the first one turns out to have
    * expired.
-   * @param exchange the client's request; undefined: a request of the gateway
-   * @throws RpcError -32001 when there is no answer
+   * @param exchange the client's request; undefined for a request of the gateway
+   * @throws RpcError -32001 when there is no response
    */
   async run<Result> (slot: Slot, work: (link: Link) => Promise<Result>, exchange?: Exchange): Promise<Result> {
     const { circuit } = slot
@@ -39,7 +39,7 @@ export class RequestRunner {
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error
         this.#circuits.recordFailure(circuit, error, link)
-        // An upstream that requires other credentials requires them on another connection, too.
+        // An upstream that requires other credentials requires them on a new connection, too.
         const repeat = isFirstTry && error.didNotRun && error.fault !== 'unauthorized' &&
           exchange?.cancelled === undefined
         if (!repeat) throw this.#toRpcError(error, exchange)
@@ -49,7 +49,7 @@ export class RequestRunner {
     }
   }
 
-  /** Sends a client's notification on a slot's link, which is opened if needed. There is no answer, and no error. */
+  /** Sends a client's notification on a slot's link, which is opened if needed. Errors are ignored. */
   notify (slot: Slot, method: string, paramsText: string): void {
     if (slot.link) { slot.link.notify(method, paramsText); return }
     if (method === 'notifications/roots/list_changed' || slot.circuit.isOpen) return
@@ -60,10 +60,10 @@ export class RequestRunner {
       .finally(() => { slot.waitingNotifications-- })
   }
 
-  /** The slot's link, awaited while it opens. @throws RpcError -32001 */
+  /** Resolves to the slot's link once it is open. @throws RpcError -32001 */
   async link (slot: Slot, exchange?: Exchange): Promise<Link> {
     const { connectionWait } = gatewayLimits
-    // A server whose last connection failed is not waited for anew by each request.
+    // If the last connection failed, not every request waits the full time for the next one.
     const since = slot.circuit.failures > 0 && slot.opening ? Date.now() - slot.lastTry : 0
     return await this.#connected(this.#supervisor.ensureLink(slot), Math.max(connectionWait - since, 0), exchange)
   }
@@ -81,7 +81,7 @@ export class RequestRunner {
     await this.#connected(circuit.probe, gatewayLimits.connectionWait, exchange)
   }
 
-  /** Opens a link, or pings the one that is open. @throws UpstreamError */
+  /** Opens a link, or pings the open one. @throws UpstreamError */
   async #probe (slot: Slot): Promise<void> {
     const { link, circuit } = slot
     if (!link) { await this.#supervisor.ensureLink(slot); return }
@@ -95,7 +95,7 @@ export class RequestRunner {
         throw error
       }
     }
-    // Any answer is a sign of life: not every server supports ping.
+    // Any response shows that the server works: not every server supports ping.
     this.#circuits.recordProbe(circuit)
   }
 
@@ -150,7 +150,7 @@ export class RequestRunner {
   #redacted (error: UpstreamError): string { return this.#supervisor.redact(error.messageForClients) }
 }
 
-/** The changes of a request's params, except an unchanged name: then nothing is rewritten. */
+/** The changes of a request's params, without an unchanged name, which needs no rewriting. */
 export function changesOf ({ params: { name } }: Exchange, changes: ParamChanges): ParamChanges {
   if (typeof name !== 'string' || changes.name !== JSON.stringify(name)) return changes
   const { name: _, ...others } = changes

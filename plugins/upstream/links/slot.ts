@@ -10,7 +10,7 @@ import type { PassedHeaders } from './passthrough.ts'
 import { SubscriptionTable } from './subscription-table.ts'
 import { TaskRegistry } from './task-registry.ts'
 
-/** The level at which most servers send log messages while none is set. */
+/** The level at which most servers send log messages if none is set. */
 const defaultLevel: LogLevel = 'info'
 
 interface SlotOptions {
@@ -19,41 +19,41 @@ interface SlotOptions {
   readonly user?: string
 }
 
-/** A place for a link: everything that outlives one connection, for the next one to get the same state. */
+/** A place for a link. It keeps the state that outlives a connection, and restores it on the next one. */
 export class Slot {
   readonly key: LinkKey
-  /** The client that the slot is for, if it is for a single one. */
+  /** The client that the slot serves, if it serves a single one. */
   readonly owner: Client | undefined
-  /** The owner that it counts for: that of the client that it was created for. */
+  /** The owner that the slot is counted for: that of the client that it was created for. */
   readonly shareOwner: string
   readonly capabilities: ClientCapabilities
-  /** The user that it belongs to; undefined: clients of several users share it. */
+  /** The user whose link it is; undefined if clients of several users share it. */
   readonly user: string | undefined
   /** Subscriptions that the upstream has not answered yet: further subscribers wait for the same answer. */
   readonly subscribing = new Map<string, Promise<string>>()
   readonly subscriptions = new SubscriptionTable()
-  /** The tasks and elicitation pages that outlive the calls of the clients that started them. */
+  /** The tasks and elicitation pages that outlive the calls that started them. */
   readonly tasks = new TaskRegistry()
   readonly circuit = new Circuit()
   link: Link | undefined
   opening: Promise<Link> | undefined
-  /** The link that is being opened, to be closed if the slot ends. */
+  /** The link that is being opened. It is closed if the slot ends. */
   openingLink: Link | undefined
   /** Whether the slot has ended: a link that is still opening is closed. */
   hasEnded = false
-  /** Notifications that are sent once its link is open. */
+  /** The number of notifications that are sent once the link is open. */
   waitingNotifications = 0
-  /** Params of the last request for a log level, if they have members beside the level. */
+  /** The params of the last request for a log level, if they have other members than the level. */
   levelParams: string | undefined
   lastTry = 0
   failures = 0
-  /** The newest headers of its client, for messages without their own. */
+  /** The newest headers of its client, for messages that have none of their own. */
   passed: PassedHeaders | undefined
-  /** The catalogue of this link, if it differs from its class's. */
+  /** The catalogue read on this link, if it differs from that of its class. */
   catalogue: Catalogue | undefined
-  /** The clients whose headers it carries. */
+  /** The clients whose headers the link carries. */
   readonly #carriesFor = new Set<string>()
-  /** The clients that it serves and that can be notified. */
+  /** The clients that the slot serves and that can be notified. */
   readonly #clients = new Map<string, Client>()
 
   constructor (key: LinkKey, capabilities: ClientCapabilities, { owner, countedTo = '', user }: SlotOptions = {}) {
@@ -64,7 +64,7 @@ export class Slot {
     this.user = user
   }
 
-  /** Brings a new link to the state that is remembered here. */
+  /** Restores the state that the slot keeps on a new link. */
   async restore (link: Link): Promise<void> {
     if (this.level !== undefined) await link.setLevel(this.level, this.levelParams).catch(() => {})
     for (const client of this.subscriptions.clients) link.recordUser(client)
@@ -88,12 +88,14 @@ export class Slot {
   /** Removes a client whose headers it carries. Returns true when it was the last one. */
   stopCarrying (id: string): boolean { return this.#carriesFor.delete(id) && this.#carriesFor.size === 0 }
 
-  /** Whether nobody would notice the end of its link. */
+  /** Whether its link can be ended without effect on any client. */
   get isIdle (): boolean {
     return this.opening === undefined && this.subscriptions.size === 0 && !this.tasks.hasAny && this.link?.busy !== true
   }
 
-  /** Since when all of its calls wait for clients' answers, in ms since the epoch; undefined: they do not. */
+  /**
+   * The time since which all of its calls wait for clients' answers, in ms since the epoch; undefined if one does not.
+   */
   get awaitingClientSince (): number | undefined {
     const calls = this.link?.openCalls ?? []
     if (this.opening !== undefined || this.subscriptions.size > 0 || this.tasks.hasAny || calls.length === 0) {
@@ -118,8 +120,8 @@ export class Slot {
   }
 
   /**
-   * The log level for its link: the least severe one that a client wants, if any client has set one. A client that has
-   * set none must not miss what servers usually send.
+   * The log level for its link: the least severe one that a client wants; undefined if no client has set one. A client
+   * that has set none must not miss the messages that servers send by default.
    */
   get level (): LogLevel | undefined {
     let lowest: LogLevel | undefined

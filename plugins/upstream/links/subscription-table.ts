@@ -5,12 +5,12 @@ import { gatewayLimits } from '../../gateway/index.ts'
 
 const { size, cost, levels } = gatewayLimits.subscriptions
 
-/** The memory of all subscriptions of this process, in bytes. */
+/** Limits the memory of all subscriptions of this process, in bytes. */
 const subscriptionMemory = new Shares(size, 'subscriptions to resources')
 
 interface ResourceSubscriber { readonly client: Client, readonly releases: Map<string, Release> }
 
-/** The subscribers of each resource on one link. The cost of look-ups does not grow with their number. */
+/** The subscribers of each resource on one link. The cost of a look-up does not grow with their number. */
 export class SubscriptionTable {
   readonly #byUri = new Map<string, Map<string, Client>>()
   readonly #byClient = new Map<string, ResourceSubscriber>()
@@ -31,8 +31,8 @@ export class SubscriptionTable {
 
   /**
    * Adds a subscription, unless it exists.
-   * @param release releases memory that was taken before; undefined: memory is taken for the client's owner
-   * @returns whether it is the first one of this resource
+   * @param release releases memory that is reserved already; undefined to reserve memory for the client's owner
+   * @returns whether it is the first one for this resource
    * @throws ShareError
    */
   add (uri: string, client: Client, release?: Release): boolean {
@@ -47,7 +47,7 @@ export class SubscriptionTable {
     return subscribers === undefined
   }
 
-  /** Removes a subscription. @returns whether it was the last one of the resource */
+  /** Removes a subscription. @returns whether it was the last one for the resource */
   remove (uri: string, id: string): boolean {
     this.#release(uri, id)
     const subscribers = this.#byUri.get(uri)
@@ -57,13 +57,13 @@ export class SubscriptionTable {
 
   removeAll (uri: string): void { for (const { id } of this.of(uri)) this.remove(uri, id) }
 
-  /** Removes all subscriptions of a client. @returns the URIs without any subscriber left */
+  /** Removes all subscriptions of a client. @returns the URIs without remaining subscribers */
   removeClient (id: string): string[] { return this.urisOf(id).filter((uri) => this.remove(uri, id)) }
 
   /**
-   * Moves a client's subscriptions from another table, which ends or removes the client next. Their memory now counts
-   * here.
-   * @returns the URIs that had no subscriber here
+   * Moves a client's subscriptions from another table, which then ends or removes the client. Their memory is
+   * transferred to this table.
+   * @returns the URIs that had no subscriber in this table
    */
   takeOver (from: SubscriptionTable, client: Client): string[] {
     return from.urisOf(client.id).filter((uri) => this.add(uri, client, from.#handOver(uri, client.id)))

@@ -18,7 +18,7 @@ import type { ServerValues } from '../values/server-values.ts'
 import { isRemote, transportKinds } from './transport.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-/** A handler that also gets the slot of the message. */
+/** A handler that also receives the slot of the message. */
 type OnSlot<Handler extends (...args: never[]) => unknown> =
   (slot: Slot, ...args: Parameters<Handler>) => ReturnType<Handler>
 
@@ -33,30 +33,30 @@ interface SupervisorDeps {
     mended: LinkHandlers['mended']
   }
   warn: (sentence: string) => void
-  /** The login that a slot's link uses; undefined: none. */
+  /** The login that a slot's link uses; undefined if it uses none. */
   authorization: ConnectDeps['authorization']
   statusChanged: () => void
   circuits: Circuits
   values: ServerValues | undefined
 }
 
-/** Min time between two attempts to open one slot's link, in ms: callers cannot speed up a failing server. */
+/** Min time between two attempts to open one slot's link, in ms: requests cannot speed up reconnects. */
 const minRetryInterval = 1_000
 
 /**
- * Supervises the links of one server: opens them, restores what their slots remember, and checks and reopens the
+ * Supervises the links of one server: opens them, restores the state that their slots keep, and checks and reopens the
  * gateway's link, whose state is the server's status.
  */
 export class ConnectionSupervisor {
   status: ProviderStatus = 'connecting'
-  /** The reason why the server is not connected, for its managers. */
+  /** The reason why the server is not connected, as shown to its managers. */
   error: string | null = null
-  /** The reason why the server is not connected, for clients. */
+  /** The reason why the server is not connected, as shown to clients. */
   reason: string | undefined
   connectedAt: number | undefined
   /** How long it took to open the gateway's link, in ms. */
   openTime = Infinity
-  /** The transport that last reached it. */
+  /** The transport of the last successful connection. */
   kind: TransportType | undefined
   /** The time at which the first attempt to connect began. */
   #startedAt = Date.now()
@@ -70,7 +70,7 @@ export class ConnectionSupervisor {
   readonly #heartbeat = new Heartbeat()
   readonly #eras = new EraMemory()
   readonly #tools = new ToolHeaders()
-  /** Whether a slow connection was logged since it was last connected. */
+  /** Whether a slow connection attempt has been logged since the last connection. */
   #hasLoggedSlow = false
   readonly #prepared: PreparedConfig
   #failures = 0
@@ -106,13 +106,13 @@ export class ConnectionSupervisor {
     }
   }
 
-  /** Max wait of a merged list for it, in ms: only while it begins to connect, and has not answered in any run. */
+  /** Max wait of a merged list for it, in ms; 0 except during the first connection attempt with no lists known. */
   get firstAnswerBudget (): number {
     const isNew = this.#first && !this.#catalogues.isKnown
     return isNew ? Math.max(this.#startedAt + gatewayLimits.firstAnswerBudget - Date.now(), 0) : 0
   }
 
-  /** Masks the secrets of the config, and the values of users, in a text. */
+  /** Masks secrets of the config, and values of users, in a text. */
   redact (text: string): string { return this.#prepared.redact(text) }
 
   /** The slot's link, opened if needed. @throws UpstreamError */
@@ -131,7 +131,7 @@ export class ConnectionSupervisor {
     else this.#retryLater(slot)
   }
 
-  /** Reopens links that are gone or were refused, because a login was added or removed, if somebody waits for them. */
+  /** Reopens links that were closed or refused, after a login was added or removed, if a client waits for them. */
   retry (slots: readonly Slot[]): void {
     for (const slot of slots) {
       slot.lastTry = 0
@@ -141,7 +141,7 @@ export class ConnectionSupervisor {
     }
   }
 
-  /** Ends the links of a login that was removed. */
+  /** Closes the links that used a login that was removed. */
   async closeLinks (slots: readonly Slot[]): Promise<void> {
     await Promise.all(slots.map(async (slot) => { await slot.closeLinks() }))
     this.retry(slots)
@@ -153,7 +153,7 @@ export class ConnectionSupervisor {
     this.#heartbeat.stop()
   }
 
-  /** Opens the slot's link and restores the state that the slot remembers. */
+  /** Opens the slot's link and restores the state that the slot keeps. */
   async #open (slot: Slot): Promise<Link> {
     if (this.#closed) throw new UpstreamError('closed', 'the server was stopped')
     const base = slot === this.#pool.base
@@ -165,7 +165,7 @@ export class ConnectionSupervisor {
     try {
       const link = await this.#connect(slot)
       slot.link = link
-      // The catalogue of a single client's link is read again.
+      // The catalogue of a link that serves a single client is read again.
       const fresh = base || slot.catalogue !== undefined ||
         (this.#deps.canList(slot) && !this.#catalogues.has(slot.key.capabilityClass))
       await slot.restore(link)
@@ -173,7 +173,7 @@ export class ConnectionSupervisor {
       slot.failures = 0
       this.#deps.circuits.recordProbe(slot.circuit)
       if (base) this.openTime = Date.now() - slot.lastTry
-      // A server that was stopped until needed is running again, whichever link started it.
+      // A server that was stopped until needed is running again, no matter which link started it.
       if (base || (this.status === 'disconnected' && this.error === null)) this.#connected()
       return link
     } catch (error) {
@@ -192,7 +192,7 @@ export class ConnectionSupervisor {
     const { connecting, passes, warn, authorization } = this.#deps
     const { question, notification, answered, mended } = this.#deps.inbound
     const { config, redact } = await this.#prepared.forUser(slot.user)
-    // The transport that last found the server is tried first; the server may have moved since.
+    // The transport of the last connection is tried first; the server may have changed since.
     const kinds = transportKinds(config).sort((a, b) => Number(b === this.kind) - Number(a === this.kind))
     const deps = {
       connecting: { ...connecting, transport: { ...connecting.transport, redact } },
@@ -248,14 +248,14 @@ export class ConnectionSupervisor {
     const waits = error instanceof UserActionRequired
     const isLogin = waits && error.isLogin
     this.#setStatus(isLogin ? 'oauth_required' : 'disconnected', this.redact(`${error.message}${error.detail}`))
-    // Nothing changes until somebody logs in, or gives values.
+    // Retrying is useless until a user logs in or provides values.
     if (waits || (this.#remote && this.#config.enableKeepAlive === false)) return
     this.#retry = setTimeout(() => {
       void this.ensureLink(this.#pool.base).catch(() => {})
     }, backoffDelay(this.#failures)).unref()
   }
 
-  /** Reopens a link with subscribers, however often that fails. */
+  /** Reopens a link with subscribers, without a limit on attempts. */
   #retryLater (slot: Slot): void {
     const isWanted = (): boolean => !slot.hasEnded && !this.#closed && slot.subscriptions.size > 0
     if (isWanted()) {
@@ -273,16 +273,16 @@ export class ConnectionSupervisor {
     try {
       await link.ping(timeout)
     } catch (error) {
-      // Any answer is a sign of life: not every server supports ping.
+      // Any response shows that the server works: not every server supports ping.
       if (!(error instanceof UpstreamError) || (error.fault === 'refused' && (error.status ?? 500) < 500)) return
-      // A busy server may be slow, and one that answers a call is alive.
+      // A busy server may respond slowly, and one that answers a call works.
       if (error.fault !== 'expired' && (link.busy || link.lastUsed > since)) return
       if (base.link === link) this.onLost(base, link, error)
       link.retire()
     }
   }
 
-  /** Stops a server that has been idle for long: its processes end, and are started again when needed. */
+  /** Stops a server that has been idle for long: its processes end, and start again when needed. */
   #stopUntilNeeded (): void {
     this.#heartbeat.stop()
     for (const slot of this.#pool.all) void slot.closeLinks()

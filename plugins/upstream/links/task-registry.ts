@@ -10,28 +10,28 @@ const terminalStates: ReadonlySet<unknown> = new Set(['completed', 'failed', 'ca
 
 /**
  * The recipient of a task's progress: the token of the call that started the task stays valid. `token` is the
- * upstream's, on its link; `clientToken` the client's, as JSON text.
+ * upstream's token on its link; `clientToken` is the client's, as JSON text.
  */
 interface TaskProgress {
   readonly client: Client, readonly link: Link, readonly token: number, readonly clientToken: string
 }
 
 interface AwaitedEntry {
-  /** The owner that it counts for: the principal, or the address of an unauthenticated caller. */
+  /** The owner that the entry is counted for: the principal, or the address of an unauthenticated caller. */
   readonly owner: string
   readonly until: number
-  /** Whether only its result remains to be fetched. */
+  /** Whether the task is finished, so that only its result remains to be fetched. */
   readonly isOver: boolean
 }
 
 /**
- * The awaited tasks or pages of one connection, by id. Beyond the limit, entries of the owner that has most of them are
+ * The awaited tasks or pages of one connection, by id. Beyond the limit, entries of the owner with the most entries are
  * evicted: finished ones first, then the oldest.
  */
 class AwaitedMap<Value extends AwaitedEntry> extends Map<string, Value> {
   readonly #held = new OwnedMap<true>(upstreamLimits.tasksPerConnection, { onEvict: (id) => { super.delete(id) } })
 
-  /** Sets an entry, and makes it its owner's newest. */
+  /** Sets an entry, and makes it the newest of its owner. */
   override set (id: string, value: Value): this {
     this.delete(id)
     super.set(id, value)
@@ -46,19 +46,22 @@ class AwaitedMap<Value extends AwaitedEntry> extends Map<string, Value> {
   }
 }
 
-/** The principal whose call began a task, and the place of that call among those of all connections. */
+/** The principal whose call started a task, and the position of that call among those of all connections. */
 interface TaskBegin { readonly principal: string, readonly order: number }
 
 let lastBegin = 0
 
 interface Task extends AwaitedEntry {
-  /** The principal that owns it, whichever of its clients is connected. */
+  /** The principal that owns the task, whichever of its clients is connected. */
   principal: string
-  /** The call that began it; undefined: it was begun elsewhere, by another replica or an earlier run. */
+  /** The call that started it; undefined if another replica or an earlier run started it. */
   begin: TaskBegin | undefined
-  /** The client that started it or asked about it last, which gets its notifications and questions. Undefined: gone. */
+  /**
+   * The client that started it or last asked about it, which gets its notifications and questions; undefined if that
+   * client is gone.
+   */
   client: Client | undefined
-  /** The connection on which the upstream mentioned it last. */
+  /** The connection on which the upstream last mentioned it. */
   link: Link
   progress: TaskProgress | undefined
 }
@@ -66,12 +69,15 @@ interface Task extends AwaitedEntry {
 /** A page that a client was sent to (URL elicitation). */
 interface ElicitationPage extends AwaitedEntry { readonly client: Client }
 
-/** Tasks, and pages that people are sent to (URL elicitation), on a slot's connections. They outlive their calls. */
+/**
+ * Tasks, and pages that users are sent to (URL elicitation), on a slot's connections. They outlive the calls that
+ * started them.
+ */
 export class TaskRegistry {
   readonly #tasks = new AwaitedMap<Task>()
   readonly #pages = new AwaitedMap<ElicitationPage>()
 
-  /** Whether something is in progress, so that the connection is needed. */
+  /** Whether a task or page is in progress, so that the connection is needed. */
   get hasAny (): boolean {
     for (const begun of [this.#tasks, this.#pages]) {
       for (const [id, { until }] of begun) if (until <= Date.now()) begun.delete(id)
@@ -86,26 +92,26 @@ export class TaskRegistry {
       task.link === link && !task.isOver && task.client ? [task.client] : [])
   }
 
-  /** Whether a client's principal has such a task here, finished or not. */
+  /** Whether a client's principal has a task with this id here, finished or not. */
   hasTask (id: unknown, client: Client): boolean {
     return this.#tasks.get(String(id))?.principal === principalOf(client)
   }
 
   beginOf (id: unknown): TaskBegin | undefined { return this.#tasks.get(String(id))?.begin }
 
-  /** Whether a task may run on a link: the upstream has not mentioned it on another one last. */
+  /** Whether a task may run on a link: unless the upstream last mentioned it on another link. */
   mayRunOn (link: Link, id: unknown): boolean { return (this.#tasks.get(String(id))?.link ?? link) === link }
 
   knowsTask (id: unknown): boolean { return this.#tasks.has(String(id)) }
 
-  /** The client that gets a task's notifications; undefined: the task is unknown here, or its clients are gone. */
+  /** The client that gets a task's notifications; undefined if the task is unknown here, or its clients are gone. */
   ownerOfTask (id: unknown): Client | undefined { return this.#tasks.get(String(id))?.client }
 
   /**
    * Records the state of a task from a result or a notification.
-   * @param state `{taskId, status, ttl?}`, or `ttlMs`, in ms
-   * @param client the recipient of the result; undefined: a notification about a known task
-   * @param begun set when the result is that of the call that starts it; `progress` of that call
+   * @param state `{taskId, status, ttl?}`, or `ttlMs` in place of `ttl`, both in ms
+   * @param client the recipient of the result; undefined for a notification about a known task
+   * @param begun set if the result is that of the call that starts the task; `progress` is that of the call
    */
   recordTask (
     state: Record<string, unknown>, link: Link, client?: Client, begun?: { readonly progress: TaskProgress | undefined }
@@ -134,7 +140,7 @@ export class TaskRegistry {
     if (task) this.#tasks.set(String(id), { ...task, isOver: true })
   }
 
-  /** The recipient of progress whose token belongs to no open call. */
+  /** The recipient of progress whose token does not belong to an open call. */
   progressOf (link: Link, token: unknown): TaskProgress | undefined {
     for (const { progress } of this.#tasks.values()) {
       if (progress?.token === token && progress?.link === link) return progress
@@ -157,7 +163,7 @@ export class TaskRegistry {
     return client
   }
 
-  /** Removes a client that is gone. Another one of its principal may still ask for its tasks. */
+  /** Removes a client that is gone. Another client of its principal may still ask for its tasks. */
   removeClient (id: string): void {
     for (const task of this.#tasks.values()) {
       if (task.client?.id === id) task.client = undefined

@@ -27,27 +27,27 @@ export function transportKinds ({ type, command }: Pick<ServerConfig, 'type' | '
 const traitsOf = (config: Pick<ServerConfig, 'type' | 'command' | 'url'>): typeof transports[TransportType] =>
   transports[transportKinds(config)[0] ?? 'stdio']
 
-/** Whether a server is no process of this machine: it gets HTTP headers, and is pinged and reconnected. */
+/** Whether a server is not a local process: it gets HTTP headers, and is pinged and reconnected. */
 export const isRemote = (config: ServerConfig): boolean => traitsOf(config).locatedBy !== 'command'
 
-/** Whether a server is an MCP server at a URL, so that the gateway may log in there. */
+/** Whether a server is an MCP server at a URL, where the gateway may log in. */
 export const isMcpUrl = (config: ServerConfig): boolean => traitsOf(config).locatedBy === 'address'
 
 export interface TransportDeps {
   outbound: Outbound
-  /** The gateway's own environment: children get parts of it, and variables are expanded from it. */
+  /** The gateway's own environment: children inherit parts of it, and variables are expanded with its values. */
   environment: ProcessEnvironment
-  /** The user that children run as; undefined: the gateway's own. */
+  /** The user that children run as; undefined for the gateway's own user. */
   childUser?: ProcessUser
   /** Starts processes. Default: as children of this process. */
   startProcess?: StartProcess
-  /** Why a stdio server cannot be started with its config, as a clause; undefined: no problem is known. */
+  /** The reason why a stdio server cannot be started with its config, as a clause; undefined if no problem is known. */
   problemOf?: (config: ServerConfig) => Promise<string | undefined>
   /** The package indexes for children, from the current settings. */
   install?: () => PackageIndexes | undefined
   /** Whether a value holds a credential of this gateway. */
   isOurs?: (value: string) => boolean
-  /** Called for each line that a child prints and that is no message. */
+  /** Called for each line that a child prints to stderr, or to stdout if it is not a message. */
   onLine: (line: PrintedLine) => void
   /** Masks the secrets of the config in a text. */
   redact?: (text: string) => string
@@ -63,18 +63,18 @@ interface ConnectionDeps extends TransportDeps {
 
 /** The parameters for the creation of a transport. */
 interface TransportInput {
-  /** With its variables expanded. */
+  /** The config, with its variables expanded. */
   readonly config: ServerConfig
   readonly deps: ConnectionDeps
-  /** Returns the current headers of the client that the connection is for; undefined: it is for no single client. */
+  /** Returns the current headers of the client that the connection serves; undefined if it serves no single client. */
   readonly passed?: (() => PassedHeaders | undefined) | undefined
-  /** Supplies the header of a login; undefined: the gateway does not log in there. */
+  /** Supplies the header of a login; undefined if the gateway does not log in there. */
   readonly authorization?: AuthorizationSource | undefined
-  /** How messages of the server are read and counted. */
+  /** How the server's messages are read, and whose memory and rate they count towards. */
   readonly reading: { meter: MemoryMeter, pace: MessagePace | undefined, owner: string }
 }
 
-/** Creates a transport without starting it. @throws UpstreamError `refused` when the config is not valid */
+/** Creates a transport without starting it. @throws UpstreamError `refused` when the config is invalid */
 type MakeTransport = (making: TransportInput) => Transport | Promise<Transport>
 
 /** The transport factory for each type of `schemas/transports.ts`. */
@@ -82,7 +82,7 @@ const transportFactories: Readonly<Record<TransportType, MakeTransport>> = {
   stdio: makeStdio,
   sse (making) {
     const { headers, ...options } = httpOptions(making)
-    // The headers of the opening request are sent with each POST as well.
+    // The headers of the opening request are also sent with each POST.
     return new SseTransport({ ...options, headers: { ...making.passed?.(), ...headers } })
   },
   'streamable-http': (making) => new HttpTransport({ ...httpOptions(making), clientHeaders: making.passed }),
@@ -101,11 +101,11 @@ const transportFactories: Readonly<Record<TransportType, MakeTransport>> = {
   }
 }
 
-/** Creates a transport for one connection, not started. @throws UpstreamError `refused` for an invalid config */
+/** Creates a transport for one connection without starting it. @throws UpstreamError `refused` for an invalid config */
 export function makeTransport (
   type: TransportType, { config, deps, passed, authorization }: Omit<TransportInput, 'reading'>
 ): Transport | Promise<Transport> {
-  // Messages that no client has caused count for the user who stored the server.
+  // Messages that no client has caused are counted for the user who stored the server.
   const reading = { meter: memory, pace: deps.pace, owner: serverMemoryOwner(outboundAccessOf(config)) }
   return transportFactories[type]({ config, deps, passed, authorization, reading })
 }
@@ -155,11 +155,11 @@ function checkHeader (name: string, value: string): void {
   refuse(`the value of ${JSON.stringify(name)} in "headers" ${problem}`)
 }
 
-/** The gateway's environment, with the home and the name of another user. */
+/** The gateway's environment, with the home directory and the name of another user. */
 const userEnvironment = ({ home, name }: ProcessUser, environment: ProcessEnvironment): ProcessEnvironment =>
   ({ ...environment, HOME: home, USER: name, LOGNAME: name, TMPDIR: undefined })
 
-/** Headers of a connection or of one message, which a request cannot take from elsewhere. */
+/** Headers of the connection or of message framing, which a config cannot set. */
 const connectionHeaders =
   new Set(['connection', 'content-length', 'expect', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade'])
 

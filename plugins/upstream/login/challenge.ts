@@ -5,7 +5,10 @@ export interface BearerChallenge {
   readonly scopes?: readonly string[]
 }
 
-/** A challenge's parameters, by name in lower case, read in order: quoted text is never read as a parameter. */
+/**
+ * A challenge's parameters, by name in lower case. The text is read in order, so quoted text is never taken for a
+ * parameter.
+ */
 function parametersOf (text: string): Map<string, string> {
   const found = new Map<string, string>()
   for (const [, name = '', quoted, plain = ''] of text.matchAll(/([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/g)) {
@@ -15,7 +18,7 @@ function parametersOf (text: string): Map<string, string> {
   return found
 }
 
-/** Parses a challenge. @param header may hold several challenges; undefined: there is none */
+/** Parses the Bearer challenge. @param header may contain several challenges; undefined if there is none */
 export function parseChallenge (header: string | undefined): BearerChallenge {
   const text = /(?:^|[\s,])bearer\s+(.*)$/is.exec(header?.slice(0, 8_192) ?? '')?.[1]
   if (text === undefined) return {}
@@ -46,7 +49,7 @@ interface ScopeSources {
 
 /**
  * Selects the scopes to request (MCP 2025-11-25, Authorization, "Scope Selection Strategy" and "Step-Up Authorization
- * Flow"): those of the config or the challenge, else all that the resource names, else none; plus former ones.
+ * Flow"): those of the config or the challenge, else all scopes of the resource, else none; plus former ones.
  * `offline_access` is added if the authorization server supports it, to get a refresh token.
  */
 export function chooseScopes ({ configured, challenged, ofResource, ofServer, former = [] }: ScopeSources): string[] {

@@ -12,9 +12,9 @@ import type { AuthorizationServer } from './stored.ts'
 /** The result of discovering the authorization of a server. */
 export interface AuthorizationDiscovery {
   readonly server: AuthorizationServer
-  /** The issuer that responses must name (RFC 9207): the one whose metadata was fetched. Undefined: none is known. */
+  /** The issuer that responses must name (RFC 9207): the one whose metadata was fetched; undefined if none is known. */
   readonly issuer: string | undefined
-  /** The resource to request a token for (RFC 8707), as the server writes it. */
+  /** The resource to request a token for (RFC 8707), exactly as the server states it. */
   readonly resource: string | undefined
   readonly resourceScopes: readonly string[] | undefined
   /** Whether the server publishes nothing about its authorization, so only the fixed paths of MCP 2025-03-26 remain. */
@@ -23,7 +23,7 @@ export interface AuthorizationDiscovery {
 
 const fail = (sentence: string): never => { throw new UpstreamError('unauthorized', sentence) }
 
-/** Compares identifiers as strings, without a trailing slash, which many write in one place only. */
+/** Compares identifiers as strings, ignoring a trailing slash, which many servers write in one place only. */
 const isSameIdentifier = (one: string, other: string): boolean => one.replace(/\/$/, '') === other.replace(/\/$/, '')
 
 interface DiscoveryInput {
@@ -31,7 +31,7 @@ interface DiscoveryInput {
   /** The URL of the metadata that the challenge names. */
   readonly metadataUrl: URL | undefined
   readonly oauth: UpstreamOAuth
-  /** Whether an admin stored the server, with all of its addresses. */
+  /** Whether an admin stored the server with all of its addresses. */
   readonly isAdminStored: boolean
 }
 
@@ -40,8 +40,8 @@ type MakeFetch = (onStatus: (status: number) => void) => FetchLike
 /**
  * Finds the authorization server of an MCP server (MCP 2025-11-25, Authorization, "Authorization Server Discovery") by
  * its protected resource metadata (RFC 9728), and then that server's metadata (RFC 8414, OpenID Connect Discovery). A
- * server without the former is its own authorization server (MCP 2025-03-26), by metadata or fixed paths.
- * @throws UpstreamError with a sentence for the operator
+ * server without resource metadata is its own authorization server (MCP 2025-03-26), with metadata or fixed paths.
+ * @throws UpstreamError with a message for the operator
  */
 export async function discoverAuthorization (
   input: DiscoveryInput, makeFetch: MakeFetch
@@ -67,9 +67,9 @@ export async function discoverAuthorization (
 }
 
 /**
- * The issuer that metadata was fetched from. A server of MCP 2025-03-26 may forward the metadata of another issuer,
- * which is accepted if that issuer publishes the same endpoints. Otherwise the code of one server could reach the token
- * endpoint of another (mix-up, RFC 9700, section 4.4).
+ * The issuer that metadata was fetched from. A server of MCP 2025-03-26 may return the metadata of another issuer,
+ * which is accepted if that issuer publishes the same endpoints. Otherwise a code for one server could be sent to the
+ * token endpoint of another (mix-up, RFC 9700, section 4.4).
  */
 async function fetchedIssuer (
   url: string, metadata: AuthorizationServerMetadata, makeFetch: MakeFetch
@@ -83,8 +83,8 @@ async function fetchedIssuer (
 }
 
 /**
- * Requires that all addresses of a server that no admin stored have one origin: its user may have invented them, and a
- * login at one authorization server would send its code to another (RFC 9700, section 4.4).
+ * Requires that all addresses of a server that no admin stored have one origin: its user may have made them up, and the
+ * code of a login at one authorization server would be sent to another (RFC 9700, section 4.4).
  */
 function checkOrigins ({ url, metadata }: AuthorizationServer): void {
   const addresses = metadata ? [url, metadata.issuer, metadata.authorization_endpoint, metadata.token_endpoint] : [url]
@@ -96,7 +96,7 @@ function checkOrigins ({ url, metadata }: AuthorizationServer): void {
   )
 }
 
-/** The authorization server, if the config states it completely. */
+/** The authorization server, if the config describes it completely. */
 function fixedServer (oauth: UpstreamOAuth): AuthorizationServer | undefined {
   const { authorizationEndpoint, tokenEndpoint, grantType, issuer } = oauth
   if (tokenEndpoint === undefined || (authorizationEndpoint === undefined && grantType !== 'client_credentials')) {
@@ -114,7 +114,7 @@ function fixedServer (oauth: UpstreamOAuth): AuthorizationServer | undefined {
   }
 }
 
-/** Reads the protected resource metadata (RFC 9728, sections 3 and 5). @returns undefined: the server has none */
+/** Reads the protected resource metadata (RFC 9728, sections 3 and 5). @returns undefined if the server has none */
 async function readResource (
   serverUrl: URL,
   metadataUrl: URL | undefined,
@@ -153,7 +153,7 @@ function issuerOf (
     '"oauth.issuer"')
 }
 
-/** Reads the metadata (RFC 8414, section 3; OpenID Connect Discovery, section 4). @returns undefined: it has none */
+/** Reads the metadata (RFC 8414, section 3; OpenID Connect Discovery, section 4). @returns undefined if it has none */
 async function readServer (url: string, makeFetch: MakeFetch): Promise<AuthorizationServerMetadata | undefined> {
   const { discoverAuthorizationServerMetadata } = await loadSdk()
   try {
@@ -166,13 +166,13 @@ async function readServer (url: string, makeFetch: MakeFetch): Promise<Authoriza
 /**
  * @param isNamed whether a resource names this authorization server
  * @throws UpstreamError for metadata of another issuer (RFC 8414, section 3.3), without PKCE, or with an endpoint that
- * browsers must not open
+ *   browsers must not open
  */
 function checkServer (
   metadata: AuthorizationServerMetadata, url: string, isNamed: boolean, { grantType }: UpstreamOAuth
 ): void {
   const { issuer, code_challenge_methods_supported: methods, authorization_endpoint: endpoint } = metadata
-  // A server of MCP 2025-03-26 may forward the metadata of another issuer.
+  // A server of MCP 2025-03-26 may return the metadata of another issuer.
   if (isNamed && !isSameIdentifier(issuer, url)) {
     fail(`the authorization server ${visibleText(url, 200)} says it is ${visibleText(issuer, 200)}: its metadata ` +
       'is not trusted')

@@ -30,7 +30,7 @@ export interface LoginTarget {
   readonly url: () => URL
   /** Whether an admin stored the server, with all of its addresses. */
   readonly isAdminStored: boolean
-  /** Whether each user has a login; false: all clients share one. */
+  /** Whether each user has a login; if false, all clients share one. */
   readonly isPerUser: boolean
 }
 
@@ -39,21 +39,24 @@ export interface FlowDeps {
   readonly target: LoginTarget
   readonly stores: LoginStores
   readonly makeFetch: (onStatus?: (status: number) => void) => FetchLike
-  /** Identifies the server's target and the account of a holder. */
+  /** Returns a hash of the server's target and the account of a holder. */
   readonly binding: (holder: string) => string
   readonly self: () => Promise<GatewayClient>
-  /** Called once it is known where to log in, before anything is stored there. @throws UpstreamError to prevent it */
+  /**
+   * Called once the authorization server is known, before anything is stored there.
+   * @throws UpstreamError to prevent the login
+   */
   readonly mayBegin?: (found: AuthorizationDiscovery) => Promise<void>
 }
 
-/** The reason for an authorization request: the challenge of the server, and scopes that were requested before. */
+/** The reason for an authorization request: the server's challenge, and the scopes that were requested before. */
 export interface LoginNeed {
   readonly challenge: BearerChallenge
   /** The scopes that the login has requested before. */
   readonly former?: readonly string[]
 }
 
-/** An authorization request, stored under the hash of its `state` until the browser returns. */
+/** An authorization request. It is stored under the hash of its `state` until the browser returns. */
 export interface SavedFlow {
   readonly kind: 'upstream-login'
   readonly server: string
@@ -61,24 +64,24 @@ export interface SavedFlow {
   readonly codeVerifier: string
   readonly redirectUri: string
   readonly frame: LoginFrame
-  /** The hash of the ticket in the login link that begins this login (`starts.ts`). */
+  /** The hash of the ticket in the login link of this login (`starts.ts`). */
   readonly start: string
-  /** The issuer that the response must name (RFC 9207); undefined: none is known. */
+  /** The issuer that the response must name (RFC 9207); undefined if none is known. */
   readonly issuer?: string
-  /** Whether the authorization server announces that its responses name it. */
+  /** Whether the authorization server announces that its responses name the issuer. */
   readonly namesIssuer: boolean
 }
 
-/** The holder of the gateway's registration at the authorization server of a server. */
+/** The holder name under which the gateway's registration at an authorization server is stored. */
 export const clientHolder = 'client'
 
-/** Distinguishes a `state` from an authorization code: both are grants. */
+/** Separates `state` values from authorization codes: both are stored as grants. */
 export const hashOfState = (state: string): string => sha256(`upstream login ${state}`)
 
-/** How long the result of a discovery is used, in ms. */
+/** How long the result of a discovery is reused, in ms. */
 const discoveryTime = 10 * 60_000
 
-/** Time for which an open request is not checked again, in ms. */
+/** Time during which an open request is not checked again, in ms. */
 const checkTime = 2_000
 
 interface OpenFlow extends LoginFlow {
@@ -87,7 +90,7 @@ interface OpenFlow extends LoginFlow {
   checkedAt: number
 }
 
-/** A server's authorization requests: finds the authorization server, registers there, and makes the URLs to open. */
+/** A server's authorization requests: finds the authorization server, registers there, and creates the URLs to open. */
 export class LoginFlows {
   readonly #deps: FlowDeps
   readonly #flows = new BoundedMap<string, OpenFlow>(upstreamLimits.login.flows)
@@ -98,13 +101,13 @@ export class LoginFlows {
     this.#deps = deps
   }
 
-  /** The request of a holder that can still be opened. */
+  /** The request of a holder, if it can still be opened. */
   current (holder: string): LoginFlow | undefined {
     const flow = this.#flows.get(holder)
     return flow && Date.now() - flow.begunAt < upstreamLimits.login.flowTime ? flow : undefined
   }
 
-  /** Begins a request, or returns a recent one. @throws UpstreamError with a sentence for the operator */
+  /** Begins a request, or returns a recent one. @throws UpstreamError with a message for the operator */
   async begin (holder: string, need: LoginNeed): Promise<LoginFlow> {
     const known = this.current(holder)
     const wanted = [...need.former ?? [], ...need.former === undefined ? [] : need.challenge.scopes ?? []]
@@ -121,30 +124,30 @@ export class LoginFlows {
     const flow = this.#flows.get(holder)
     if (!flow || Date.now() - flow.checkedAt < checkTime) return flow !== undefined
     flow.checkedAt = Date.now()
-    // While the storage is unavailable, no request is known to have ended.
+    // While the storage is unavailable, the request is taken as open.
     const isThere = await this.#deps.stores.states.find(flow.start).then((state) => state !== undefined, () => true)
     if (!isThere && this.#flows.get(holder) === flow) this.end(holder)
     return isThere
   }
 
-  /** Ends a request without a login: its URL is no longer valid. @param start the hash of its ticket */
+  /** Ends a request without a login: its URL becomes invalid. @param start the hash of its ticket */
   async fail (holder: string, start: string): Promise<void> {
     if (this.#flows.get(holder)?.start === start) this.end(holder)
     await this.#deps.stores.states.remove(start)
   }
 
-  /** Ends the request of a holder who has logged in or need not, and notifies clients told of it. */
+  /** Ends the request of a holder who has logged in or need not, and notifies the clients that were sent its URL. */
   end (holder: string): void {
     const flow = this.#flows.get(holder)
     this.#flows.delete(holder)
     if (!flow) return
-    // Before the next login, the server may have moved to another authorization server (MCP, SEP-2352).
+    // Before the next login, the server may have changed its authorization server (MCP, SEP-2352).
     this.#discovered = undefined
     const params = JSON.stringify({ elicitationId: flow.id })
     for (const { listener } of flow.told) listener?.deliver('notifications/elicitation/complete', params)
   }
 
-  /** @throws UpstreamError with a sentence for the operator */
+  /** @throws UpstreamError with a message for the operator */
   async discover ({ resourceMetadata }: BearerChallenge): Promise<AuthorizationDiscovery> {
     const { target: { url, oauth, isAdminStored }, makeFetch } = this.#deps
     const serverUrl = url()

@@ -7,24 +7,27 @@ import { toLoginRecord, type ServerLoginRecord } from './stored.ts'
 import { requestClientCredentials, refreshLogin } from './token-requests.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/** A login in memory. `version` undefined: it is not stored. */
+/** A login in memory. `version` is undefined if the login is not stored. */
 export interface HeldLogin { readonly version: string | undefined, readonly login: ServerLoginRecord }
 
-/** How long a replica has the exclusive right to refresh a login, in ms; then another one tries. */
+/** How long a replica has the exclusive right to refresh a login, in ms; after that another replica may try. */
 const claimTime = 30_000
-/** Time between two checks whether another replica has refreshed it, in ms. */
+/** Time between two checks whether another replica has refreshed the login, in ms. */
 const claimPause = 100
 
-/** The logins at a server in memory: read once, refreshed once for all who wait, and dropped when refused. */
+/**
+ * The logins at a server in memory: each is read once, refreshed once for all waiting requests, and dropped when
+ * refused.
+ */
 export class HeldLogins {
   readonly #deps: FlowDeps
   readonly #flows: LoginFlows
   readonly #isOwn: boolean
-  /** null: there is no login. */
+  /** The logins by holder; null if a holder has none. */
   readonly #held = new BoundedMap<string, HeldLogin | null>(upstreamLimits.login.holders)
   readonly #loading = new Map<string, Promise<HeldLogin | null>>()
   readonly #renewing = new Map<string, Promise<HeldLogin | null>>()
-  /** Holders whose login was refused; their links end once the error says what is needed. */
+  /** Holders whose login was refused. Their links are closed after the error with the needed action was sent. */
   readonly #dropped = new Set<string>()
 
   constructor (deps: FlowDeps, flows: LoginFlows) {
@@ -35,7 +38,7 @@ export class HeldLogins {
 
   get size (): number { return this.#held.size }
 
-  /** The login in memory. @returns null: there is none; undefined: not loaded */
+  /** The login in memory. @returns null if there is none; undefined if it is not loaded */
   peek (holder: string): HeldLogin | null | undefined { return this.#held.get(holder) }
 
   /** Stores a login in memory, unless the server or the account has changed since it was created. */
@@ -49,7 +52,7 @@ export class HeldLogins {
 
   isRenewing (holder: string): boolean { return this.#renewing.has(holder) }
 
-  /** Whether a holder's login was dropped since the last call. */
+  /** Whether a holder's login was dropped since the last call for this holder. */
   takeDropped (holder: string): boolean { return this.#dropped.delete(holder) }
 
   /** The login of a holder, loaded once. */
@@ -66,15 +69,15 @@ export class HeldLogins {
     const stored = this.#isOwn ? undefined : await tokens.find(server, holder)
     const login = stored && toLoginRecord(stored.value, binding(holder))
     const held = login ? { version: stored.version, login } : null
-    // A login that was created meanwhile is newer.
+    // A login created in the meantime is newer.
     if (this.#held.get(holder) === undefined) this.#held.setNewest(holder, held)
     return this.#held.get(holder) ?? null
   }
 
   /**
-   * Gets another token, once for all who wait for it.
-   * @param scopes for the login of the gateway itself
-   * @returns null: the authorization server says that the login has ended
+   * Gets a new token, once for all waiting requests.
+   * @param scopes the scopes to request, for a login of the gateway itself
+   * @returns null if the authorization server reports that the login has ended
    */
   async renew (
     holder: string, held: HeldLogin | null, challenge: BearerChallenge, scopes?: readonly string[]
@@ -86,7 +89,7 @@ export class HeldLogins {
     return await renewing
   }
 
-  /** Removes a login that was refused, unless another one has been stored meanwhile. */
+  /** Removes a refused login, unless another one has been stored in the meantime. */
   async drop (holder: string, { version, login }: HeldLogin): Promise<void> {
     const { stores: { tokens }, target: { server } } = this.#deps
     if (this.#held.get(holder)?.login !== login) return
@@ -114,7 +117,7 @@ export class HeldLogins {
     }
   }
 
-  /** Refreshes a login; of several replicas one does so, and the others wait for its result. */
+  /** Refreshes a login. One replica refreshes it, and the others wait for the result. */
   async #refresh (holder: string, held: HeldLogin): Promise<HeldLogin | null> {
     const { stores: { tokens }, target: { server }, binding } = this.#deps
     const { version = '' } = held
@@ -132,7 +135,7 @@ export class HeldLogins {
       const login = await refreshLogin(held.login, this.#requests)
       const next = await tokens.swap(server, holder, { version }, login)
       if (next !== undefined) return this.#hold(holder, next, login)
-      // The user logged out, or in again, meanwhile.
+      // The user has logged out, or logged in again, in the meantime.
       const stored = await tokens.find(server, holder)
       return this.#hold(holder, stored?.version, toLoginRecord(stored?.value, binding(holder)))
     } catch (error) {

@@ -22,7 +22,7 @@ interface LoginOptions {
 
 /** Interval at which logins of other replicas are looked up, in ms. */
 const followInterval = 2_000
-/** Max wait until the gateway listens, in ms: in tests it may never listen. */
+/** Max wait until the gateway listens, in ms (in tests it may never listen). */
 const maxListenWait = 5_000
 
 /** Decorates `app.logins`: the gateway as an OAuth client of upstream servers. */
@@ -42,13 +42,13 @@ export default fp<LoginOptions>(async (app, { grants, upstreamTokens, loginState
   const timer = setInterval(() => {
     if (isFollowing) return
     isFollowing = true
-    // While the storage is unavailable, nothing is known to have changed.
+    // While the storage is unavailable, changes cannot be looked up.
     void logins.syncReplicas().catch(() => {}).finally(() => { isFollowing = false })
   }, followInterval).unref()
   app.addHook('onClose', async () => { clearInterval(timer) })
   app.settings.on('changed', (next, former) => {
     logins.removeGone(former, next).catch((error: unknown) => {
-      // They are no longer used, since each is bound to its server and account.
+      // Left-over logins are unusable, since each is bound to its server and account.
       app.log.warn({ err: error }, 'logins at upstream servers that are gone could not be removed')
     })
   })

@@ -25,16 +25,18 @@ interface LoginsDeps {
   readonly environment: ProcessEnvironment
   readonly settings: () => Snapshot
   readonly self: () => GatewayClient
-  /** Resolves once it is known at which address the gateway listens. */
+  /** Resolves once the address on which the gateway listens is known. */
   readonly listening: () => Promise<void>
 }
 
-/** The outcome of an authorization request, for the person at the browser. */
+/** The outcome of an authorization request, shown to the user in the browser. */
 interface LoginOutcome {
   readonly ok: boolean
   readonly title: string
   readonly text: string
-  /** The stored login, when `ok`. `user`: whom it acts for; undefined: all users share it, or a bearer key has it. */
+  /**
+   * The stored login, if `ok`. `user`: the user it acts for; undefined if all users share it, or a bearer key has it.
+   */
   readonly login?: { readonly server: string, readonly whose: string, readonly user?: string }
 }
 
@@ -42,13 +44,13 @@ interface LoginOutcome {
 type LoginResponse = Readonly<Partial<Record<'code' | 'state' | 'iss' | 'error' | 'error_description', string>>>
 
 const prefix = holderOf('')
-/** A system key without an owner has a login as well; no username contains a space. */
+/** A system key without an owner has a login of its own; usernames cannot contain a space. */
 const keyPrefix = holderOf('key ')
 const isKeyHolder = (holder: string): boolean => holder.startsWith(keyPrefix)
-/** How far back changes of other replicas are looked up, in ms: longer than a slow storage takes. */
+/** How far back changes of other replicas are looked up, in ms: longer than a write to a slow storage takes. */
 const lookBack = 30_000
 
-/** The logins at all servers: handles returning browsers, and follows other replicas. */
+/** The logins at all servers: handles returning browsers, and applies changes made by other replicas. */
 export class Logins {
   readonly #deps: LoginsDeps
   readonly #servers = new Map<string, ServerLogin>()
@@ -59,7 +61,7 @@ export class Logins {
 
   get (server: string): ServerLogin | undefined { return this.#servers.get(server) }
 
-  /** Begins the logins of a server, replacing those of its former config. @returns undefined: it takes none */
+  /** Begins the logins of a server, replacing those of its former config. @returns undefined if it accepts none */
   open (name: string, config: ServerConfig, listener: LoginListener): ServerLogin | undefined {
     this.#servers.delete(name)
     if (!takesLogin(config)) return undefined
@@ -69,7 +71,7 @@ export class Logins {
   }
 
   /**
-   * The logins for a test of a server: stored ones for the same config are used, and none is begun. If one is needed,
+   * The logins for a test of a server. Stored logins for the same config are used, but none is begun: if one is needed,
    * the connection fails with UserActionRequired.
    */
   openForTest (name: string, config: ServerConfig, listener: LoginListener): ServerLogin | undefined {
@@ -108,7 +110,7 @@ export class Logins {
       binding: (holder) => sha256(`${bindingOf(config)} ${this.#subject(holder)}`),
       self: async () => {
         await listening()
-        // The gateway's document contains only the gateway's own address.
+        // The gateway's document contains only its own redirect URI.
         return redirectUri === undefined ? self() : { ...self(), redirectUri, documentUrl: undefined }
       }
     }
@@ -126,8 +128,8 @@ export class Logins {
 
   /**
    * Finds the start of a login.
-   * @returns undefined when it is unknown or has expired. `user`: the user who holds the login; undefined: it is
-   * shared, or a key's
+   * @returns undefined when it is unknown or has expired. `user`: the user who holds the login; undefined if it is
+   *   shared, or a key holds it
    * @throws StorageError
    */
   async start (ticket: string): Promise<LoginStart & { readonly whose: string, readonly user?: string } | undefined> {
@@ -137,8 +139,8 @@ export class Logins {
   }
 
   /**
-   * Completes an authorization request with the response that a browser brings. Its `state` is valid once, for the
-   * server, the holder, the request and the browser that it was created for.
+   * Completes an authorization request with the response that a browser brings. Its `state` is valid once, and only for
+   * the server, the holder, the request and the browser that it was created for.
    * @param browserKey the value of the browser's cookie
    * @throws StorageError
    */
@@ -167,7 +169,7 @@ export class Logins {
       return failedLogin('The server has changed', text)
     }
     const refuse = async (title: string, text: string): Promise<LoginOutcome> => {
-      // Its `state` is used up: the next login needs a new request.
+      // Its `state` can be used only once, so the next login needs a new request.
       await login.flows.fail(saved.holder, saved.start)
       void login.prepare(saved.holder)
       return failedLogin(title, text)
@@ -202,7 +204,7 @@ export class Logins {
     return { whose: this.#whose(holder), ...(user === undefined ? {} : { user }) }
   }
 
-  /** Describes who will act with a login. */
+  /** Describes on whose behalf a login is used. */
   #whose (holder: string): string {
     if (!holder.startsWith(prefix)) return 'everybody who may use the server'
     if (!isKeyHolder(holder)) return `the user ${holder.slice(prefix.length)}`
@@ -210,7 +212,7 @@ export class Logins {
       `${JSON.stringify(this.#deps.settings().keys.get(holder.slice(keyPrefix.length))?.name ?? '')}`
   }
 
-  /** Looks up what other replicas have stored and removed lately. @throws StorageError */
+  /** Looks up the logins that other replicas have recently stored or removed. @throws StorageError */
   async syncReplicas (): Promise<void> {
     if (![...this.#servers.values()].some(({ isActive }) => isActive)) return
     const changes = await this.#deps.stores.tokens.listChangedWithin(lookBack)
@@ -221,10 +223,10 @@ export class Logins {
     )
   }
 
-  /** Removes the logins of servers, users and keys that are gone or were replaced. @throws StorageError */
+  /** Removes the logins of servers, users and keys that were removed or replaced. @throws StorageError */
   async removeGone (former: Snapshot, next: Snapshot): Promise<void> {
     const { tokens } = this.#deps.stores
-    // Before anything is awaited: a later account of the same name may call at any moment.
+    // Done before the first await: a later account of the same name may call at any moment.
     const holders = [...removedAccountNames(former.users, next.users)].map(holderOf)
     for (const id of former.keys === next.keys ? [] : former.keys.keys()) {
       if (!next.keys.has(id)) holders.push(holderOf(`key ${id}`))
@@ -240,7 +242,7 @@ export class Logins {
     for (const holder of holders) await tokens.removeAll({ holder })
   }
 
-  /** The account behind a holder, which differs from that of a later account of the same name. */
+  /** Identifies the account of a holder; the result differs from that of a later account of the same name. */
   #subject (holder: string): string {
     const user = holder.startsWith(prefix) ? this.#deps.settings().users.get(holder.slice(prefix.length)) : undefined
     return user ? accountSubjectOf(user) : holder
@@ -249,13 +251,13 @@ export class Logins {
 
 const failedLogin = (title: string, text: string): LoginOutcome => ({ ok: false, title, text })
 
-/** Whether the gateway may log in at a server: an MCP server at a URL, without other credentials. */
+/** Whether the gateway may log in at a server: it must be an MCP server at a URL, without other credentials. */
 function takesLogin (config: ServerConfig): boolean {
   const given = [...Object.keys(config.headers ?? {}), ...passthroughNames(config)]
   return isMcpUrl(config) && !given.some((name) => name.toLowerCase() === 'authorization')
 }
 
-/** The origins that a config names. */
+/** The origins of the addresses in a config. */
 function originsIn (
   { url, oauth: { issuer, authorizationEndpoint, tokenEndpoint } = {} }: ServerConfig
 ): ReadonlySet<string> {
@@ -263,7 +265,7 @@ function originsIn (
   return new Set(addresses.flatMap((each) => each !== undefined && URL.canParse(each) ? [new URL(each).origin] : []))
 }
 
-/** Identifies the owner of a server and where its tokens go: a login is valid only for these. */
+/** Identifies a server's owner and the places where its tokens are sent: a login is valid only for these. */
 function bindingOf ({ url, owner = 'admin', createdAt, oauth = {} }: Server['config']): string {
   const { clientId, issuer, resource, authorizationEndpoint, tokenEndpoint } = oauth
   return sha256(
@@ -280,9 +282,8 @@ function urlOf ({ url = '' }: ServerConfig): URL {
 const isSavedFlow = (value: unknown): value is SavedFlow => isObject(value) && value.kind === 'upstream-login'
 
 /**
- * Why a response is not from the authorization server that was asked (RFC 9207, section 2.4); undefined: it is. Issuers
- * are compared as strings; if no metadata was fetched, the response must be from the origin that the browser was sent
- * to.
+ * The reason why a response is not from the server of the request (RFC 9207, section 2.4); undefined if it is. Issuers
+ * are compared as strings; without fetched metadata, the response must be from the origin the browser was sent to.
  */
 function foreignIssuer (
   { issuer, namesIssuer, frame: { server } }: SavedFlow, iss: string | undefined

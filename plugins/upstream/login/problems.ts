@@ -7,10 +7,10 @@ import { visibleText } from '../../base/pages/index.ts'
 export interface UserPage {
   /** The URL to open. */
   readonly url: string
-  /** The id of the elicitation that tells a client about it. */
+  /** The id of the URL elicitation that sends a client there. */
   readonly id: string
   readonly begunAt: number
-  /** Records that a client was told about it, and must be notified of its end. */
+  /** Records that a client was sent the URL, so that it is notified when the page is completed. */
   readonly tell: (client: Client) => void
 }
 
@@ -24,7 +24,7 @@ export type LoginParty = 'manager' | 'user' | 'nobody'
 interface ActionWords {
   /** The end of the sentence "Server … wants you to". */
   readonly action: string
-  /** What clients are told, by the party that must act. `user`: a user for whom there is a page, at this URL. */
+  /** The texts for clients, by the party that must act. `user`: a user for whom there is a page, at this URL. */
   readonly manager: string
   readonly nobody: string
   readonly user: (url: string) => string
@@ -50,13 +50,13 @@ const words: Readonly<Record<'login' | 'values', ActionWords>> = {
 }
 
 /**
- * Thrown when somebody must open a URL before the upstream can be used: to log in there, or to give the values that the
- * server asks of each user (`userVariables`).
+ * Thrown when a user must open a URL before the upstream can be used: to log in there, or to provide the values that
+ * the server requires of each user (`userVariables`).
  */
 export class UserActionRequired extends UpstreamError {
   readonly isLogin: boolean
   readonly who: LoginParty
-  /** Undefined if there is no URL; the message then says why. */
+  /** Undefined if there is no URL; the message then states the reason. */
   readonly flow: UserPage | undefined
   readonly #words: ActionWords
 
@@ -95,26 +95,26 @@ export class UserActionRequired extends UpstreamError {
   }
 }
 
-/** An OAuth error as the SDK throws it. */
+/** An OAuth error thrown by the SDK. */
 interface OAuthFailure extends Error { readonly errorCode: string }
 
 const isOAuthFailure = (error: unknown): error is OAuthFailure =>
   error instanceof Error && 'errorCode' in error && typeof error.errorCode === 'string'
 
-/** The error code of an authorization server (RFC 6749, section 5.2); undefined for another error. */
+/** The error code of an authorization server (RFC 6749, section 5.2); undefined for other errors. */
 export const oauthCodeOf = (error: unknown): string | undefined => isOAuthFailure(error) ? error.errorCode : undefined
 
 /**
- * The failure of a request to an authorization server, as a sentence for the operator. Of the response, only an OAuth
- * error is quoted, as clean text.
- * @param doing what was tried, such as `the registration`
+ * The failure of a request to an authorization server, as a message for the operator. From the response, only an OAuth
+ * error is quoted, without control characters.
+ * @param doing the action that failed, such as `the registration`
  */
 export function authorizationFailure (error: unknown, doing: string): UpstreamError {
   if (error instanceof UpstreamError) return error
   if (!isOAuthFailure(error)) {
     return new UpstreamError('unauthorized', `${doing} failed: the answer of the authorization server cannot be used`)
   }
-  // The SDK's error quotes the body of an answer that is no OAuth error.
+  // The SDK's error quotes the body of a response that is not an OAuth error.
   const [, status] = /^HTTP (\d{3}): /.exec(error.message) ?? []
   if (status !== undefined) {
     return new UpstreamError('unauthorized', `${doing} failed: the authorization server answered HTTP ${status}`)

@@ -11,7 +11,7 @@ export interface GatewayClient {
   readonly baseUrl: string
   /** The URI that authorization servers redirect the browser to. */
   readonly redirectUri: string
-  /** The URL of the gateway's Client ID Metadata Document; undefined: the base URL is not https. */
+  /** The URL of the gateway's Client ID Metadata Document; undefined if the base URL is not https. */
   readonly documentUrl: string | undefined
 }
 
@@ -33,7 +33,7 @@ export const clientDocument = (self: GatewayClient): Record<string, unknown> => 
   token_endpoint_auth_method: 'none'
 })
 
-/** The client that needs no registration: of the config, or the metadata document if supported; or undefined. */
+/** The client that needs no registration: that of the config, or the metadata document if supported; or undefined. */
 export function knownClient (
   oauth: UpstreamOAuth, { server: { metadata } }: AuthorizationDiscovery, self: GatewayClient
 ): LoginClient | undefined {
@@ -44,7 +44,7 @@ export function knownClient (
   return takesDocuments && self.documentUrl !== undefined ? { id: self.documentUrl, method: 'none' } : undefined
 }
 
-/** Why the gateway cannot register itself, as a clause; undefined: no obstacle is known. */
+/** The reason why the gateway cannot register itself, as a clause; undefined if none is known. */
 export function registrationObstacle (
   { server: { url, metadata } }: Pick<AuthorizationDiscovery, 'server'>,
   { dynamicRegistration }: UpstreamOAuth
@@ -54,18 +54,18 @@ export function registrationObstacle (
   return isRefused ? `its authorization server ${url} takes no registrations by programs` : undefined
 }
 
-/** Advice for the operator: register manually. */
+/** Advice to the operator to register a client manually. */
 export const manualRegistrationAdvice = ({ redirectUri }: Pick<GatewayClient, 'redirectUri'>): string =>
   `register a client there by hand, with the redirect URI ${redirectUri}, and set "oauth.clientId"`
 
-/** The error when the server requires credentials but publishes nothing about a login. */
+/** The error for a server that requires credentials but publishes no authorization metadata. */
 export const credentialsRequiredError = (): UpstreamError =>
   new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers')
 
 /**
  * Registers the gateway as a client of an authorization server (RFC 7591).
- * @param binding a hash of the server's owner and addresses and of the login's holder, for which alone the registration
- *   is valid
+ * @param binding a hash of the server's owner and addresses and the login's holder: the registration is valid for these
+ *   only
  * @throws UpstreamError that says what to configure
  */
 export async function registerGateway (

@@ -20,13 +20,13 @@ export const loadSdk = async (): Promise<Sdk> => await (loading ??= (async () =>
   return { ...auth, ...utils }
 })())
 
-/** Statuses whose answers have no body. */
+/** Statuses of responses without a body. */
 const bodilessStatuses = new Set([204, 205, 304])
 
 /** The outbound access of a server, and the addresses that it applies to. */
 interface LoginAccess {
   readonly reach: OutboundAccess
-  /** The origins that the config names: of the server, and of its authorization server. */
+  /** The origins that the config contains: those of the server and of its authorization server. */
   readonly origins: () => ReadonlySet<string>
 }
 
@@ -34,9 +34,9 @@ const namedHint = '. The server itself names this address: if it is right, set "
   'server'
 
 /**
- * A `fetch` for the SDK's OAuth functions, through the outbound client. Origins that the config names get the server's
- * access; others, which the server names, are untrusted. Requests have a timeout, and answers a max size.
- * @param onStatus gets the status of each answer
+ * A `fetch` for the SDK's OAuth functions, through the outbound client. Origins in the config get the server's access;
+ * others, learned from the server's metadata, are untrusted. Requests have a timeout, and responses a max size.
+ * @param onStatus called with the status of each response
  */
 export function outboundFetch (
   outbound: Outbound,
@@ -68,14 +68,14 @@ export function outboundFetch (
         new Uint8Array(bytes), { status, headers: type === undefined ? {} : { 'content-type': type } }
       )
     }
-    // Some servers answer errors of the token endpoint with 200, as GitHub does.
+    // Some servers, such as GitHub, return token endpoint errors with status 200.
     const isError =
       status === 200 && method === 'POST' && typeof document.error === 'string' && document.access_token === undefined
     return Response.json(document, { status: isError ? 400 : status })
   }
 }
 
-/** Parses the object in an answer, JSON or form; undefined: none. */
+/** Parses a JSON or form response into an object; undefined if it is neither. */
 function documentIn (type: string | undefined, bytes: Buffer): Record<string, unknown> | undefined {
   const text = new TextDecoder().decode(bytes)
   if (/^application\/x-www-form-urlencoded *(?:;|$)/i.test(type?.trim() ?? '')) {
@@ -89,7 +89,7 @@ function documentIn (type: string | undefined, bytes: Buffer): Record<string, un
   }
 }
 
-/** The bodies that the SDK sends: forms, and JSON. */
+/** Serializes the bodies that the SDK sends: forms, and JSON. */
 function bodyText (body: unknown): string {
   if (typeof body === 'string') return body
   if (body instanceof URLSearchParams) return body.toString()

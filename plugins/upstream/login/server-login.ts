@@ -11,29 +11,29 @@ import { upstreamLimits } from '../limits.ts'
 
 /** The holder of a login that all clients of a server share. */
 const sharedHolder = 'shared'
-/** The holder of a user's login. @param user as links are distinguished under `isolation: user` */
+/** The holder of a user's login. @param user as in `isolation: user` */
 export const holderOf = (user: string): string => `user ${user}`
-/** Unauthenticated callers are one "user", which has no login. */
+/** All unauthenticated callers are one "user", which has no login. */
 const anonymousHolder = holderOf('anonymous')
 
 export interface LoginListener {
-  /** A holder has logged in, here or on another replica. */
+  /** Called when a holder has logged in, here or on another replica. */
   onReady: (holder: string) => void
-  /** A holder's login has ended: logged out, or refused by the upstream. */
+  /** Called when a holder's login has ended: by a logout, or because the upstream refused it. */
   onEnded: (holder: string) => void
 }
 
 /**
- * The logins at one server: one that its clients share, or one per user. Supplies its transports with their header,
- * refreshes tokens before they expire, and tells what to open when a login is needed.
+ * The logins at one server: one that its clients share, or one per user. Supplies transports with the authorization
+ * header, refreshes tokens before they expire, and provides the URL to open when a login is needed.
  */
 export class ServerLogin {
   readonly deps: FlowDeps
   readonly flows: LoginFlows
   readonly #held: HeldLogins
-  /** The logins that are needed, by the holder who must log in. */
+  /** The required logins, by the holder who must log in. */
   readonly #wanted = new BoundedMap<string, LoginNeed>(upstreamLimits.login.holders)
-  /** The last challenge of the server; undefined as long as it requires no login. */
+  /** The last challenge of the server; undefined while it has required no login. */
   #challenge: BearerChallenge | undefined
   readonly #listener: LoginListener
   readonly #isOwn: boolean
@@ -46,10 +46,10 @@ export class ServerLogin {
     this.#isOwn = deps.target.oauth.grantType === 'client_credentials'
   }
 
-  /** Whether logins are in use: then changes of other replicas are looked up. */
+  /** Whether logins are in use, so that changes by other replicas are looked up. */
   get isActive (): boolean { return this.#held.size > 0 }
 
-  /** @param user as links are distinguished; undefined: the gateway's link */
+  /** @param user as links are distinguished; undefined for the gateway's link */
   authorization (user: string | undefined): AuthorizationSource {
     const holder = this.holder(user)
     return {
@@ -58,26 +58,26 @@ export class ServerLogin {
     }
   }
 
-  /** The holder of the login of a link or a caller; undefined: none, since each user has a login. */
+  /** The holder of the login of a link or a caller; undefined if there is none, since each user has a login. */
   holder (user: string | undefined): string | undefined {
     if (!this.deps.target.isPerUser || this.#isOwn) return sharedHolder
     return user === undefined ? undefined : holderOf(user)
   }
 
-  /** The flow that a holder must complete. @returns undefined: no login is known to be missing */
+  /** The flow that a holder must complete. @returns undefined if no login is known to be missing */
   pendingLogin (holder: string): { readonly flow: LoginFlow | undefined } | undefined {
     return this.#wanted.has(holder) ? { flow: this.flows.current(holder) } : undefined
   }
 
-  /** The error for a client whose holder must log in; undefined: no login is known to be missing. */
+  /** The error for a client whose holder must log in; undefined if no login is known to be missing. */
   refusal (holder: string | undefined): UserActionRequired | undefined {
     if (holder === undefined || !this.#wanted.has(holder)) return undefined
-    // A new request is begun if this one has ended on another replica.
+    // A new request is begun if this one was ended on another replica.
     void this.prepare(holder)
     return this.#toError(holder, this.flows.current(holder))
   }
 
-  /** Ensures that there is a URL for a holder who needs one. Never throws: the next look-up tries again. */
+  /** Ensures that there is a URL for a holder who must log in. Never throws: the next look-up tries again. */
   async prepare (holder: string): Promise<void> {
     if (holder === anonymousHolder || this.#isOwn || this.#challenge === undefined) return
     try {
@@ -106,7 +106,7 @@ export class ServerLogin {
     return held !== null
   }
 
-  /** Forgets the login of a holder whose account is gone or was replaced, and ends its links. */
+  /** Forgets the login of a holder whose account was removed or replaced, and closes its links. */
   forget (holder: string): void {
     this.#wanted.delete(holder)
     this.flows.end(holder)
@@ -158,7 +158,7 @@ export class ServerLogin {
     if (holder === undefined || holder === anonymousHolder) throw this.#toError(holder, undefined)
     const held = await this.#held.get(holder)
     if (held && sentAuthorization !== bearerHeader(held.login)) {
-      // Another request has obtained a new token meanwhile.
+      // Another request has obtained a new token in the meantime.
       if (!isRetry) return true
       throw new UpstreamError('unauthorized', 'its login has changed just now: try again', { isPublic: true })
     }
@@ -173,7 +173,7 @@ export class ServerLogin {
     return await this.#require(holder, { challenge })
   }
 
-  /** Requests a missing scope once (MCP 2025-11-25, Authorization, "Step-Up Authorization Flow"). */
+  /** Requests a missing scope, once (MCP 2025-11-25, Authorization, "Step-Up Authorization Flow"). */
   async #stepUp (holder: string, held: HeldLogin | null, challenge: BearerChallenge): Promise<boolean> {
     const { scopes: missing = [] } = challenge
     const { scopes: former = [] } = held?.login ?? {}
@@ -195,7 +195,7 @@ export class ServerLogin {
     } catch (error) {
       throw authorizationFailure(error, 'the login')
     } finally {
-      // Links end after the request has failed with the error that says what is needed.
+      // Links are closed after the request has failed with the error that states the needed action.
       if (this.#held.takeDropped(holder)) setImmediate(() => { this.#listener.onEnded(holder) })
     }
     throw this.#toError(holder, flow)

@@ -5,8 +5,9 @@ import { sha256 } from '../../base/secrets/index.ts'
 
 /**
  * The start of a login in a browser. Its URL leads to a page that names server and user. Only the browser that
- * continues from there can complete the login, since the `state` carries a tag of that browser's cookie: a person who
- * opens another person's URL is told whose login it is (login CSRF; MCP 2025-11-25, Elicitation, "Phishing").
+ * continues from there can complete the login, since the `state` carries a tag derived from that browser's cookie. A
+ * person who opens another person's URL sees on the page whose login it is (login CSRF; MCP 2025-11-25, Elicitation,
+ * "Phishing").
  */
 export interface LoginStart {
   readonly server: string
@@ -27,16 +28,16 @@ export async function storeLoginStart (
   await states.put(hashOfTicket(ticket), { kind: 'upstream-login', value: start, createdAt: Date.now() }, expiresAt)
 }
 
-/** @returns undefined when it is unknown or has expired */
+/** @returns undefined if it is unknown or has expired */
 export async function findLoginStart (states: LoginStates, ticket: string): Promise<LoginStart | undefined> {
   const state = /^[\w-]{43}$/.test(ticket) ? await states.find(hashOfTicket(ticket)) : undefined
   return state?.kind === 'upstream-login' && isObject(state.value) ? state.value as unknown as LoginStart : undefined
 }
 
-/** Creates the value of a browser's cookie. */
+/** Creates the value of the browser cookie. */
 export const newBrowserKey = (): string => randomBytes(32).toString('base64url')
 
-/** Proves that a browser with this key has seen a page (`start`), or was sent away with a request (`state`). */
+/** Proves that a browser with this key has seen a page (`start`), or was redirected with a request (`state`). */
 const proofOf = (key: string, what: 'start' | 'state', of: string): string =>
   createHmac('sha256', key).update(`${what} ${of}`).digest('base64url')
 
@@ -46,12 +47,12 @@ function isProof (given: string, key: string | undefined, what: 'start' | 'state
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-/** The token of the link on the page of a start: only the browser with the cookie has it. */
+/** The token in the link on a start page: only the browser with the cookie can present it. */
 export const linkToken = (key: string, ticket: string): string => proofOf(key, 'start', ticket)
 export const isLinkToken = (token: string, key: string | undefined, ticket: string): boolean =>
   isProof(token, key, 'start', ticket)
 
-/** The authorization request of a start, with the browser's tag on its `state`. */
+/** The authorization request of a start, with the browser's tag in its `state`. */
 export function withBrowserTag ({ url }: LoginStart, key: string): string {
   const tagged = new URL(url)
   const state = tagged.searchParams.get('state') ?? ''
@@ -61,7 +62,7 @@ export function withBrowserTag ({ url }: LoginStart, key: string): string {
 
 /**
  * The `state` of a response without its tag.
- * @returns undefined when it is no state of this gateway; `isOwn` false: another browser started the login
+ * @returns undefined if it is not a `state` of this gateway; `isOwn` is false if another browser started the login
  */
 export function removeBrowserTag (
   text: string, key: string | undefined

@@ -4,7 +4,7 @@ import { isObject } from '../../../protocol/json.ts'
 import { parseScopes } from './challenge.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/** An authorization server. `url`: how it was found; `metadata` undefined: it has none (MCP 2025-03-26). */
+/** An authorization server. `url`: the URL it was found at; `metadata` is undefined if it has none (MCP 2025-03-26). */
 export interface AuthorizationServer {
   readonly url: string, readonly metadata: AuthorizationServerMetadata | undefined
 }
@@ -23,19 +23,19 @@ export interface StoredRegistration {
   readonly issuer: string
   readonly redirectUri: string
   readonly client: LoginClient
-  /** In ms since the epoch; undefined: it does not expire. */
+  /** In ms since the epoch; undefined if it does not expire. */
   readonly expiresAt?: number
 }
 
-/** A stored login, with all that a refresh needs: later metadata cannot redirect its refresh token. */
+/** A stored login, with everything that a refresh needs: later metadata cannot redirect its refresh token. */
 export interface ServerLoginRecord {
-  /** Identifies the server's target and the account of the holder; the login is valid only for these. */
+  /** Identifies the server's target and the holder's account; the login is valid only for these. */
   readonly binding: string
   readonly accessToken: string
   readonly refreshToken?: string
   /** In ms since the epoch. */
   readonly obtainedAt: number
-  /** In ms since the epoch; undefined: the authorization server does not state it. */
+  /** In ms since the epoch; undefined if the authorization server does not state it. */
   readonly expiresAt?: number
   /** All scopes that were requested or granted. */
   readonly scopes: readonly string[]
@@ -48,9 +48,9 @@ export interface ServerLoginRecord {
 export type LoginFrame = Omit<ServerLoginRecord, 'accessToken' | 'refreshToken' | 'obtainedAt' | 'expiresAt'>
 
 /**
- * Creates a login from the answer of a token endpoint.
- * @param refreshToken the former one, which stays valid if the answer has none (RFC 6749, section 6)
- * @throws UpstreamError for a token that no header can carry
+ * Creates a login from the response of a token endpoint.
+ * @param refreshToken the former refresh token, which stays valid if the response has none (RFC 6749, section 6)
+ * @throws UpstreamError for a token that is not a valid header value
  */
 export function createLogin (frame: LoginFrame, tokens: OAuthTokens, refreshToken?: string): ServerLoginRecord {
   const { access_token: accessToken, refresh_token: next = refreshToken, expires_in: lifetime, scope } = tokens
@@ -77,7 +77,7 @@ function ownRevocation (metadata: AuthorizationServerMetadata): { revocation_end
   return new URL(endpoint).origin === new URL(metadata.token_endpoint).origin ? { revocation_endpoint: endpoint } : {}
 }
 
-/** The metadata that is needed after the discovery. */
+/** The part of the metadata that is needed after the discovery. */
 export const neededMetadata = ({ url, metadata }: AuthorizationServer): AuthorizationServer => ({
   url,
   metadata: metadata && {
@@ -90,13 +90,13 @@ export const neededMetadata = ({ url, metadata }: AuthorizationServer): Authoriz
   } as AuthorizationServerMetadata
 })
 
-/** A stored value as a login with this binding; undefined: it is none. */
+/** Parses a stored login; undefined if the value is not a login with this binding. */
 export function toLoginRecord (value: unknown, binding: string): ServerLoginRecord | undefined {
   const isLogin = isObject(value) && value.binding === binding && typeof value.accessToken === 'string'
   return isLogin ? value as unknown as ServerLoginRecord : undefined
 }
 
-/** A stored value as a registration that is still valid at this authorization server; undefined: it is none. */
+/** Parses a stored registration; undefined if it is not one that is still valid at this authorization server. */
 export function toRegistration (
   value: unknown, binding: string, issuer: string, redirectUri: string
 ): StoredRegistration | undefined {
@@ -110,7 +110,7 @@ export function toRegistration (
 /** The header value for an access token (RFC 6750, section 2.1). */
 export const bearerHeader = ({ accessToken }: ServerLoginRecord): string => `Bearer ${accessToken}`
 
-/** A token's remaining life at which it is refreshed: at most this share of its life, and this time in ms. */
+/** When a token is refreshed: when less than this share of its lifetime, and less than this time in ms, remains. */
 const refreshMargin = { share: 0.1, time: 60_000 }
 
 /** Whether a login should be refreshed before its token is used. */

@@ -19,7 +19,7 @@ const clientInformation = ({ id, secret }: LoginClient) => ({
 const authentication = (client: LoginClient, server: AuthorizationServer, oauth: UpstreamOAuth) =>
   (headers: Headers, params: URLSearchParams): void => { authenticateClient(headers, params, client, server, oauth) }
 
-/** Exchanges a code (RFC 6749, section 4.1.3; RFC 7636). @throws the SDK's errors, UpstreamError */
+/** Exchanges an authorization code (RFC 6749, section 4.1.3; RFC 7636). @throws the SDK's errors, UpstreamError */
 export async function exchangeCode (
   frame: LoginFrame,
   { code, codeVerifier, redirectUri }: { code: string, codeVerifier: string, redirectUri: string },
@@ -60,7 +60,10 @@ export async function refreshLogin (
   )
 }
 
-/** Logs in as the gateway (RFC 6749, 4.4; MCP "OAuth Client Credentials"). @throws the SDK's errors, UpstreamError */
+/**
+ * Logs in as the gateway itself (RFC 6749, section 4.4; MCP "OAuth Client Credentials").
+ * @throws the SDK's errors, UpstreamError
+ */
 export async function requestClientCredentials (
   { server, resource }: AuthorizationDiscovery,
   frame: Pick<LoginFrame, 'binding' | 'client'>,
@@ -89,7 +92,7 @@ export async function requestClientCredentials (
   return createLogin({ ...frame, scopes, server, ...(resource === undefined ? {} : { resource }) }, rest)
 }
 
-/** Revokes the tokens of a login (RFC 7009), if the authorization server supports that. Failures do not matter. */
+/** Revokes the tokens of a login (RFC 7009), if the authorization server supports that. Failures are ignored. */
 export async function revokeTokens (
   { server, client, accessToken, refreshToken }: ServerLoginRecord,
   { oauth, fetchFn }: TokenDeps
@@ -113,9 +116,9 @@ const formEncode = (text: string): string => new URLSearchParams([['', text]]).t
 
 /**
  * Adds the client's authentication to a request to the token or revocation endpoint (RFC 6749, section 2.3; OpenID
- * Connect Core, section 9). The method is that of the config, else of the registration, else one that the authorization
- * server supports.
- * @throws UpstreamError for a private key that cannot be used
+ * Connect Core, section 9). The method is taken from the config, else from the registration, else it is one that the
+ * authorization server supports.
+ * @throws UpstreamError for an invalid private key
  */
 export function authenticateClient (
   headers: Headers,
@@ -144,7 +147,7 @@ export function authenticateClient (
   }
 }
 
-/** A client's authentication method. @param supported undefined: not stated, which means client_secret_basic */
+/** The client's authentication method. @param supported undefined if not stated, which means client_secret_basic */
 export function authMethodOf (
   client: LoginClient, supported: readonly string[] | undefined, oauth: UpstreamOAuth = {}
 ): string {
@@ -161,7 +164,10 @@ export function authMethodOf (
 
 const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** A client assertion (RFC 7523, section 3). @param audience the issuer identifier of the authorization server */
+/**
+ * Creates a client assertion (RFC 7523, section 3).
+ * @param audience the issuer identifier of the authorization server
+ */
 function assertion (clientId: string, audience: string, oauth: UpstreamOAuth): string {
   const { privateKey = '', signingAlgorithm: alg = 'ES256', keyId } = oauth
   const now = Math.floor(Date.now() / 1_000)
@@ -184,7 +190,7 @@ function assertion (clientId: string, audience: string, oauth: UpstreamOAuth): s
   }
 }
 
-/** @param text PKCS #8 as PEM, or a JWK as JSON */
+/** @param text a PKCS #8 key as PEM, or a JWK as JSON */
 const keyFrom = (text: string): KeyObject => text.trimStart().startsWith('{')
   ? createPrivateKey({ key: JSON.parse(text) as Record<string, string>, format: 'jwk' })
   : createPrivateKey(text)

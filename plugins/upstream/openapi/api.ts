@@ -4,18 +4,20 @@ import type { ApiDescription } from './describe/description.ts'
 /** The description of an HTTP API, and the credentials of its calls. */
 export interface DescribedApi { readonly description: ApiDescription, readonly credentials: ApiCredentials }
 
-/** The API of a server of type `openapi`, for all links to it, from the first link to the last. */
+/**
+ * The API of a server of type `openapi`. All links to it share the object, which lives from the first link to the last.
+ */
 export class SharedApi {
   #api: DescribedApi | undefined
-  /** One `onChange` for each link. */
+  /** The `onChange` of each link. */
   readonly #listeners = new Set<() => void>()
 
-  /** Sentences about the parts of the description that are left out, and why. */
+  /** Sentences about omitted parts of the description, with the reasons. */
   get warnings (): readonly string[] { return this.#api?.description.warnings ?? [] }
 
   /**
    * Acquires the API for one link.
-   * @param describe makes it for the first link, with a function to call on changes
+   * @param describe creates the API for the first link; gets a function to call on changes
    * @param onChange called when the description has changed
    * @returns the API, and a function that releases it
    */

@@ -5,15 +5,18 @@ import type { RequestBody } from './plan.ts'
 export const isHeaderName = (name: string): boolean => /^[\w!#$%&'*+.^`|~-]+$/.test(name)
 
 /**
- * A header value in the form that `undici` sends: beyond Latin-1 as UTF-8.
- * @returns undefined for a value with a control character, which no header may hold
+ * A header value in the form that `undici` sends: with characters beyond Latin-1 as UTF-8.
+ * @returns undefined for a value with a control character, which headers must not contain
  */
 export function toHeaderValue (value: string): string | undefined {
   if (/[^\P{Cc}\t\u0080-\u009f]/u.test(value)) return undefined
   return /[\u0100-\uffff]/.test(value) ? Buffer.from(value).toString('latin1') : value
 }
 
-/** A configured header: its name in lower case, and its value as sent. @throws UpstreamError: one is not valid */
+/**
+ * A configured header: its name in lower case, and its value as sent.
+ * @throws UpstreamError if one of them is invalid
+ */
 export function toHeader (name: string, value: string): [string, string] {
   const hint = 'check "headers" and "openapi.security"'
   if (!isHeaderName(name)) {
@@ -26,7 +29,7 @@ export function toHeader (name: string, value: string): [string, string] {
   return [name.toLowerCase(), sent]
 }
 
-/** True for `application/json` and media types with the suffix `+json`. */
+/** Whether a media type is `application/json` or has the suffix `+json`. */
 export const isJsonMediaType = (type: string): boolean => /^[^;]*[/+]json\s*(;|$)/i.test(type)
 
 /** The format in which values of a media type are written. */

@@ -16,22 +16,22 @@ import { toHeader } from './http-syntax.ts'
 import type { CompiledDescription } from './plan.ts'
 
 interface OpenApiTransportOptions {
-  /** With its variables expanded. */
+  /** The config, with its variables expanded. */
   config: ServerConfig
   outbound: Outbound
   sharedApi: SharedApi
-  /** Headers of the client that the connection is for, used when a request has none of its own. */
+  /** Headers of the client that the connection serves, used when a request has no headers of its own. */
   clientHeaders?: () => Readonly<Record<string, string>> | undefined
   /** Whether a value holds a credential of this gateway. */
   isOurs?: ((value: string) => boolean) | undefined
-  /** The owner that requests count for if no client causes them. */
+  /** The owner that requests are counted for if no client causes them. */
   owner: string
   warn: (sentence: string) => void
 }
 
 /**
- * An HTTP API as an MCP server in this process: its operations are tools. It receives and sends the messages of a
- * server, so that catalogues, deadlines, cancellation and hooks work as with any other link.
+ * An HTTP API as an MCP server in this process: its operations are tools. It exchanges MCP messages like a server, so
+ * that catalogues, deadlines, cancellation and hooks work as for any other link.
  */
 export class OpenApiTransport implements Transport {
   readonly #options: OpenApiTransportOptions
@@ -85,7 +85,7 @@ export class OpenApiTransport implements Transport {
     this.#release()
   }
 
-  /** Handles a request and hands its response to the receiver, unless the request is dropped meanwhile. */
+  /** Handles a request and passes its response to the receiver, unless the request is cancelled in the meantime. */
   async #respond (id: number, request: Request, options: SendOptions): Promise<void> {
     const controller = new AbortController()
     this.#inFlight.set(id, controller)
@@ -124,7 +124,7 @@ export class OpenApiTransport implements Transport {
     }
   }
 
-  /** One page of `tools/list`. Other work runs between two pages, so that a long list blocks nothing. */
+  /** One page of `tools/list`. Other work runs between two pages, so that a long list does not block the event loop. */
   async #listPage (compiled: CompiledDescription, cursor: unknown): Promise<string> {
     const index = typeof cursor === 'string' ? Number(cursor) : 0
     const { pages } = this.#listed = index === 0 ? compiled : (this.#listed ?? compiled)

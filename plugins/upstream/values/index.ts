@@ -8,7 +8,7 @@ declare module 'fastify' {
   interface FastifyInstance { userValues: UserValues }
 }
 
-/** Interval at which values that were given on other replicas are looked up, in ms. */
+/** Interval at which changes of values by other replicas are looked up, in ms. */
 const followInterval = 2_000
 
 /** Decorates `app.userValues`: the values that users give for servers. */
@@ -24,14 +24,14 @@ export default fp<{ userValues: UserValueRecords, loginStates: LoginStates, conn
   })
   app.decorate('userValues', values)
   const warn = (error: unknown): void => {
-    // They are not used any more, since each is bound to its target and account.
+    // Left-over values are unusable, since each is bound to its target and account.
     app.log.warn({ err: error }, 'values of users for servers that are gone could not be removed')
   }
   let isFollowing = false
   const timer = setInterval(() => {
     if (isFollowing) return
     isFollowing = true
-    // While the storage is unavailable, nothing is known to have changed.
+    // While the storage is unavailable, changes cannot be looked up.
     void values.syncReplicas().catch(() => {}).finally(() => { isFollowing = false })
   }, followInterval).unref()
   app.addHook('onClose', async () => { clearInterval(timer) })

@@ -1,9 +1,9 @@
 import type { Slot } from '../links/slot.ts'
 
 /**
- * Replaces the links of a user who has given other values.
- * @param isGone whether the former values were taken back; otherwise open calls are answered on the former links
- * @param retry opens a link that somebody waits for
+ * Replaces the links of a user who has changed the values.
+ * @param isGone whether the values were removed; otherwise open calls are still answered on the former links
+ * @param retry opens a link that a client waits for
  */
 export function renewLinks (slots: readonly Slot[], isGone: boolean, retry: (slots: readonly Slot[]) => void): void {
   for (const slot of slots) {
@@ -14,7 +14,7 @@ export function renewLinks (slots: readonly Slot[], isGone: boolean, retry: (slo
       else link?.retire()
       retry([slot])
     }
-    // A link that is being opened may have the former values.
+    // A link that is being opened may use the former values.
     if (slot.opening) slot.opening.then(renew, renew)
     else renew()
   }

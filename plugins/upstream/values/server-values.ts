@@ -9,62 +9,62 @@ import { createScrubber } from '../../base/secrets/index.ts'
 import { upstreamLimits } from '../limits.ts'
 import { UserActionRequired, type UserPage } from '../login/problems.ts'
 
-/** Called when the values of a user have changed; undefined: the user has taken them back. */
+/** Called when the values of a user have changed; `values` is undefined if the user has removed them. */
 export type ValuesListener = (user: string, values: GivenValues | undefined) => void
 
 export interface ServerValuesDeps {
   readonly server: string
   readonly config: ServerConfig
-  /** The user with whose values the gateway's link is made. */
+  /** The user whose values the gateway's link uses. */
   readonly owner: string
   readonly records: UserValueRecords
-  /** The key under which the values of a user for this config are stored; undefined: there is no such user. */
+  /** The key under which the values of a user for this config are stored; undefined if there is no such user. */
   readonly keyOf: (user: string) => UserValueKey | undefined
-  /** Makes the page on which a user gives his values. */
+  /** Creates the page on which a user enters values. */
   readonly openPage: (key: UserValueKey) => Promise<PageAddress>
   readonly changed: ValuesListener
 }
 
-/** The address of a page. `version`: that of the values which it adds to; undefined: there are none. */
+/** The address of a page. `version`: the version of the stored values that it adds to; undefined if there are none. */
 export interface PageAddress { readonly url: string, readonly version: string | undefined }
 
 interface HeldValues { readonly version: string, readonly values: GivenValues }
 interface OpenPage extends UserPage, PageAddress { readonly told: Set<Client> }
 
-/** Min length of values that are masked in texts: shorter ones are no secrets, and occur within ordinary words. */
+/** Min length of values that are masked in texts: shorter ones are hardly secrets, and occur within ordinary words. */
 const minMaskedLength = 4
 
-/** The values that the users of one server have given for it: with these, a connection is made for each user. */
+/** The values that the users of one server have provided. Each user's connection is made with that user's values. */
 export class ServerValues {
   readonly #deps: ServerValuesDeps
-  /** The values of users who have given all that are required. */
+  /** The values of users who have provided all that are required. */
   readonly #held = new BoundedMap<string, HeldValues>(upstreamLimits.login.holders)
-  /** Users who are known to lack values, and their pages. */
+  /** Users who are known to lack values, with their pages. */
   readonly #wanted = new BoundedMap<string, OpenPage | undefined>(upstreamLimits.login.flows)
   readonly #opening = new Map<string, Promise<OpenPage | undefined>>()
-  /** Values that may still occur in texts of the server, even if they were changed since. */
+  /** Values that may still occur in texts of the server, even if they have changed since. */
   readonly #masked = new BoundedMap<string, true>(4 * upstreamLimits.login.holders)
   #scrub: ((text: string) => string) | undefined
-  /** Whether the gateway's link was refused for want of values of the owner. */
+  /** Whether the gateway's link was refused because the owner lacks values. */
   isOwnerMissing = false
 
   constructor (deps: ServerValuesDeps) {
     this.#deps = deps
   }
 
-  /** Whether the values of a user are in memory. If not, `require` tells whether they are there. */
+  /** Whether the values of a user are in memory. If not, call `require` to find out whether they exist. */
   has (user: string): boolean { return this.#held.has(user) }
 
   /** Whether a user is known to lack values. */
   isMissing (user: string): boolean { return this.#wanted.has(user) }
 
-  /** @throws RpcError that names the page to open, for a client whose user has not given all that is required */
+  /** @throws RpcError with the page to open, for a client whose user has not provided all required values */
   async require (client: Client): Promise<void> {
     if (await this.#find(client.user)) return
     throw (await this.#refuse(client.user)).toRpcError(this.#deps.server, client)
   }
 
-  /** The error for a client whose user is known to lack values; undefined: none are known to be missing. */
+  /** The error for a client whose user is known to lack values; undefined if none are known to be missing. */
   refusal (client: Client): RpcError | undefined {
     if (!this.#wanted.has(client.user)) return undefined
     void this.#refuse(client.user)
@@ -84,10 +84,10 @@ export class ServerValues {
       'my-variables)')
   }
 
-  /** Whether a link of this user is of that one. @param user undefined for links of the gateway */
+  /** Whether a link of user `user` uses the values of user `other`. @param user undefined for links of the gateway */
   isLinkOf (user: string | undefined, other: string): boolean { return (user ?? this.#deps.owner) === other }
 
-  /** Handles a change of a user's values. @param version that which is stored now */
+  /** Handles a change of a user's values. @param version the version that is stored now */
   async onChanged (user: string, version?: string): Promise<void> {
     const held = this.#held.get(user)
     if (version !== undefined && held?.version === version) return
@@ -131,7 +131,7 @@ export class ServerValues {
     return new UserActionRequired('values', who, page, 'it needs values of its user first')
   }
 
-  /** The page of a user: a recent one, or a new one. @returns undefined if there is none now */
+  /** The page of a user: a recent or a new one. @returns undefined if there is none now */
   async #openPage (user: string): Promise<OpenPage | undefined> {
     const known = this.#wanted.get(user)
     if (known && Date.now() - known.begunAt < upstreamLimits.login.flowTime / 2) return known
@@ -151,13 +151,13 @@ export class ServerValues {
     return page
   }
 
-  /** Forgets a page that was made for other values than those of this version, and so has ended. */
+  /** Forgets a page that was created for another version of the values, and so has become invalid. */
   #dropPage (user: string, version: string | undefined): void {
     const page = this.#wanted.get(user)
     if (page && (version === undefined || page.version !== version)) this.#wanted.setNewest(user, undefined)
   }
 
-  /** Notifies the clients that were told of a page whose user has given what is required. */
+  /** Notifies the clients that were sent the page of a user who has provided the required values. */
   #endPage (user: string): void {
     const page = this.#wanted.get(user)
     this.#wanted.delete(user)
@@ -166,7 +166,7 @@ export class ServerValues {
   }
 }
 
-/** The stored values of a user, if they were given for this target, by this account. @throws StorageError */
+/** The stored values of a user, if this account provided them for this target. @throws StorageError */
 export async function findValues (
   records: UserValueRecords, { server, user, account, target }: UserValueKey
 ): Promise<StoredUserValues | undefined> {
@@ -174,6 +174,6 @@ export async function findValues (
   return stored?.account === account && stored.target === target ? stored : undefined
 }
 
-/** A value, and the forms in which a text may contain it. */
+/** A value, in the encodings in which a text may contain it. */
 const spellingsOf = (value: string): string[] =>
   [...new Set([value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value)])]

@@ -21,34 +21,34 @@ interface UserValuesDeps {
   readonly records: UserValueRecords
   readonly states: LoginStates
   readonly settings: () => Snapshot
-  /** Whether a value holds a credential of this gateway, which no server may get. */
+  /** Whether a value contains a credential of this gateway, which must not be sent to a server. */
   readonly isOurs: (value: string) => boolean
   /** The address of this gateway. */
   readonly baseUrl: () => string
 }
 
-/** Values by the names of their variables; null takes one back. */
+/** Values by the names of their variables; null removes a value. */
 type GivenByUser = Readonly<Record<string, string | null>>
 
 interface TicketPage {
   readonly server: Server
   readonly user: string
-  /** The version of the user's values when the page was made; undefined: there were none. */
+  /** The version of the user's values when the page was created; undefined if there were none. */
   readonly version: string | undefined
 }
 
-/** What the state of a ticket holds. */
+/** The stored state of a ticket. */
 interface PageState extends UserValueKey { readonly version?: string }
 
-/** How far back changes of other replicas are looked up, in ms: longer than a slow storage takes. */
+/** How far back changes of other replicas are looked up, in ms: longer than a write to a slow storage takes. */
 const lookBack = 30_000
-/** Max tries to store values that others change at the same time. */
+/** Max attempts to store values that are changed concurrently. */
 const tries = 5
 
-/** Identifies where the values of a server's users are sent. */
+/** Identifies the target that the values of a server's users are sent to. */
 const targetOf = memoized((config: ServerConfig) => sha256(userVariableTarget(config)))
 
-/** The values that users give for servers (`userVariables`). */
+/** The values that users provide for servers (`userVariables`). */
 export class UserValues {
   readonly #deps: UserValuesDeps
   readonly #servers = new Map<string, ServerValues>()
@@ -57,7 +57,7 @@ export class UserValues {
     this.#deps = deps
   }
 
-  /** The values for a running server, in place of those of its former config. @returns undefined: it has none */
+  /** Opens the values for a running server, replacing those of its former config. @returns undefined if it has none */
   open (name: string, config: ServerConfig, changed: ValuesListener): ServerValues | undefined {
     this.#servers.delete(name)
     const values = this.openForTest(name, config, changed)
@@ -65,7 +65,7 @@ export class UserValues {
     return values
   }
 
-  /** The values for a server that is connected once. */
+  /** Opens the values for a server that is connected once. */
   openForTest (name: string, config: ServerConfig, changed: ValuesListener): ServerValues | undefined {
     if (!hasUserVariables(config)) return undefined
     const { records } = this.#deps
@@ -84,7 +84,7 @@ export class UserValues {
     if (this.#servers.get(name) === values) this.#servers.delete(name)
   }
 
-  /** The variables of a server, and which of them a user has given. @throws StorageError */
+  /** The variables of a server, and for which of them a user has provided a value. @throws StorageError */
   async describe (server: Server, user: string): Promise<Static<typeof MyVariables>> {
     const { values = {} } = await this.#find(server, user) ?? {}
     return (server.config.userVariables ?? []).map(({ name, title, description, secret = true, required = true }) => ({
@@ -98,9 +98,9 @@ export class UserValues {
   }
 
   /**
-   * Stores values of a user; others stay.
-   * @param given null takes a value back
-   * @returns the names of what is still missing
+   * Stores values of a user; other values are kept.
+   * @param given the values; null removes one
+   * @returns the names of the values that are still missing
    * @throws InvalidInput for a value that cannot be used, StorageError
    */
   async give (server: Server, user: string, given: GivenByUser): Promise<string[]> {
@@ -115,8 +115,9 @@ export class UserValues {
   }
 
   /**
-   * Stores what a user has filled in on a page, all that is required, which ends this page and his others.
-   * @returns false when the page has ended, so that nothing is stored
+   * Stores the values that a user entered on a page, which must include all required ones. This ends all pages of the
+   * user.
+   * @returns false if the page is no longer valid, so that nothing is stored
    * @throws InvalidInput for a value that cannot be used or is missing, StorageError
    */
   async giveOnPage ({ server, user, version }: TicketPage, given: Readonly<Record<string, string>>): Promise<boolean> {
@@ -149,7 +150,7 @@ export class UserValues {
     return true
   }
 
-  /** Forgets the values of a user for a server. @returns whether there were any @throws StorageError */
+  /** Deletes the values of a user for a server. @returns whether there were any @throws StorageError */
   async forget (server: Server, user: string): Promise<boolean> {
     const key = this.#keyOf(server, user)
     const stored = await this.#find(server, user)
@@ -159,7 +160,7 @@ export class UserValues {
     return true
   }
 
-  /** The users who have given values for a server, with the names of these values. @throws StorageError */
+  /** The users who have provided values for a server, with the names of these values. @throws StorageError */
   async list (server: Server): Promise<Array<{ username: string, names: string[], updatedAt: string }>> {
     const stored = await this.#deps.records.list(server.name)
     return stored.flatMap(({ user, account, target, values, updatedAt }) => {
@@ -193,9 +194,9 @@ export class UserValues {
   }
 
   /**
-   * Changes the settings so that values for a server stay when it is renamed: they are copied to its next name before.
-   * @param next its next name
-   * @throws as `change`
+   * Renames a server without losing its values: they are copied to the new name before the settings change.
+   * @param next the new name
+   * @throws like `change`
    */
   async keepOver (
     server: Server, next: string, settings: Settings, change: () => Promise<unknown>
@@ -214,7 +215,7 @@ export class UserValues {
     }
   }
 
-  /** Looks up what other replicas have stored and forgotten lately. @throws StorageError */
+  /** Looks up the values that other replicas have recently stored or removed. @throws StorageError */
   async syncReplicas (): Promise<void> {
     if (this.#servers.size === 0) return
     for (const { server, user, version } of await this.#deps.records.listChangedWithin(lookBack)) {
@@ -222,7 +223,7 @@ export class UserValues {
     }
   }
 
-  /** Removes the values for targets and of accounts that are gone or were replaced. @throws StorageError */
+  /** Removes the values for targets and accounts that were removed or replaced. @throws StorageError */
   async removeGone (former: Snapshot, next: Snapshot): Promise<void> {
     const { records } = this.#deps
     const accounts = [...removedAccountNames(former.users, next.users)].flatMap((name) => former.users.get(name) ?? [])
@@ -235,7 +236,10 @@ export class UserValues {
     for (const user of accounts) await records.removeAll({ account: accountSubjectOf(user) })
   }
 
-  /** Removes what was left by servers and accounts that went while this gateway was down. @throws StorageError */
+  /**
+   * Removes the values for servers and accounts that were removed while this gateway was not running.
+   * @throws StorageError
+   */
   async sweep (): Promise<void> {
     const { servers } = this.#deps.settings()
     await this.#deps.records.sweep(({ server: name, user, account, target }) => {
@@ -271,7 +275,7 @@ export class UserValues {
   }
 }
 
-/** What a user's values are once these are given. @param stored those that there are, also of another target */
+/** Merges the given values into a user's stored ones. @param stored the stored values, possibly for another target */
 function valuesAfter (key: UserValueKey, stored: StoredUserValues | undefined, given: GivenByUser): GivenValues {
   const isOwn = stored?.account === key.account && stored.target === key.target
   const values = Object.entries({ ...isOwn ? stored.values : {}, ...given })

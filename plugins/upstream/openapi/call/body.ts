@@ -9,7 +9,7 @@ import { memberTexts, pairsOf, percentEncode, scalarOf } from './values.ts'
 interface EncodedBody { contentType: string, bytes: Buffer }
 
 /**
- * Encodes the arguments of a request body; undefined: the request has none.
+ * Encodes the arguments of a request body; undefined if the request has none.
  * @param given the arguments that belong to the body, as JSON texts by name
  * @throws ArgumentError
  */
@@ -39,7 +39,7 @@ export function encodeBody (body: RequestBody, given: ReadonlyMap<string, string
 const toObjectText = (given: ReadonlyMap<string, string>): string =>
   `{${[...given].map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`
 
-/** The fields of a form with their values as JSON texts, except those that are null. */
+/** The fields of a form with their values as JSON texts, without null values. */
 function fieldsOf (
   body: RequestBody, whole: string | undefined, given: ReadonlyMap<string, string>
 ): Array<[BodyField, string]> {
@@ -52,7 +52,10 @@ function fieldsOf (
     .map(([name, text]) => [declared.get(name) ?? { name }, text])
 }
 
-/** The pairs of one field. Without a style, an array is repeated, and an object is JSON ("Encoding Object"). */
+/**
+ * The `name=value` pairs of one field. Without a style, an array is repeated, and an object is JSON ("Encoding
+ * Object").
+ */
 function urlencodedPairs ({ name, serialization, contentType }: BodyField, text: string): string[] {
   if (serialization) return pairsOf(name, serialization, text)
   if (text.startsWith('{') || (contentType !== undefined && isJsonMediaType(contentType))) {
@@ -61,7 +64,7 @@ function urlencodedPairs ({ name, serialization, contentType }: BodyField, text:
   return pairsOf(name, { style: 'form', explode: true }, text)
 }
 
-/** A form body of RFC 7578. */
+/** Encodes a multipart form (RFC 7578). */
 function encodeMultipart (body: RequestBody, fields: Array<[BodyField, string]>): EncodedBody {
   const boundary = `----${randomBytes(18).toString('hex')}`
   const chunks: Buffer[] = []
@@ -85,7 +88,7 @@ function encodeMultipart (body: RequestBody, fields: Array<[BodyField, string]>)
   return { contentType: `${body.contentType}; boundary=${boundary}`, bytes: Buffer.concat(chunks) }
 }
 
-/** A name as a quoted parameter of Content-Disposition, with line breaks and quotes encoded as by HTML forms. */
+/** A name as a quoted parameter of Content-Disposition, with line breaks and quotes encoded as in HTML forms. */
 const quote = (name: string): string =>
   `"${name.replace(/[\r\n"]/g, (character) =>
     `%${character.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`)}"`
@@ -106,7 +109,7 @@ function partOf (field: BodyField, text: string): Part {
   return { bytes: Buffer.from(scalarOf(text)), contentType }
 }
 
-/** The bytes of an argument: base64, or a `data:` URL with, maybe, the media type and a file name (`name=`). */
+/** Decodes the bytes of an argument: base64, or a `data:` URL that may state a media type and a file name (`name=`). */
 function decodeBytes (argument: string, text: string): { bytes: Buffer, contentType?: string, name?: string } {
   if (!text.startsWith('"')) {
     throw new ArgumentError(`"${argument}" must be a string: bytes in base64, or a data: address`)

@@ -17,7 +17,7 @@ interface AccessToken { text: string, until: number }
 /** A response of a token endpoint or of a discovery document. */
 interface Response { status: number, body: Buffer }
 
-/** Time before its expiry at which a token is renewed, in ms. */
+/** Time before the expiry at which a token is renewed, in ms. */
 const renewalMargin = 30_000
 const discoveryPath = '/.well-known/openid-configuration'
 
@@ -32,7 +32,7 @@ export class ApiCredentials {
   #token: AccessToken | undefined
   #fetching: Promise<AccessToken> | undefined
   #tokenEndpoint: string | undefined
-  /** Whether the token endpoint takes the client's secret in the body rather than in a header. */
+  /** Whether the token endpoint accepts the client's secret in the body rather than in a header. */
   #isSecretInBody = false
 
   constructor (security: OpenApiSecurity | undefined, outbound: Outbound, reach: OutboundAccess) {
@@ -42,9 +42,9 @@ export class ApiCredentials {
   }
 
   /**
-   * Adds the credentials to a request. A header that the request has already stays.
-   * @returns the access token that was used, where it can be renewed
-   * @throws UpstreamError where no access token can be fetched
+   * Adds the credentials to a request. A header that the request already has is kept.
+   * @returns the access token that was used, if it can be renewed
+   * @throws UpstreamError if no access token can be fetched
    */
   async authorize (request: ApiRequest, defaults: SecurityDefaults): Promise<string | undefined> {
     const { type, token } = this.#security
@@ -63,7 +63,7 @@ export class ApiCredentials {
     return fetched
   }
 
-  /** Discards an access token that the API refused: the next request gets a new one. */
+  /** Discards an access token that the API rejected: the next request gets a new one. */
   invalidate (token: string): void {
     if (this.#token?.text === token) this.#token = undefined
   }
@@ -82,7 +82,10 @@ export class ApiCredentials {
     else if (!headers.has(name.toLowerCase())) headers.set(...toHeader(name, value))
   }
 
-  /** `Authorization` for credentials of type `http`. `credentials` may be encoded or, for basic, `user:password`. */
+  /**
+   * The `Authorization` value for credentials of type `http`. `credentials` may be encoded or, for basic,
+   * `user:password`.
+   */
   #httpAuthorization (): string {
     const { scheme, token, username = '', password = '', credentials } = this.#security
     const kind = scheme?.toLowerCase() ?? (token === undefined ? 'basic' : 'bearer')
@@ -107,7 +110,7 @@ export class ApiCredentials {
     const endpoint = this.#tokenEndpoint ??= await this.#findTokenEndpoint(defaults)
     const first = await this.#requestToken(endpoint, this.#isSecretInBody)
     let response = first
-    // Token endpoints must support the header, but some support the body only (§2.3.1).
+    // Token endpoints must support the header, but some support only the body (section 2.3.1).
     if (first.status === 400 || first.status === 401) {
       response = await this.#requestToken(endpoint, !this.#isSecretInBody)
       if (response.status === 200) this.#isSecretInBody = !this.#isSecretInBody
@@ -161,7 +164,7 @@ export class ApiCredentials {
     return endpoint
   }
 
-  /** @param subject the resource, as error messages name it */
+  /** @param subject the requested resource, as named in error messages */
   async #request (
     url: string,
     subject: string,
@@ -182,7 +185,9 @@ export class ApiCredentials {
   }
 }
 
-/** The time at which a token with this `expires_in` is renewed: before its expiry, not before half of its life. */
+/**
+ * The time at which a token with this `expires_in` is renewed: before its expiry, but not before half of its lifetime.
+ */
 function renewalTime (expiresIn: unknown): number {
   const seconds = Number(expiresIn)
   if (expiresIn === undefined || !Number.isFinite(seconds)) return Infinity

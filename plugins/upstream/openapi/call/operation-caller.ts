@@ -14,7 +14,7 @@ import { upstreamLimits } from '../../limits.ts'
 interface OperationCallerOptions {
   config: ServerConfig
   outbound: Outbound
-  /** Headers of the client that the connection is for, used when a call has none of its own. */
+  /** Headers of the client that the connection serves, used when a call has no headers of its own. */
   clientHeaders?: () => Readonly<Record<string, string>> | undefined
   /** Whether a value holds a credential of this gateway. */
   isOurs?: ((value: string) => boolean) | undefined
@@ -26,18 +26,18 @@ interface OperationCall {
   name: unknown
   paramsText: string
   headers: Readonly<Record<string, string>> | undefined
-  /** The owner that the answer counts for. */
+  /** The owner that the memory of the response is counted for. */
   memoryOwner: string
   signal: AbortSignal
 }
 
-/** No timeout, in ms: the deadline of the call ends the request. */
+/** The largest timer value, in ms, used as no timeout: the deadline of the call ends the request. */
 const noTimeout = 2 ** 31 - 1
 
 /** Calls the operations of an API as tools. */
 export class OperationCaller {
   readonly #options: OperationCallerOptions
-  /** Origins about which a warning was logged. */
+  /** Origins for which a warning was logged. */
   readonly #warned = new Set<string>()
 
   constructor (options: OperationCallerOptions) {
@@ -45,7 +45,7 @@ export class OperationCaller {
   }
 
   /**
-   * @throws UpstreamError where neither the configuration nor the description states the URL of the API, and where the
+   * @throws UpstreamError if neither the configuration nor the description states the URL of the API, or if the
    *   description states one that must not get the configured credentials
    */
   assertServer (compiled: CompiledDescription): void {
@@ -92,14 +92,14 @@ export class OperationCaller {
     const token = isConfigured && !plan.anonymous ? await credentials.authorize(request, securityDefaults) : undefined
     const response = await this.#fetch(request, memoryOwner, signal)
     if (response.status !== 401 || token === undefined) return toToolResult(response)
-    // A request that was refused did not run: it is sent once more with a new token.
+    // A request refused with 401 was not executed, so it is sent once more with a new token.
     credentials.invalidate(token)
     request.headers.delete('authorization')
     await credentials.authorize(request, securityDefaults)
     return toToolResult(await this.#fetch(request, memoryOwner, signal))
   }
 
-  /** @param request with what the arguments put into its headers and cookies, and nothing else there */
+  /** @param request with only the headers and cookies that come from the arguments */
   #holdsOurs ({ headers, cookies }: ApiRequest): boolean {
     const { isOurs = containsCredential } = this.#options
     return [...headers.values(), ...cookies].some(isOurs)
@@ -142,21 +142,21 @@ export class OperationCaller {
       })
       return { method, url, configuredQuery, ...response }
     } catch (error) {
-      // "refused" keeps the link: an unreachable API is no reason to read its description again.
+      // The fault "refused" keeps the link: an unreachable API is no reason to read its description again.
       throw error instanceof UpstreamError && error.didNotRun ? new UpstreamError('refused', error.message) : error
     }
   }
 
-  /** The configuration states credentials. */
+  /** Whether the configuration states credentials. */
   get #hasCredentials (): boolean {
     const { openapi } = this.#options.config
     return openapi?.security !== undefined && openapi.security.type !== 'none'
   }
 
   /**
-   * The one origin that configured headers and credentials are sent to: that of the configured URL of the API, else
-   * that of the description's address. A fetched description does not choose another one; a description in the
-   * configuration does.
+   * The only origin that configured headers and credentials are sent to: that of the configured URL of the API, else
+   * that of the description's URL. A fetched description cannot select another origin; a description in the
+   * configuration can.
    */
   #credentialOrigin (compiled: CompiledDescription): string | undefined {
     const { url, openapi } = this.#options.config
@@ -164,7 +164,7 @@ export class OperationCaller {
     return stated === undefined || !URL.canParse(stated) ? undefined : new URL(stated).origin
   }
 
-  /** The security schemes of the description, without addresses that a fetched description may not choose. */
+  /** The security schemes of the description, without addresses that a fetched description must not select. */
   #securityDefaults (compiled: CompiledDescription): SecurityDefaults {
     const { securityDefaults } = compiled
     if (this.#options.config.openapi?.schema !== undefined) return securityDefaults
@@ -183,7 +183,7 @@ export class OperationCaller {
       'for another origin')
   }
 
-  /** The URL of the API as the configuration states it; `url` alone is the description's. */
+  /** The URL of the API from the configuration; if only `url` is set, it is the URL of the description. */
   get #configuredUrl (): string | undefined {
     const { url, openapi } = this.#options.config
     return openapi?.url !== undefined || openapi?.schema !== undefined ? url : undefined
@@ -193,7 +193,7 @@ export class OperationCaller {
     const configuredUrl = this.#configuredUrl
     if (server === undefined) return this.#defaultServer(compiled)
     if (configuredUrl === undefined || compiled.serverUrl === undefined) return server
-    // A server on the host of the description's server is on the host that the configuration states.
+    // A server on the same host as the description's server is moved to the host in the configuration.
     const [own, described] = [new URL(server), new URL(compiled.serverUrl)]
     if (own.host !== described.host) return server
     return own.pathname === described.pathname

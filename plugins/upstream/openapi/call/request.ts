@@ -9,23 +9,23 @@ import { memberTexts, expandParameter, pairsOf } from './values.ts'
 export interface ApiRequest {
   method: string
   origin: string
-  /** Without the query; percent-encoded. */
+  /** Percent-encoded, without the query. */
   path: string
   /** Pairs `name=value`, percent-encoded. */
   query: string[]
-  /** The pairs of `query` that the configuration adds: they may be secret. */
+  /** The pairs of `query` that come from the configuration. They may be secret. */
   configuredQuery: string[]
-  /** By lower-case name. */
+  /** By name in lower case. */
   headers: Map<string, string>
   cookies: string[]
   body: Buffer | undefined
 }
 
-/** The arguments of a call as JSON texts, by name. Each is removed when it is used. */
+/** The arguments of a call as JSON texts, by name. Each is removed once it is used. */
 type Arguments = Map<string, string>
 
 /**
- * The request that a plan makes of a call's arguments.
+ * Creates the request of an operation from a call's arguments.
  * @param paramsText `params` of the `tools/call`, as text
  * @param server the server URL of the operation
  * @throws ArgumentError
@@ -69,7 +69,7 @@ export function toRequest (plan: OperationPlan, paramsText: string, server: stri
   }
 }
 
-/** A parameter's argument as JSON text; undefined: it is absent or null. */
+/** A parameter's argument as JSON text; undefined if it is absent or null. */
 function takeArgument ({ argument, required, in: location }: Parameter, args: Arguments): string | undefined {
   const text = args.get(argument)
   args.delete(argument)
@@ -110,7 +110,7 @@ function knownArguments ({ parameters, body }: OperationPlan): string {
 
 /**
  * The path template with the values of its parameters.
- * @throws ArgumentError where a value would make it another path: `/users/` is not `/users/{id}`
+ * @throws ArgumentError if a value would result in another path: `/users/` is not `/users/{id}`
  */
 function fillPath ({ path }: OperationPlan, values: ReadonlyMap<string, string>): string {
   const filled = path.split(/(\{[^{}]+\})/).map((piece) => {
@@ -129,7 +129,7 @@ function fillPath ({ path }: OperationPlan, values: ReadonlyMap<string, string>)
   return filled
 }
 
-/** A literal part of a path template, percent-encoded where it is not yet. */
+/** A literal part of a path template, percent-encoded where needed. */
 const encodeLiteral = (text: string): string =>
   encodeURI(Buffer.from(text).toString())
     .replace(/%25(?=[0-9a-f]{2})/gi, '%')

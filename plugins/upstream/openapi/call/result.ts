@@ -9,23 +9,23 @@ import { upstreamLimits } from '../../limits.ts'
 
 export interface ApiResponse {
   method: string
-  /** Without the query, which may hold a key. */
+  /** Without the query, which may contain a key. */
   url: string
-  /** Pairs of the query that the configuration added: the caller must not see them. */
+  /** The pairs of the query that come from the configuration: the caller must not see them. */
   configuredQuery: readonly string[]
   status: number
   headers: IncomingHttpHeaders
   body: Buffer
 }
 
-/** The text of a tool's result that is an error with one sentence. */
+/** The text of a tool result that reports an error with one sentence. */
 export const errorResult = (sentence: string): string => toResultText([textBlock(sentence)], '', true)
 
 /**
- * A response as the text of a tool's result: its body as text, or as bytes in base64; a JSON object also as
- * `structuredContent`, with every digit of its numbers. A status of 400 or more is an error: the status line, then as
- * much of the body as fits. A redirect, or a response without a body, gives its `location`. A response to HEAD gives
- * its headers.
+ * Converts a response to the text of a tool's result: its body as text, or as bytes in base64; a JSON object also as
+ * `structuredContent`, with every digit of its numbers. A status of 400 or more gives an error result: the status line,
+ * then as much of the body as fits. A redirect, or a response without a body, gives its `location`. A response to HEAD
+ * gives its headers.
  */
 export function toToolResult (response: ApiResponse): string {
   const { method, url, configuredQuery, status, headers, body } = response
@@ -45,7 +45,7 @@ export function toToolResult (response: ApiResponse): string {
   }
   if (body.length === 0) return toResultText(location === undefined ? [textBlock(statusLine)] : head)
   if (status < 300) head.length = 0
-  // The body of a redirect often repeats its location.
+  // The body of a redirect often repeats the location.
   if (head.length > 0 && isSecret) return toResultText(head)
   if (text === undefined) return toResultText([...head, binaryBlock(body, contentType, url)])
   return toResultText([...head, textBlock(text)], structuredContent(text, contentType))
@@ -58,13 +58,13 @@ function toErrorResult (statusLine: string, text: string | undefined, contentTyp
   return toResultText(content, isWhole ? structuredContent(text, contentType) : '', true)
 }
 
-/** @param content blocks as JSON texts @param structured `structuredContent` with a comma before it, or nothing */
+/** @param content blocks as JSON texts @param structured `structuredContent` after a comma, or an empty text */
 const toResultText = (content: readonly string[], structured = '', isError = false): string =>
   `{"content":[${content.join(',')}]${structured}${isError ? ',"isError":true' : ''}}`
 
 const textBlock = (text: string): string => `{"type":"text","text":${JSON.stringify(text)}}`
 
-/** Whether a text, percent-encoded up to twice, holds a pair that the configuration adds to the query. */
+/** Whether a text, percent-encoded up to twice, contains a pair that the configuration adds to the query. */
 function holdsConfiguredQuery (text: string, configuredQuery: readonly string[]): boolean {
   const decode = (encoded: string): string => unescape(encoded.replaceAll('+', ' '))
   const decoded = [text, decode(text), decode(decode(text))]
@@ -80,7 +80,7 @@ function headerLines (headers: IncomingHttpHeaders, configuredQuery: readonly st
 
 const essenceOf = (contentType: string): string => contentType.split(';', 1)[0]?.trim() ?? ''
 
-/** A body as text, decoded by its character set; undefined: its media type is not a textual one. */
+/** A body as text, decoded with its character set; undefined if its media type is not textual. */
 function decodeText (body: Buffer, contentType: string): string | undefined {
   if (!isTextual(essenceOf(contentType).toLowerCase(), body)) return undefined
   const charset = /charset\s*=\s*"?([\w-]+)/i.exec(contentType)?.[1] ?? 'utf-8'
@@ -109,7 +109,10 @@ function binaryBlock (body: Buffer, contentType: string, url: string): string {
     `${JSON.stringify(mimeType)},"blob":"${data}"}}`
 }
 
-/** `structuredContent`, always an object in MCP. A body that is nested too deeply for a message stays text. */
+/**
+ * The member `structuredContent`, which must be an object in MCP. A body that is nested too deeply for a message is
+ * left as text.
+ */
 function structuredContent (text: string, contentType: string): string {
   if (!(isJsonMediaType(contentType) || contentType === '') || !/^\s*\{/.test(text)) return ''
   if (isDeeperThan(text, transportLimits.depth - 10)) return ''

@@ -11,13 +11,13 @@ type Value =
 /** A JSON value as the text of a URL or form field: a string without its quotes, anything else as its JSON text. */
 export const scalarOf = (text: string): string => text.startsWith('"') ? JSON.parse(text) as string : toOneLine(text)
 
-/** The members of an object's JSON text, as JSON texts by name. Of duplicate names the last one counts. */
+/** The members of an object's JSON text, as JSON texts by name. The last one of duplicate names is used. */
 export const memberTexts = (text: string): Map<string, string> =>
   new Map(membersOf(text).map(({ key, start, end }) => [key, text.slice(start, end)]))
 
 const isNull = (text: string): boolean => text === 'null'
 
-/** A value by its JSON text, without elements and members that are null. */
+/** Parses a value's JSON text, without null elements and members. */
 function valueOf (text: string): Value {
   if (text.startsWith('[')) {
     return { kind: 'array', elements: elementsOf(text).filter((element) => !isNull(element)).map(scalarOf) }
@@ -35,7 +35,10 @@ const encodeCharacter = (character: string): string => `%${character.charCodeAt(
 export const percentEncode = (value: string): string =>
   encodeURIComponent(Buffer.from(value).toString()).replace(/[!'()*]/g, encodeCharacter)
 
-/** Percent-encodes as `allowReserved`: reserved characters and encodings stay, but those that end a value. */
+/**
+ * Percent-encodes for `allowReserved`: reserved characters and percent-encodings are kept, except those that end a
+ * value.
+ */
 const percentEncodeReserved = (value: string): string =>
   encodeURI(Buffer.from(value).toString())
     .replace(/%25([0-9a-f]{2})/gi, '%$1')
@@ -85,7 +88,8 @@ export function expandParameter (
 }
 
 /**
- * The pairs `name=value` of a value in a query, a cookie or a form, percent-encoded. null and empty arrays have none.
+ * The pairs `name=value` of a value in a query, a cookie or a form, percent-encoded. null and empty arrays give no
+ * pairs.
  * @param text the argument as JSON text
  */
 export function pairsOf (name: string, { style, explode, allowReserved }: Serialization, text: string): string[] {

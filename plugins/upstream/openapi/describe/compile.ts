@@ -13,27 +13,27 @@ import { type ToolLimits, toolText } from './tool.ts'
 type Dict = Record<string, unknown>
 
 interface CompileOptions extends ToolLimits {
-  /** The URL that relative servers are resolved against. */
+  /** The URL that relative server URLs are resolved against. */
   baseUrl: string | undefined
   /** Max operations; the others are left out, with a warning. */
   operations: number
-  /** Max characters of what is kept of one operation to call it; beyond: it is left out, with a warning. */
+  /** Max characters of the request plan of one operation; beyond: the operation is left out, with a warning. */
   plan: number
-  /** Max characters of all tools and plans together; the tools beyond are left out, with a warning. */
+  /** Max characters of all tools and plans together; beyond: the remaining tools are left out, with a warning. */
   total: number
-  /** Max warnings; the others are counted. */
+  /** Max warnings; beyond: the others are counted. */
   warnings: number
   /** Max characters of the instructions. */
   instructions: number
 }
 
-/** A description with a tool, as JSON text, for each operation. */
+/** A compiled description with the JSON text of one tool per operation. */
 type CompiledTools = Omit<CompiledDescription, 'pages'> & { tools: string[] }
 
 /**
  * Compiles a description into tools and plans. An operation that cannot be served is left out with a warning; the
  * others are served.
- * @throws DescriptionError where the document is not a description, or no operation is left
+ * @throws DescriptionError if the document is not a description, or no operation is left
  */
 export function compileDescription (document: Dict, options: CompileOptions): CompiledTools {
   const isSwagger = isSwagger2(document)
@@ -101,7 +101,7 @@ export function compileDescription (document: Dict, options: CompileOptions): Co
   return compiled
 }
 
-/** True for Swagger 2.0, false for OpenAPI 3. @throws DescriptionError for anything else */
+/** Whether the document is Swagger 2.0 rather than OpenAPI 3. @throws DescriptionError for anything else */
 function isSwagger2 (document: Dict): boolean {
   const { openapi, swagger } = document
   if (/^3\.\d/.test(versionOf(document))) return false
@@ -113,11 +113,13 @@ function isSwagger2 (document: Dict): boolean {
     '2.0 are understood')
 }
 
-/** The OpenAPI version; empty: there is none. In YAML, 3.1 and 3.0 without quotes are numbers, and 3.0 is read as 3. */
+/**
+ * The OpenAPI version; empty if there is none. In YAML, 3.1 and 3.0 without quotes are numbers, and 3.0 is parsed as 3.
+ */
 const versionOf = ({ openapi }: Dict): string =>
   typeof openapi === 'number' ? openapi.toFixed(1) : typeof openapi === 'string' ? openapi.trim() : ''
 
-/** A compiled description with the Info Object of the document, and without operations. */
+/** A compiled description with the document's Info Object, without operations. */
 function emptyDescription (document: Dict, options: CompileOptions): CompiledTools {
   const info = isObject(document.info) ? document.info : {}
   const description = typeof info.description === 'string' ? info.description.trim() : ''
@@ -168,16 +170,16 @@ interface DescribedOperation {
   pathItem: Dict
 }
 
-/** The description that operations are compiled from, and what is shared between them. */
+/** The description that operations are compiled from, and the state shared between operations. */
 interface OperationContext {
   document: Dict
-  /** The document is Swagger 2.0. */
+  /** Whether the document is Swagger 2.0. */
   isSwagger: boolean
   refs: References
   schemas: SchemaConverter
   names: ToolNames
   toolLimits: ToolLimits
-  /** The URL that relative servers are resolved against. */
+  /** The URL that relative server URLs are resolved against. */
   baseUrl: string | undefined
 }
 
@@ -219,7 +221,7 @@ function compileOperation (context: OperationContext, described: DescribedOperat
     required: [...requiredParameters, ...(body?.required ?? [])],
     additionalProperties: body?.additionalProperties ?? false
   }, schemas, toolLimits)
-  // Only now: an operation that is left out must not take a name.
+  // The name is assigned last: an operation that is left out must not take a name.
   const name = names.assign(namedOperation(described))
   return { plan, name, tool: tool(name), unplaced }
 }

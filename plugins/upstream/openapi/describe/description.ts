@@ -16,12 +16,12 @@ interface DescriptionDeps {
   onChange: () => void
 }
 
-/** The validators of the document as it was last fetched, and the SHA-256 of its content in base64. */
+/** The HTTP validators of the last fetched document, and the SHA-256 of its content in base64. */
 interface FetchedVersion { etag: string | undefined, lastModified: string | undefined, digest: string }
 
 /**
- * The description of one API. It is read when it is first needed, and, where it has a URL, again every
- * `keepAliveInterval`. While a new version cannot be read, the last good one stays in use.
+ * The description of one API. It is read when first needed and, if it has a URL, again every `keepAliveInterval`. While
+ * a new version cannot be read, the last good one stays in use.
  */
 export class ApiDescription {
   readonly #config: ServerConfig
@@ -42,10 +42,10 @@ export class ApiDescription {
     this.#url = openapi?.schema !== undefined ? undefined : openapi?.url ?? url
   }
 
-  /** Sentences about the parts that were left out when it was read last, and why. */
+  /** Sentences about omitted parts in the last reading, with the reasons. */
   get warnings (): readonly string[] { return this.#warnings }
 
-  /** @throws UpstreamError with the reason and the place of a problem */
+  /** @throws UpstreamError with the reason and the location of the problem */
   async current (): Promise<CompiledDescription> {
     this.#current ??= this.#readFirst()
     return await this.#current
@@ -90,7 +90,7 @@ export class ApiDescription {
     return compiled
   }
 
-  /** Fetches the document; undefined: it has not changed. */
+  /** Fetches the document; undefined if it has not changed. */
   async #fetch (): Promise<Buffer | undefined> {
     const url = this.#url
     if (url === undefined || !URL.canParse(url)) {
@@ -142,7 +142,7 @@ export class ApiDescription {
     try {
       const document = await this.#fetch()
       if (document) this.#current = Promise.resolve(await this.#read(document))
-      // Reset only after a successful read, so that a document that stays broken causes one warning.
+      // Reset only after a successful read, so that a document that stays invalid causes one warning.
       this.#lastWarning = ''
       if (document) this.#deps.onChange()
     } catch (error) {

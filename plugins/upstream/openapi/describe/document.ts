@@ -5,9 +5,9 @@ import { DescriptionError } from '../plan.ts'
 
 /** Limits of a description's content, independent of the size of its text. */
 interface DocumentLimits {
-  /** Max values; the value of a YAML alias counts each time it is used. */
+  /** Max values; the value of a YAML alias is counted at each use. */
   values: number
-  /** Max characters of texts and names, each counted as often as a value. */
+  /** Max characters of texts and names, counted at each use. */
   characters: number
   depth: number
 }
@@ -45,7 +45,7 @@ function parse (text: string, { depth }: Pick<DocumentLimits, 'depth'>): unknown
   }
 }
 
-/** A syntax error without any part of the text: not everybody who sees the error may see the description. */
+/** Creates an error without any part of the text: not everyone who sees the error may see the description. */
 function syntaxError ({ mark, reason }: YAMLException, jsonError: unknown): DescriptionError {
   const position = mark ? ` (line ${mark.line + 1}, column ${mark.column + 1})` : ''
   if (jsonError instanceof Error) {
@@ -56,8 +56,8 @@ function syntaxError ({ mark, reason }: YAMLException, jsonError: unknown): Desc
 }
 
 /**
- * Walks a whole value as a tree: by its aliases it may be far larger than its text, or contain itself.
- * @throws DescriptionError where a limit is exceeded
+ * Checks a value as a tree: because of its aliases it may be far larger than its text, or contain itself.
+ * @throws DescriptionError if a limit is exceeded
  */
 export function checkLimits (value: unknown, { values, characters, depth }: DocumentLimits): void {
   let level: unknown[] = [value]

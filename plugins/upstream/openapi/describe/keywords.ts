@@ -16,7 +16,7 @@ export const isString: IsValid = (value) => typeof value === 'string'
 const isBoolean: IsValid = (value) => typeof value === 'boolean'
 export const isSchema: IsValid = (value) => isObject(value) || typeof value === 'boolean'
 
-/** Annotations and `const`: copied where their value is valid. */
+/** Annotations and `const`, with a check for each: they are copied if their value is valid. */
 const annotations: Readonly<Record<string, IsValid>> = {
   title: isString,
   description: isString,
@@ -29,7 +29,7 @@ const annotations: Readonly<Record<string, IsValid>> = {
   default: () => true
 }
 
-/** Assertions: copied where their value is valid, and dropped otherwise. */
+/** Assertions, with a check for each: they are copied if their value is valid, and dropped otherwise. */
 const assertions: Readonly<Record<string, IsValid>> = {
   minimum: isNumber,
   maximum: isNumber,
@@ -49,7 +49,7 @@ const assertions: Readonly<Record<string, IsValid>> = {
 export const copiedKeywords = Object.entries({ ...annotations, ...assertions })
 const assertionEntries = Object.entries(assertions)
 
-/** Keywords whose value is a schema. `items` and `additionalProperties` are converted apart from these. */
+/** Keywords whose value is a schema, except `items` and `additionalProperties`, which are converted separately. */
 export const schemaKeywords = [
   'not',
   'if',
@@ -69,7 +69,7 @@ export const schemaKeywordSet: ReadonlySet<string> = new Set(['items', 'addition
 export const schemaListKeywordSet: ReadonlySet<string> = new Set(schemaListKeywords)
 export const schemaMapKeywordSet: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas'])
 
-/** The direct subschemas of a schema: the values at the places where a schema may hold others. */
+/** The direct subschemas of a schema. */
 export function subschemasOf (schema: Readonly<Record<string, unknown>>): unknown[] {
   return Object.entries(schema).flatMap(([key, value]) => {
     if (schemaKeywordSet.has(key)) return value
@@ -79,15 +79,15 @@ export function subschemasOf (schema: Readonly<Record<string, unknown>>): unknow
 }
 
 /**
- * A regular expression in JSON Schema's dialect, which has the flag `u`: escapes that this flag forbids, and many
- * descriptions have, are removed.
- * @returns undefined where it is not valid even then
+ * Converts a regular expression to JSON Schema's dialect, which uses the flag `u`: escapes that are invalid with this
+ * flag, but common in descriptions, are removed.
+ * @returns undefined if the result is still invalid
  */
 export function toUnicodePattern (value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
   if (isPattern(value)) return value
   const withoutEscapes = value.replace(/\\([^])/g, (escape, character: string) => {
-    // A bare dash would make a range in a character class.
+    // An unescaped dash would form a range in a character class.
     if (character === '-') return '\\x2d'
     return /[A-Za-z0-9^$\\.*+?()[\]{}|/]/.test(character) ? escape : character
   })
@@ -102,11 +102,11 @@ function isPattern (value: string): boolean {
   }
 }
 
-/** Whether the conversion drops a member of `patternProperties`, because its pattern is not valid. */
+/** Whether the conversion drops a member of `patternProperties`, because its pattern is invalid. */
 export const dropsPattern = (patternProperties: unknown): boolean =>
   isObject(patternProperties) && Object.keys(patternProperties).some((name) => toUnicodePattern(name) === undefined)
 
-/** Whether the conversion drops a constraint of a schema, because its value is not valid. Subschemas do not count. */
+/** Whether the conversion drops a constraint of a schema, because its value is invalid. Subschemas are not checked. */
 function dropsConstraint (schema: Readonly<Record<string, unknown>>): boolean {
   const { type, enum: values, pattern, patternProperties } = schema
   if (dropsPattern(patternProperties) || (pattern !== undefined && toUnicodePattern(pattern) === undefined)) return true
@@ -120,8 +120,8 @@ function dropsConstraint (schema: Readonly<Record<string, unknown>>): boolean {
 }
 
 /**
- * A schema some of whose subschemas accept more than the original. Keywords by which it would then accept less are left
- * out, and `oneOf` becomes `anyOf`: a call that the API accepts must not be refused.
+ * Relaxes a schema some of whose subschemas accept more than the original. Keywords that would make it accept less are
+ * left out, and `oneOf` becomes `anyOf`: a call that the API accepts must not be rejected.
  */
 export function relaxSchema ({
   not: _not,
@@ -149,7 +149,9 @@ export class LossDetector {
     this.#refs = refs
   }
 
-  /** Whether the conversion drops a constraint of the schema, or of a schema that it refers to, directly or not. */
+  /**
+   * Whether the conversion drops a constraint of the schema, or of a schema that it references directly or indirectly.
+   */
   isLossy (schema: unknown): boolean {
     const queue = losslessRefs(schema)
     if (queue === undefined) return true
@@ -165,7 +167,7 @@ export class LossDetector {
     return false
   }
 
-  /** Looks up a reference; undefined if it has no target, which the conversion reports where the reference is used. */
+  /** Looks up a reference; undefined if its target does not exist, which the conversion reports at the reference. */
   #lookUp (ref: string): unknown {
     try {
       return this.#refs.lookUp(ref)
@@ -176,7 +178,7 @@ export class LossDetector {
   }
 }
 
-/** The references in a schema and its subschemas; undefined where a constraint of one of them is dropped. */
+/** The references in a schema and its subschemas; undefined if a constraint of one of them is dropped. */
 function losslessRefs (schema: unknown): string[] | undefined {
   const refs: string[] = []
   const queue = [schema]

@@ -4,21 +4,24 @@ import { isModelName, maxModelNameLength as maxNameLength, toModelCharacters } f
 
 const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
 
-/** A name that model APIs accept, unchanged; else with their characters only, cut to their max length. May be empty. */
+/**
+ * Returns a name that model APIs accept unchanged; reduces others to the allowed characters and the max length. May be
+ * empty.
+ */
 function toNameCharacters (text: string): string {
   if (isModelName(text)) return text
   const name = toModelCharacters(text).replace(/^_+/, '')
-  // `/_+$/` would take quadratic time.
+  // The pattern `/_+$/` would take quadratic time.
   let end = Math.min(name.length, maxNameLength)
   while (name[end - 1] === '_') end--
   return name.slice(0, end)
 }
 
-/** A name that ends with a hash of what it stands for. */
+/** A name that ends with a hash of `identity`. */
 const withHash = (name: string, identity: string): string =>
   `${name.slice(0, maxNameLength - 9)}_${shortHash(identity)}`
 
-/** The text that a tool is named after: as written, and reduced to the characters allowed in names. */
+/** The text that a tool is named after: the original, and reduced to the characters allowed in names. */
 interface NameSource { readonly text: string, readonly folded: string }
 
 function sourceOf (operationId: unknown, method: string, path: string): NameSource {
@@ -38,10 +41,10 @@ export interface NamedOperation { readonly operationId: unknown, readonly method
  */
 export class ToolNames {
   readonly #assigned = new Set<string>()
-  /** The texts that become each name. */
+  /** The original texts for each reduced name. */
   readonly #sources = new Map<string, Set<string>>()
 
-  /** @param operations all of the description */
+  /** @param operations all operations of the description */
   constructor (operations: Iterable<NamedOperation>) {
     for (const { operationId, method, path } of operations) {
       const { text, folded } = sourceOf(operationId, method, path)
@@ -63,8 +66,8 @@ export class ToolNames {
 }
 
 /**
- * The description of an argument that has another name than its parameter: it tells agents the name in the request.
- * @returns undefined where there is nothing to tell
+ * The description of an argument whose name differs from its parameter's: it states the name in the request.
+ * @returns undefined if the description needs no such note
  */
 export function describeArgument (description: string | undefined, name: string, argument: string): string | undefined {
   if (argument.startsWith(name)) return description
@@ -83,12 +86,12 @@ interface ArgumentSource { readonly name: string, readonly location: string }
 export class ArgumentNames {
   readonly #assigned = new Set<string>()
   readonly #counts = new Map<string, number>()
-  /** The names of parameters that become each name. */
+  /** The parameter names for each reduced name. */
   readonly #sources = new Map<string, Set<string>>()
 
   has (name: string): boolean { return this.#assigned.has(name) }
 
-  /** Announces names, so that their order does not matter. */
+  /** Registers names in advance, so that their order does not matter. */
   expect (names: Iterable<string>): void {
     for (const name of names) {
       const folded = toNameCharacters(name)
@@ -98,7 +101,7 @@ export class ArgumentNames {
     }
   }
 
-  /** The name that an argument gets where it is free. */
+  /** The name that an argument gets if that name is free. */
   plainName ({ name, location }: ArgumentSource): string {
     const folded = toNameCharacters(name)
     if (folded === '') return `${location}_${shortHash(name)}`

@@ -8,7 +8,10 @@ import type { SchemaConverter } from './schema.ts'
 const locations: readonly ParameterLocation[] = ['path', 'query', 'header', 'cookie']
 const isLocation = (value: unknown): value is ParameterLocation => locations.includes(value as ParameterLocation)
 
-/** The styles of each location, the default first. Delimited ones in paths and headers, and tabs, are Swagger's. */
+/**
+ * The styles of each location, the default first. Delimited styles in paths and headers, and tabs, occur only in
+ * Swagger.
+ */
 const styles: Readonly<Record<ParameterLocation, readonly Style[]>> = {
   path: ['simple', 'label', 'matrix', 'spaceDelimited', 'pipeDelimited', 'tabDelimited'],
   query: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject', 'tabDelimited'],
@@ -16,7 +19,7 @@ const styles: Readonly<Record<ParameterLocation, readonly Style[]>> = {
   cookie: ['form']
 }
 
-/** Headers that no parameter sets: OpenAPI ignores the first three, the others belong to the connection. */
+/** Headers that no parameter can set: OpenAPI ignores the first three, the others are hop-by-hop or framing headers. */
 const reservedHeaders = new Set([
   'accept',
   'content-type',
@@ -40,12 +43,14 @@ type ParameterObject = Readonly<Record<string, unknown>>
 /** A parameter of the request, and the schema of its argument. */
 interface DescribedParameter { parameter: Parameter, schema: JsonSchema }
 
-/** An operation's parameters, and its path as a template. `unplaced`: declared path parameters that it lacks. */
+/**
+ * An operation's parameters, and its path as a template. `unplaced`: path parameters that are missing in the template.
+ */
 interface DescribedParameters { path: string, parameters: DescribedParameter[], unplaced: string[] }
 
 /**
- * The parameters of an operation, in the order of their location. A name in the path template that no parameter
- * declares is a string.
+ * The parameters of an operation, in the order of their location. A name in the path template without a declared
+ * parameter is a string parameter.
  * @throws DescriptionError
  */
 export function describeParameters (
@@ -54,7 +59,7 @@ export function describeParameters (
   names: ArgumentNames,
   schemas: SchemaConverter
 ): DescribedParameters {
-  // In YAML a name such as 1 is a number.
+  // In YAML, a name such as 1 is parsed as a number.
   const parameters = given.map((each) => typeof each.name === 'number' ? { ...each, name: String(each.name) } : each)
     .filter((parameter) => !isReservedHeader(parameter))
   for (const parameter of parameters) assertValid(parameter)
@@ -110,7 +115,7 @@ function describeParameter (
     name,
     in: location,
     style,
-    // The style deepObject has no other form.
+    // The style deepObject is always exploded.
     explode: style === 'deepObject' || explode
   }
   if (given.required === true || location === 'path') parameter.required = true
@@ -123,7 +128,7 @@ function describeParameter (
   return { parameter, schema: description === undefined ? schema : { ...schema, description } }
 }
 
-/** A path template with plain expressions, `{name}`, and the names of those whose values may have slashes. */
+/** A path template with plain expressions, `{name}`, and the names whose values may contain slashes. */
 interface PathTemplate {
   readonly path: string, readonly names: ReadonlySet<string>, readonly withSlashes: ReadonlySet<string>
 }
@@ -132,10 +137,10 @@ interface PathTemplate {
 const otherNotations = /(?<=\/):([\w-]+)(?:\([^()]*\))?|<(?:(\w+)(?:\([^()]*\))?:)?([\w-]+)>/g
 
 /**
- * Reads a path template. An expression belongs to the parameter of its name, also where a framework's notation stands
- * around the name. The notations of Express and Flask count where a parameter of that name is declared, and are literal
- * text otherwise.
- * @param declared the names of the path parameters that the operation has; one that is a whole expression comes first
+ * Parses a path template. An expression belongs to the parameter of its name, even if the name is surrounded by a
+ * framework's notation. The notations of Express and Flask are expressions if a parameter of that name is declared, and
+ * literal text otherwise.
+ * @param declared the names of the operation's path parameters; one that matches a whole expression takes precedence
  */
 function readPathTemplate (template: string, declared: ReadonlySet<unknown>): PathTemplate {
   const names = new Set<string>()
@@ -161,8 +166,8 @@ function readPathTemplate (template: string, declared: ReadonlySet<unknown>): Pa
 }
 
 /**
- * The name in an expression as frameworks write it: `*path`, `**path`, `path*`, `proxy+`, `+path`, `rest:.*`, `id:int`,
- * `name=shelves/*`, `id?`. `isGreedy`: its value may have slashes.
+ * Parses the name in an expression as frameworks write it: `*path`, `**path`, `path*`, `proxy+`, `+path`, `rest:.*`,
+ * `id:int`, `name=shelves/*`, `id?`. `isGreedy`: its value may contain slashes.
  */
 function readExpression (whole: string): { name: string, isGreedy: boolean } {
   const end = whole.search(/[:=]/)
@@ -178,7 +183,7 @@ function readExpression (whole: string): { name: string, isGreedy: boolean } {
 
 const isExpression = (piece: string): boolean => piece.length > 2 && piece.startsWith('{') && piece.endsWith('}')
 
-/** The literals and expressions of a template. A pattern within an expression may have braces of its own. */
+/** The literals and expressions of a template. A pattern within an expression may contain braces. */
 function piecesOf (template: string): string[] {
   const pieces: string[] = []
   let start = 0

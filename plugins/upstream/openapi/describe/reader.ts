@@ -6,14 +6,14 @@ import { upstreamLimits } from '../../limits.ts'
 
 const { readers, readTime, readHeap, readIdle } = upstreamLimits.openapi
 
-/** Threads for descriptions: one is for servers that users have stored, in turns. */
+/** Worker threads for descriptions. Only one of them also reads for servers stored by users, who take turns. */
 const pool = new WorkerPool({ threads: readers, reserved: readers - 1, heap: readHeap, idle: readIdle })
 
 /**
  * Reads a description in a worker thread, limited in time and memory, so that the event loop is not blocked.
- * @param reach of the server that it is for
+ * @param reach the outbound access of the server
  * @param time max time, in ms
- * @throws DescriptionError with the reason and the place of a problem
+ * @throws DescriptionError with the reason and the location of the problem
  */
 export async function readDescription (
   task: ReadTask, { owner = '', trusted }: OutboundAccess, signal: AbortSignal, threads = pool, time: number = readTime

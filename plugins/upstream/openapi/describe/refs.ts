@@ -2,7 +2,7 @@ import { isObject } from '../../../../protocol/json.ts'
 import { resolvePointer } from '../../../base/json-schema/index.ts'
 import { DescriptionError } from '../plan.ts'
 
-/** Max references followed in a row; more count as a cycle. */
+/** Max references followed in a row; beyond: they are treated as a cycle. */
 const maxHops = 32
 
 /** Resolves the Reference Objects of a description. Only references within the description are followed. */
@@ -14,8 +14,8 @@ export class References {
   }
 
   /**
-   * The value that a reference refers to; it may be a Reference Object itself.
-   * @throws DescriptionError for a reference that leads out of the description, or to nothing
+   * The target of a reference, which may be a Reference Object itself.
+   * @throws DescriptionError for a reference to another document, or without a target
    */
   lookUp (ref: string): unknown {
     const quoted = JSON.stringify(ref)
@@ -33,7 +33,7 @@ export class References {
     return value
   }
 
-  /** The value itself, or the value that a Reference Object refers to in the end. @throws DescriptionError */
+  /** The value itself, or the final target if it is a Reference Object. @throws DescriptionError */
   resolve (value: unknown): unknown {
     let resolved = value
     for (let hops = 0; isObject(resolved) && typeof resolved.$ref === 'string'; hops++) {
@@ -43,7 +43,7 @@ export class References {
     return resolved
   }
 
-  /** The same, where an object is expected; undefined for anything else. @throws DescriptionError */
+  /** Like `resolve`; undefined if the result is not an object. @throws DescriptionError */
   resolveObject (value: unknown): Record<string, unknown> | undefined {
     const resolved = this.resolve(value)
     return isObject(resolved) ? resolved : undefined

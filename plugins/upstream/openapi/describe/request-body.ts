@@ -16,7 +16,7 @@ interface DescribedBody {
   additionalProperties: JsonSchema | boolean
 }
 
-/** Conditions on the media type of a body; the first one that a media type fulfils chooses it. */
+/** Tests of a body's media types, in order of preference: the first test that a media type passes selects it. */
 const preferences: ReadonlyArray<(mediaType: string) => boolean> = [
   (mediaType) => /^application\/json\b/i.test(mediaType),
   isJsonMediaType,
@@ -27,10 +27,10 @@ const preferences: ReadonlyArray<(mediaType: string) => boolean> = [
 ]
 
 /**
- * The arguments of a request body: the properties of an object beside the parameters, where none of the names is
- * assigned already; else the whole body as the argument `body`.
- * @param requestBody with its reference resolved
- * @returns undefined where the body has no media type
+ * The arguments of a request body: the properties of its object, if none of the names is used by a parameter; else the
+ * whole body as the argument `body`.
+ * @param requestBody the Request Body Object, with its reference resolved
+ * @returns undefined if the body has no media type
  */
 export function describeBody (
   requestBody: Dict,
@@ -64,13 +64,13 @@ export function describeBody (
   return describeFields(body, members, names, schemas)
 }
 
-/** The media type that is sent for a media type range, which may have wildcards. */
+/** The media type to send for a media type range, which may contain wildcards. */
 function contentTypeOf (mediaType: string, format: RequestBody['format']): string {
   if (!mediaType.includes('*')) return mediaType
   return format === 'json' ? 'application/json' : 'application/octet-stream'
 }
 
-/** A body whose properties are arguments. */
+/** Describes a body whose properties become arguments. */
 function describeFields (
   body: RequestBody, members: Members, names: ArgumentNames, schemas: SchemaConverter
 ): DescribedBody {
@@ -100,7 +100,7 @@ function describeFields (
   }
 }
 
-/** A body that is one argument. */
+/** Describes a body that becomes one argument. */
 function describeWhole (
   body: RequestBody,
   { description }: Dict,
@@ -127,7 +127,7 @@ function describeWhole (
 
 const bytesDescription = 'Bytes in base64, or a data: address'
 
-/** The schema of a field whose values, or the elements of whose values, are bytes. */
+/** The schema of a field whose value, or whose elements, are bytes. */
 function asBytes (schema: JsonSchema): JsonSchema {
   if (isObject(schema.items)) return { ...schema, items: asBytes(schema.items) }
   const { format, ...rest } = schema
@@ -139,7 +139,7 @@ function asBytes (schema: JsonSchema): JsonSchema {
   }
 }
 
-/** Whether a schema is that of bytes, as Swagger, OpenAPI 3.0 or 3.1 express it. */
+/** Whether a schema describes bytes, as Swagger, OpenAPI 3.0 or 3.1 express them. */
 function isBytes (schema: unknown, refs: References): boolean {
   const { type, format, contentEncoding, contentMediaType } = refs.resolveObject(schema) ?? {}
   if (type === 'file') return true
@@ -151,7 +151,7 @@ function isBytes (schema: unknown, refs: References): boolean {
 const isStyle = (value: unknown): value is Style =>
   ['form', 'spaceDelimited', 'pipeDelimited', 'tabDelimited', 'deepObject'].includes(value as string)
 
-/** A field of a form. @param encoding the Encoding Object of the property, where there is one */
+/** A field of a form. @param encoding the Encoding Object of the property, if there is one */
 function formFieldOf (name: string, schema: unknown, encoding: unknown, refs: References): BodyField {
   const field: BodyField = { name }
   const encodingObject = isObject(encoding) ? encoding : {}
@@ -176,7 +176,7 @@ function formFieldOf (name: string, schema: unknown, encoding: unknown, refs: Re
   return field
 }
 
-/** undefined where the Encoding Object states no serialization. */
+/** Undefined if the Encoding Object states no serialization. */
 function serializationOf (
   { style: givenStyle, explode, allowReserved }: Record<string, unknown>
 ): Serialization | undefined {
@@ -200,7 +200,7 @@ interface Members {
 /** Max nesting of `allOf`. */
 const maxDepth = 16
 
-/** Keywords by which a list of properties does not describe the whole object. */
+/** Keywords that make a list of properties an incomplete description of an object. */
 const conditionalKeywords = [
   'oneOf',
   'anyOf',
@@ -213,8 +213,8 @@ const conditionalKeywords = [
 ]
 
 /**
- * The properties of an object schema, with those of its `allOf`, and without those that are `readOnly`.
- * @returns undefined for a schema that is not an object's, or that a list of properties does not describe in whole
+ * The properties of an object schema, including those of its `allOf`, without those that are `readOnly`.
+ * @returns undefined for a schema that does not describe an object, or not completely by a list of properties
  */
 function schemaMembers (schema: unknown, refs: References, depth = 0): Members | undefined {
   const object = refs.resolveObject(schema)
@@ -238,7 +238,7 @@ function schemaMembers (schema: unknown, refs: References, depth = 0): Members |
   return members
 }
 
-/** Adds a property. One that is there already must fulfil both schemas. */
+/** Adds a property. A property that exists already must then match both schemas. */
 function addProperty ({ properties }: Members, name: string, property: unknown): void {
   const existing = properties.get(name)
   properties.set(name, existing === undefined ? property : { allOf: [existing, property] })

@@ -10,14 +10,14 @@ import type { References } from './refs.ts'
 type ConvertedKeywords = Map<string, unknown>
 
 /**
- * Converts the schemas of one description to JSON Schema 2020-12. A reference stays a reference, into `$defs`. A
- * keyword with an invalid value is dropped, so that each result is valid; it then accepts more than the original, never
- * less. The schemas are those of requests: properties that are `readOnly` are left out.
+ * Converts the schemas of one description to JSON Schema 2020-12. References are kept, and refer to `$defs`. A keyword
+ * with an invalid value is dropped, so that each result is valid; it then accepts more than the original, never less.
+ * The schemas are those of requests: properties that are `readOnly` are left out.
  */
 export class SchemaConverter {
   readonly #refs: References
   readonly #losses: LossDetector
-  /** True for OpenAPI 3.1 and later, whose schemas are JSON Schema 2020-12 already. */
+  /** Whether the description is OpenAPI 3.1 or later, whose schemas are JSON Schema 2020-12 already. */
   readonly #isModern: boolean
   /** The name in `$defs` of each reference, and the reference of each name. */
   readonly #nameByRef = new Map<string, string>()
@@ -48,7 +48,7 @@ export class SchemaConverter {
     this.#convertArray(schema, out)
     this.#convertSubschemas(schema, out)
     const converted = Object.fromEntries(out)
-    // Where a subschema of these keywords accepts more, the keyword itself would accept less.
+    // If a subschema of these keywords accepts more, the keyword itself would accept less.
     const inverting: unknown[] = [schema.not, schema.if, ...Array.isArray(schema.oneOf) ? schema.oneOf : []]
     const safe = inverting.some((each) => this.#losses.isLossy(each)) ? relaxSchema(converted) : converted
     return this.#isModern ? safe : withNullable(schema, safe)
@@ -71,15 +71,15 @@ export class SchemaConverter {
     const reference = { $ref: `#/$defs/${this.#nameOf(ref)}` }
     const { $ref: _, ...siblings } = schema
     if (this.#isModern) return { ...this.convert(siblings), ...reference }
-    // Up to 3.0 the siblings of `$ref` are ignored; a description is kept, since it restricts nothing.
+    // Up to 3.0 the siblings of `$ref` are ignored; a description is kept, since it does not restrict values.
     return typeof schema.description === 'string' ? { ...reference, description: schema.description } : reference
   }
 
-  /** The name of a reference in `$defs`: unique, of its last token, without characters to escape. */
+  /** The name of a reference in `$defs`: unique, derived from its last token, without characters that need escaping. */
   #nameOf (ref: string): string {
     const known = this.#nameByRef.get(ref)
     if (known !== undefined) return known
-    // Resolved now, so that the operation is left out where the reference leads to nothing.
+    // Resolved now, so that the operation is left out if the target does not exist.
     this.#refs.resolve({ $ref: ref })
     const last = ref.slice(ref.lastIndexOf('/') + 1).replace(/[^\w.-]+/g, '_')
     const base = last === '' || last in Object.prototype ? `schema_${last}` : last
@@ -104,7 +104,7 @@ export class SchemaConverter {
     }
     if (!this.#isModern && type === 'string' && (format === 'binary' || format === 'byte')) {
       out.set('contentEncoding', 'base64')
-      // The argument is not the bytes themselves, which JSON cannot hold.
+      // The argument is not the raw bytes, which JSON cannot contain.
       if (format === 'binary') out.delete('format')
     }
   }
@@ -123,7 +123,7 @@ export class SchemaConverter {
       const names = [...new Set(required.filter((name) => typeof name === 'string' && !readOnly.has(name)))]
       if (names.length > 0) out.set('required', names)
     }
-    // Without a pattern, the properties that it matched would count as additional ones.
+    // Without a pattern, the properties that it matched would be validated as additional ones.
     if (isSchema(additionalProperties) && !dropsPattern(patternProperties)) {
       out.set('additionalProperties', typeof additionalProperties === 'boolean'
         ? additionalProperties
@@ -145,7 +145,7 @@ export class SchemaConverter {
 
   #convertArray ({ items }: Record<string, unknown>, out: ConvertedKeywords): void {
     if (isSchema(items)) out.set('items', this.convert(items))
-    // Before 2020-12 `items` may be the array that `prefixItems` is now.
+    // Before 2020-12 `items` may be an array, which is `prefixItems` now.
     else if (Array.isArray(items) && items.length > 0) out.set('prefixItems', items.map((each) => this.convert(each)))
   }
 

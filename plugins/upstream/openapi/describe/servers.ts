@@ -3,10 +3,10 @@ import { DescriptionError, type SecurityDefaults } from '../plan.ts'
 import type { References } from './refs.ts'
 
 /**
- * The URL of the first Server Object, with the default of each server variable.
- * @param baseUrl the URL that a relative one is resolved against
- * @returns undefined where there is no server, or only a relative one and no base URL
- * @throws DescriptionError where the URL is not valid
+ * The URL of the first Server Object, with the default value of each server variable.
+ * @param baseUrl the URL that a relative URL is resolved against
+ * @returns undefined if there is no server, or only a relative one and no base URL
+ * @throws DescriptionError if the URL is invalid
  */
 export function serverUrlOf (servers: unknown, baseUrl: string | undefined): string | undefined {
   const [server] = Array.isArray(servers) ? servers : []
@@ -37,9 +37,9 @@ function withVariables (template: string, given: unknown): string {
 }
 
 /**
- * The first security scheme of each type, those that the description's `security` requires before the others. A scheme
- * whose reference cannot be followed is skipped.
- * @param baseUrl the URL that relative ones are resolved against
+ * The first security scheme of each type. Schemes that the description's `security` requires come before the others. A
+ * scheme with an unresolvable reference is skipped.
+ * @param baseUrl the URL that relative URLs are resolved against
  */
 export function securityDefaultsOf (
   schemes: Readonly<Record<string, unknown>>,

@@ -19,10 +19,10 @@ function serializationOf (collectionFormat: unknown, location: unknown): { style
   }
 }
 
-/** The delimiter between the elements of an array in one part of a form, which OpenAPI 3 cannot express. */
+/** The delimiter between the elements of an array in one part of a multipart form, which OpenAPI 3 cannot express. */
 const delimiters: Readonly<Record<string, string>> = { csv: ',', ssv: ' ', tsv: '\t', pipes: '|' }
 
-/** The schema of a parameter or header: its members that are keywords of a schema. */
+/** The schema of a parameter or header: its members that are schema keywords. */
 function schemaOf ({
   name: _name,
   in: _in,
@@ -34,20 +34,23 @@ function schemaOf ({
   return schema
 }
 
-/** The Server Objects of a Swagger 2.0 document: https rather than http; without a host, a relative URL. */
+/** The Server Objects of a Swagger 2.0 document: with https if possible; a relative URL if there is no host. */
 export function swaggerServers ({ host, basePath, schemes }: Dict): unknown[] {
   const path = typeof basePath === 'string' ? basePath : '/'
   if (typeof host !== 'string' || host === '') return [{ url: path }]
   return [{ url: `${schemeOf(stringsIn(schemes))}//${host}${path.startsWith('/') ? path : `/${path}`}` }]
 }
 
-/** Empty where neither https nor http is given: the URL is then relative to the document's scheme. */
+/** Empty if the schemes include neither https nor http: the URL then has the scheme of the document. */
 function schemeOf (schemes: readonly string[]): string {
   if (schemes.includes('https')) return 'https:'
   return schemes.includes('http') ? 'http:' : ''
 }
 
-/** Parameters and body as of OpenAPI 3.0 for an operation of Swagger 2.0, where bodies and fields are parameters. */
+/**
+ * Converts the parameters of a Swagger 2.0 operation, which include bodies and fields, to parameters and body of
+ * OpenAPI 3.0.
+ */
 export function swaggerOperation (
   operation: Dict,
   parameters: readonly Dict[],

@@ -23,10 +23,10 @@ const maxTitle = 256
 const definitionPrefix = '#/$defs/'
 
 /**
- * A tool as `tools/list` gives it. Its input schema has the definitions that it refers to, and no others. A schema over
- * the limit loses first the descriptions below the arguments, and then its deepest levels: a schema in their place
- * allows any value of its type.
- * @returns the tool's JSON text for a name
+ * A tool as in `tools/list`. Its input schema contains only the definitions that it references. A schema over the limit
+ * first loses the descriptions below the arguments, then its deepest levels, which are replaced by schemas that accept
+ * any value of the same type.
+ * @returns a function that returns the tool's JSON text for a name
  * @throws DescriptionError
  */
 export function toolText (
@@ -63,17 +63,17 @@ function annotationsOf (method: string): Record<string, boolean> {
   return method === 'PUT' ? { readOnlyHint: false, idempotentHint: true } : { readOnlyHint: false }
 }
 
-/** The extent to which a schema is written. */
+/** How much of a schema is written. */
 interface Detail {
-  /** References followed in a row; the definitions at the end have their type only. */
+  /** Max references followed in a row; the definitions at the end only state their type. */
   hops: number
-  /** Levels of each schema; the subschemas below have their type only. */
+  /** Max levels of each schema; the subschemas below only state their type. */
   depth: number
-  /** Without descriptions, titles, examples and defaults below the arguments. */
+  /** Whether descriptions, titles, examples and defaults below the arguments are left out. */
   isTerse: boolean
 }
 
-/** From the whole schema to less and less of it. */
+/** Ordered from the whole schema to its smallest form. */
 const details: readonly Detail[] = [
   { hops: Infinity, depth: Infinity, isTerse: false },
   { hops: Infinity, depth: Infinity, isTerse: true },
@@ -93,7 +93,7 @@ function schemaText (schema: JsonSchema, schemas: SchemaConverter, maxLength: nu
   return '{"type":"object"}'
 }
 
-/** The text of a schema with its definitions; undefined where it is longer than the limit. */
+/** The text of a schema with its definitions; undefined if it is longer than the limit. */
 function writeSchema (
   schema: JsonSchema, schemas: SchemaConverter, detail: Detail, maxLength: number
 ): string | undefined {
@@ -135,12 +135,12 @@ function collectDefinitionNames (schema: JsonSchema, names: Set<string>): void {
 
 const typeOnly = ({ type }: JsonSchema): JsonSchema => type === undefined ? {} : { type }
 
-/** Keywords that a terse schema has not. */
+/** Keywords that a terse schema does not contain. */
 const verboseKeywords = new Set(['description', 'title', 'examples', 'default'])
 
 /**
- * A schema cut off at a depth, and, where `isTerse`, without verbose keywords.
- * @param keptLevels levels from the top that keep their verbose keywords
+ * Cuts a schema off at a depth and, if `isTerse`, removes verbose keywords.
+ * @param keptLevels the number of levels from the top that keep their verbose keywords
  */
 function reduce (
   schema: JsonSchema,

@@ -1,5 +1,5 @@
-// The module that the worker pool runs for `readDescription`: parsing and compiling a large one takes long, and much
-// memory.
+// The module that the worker pool runs for `readDescription`: parsing and compiling a large description takes much time
+// and memory.
 import { DescriptionError, type CompiledDescription } from '../plan.ts'
 import { compileDescription } from './compile.ts'
 import { parseDocument } from './document.ts'
@@ -8,7 +8,7 @@ import { upstreamLimits } from '../../limits.ts'
 export interface ReadTask {
   /** The bytes of the document, in JSON or YAML. */
   readonly document: Uint8Array
-  /** The URL that relative servers are resolved against. */
+  /** The URL that relative server URLs are resolved against. */
   readonly baseUrl: string | undefined
 }
 
