@@ -39,7 +39,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     await Promise.all(
       [app.downstream.close(drainTimeout), app.tools.close(drainTimeout), app.settings.drain(drainTimeout)]
     )
-    // Closes the connections of requests that are still incomplete.
+    // Closes the connections whose request bodies are still incomplete.
     setTimeout(() => { app.server.closeAllConnections() }, incompleteBodyTimeout).unref()
   })
   return app

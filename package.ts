@@ -9,25 +9,28 @@ import type fastJsonStringify from 'fast-json-stringify'
 import type * as lightMyRequest from 'light-my-request'
 import type * as re2 from 're2js'
 
-// Paths of the package's files. They work in the sources, in a build (which bundles the modules into a few files in
-// `dist/`) and in an installed package.
+// Paths of the package's files. They are valid in the source tree, in a build (which bundles the modules into a few
+// files in `dist/`) and in an installed package.
 
 let root: string | undefined
 
-/** The absolute path of a file or folder of the package, if it exists or not. @param name below package.json */
+/**
+ * Returns the absolute path of a file or folder of the package, which need not exist.
+ * @param name its path relative to package.json
+ */
 export function packagePath (name: string): string {
   root ??= packageRoot()
   return join(root, name)
 }
 
 /**
- * The absolute path of a module that runs as a separate process or thread.
- * @param name its path below package.json, without extension; one of the entry points in cli/build.mjs
+ * Returns the absolute path of a module that runs as a separate process or thread.
+ * @param name its path relative to package.json, without extension; one of the entry points in cli/build.mjs
  */
 export const entryPath = (name: string): string =>
   packagePath(import.meta.url.endsWith('.ts') ? `${name}.ts` : `dist/${name}.js`)
 
-/** Packages that are loaded at their first use, to make the start faster. */
+/** Packages that are loaded on first use, to make the start faster. */
 interface LazyPackages {
   '@marcbachmann/cel-js': typeof cel
   ajv: typeof ajv
@@ -39,29 +42,32 @@ interface LazyPackages {
 const requireModule = createRequire(import.meta.url)
 
 /**
- * Loads a package synchronously. Callers that can await it use `import()` instead.
- * @param name one of the packages that `late` in cli/packages.mjs lists
+ * Loads a package synchronously. Code that can await uses `import()` instead.
+ * @param name one of the packages in `late` of cli/packages.mjs
  */
 export const loadPackage = <Name extends keyof LazyPackages>(name: Name): LazyPackages[Name] =>
   requireModule(import.meta.url.endsWith('.ts') ? name : packagePath(`dist/packages/${name}.cjs`)) as LazyPackages[Name]
 
-/** The absolute path of an asset, if it exists or not. @param name its path below `assets/`: `icons/tool-hub.svg` */
+/**
+ * Returns the absolute path of an asset, which need not exist.
+ * @param name its path below `assets/`: `icons/tool-hub.svg`
+ */
 export const assetPath = (name: string): string => packagePath(`assets/${name}`)
 
-/** The text of an asset. @throws as `readFile` */
+/** Reads the text of an asset. @throws as `readFile` */
 export const readAsset = async (name: string): Promise<string> => await readFile(assetPath(name), 'utf8')
 
-/** The bytes of an asset. @throws as `readFile` */
+/** Reads the bytes of an asset. @throws as `readFile` */
 export const readAssetBytes = async (name: string): Promise<Buffer> => await readFile(assetPath(name))
 
-/** The text of an asset, read synchronously. @throws as `readFileSync` */
+/** Reads the text of an asset synchronously. @throws as `readFileSync` */
 export const readAssetSync = (name: string): string => readFileSync(assetPath(name), 'utf8')
 
-/** The version of the package. */
+/** Returns the version of the package. */
 export const packageVersion = (): string =>
   (JSON.parse(readFileSync(packagePath('package.json'), 'utf8')) as { version: string }).version
 
-/** The nearest folder above this file that holds a package.json. */
+/** Returns the nearest folder above this file that has a package.json. */
 function packageRoot (): string {
   const start = dirname(fileURLToPath(import.meta.url))
   for (let folder = start; ; folder = dirname(folder)) {

@@ -78,16 +78,16 @@ async function start (): Promise<void> {
   closeWithGrace({
     delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } }
   }, async ({ err, signal }) => {
-    // The level is not `fatal`, whose synchronous flush would never end if the output is closed.
+    // Not `fatal`, whose synchronous flush would never end if the output is closed.
     if (err) app.log.error({ err }, 'stopping after an error')
     else app.log.info(`stopping (${signal ?? 'asked to'})`)
-    // Waits until the first admin is stored: ADMIN_PASSWORD may be set for this start only.
+    // The first admin must be stored before the end: ADMIN_PASSWORD may be set only for this start.
     await firstAdmin
     await app.close()
   })
   await app.ready()
   await waitingRoom.close()
-  // Listen first: if that fails, the generated password of a stored admin would be lost.
+  // Listens before storing the admin: if listening failed afterwards, its generated password would be lost.
   const listening = app
     .listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` })
     .then((address) => `${address}${env.BASE_PATH.replace(/\/$/, '')}`)
@@ -105,13 +105,13 @@ async function start (): Promise<void> {
     try {
       await notice.write(firstStartText({ base: await listening, admin: made, place }))
     } catch (error) {
-      // Do not store an admin whose generated password cannot be shown to anybody.
+      // An admin whose generated password cannot be shown to anyone is not stored.
       if (made.password !== undefined) throw new Error(`Its password cannot be told. ${messageOf(error)}`)
       warn(messageOf(error))
     }
   }
   // Of several replicas, only the one that stores the admin may print the password. A file with the password may be
-  // written before, since it can be removed again.
+  // written earlier, since it can be removed again.
   const canAnnounceBeforeStoring = env.DB_URL === undefined || !notice.isTerminal
   const password = env.ADMIN_PASSWORD ?? developmentPassword
   if (env.ADMIN_PASSWORD !== undefined && app.settings.current.users.size > 0) {
@@ -130,7 +130,7 @@ async function start (): Promise<void> {
     return admin
   }, (error: unknown): undefined => {
     notice.retract()
-    // The process goes on, since it can serve the stored servers without an admin.
+    // The process continues, since it can serve the stored servers without an admin.
     app.log.warn(
       `The first admin could not be stored, so nobody can log in. ${messageOf(error).replace(/[^.]$/, '$&.')} ` +
       'Mend that (free some space, where the disk is full), and start again; SETTINGS_PATH (--config) names another ' +
@@ -160,7 +160,7 @@ async function start (): Promise<void> {
   const key = await createFirstKey(app, admin.username)
   const url = `${configuredBaseUrl(app.settings.current.system, app.config) ?? base}/mcp`
   const hasServers = app.settings.current.servers.size > 0
-  // A custom DATA_DIR must be in the environment of the command line, too.
+  // A custom DATA_DIR must also be in the environment of the command line.
   const prefix = env.DATA_DIR === undefined ? '' : `DATA_DIR=${shellQuote(dataDir)} `
   const addWith = hasServers ? undefined : `${prefix}${commandLine()} --config ${shellQuote(settingsPath)}`
   const welcome = createWelcomeLink(app, admin, env.HOST, local)
@@ -170,7 +170,7 @@ async function start (): Promise<void> {
 }
 
 /**
- * The one-time link that signs its reader in as the first admin.
+ * Creates the one-time link that signs its reader in as the first admin.
  * @param host the address on which the gateway listens; the link is created only for a loopback address
  * @param local the address of the gateway on this machine
  * @returns undefined if the admin's password was chosen, or if the link could not be opened
@@ -184,7 +184,7 @@ function createWelcomeLink (
 }
 
 /**
- * Creates the first key for agents. It is valid for MCP, and the management API refuses it.
+ * Creates the first key for agents. It is valid for MCP, but not for the management API.
  * @returns undefined if there are keys already, or if the key cannot be stored
  */
 async function createFirstKey (app: FastifyInstance, username: string): Promise<string | undefined> {
@@ -200,8 +200,8 @@ async function createFirstKey (app: FastifyInstance, username: string): Promise<
 
 /**
  * Locks DATA_DIR for this process, since a gateway with another settings file would overwrite the keys, the catalogues
- * and the credential of the command line. Replicas that use a database do not call this. A folder that cannot be
- * written contains none of these files and needs no lock.
+ * and the credential of the command line. Replicas that use a database do not call this. A folder that is not writable
+ * contains none of these files and needs no lock.
  * @throws Error if another gateway holds the lock
  */
 async function lockDataDir (dataDir: string): Promise<void> {
@@ -219,7 +219,7 @@ async function lockDataDir (dataDir: string): Promise<void> {
   }
 }
 
-/** Writes a credential for this user's command line, which is removed when the process exits. */
+/** Writes a credential for this user's command line; it is removed when the process exits. */
 function writeCommandLineCredential (app: FastifyInstance, dataDir: string, access: LocalAccess): void {
   try {
     makeFolder(dataDir, 'DATA_DIR')
@@ -238,7 +238,7 @@ function writeCommandLineCredential (app: FastifyInstance, dataDir: string, acce
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 process.on('exit', createTerminalCloser(closeSync))
 
-/** Prints why the start failed: as text on a terminal, otherwise in the format of the log. */
+/** Prints why the start failed: as text on a terminal, else in the format of the log. */
 function printFailure (sentence: string, level: number): void {
   const line = process.stderr.isTTY
     ? sentence

@@ -4,8 +4,8 @@ import type { FastifyInstance } from 'fastify'
 const exposedHeaders = 'www-authenticate, retry-after, etag'
 
 /**
- * Allows pages of any origin to read the responses of this instance's routes (CORS), and answers preflights for some
- * paths. Use it only for routes that read no cookies or other credentials which a browser adds by itself.
+ * Allows pages of any origin to read the responses of this instance's routes (CORS), and responds to preflight requests
+ * for some paths. Only for routes that read no cookies or other credentials which browsers add automatically.
  * @param paths the allowed methods by path
  */
 export function allowAnyOrigin (app: FastifyInstance, paths: Readonly<Record<string, string>>): void {

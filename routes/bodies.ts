@@ -7,10 +7,10 @@ import { ownerOfAddress } from '../plugins/base/limits/index.ts'
 import type {} from './api/principal.ts'
 import type {} from './mcp/request.ts'
 
-/** The current max size of a body: `routing.jsonBodyLimit`. */
+/** Returns the current max size of a body: `routing.jsonBodyLimit`. */
 const limitOf = (app: FastifyInstance): string => app.settings.current.system.routing?.jsonBodyLimit ?? '1mb'
 
-/** The owner that the memory of a body counts for: the identified caller, else the IP address. */
+/** Returns the owner to whom the memory of a body is charged: the identified caller, else the IP address. */
 function senderOf ({ principal, caller, ip }: FastifyRequest): string {
   const known = principal ?? caller
   return known ? chargedOwnerOf(known, ip) : ownerOfAddress(ip)
@@ -34,19 +34,19 @@ export function parseJsonBodies (app: FastifyInstance, most?: string): void {
   )
 }
 
-/** Counts a large body of a changing request. @param size in characters @throws ShareError */
+/** Charges a large body of a changing request to its caller. @param size in characters @throws ShareError */
 function countChange ({ server, principal, routeOptions }: FastifyRequest, size: number): void {
   if (principal && routeOptions.config.effect === 'change') server.settings.chargeLargeChange(principal, size)
 }
 
-/** Reserves memory for forms that the scope and its children parse. @param max max size of one, in bytes */
+/** Reserves memory for forms that the scope and its children parse. @param max max size of a form, in bytes */
 export function reserveFormMemory (app: FastifyInstance, max: number): void {
   app.addHook('preParsing', reserveBodyMemory({ limit: () => max, ownerOf: senderOf }))
 }
 
 /**
  * Makes the calling scope and its children read bodies as unparsed JSON text of limited size. The parser uses a
- * callback instead of a promise, since every call passes through it.
+ * callback instead of a promise for speed, since every call passes through it.
  */
 export function readTextBodies (app: FastifyInstance): void {
   app.removeAllContentTypeParsers()

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type HttpCaller, DisconnectSignal } from '../plugins/downstream/index.ts'
 import type { Principal } from '../plugins/settings/index.ts'
 
-/** The caller of a request. Its `disconnect` fires if the connection closes before the response is sent. */
+/** Returns the caller of a request. Its `disconnect` fires if the connection closes before the response is sent. */
 export const callerOf = ({ headers, ip }: FastifyRequest, reply: FastifyReply, principal: Principal): HttpCaller =>
   ({ principal, headers, address: ip, disconnect: disconnectOf(reply) })
 
@@ -12,7 +12,7 @@ export function wrapData (reply: FastifyReply, data: string): string {
   return `{"success":true,"data":${data}}`
 }
 
-/** A signal that fires if the connection closes before the response is sent. */
+/** Returns a signal that fires if the connection closes before the response is sent. */
 function disconnectOf ({ raw }: FastifyReply): DisconnectSignal {
   const disconnect = new DisconnectSignal()
   raw.once('close', () => { if (!raw.writableFinished) disconnect.trigger() })
@@ -20,8 +20,8 @@ function disconnectOf ({ raw }: FastifyReply): DisconnectSignal {
 }
 
 /**
- * An AbortSignal that fires if the connection closes before the response is sent. It is slower than a DisconnectSignal,
- * so use it only where few requests pass.
+ * Returns an AbortSignal that fires if the connection closes before the response is sent. It is slower than a
+ * DisconnectSignal, so it is only for routes with few requests.
  */
 export function abortSignalOf (reply: FastifyReply): AbortSignal {
   const controller = new AbortController()

@@ -16,7 +16,7 @@ const documentation: FastifyPluginAsync = async (app) => {
     transformObject: (document) =>
       completeApiDocument('openapiObject' in document ? document.openapiObject : {}) as never
   })
-  // @fastify/swagger documents the routes of this instance only, so the routes of other instances are repeated here
+  // @fastify/swagger documents only the routes of this instance, so the routes of other instances are repeated here
   // with their schemas. The management API comes first.
   const sortKeyOf = (row: RouteRow): number => Number(row.scope === 'open')
   for (const { method, url, schema, scope, effect } of app.routeTable.toSorted((a, b) => sortKeyOf(a) - sortKeyOf(b))) {

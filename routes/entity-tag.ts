@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { FastifyRequest, onSendHookHandler } from 'fastify'
 
 /**
- * Adds an ETag to successful GET responses, and answers 304 if the client has that version. Streams get no ETag unless
- * the route sets one. The ETag of a record that can be changed is `"<revision>.<hash of the answer>"`.
+ * Adds an ETag to successful GET responses, and responds with 304 if the client has that version. Streams get no ETag
+ * unless the route sets one. The ETag of a record that can be changed is `"<revision>.<hash of the response>"`.
  * @param cacheControl the Cache-Control header of these responses
  */
 export const addEntityTag = (cacheControl: string): onSendHookHandler<unknown> => (request, reply, payload, done) => {
@@ -28,17 +28,19 @@ export const addEntityTag = (cacheControl: string): onSendHookHandler<unknown> =
   done(null, null)
 }
 
-/** Identifies what is stored of a record, as the caller sees it: without its state, which changes by itself. */
+/** Returns a digest of a record as stored and visible to the caller, without its state, which changes by itself. */
 export const revisionOf = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22)
 
-/** The revision of a server: of its config without the overrides, which stay where a new config omits them. */
+/** Returns the revision of a server: of its config without the overrides, which are kept if a new config omits them. */
 export const revisionOfServer = (
   { tools: _tools, prompts: _prompts, resources: _resources, skills: _skills, ...config }:
   Readonly<Record<string, unknown>>
 ): string => revisionOf(config)
 
-/** Whether If-Match is absent, or names this revision: an ETag before its dot (RFC 9110 §13.1.1). */
+/**
+ * Whether If-Match is absent or matches this revision, which is the part of an ETag before the dot (RFC 9110 §13.1.1).
+ */
 export function matchesRevision (request: FastifyRequest, revision: string): boolean {
   const { 'if-match': header = '*' } = request.headers
   return header.trim() === '*' ||
@@ -47,7 +49,7 @@ export function matchesRevision (request: FastifyRequest, revision: string): boo
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route sets the revision of its record as the ETag, to which the hash of the answer is added. */
+    /** The route sets the revision of its record as the ETag; the hash of the response is appended to it. */
     hasRevision?: true
   }
 }

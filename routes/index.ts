@@ -8,7 +8,7 @@ import publicRoutes from './public/index.ts'
 
 export type RoutesOptions = ManagementRoutesOptions
 
-/** All routes, by scope. What MCP calls do not need is in annexes, loaded by the first request for them. */
+/** All routes, by scope. Routes that MCP calls do not need are in annexes, loaded by the first request for them. */
 const routes: FastifyPluginAsync<RoutesOptions> = async (app, { developmentPassword }) => {
   const { basePath } = app.config
   await app.register(browsers)
@@ -28,7 +28,7 @@ const routes: FastifyPluginAsync<RoutesOptions> = async (app, { developmentPassw
       '/.well-known/',
       `${basePath}/client-metadata.json`
     ],
-    // Paths of the scope `open` match this route, too.
+    // Paths of the scope `open` also match this route.
     rather: [{ method: 'POST', url: `${basePath}/api/tools/call/:server` }],
     load: async () => {
       const { default: managementRoutes } = await import('./management.ts')

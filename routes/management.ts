@@ -12,7 +12,7 @@ export interface ManagementRoutesOptions {
   developmentPassword?: string
 }
 
-/** The routes that MCP calls do not need: the management API, logins, the authorization server. */
+/** Routes that MCP calls do not need: the management API, logins, the authorization server. */
 const routes: FastifyPluginAsync<ManagementRoutesOptions> = async (app, { developmentPassword }) => {
   const { basePath } = app.config
   await app.register(async (api) => {

@@ -15,7 +15,7 @@ export type FastifyPluginAsyncTypebox<Options extends FastifyPluginOptions = Rec
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The effect of a request: READONLY, OAuth scopes, Origin checks and HEAD derive from it. */
+    /** The effect of a request, from which READONLY, OAuth scopes, Origin checks and HEAD are derived. */
     effect?: 'read' | 'change' | 'run'
   }
 }

@@ -11,7 +11,9 @@ const problem = 'waiting for the database'
 
 interface WaitingRoomOptions { readonly logger: { level: string, stream: LogOutput }, readonly env: Env }
 
-/** Answers health checks while the gateway waits for its database, and logs why. Other requests get 503. */
+/**
+ * Responds to health checks while the gateway waits for its database, and logs why it waits. Other requests get 503.
+ */
 export class WaitingRoom {
   readonly #options: WaitingRoomOptions
   #app: Promise<FastifyInstance> | undefined
@@ -20,15 +22,15 @@ export class WaitingRoom {
     this.#options = options
   }
 
-  /** Starts to listen, unless it already listens. @param message why the gateway waits */
+  /** Starts to listen, unless already listening. @param message why the gateway waits */
   open (message: string): void {
     if (!this.#app) process.once('SIGTERM', this.#stop)
     this.#app ??= this.#listen(message)
   }
 
   /**
-   * The listening server, which the app takes over. Undefined if there is none, or if HOST is "localhost": Fastify
-   * makes two servers for it, which cannot be taken over.
+   * Returns the listening server, which the app takes over; undefined if there is none, or if HOST is "localhost": for
+   * it, Fastify makes two servers, which cannot be taken over.
    */
   async listener (): Promise<Server | undefined> {
     const server = (await this.#app)?.server

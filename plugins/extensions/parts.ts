@@ -20,7 +20,7 @@ export interface ExtensionOptions {
   storage: Pick<Storage, 'activities' | 'approvals' | 'eventWebhooks' | 'pins' | 'usage' | 'vectors'>
   sealer?: EventsOptions['sealer']
   catalogueCache: CatalogueCache
-  /** The newest lines of the log, which the logger fills. */
+  /** The newest lines of the log; filled by the logger. */
   ring: LogRing
 }
 
@@ -29,7 +29,7 @@ export default fp<ExtensionOptions>(async (app, { ring, storage, catalogueCache,
   await app.register(logs, { ring })
   await app.register(notifications)
   await app.register(metrics)
-  // Before all that keeps arguments.
+  // Must precede all extensions that store arguments.
   await app.register(guards)
   await app.register(policies, { store: storage.approvals })
   await app.register(events, { storage, sealer })
@@ -39,7 +39,7 @@ export default fp<ExtensionOptions>(async (app, { ring, storage, catalogueCache,
   await app.register(pins, { pins: storage.pins, catalogueCache })
   await app.register(tracing)
   await app.register(activities, storage)
-  // After all that may refuse a call or change its result.
+  // Must follow all extensions that may refuse a call or change its result.
   await app.register(quotas, { usage: storage.usage })
   await app.register(callLog)
 }, { name: 'extensions-parts' })

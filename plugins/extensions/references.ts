@@ -7,24 +7,24 @@ import type { Gateway } from '../gateway/index.ts'
 import { teamReference } from '../settings/index.ts'
 import { findItem, namesOf, templatesFor, type Subject } from './policies/facts.ts'
 
-/** What exists: the settings with the registered providers, and the lists of the servers. */
+/** The existing objects: the settings with the registered providers, and the servers' lists. */
 export interface Existing {
   readonly access: { readonly snapshot: Pick<Snapshot, 'keys' | 'servers' | 'teams' | 'users'> }
   readonly gateway: Pick<Gateway, 'catalogue' | 'catalogues'>
 }
 
-/** Callers without an account, by whom calls count. */
+/** Names under which calls of callers without an account are counted. */
 const namedCallers: ReadonlySet<string> = new Set(['guest', 'system'])
 
-/** A server's catalogues for all classes of clients; none: its lists are not known. */
+/** Returns a server's catalogues for all classes of clients; empty if its lists are unknown. */
 export const cataloguesOf = (gateway: Existing['gateway'], server: string): Catalogue[] =>
   [gateway.catalogue(server), ...gateway.catalogues(server)].filter((each) => each !== undefined)
 
-/** Whether a catalogue lists an item, by one of its names. */
+/** Whether a catalogue lists an item under one of its names. */
 export const lists = (catalogue: Catalogue, subject: Subject): boolean =>
   namesOf(catalogue, subject).some((name) => findItem(catalogue, subject.kind, name) !== undefined)
 
-/** Says of an item, or of its server, that it does not exist; undefined if it does or cannot be known now. */
+/** Returns a clause that an item or its server does not exist; undefined if it exists or this is unknown. */
 export function unknownSubject ({ access: { snapshot }, gateway }: Existing, subject: Subject): string | undefined {
   const { server, kind, name } = subject
   if (!snapshot.servers.has(server)) return `there is no server ${JSON.stringify(server)}`
@@ -41,12 +41,12 @@ function unknownNames (
   return unknown.length === 0 ? [] : [`"${member}": there is no ${noun} ${unknown.join(', ')}${then}`]
 }
 
-/** Warnings about approvers who do not exist. */
+/** Returns warnings about approvers that do not exist. */
 export const unknownInPolicy = ({ approvers = [] }: Policy, { access: { snapshot: { users } } }: Existing): string[] =>
   unknownNames('approvers', 'user', approvers, (each) => users.has(each),
     '; an account that gets such a name later may approve')
 
-/** Warnings about servers and tools of a guard that do not exist. */
+/** Returns warnings about servers and tools of a guard that do not exist. */
 export function unknownInGuard ({ servers, tools = [] }: Guard, existing: Existing): string[] {
   const { snapshot } = existing.access
   const known = (servers ?? [...snapshot.servers.keys()]).filter((each) => snapshot.servers.has(each))
@@ -58,7 +58,7 @@ export function unknownInGuard ({ servers, tools = [] }: Guard, existing: Existi
   ]
 }
 
-/** Warnings about what the target of a quota names and does not exist; of a quota that lets no call of anybody pass. */
+/** Returns warnings about objects in a quota's target that do not exist, and about a quota that blocks all calls. */
 export function unknownInQuota ({ target, calls, resultTokens, enabled }: Quota, existing: Existing): string[] {
   const { snapshot: { keys, servers, teams, users } } = existing.access
   const { server, tool } = target

@@ -1,6 +1,9 @@
 import { isObject } from '../../protocol/json.ts'
 
-/** The tags of an item, sorted, each once. They are not of MCP: servers put them into `_meta`, or a member of it. */
+/**
+ * Returns the tags of an item, sorted, without duplicates. MCP does not define tags; servers put them into `_meta` or a
+ * member of it.
+ */
 export function tagsOf ({ _meta: meta }: Readonly<Record<string, unknown>>): string[] {
   if (!isObject(meta)) return []
   const places = [meta, meta.fastmcp, meta._fastmcp]

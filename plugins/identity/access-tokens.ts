@@ -7,18 +7,24 @@ import { BoundedMap, ownerOfAddress, Semaphore } from '../base/limits/index.ts'
 import { sha256 } from '../base/secrets/index.ts'
 import { identityLimits } from './limits.ts'
 
-/** How long a cached token is used without asking the storage, in ms. */
+/** Time for which a cached token is used without reading the storage, in ms. */
 const freshTime = 2_000
-/** Max time that a cached token is used while the storage is asked, in ms: a revocation elsewhere then counts. */
+/**
+ * Max time for which a cached token is used while the storage is read, in ms; so revocations by other replicas take
+ * effect.
+ */
 const usableTime = 4_000
 /** Interval at which ended authorizations are searched for, in ms. */
 const sweepInterval = 2_000
-/** How long an authorization is remembered after its access token has expired, in ms: as an idle session. */
+/** Time for which an authorization is kept after its access token has expired, in ms: as long as an idle session. */
 const authorizationRetention = identityLimits.sessionIdle
-/** Age of the oldest revocations by other replicas that are looked for, in ms. */
+/** Max age of the revocations by other replicas that are read, in ms. */
 const revocationLookBack = 30_000
 
-/** A token of the authorization server: 256 random bits in base64url after a prefix, which earlier versions lack. */
+/**
+ * Matches a token of the authorization server: 256 random bits in base64url after a prefix, which earlier versions
+ * lack.
+ */
 const tokenPattern = new RegExp(`^(?:${credentialPrefixes.token})?[\\w-]{43}$`)
 
 /** A cached token. `at`: the time at which the storage returned it, in ms since 1970; `reading`: a read in progress. */
@@ -30,7 +36,7 @@ interface CachedToken {
 interface Authorization { readonly token: StoredToken, isExpired: boolean }
 
 /**
- * Access tokens of the authorization server, cached. Emits `ended` with a family of tokens that was revoked: its
+ * The cached access tokens of the authorization server. Emits `ended` with a token family that was revoked: its
  * sessions and calls must end. A revocation on this replica takes effect at once, one on another replica within 5 s.
  * Emits `expired` with a family whose access token has expired: its client may hold a refresh token, and most clients
  * use it only after a 401.
@@ -40,7 +46,10 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   readonly #clients: Pick<OAuthClients, 'find'>
   readonly #cache = new BoundedMap<string, CachedToken>(identityLimits.accessTokens)
   readonly #authorizations = new BoundedMap<string, Authorization>(identityLimits.accessTokens)
-  /** Limits concurrent look-ups of uncached tokens, which anybody can cause. Client addresses take turns. */
+  /**
+   * Limits concurrent look-ups of uncached tokens, which unauthenticated clients can cause. Client addresses take
+   * turns.
+   */
   readonly #lookUps = new Semaphore({ places: identityLimits.tokenLookUps.places })
   /** Number of revocations so far. A token that was read before a revocation must not be used after it. */
   #revocations = 0
@@ -56,7 +65,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   /**
    * Finds a valid access token. Synchronous for a cached token, since every call runs through here.
    * @param address the IP address of the client
-   * @returns undefined if it is not an access token, or it is not valid
+   * @returns undefined if it is not a valid access token
    * @throws StorageError
    */
   find (text: string, address = ''): StoredToken | undefined | Promise<StoredToken | undefined> {
@@ -83,7 +92,9 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
     for (const family of families) this.#end(family)
   }
 
-  /** Ends the sessions and calls of families that the storage has revoked, as after the reuse of a refresh token. */
+  /**
+   * Ends the sessions and calls of families that the storage has revoked, for example after reuse of a refresh token.
+   */
   async endRevokedFamilies (): Promise<void> {
     this.#revocations++
     await this.#sweep()
@@ -125,8 +136,8 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   }
 
   /**
-   * Reads a token whose client still exists: a client that was removed by an edit of the settings file leaves its
-   * tokens. A client whose id is a URL is not stored at all.
+   * Reads a token whose client still exists: removing a client by editing the settings file leaves its tokens. A client
+   * whose id is a URL is never stored.
    */
   async #read (hash: string): Promise<StoredToken | undefined> {
     const token = await this.#tokens.find(hash)
@@ -153,7 +164,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
       }
     }
     if (this.#authorizations.size === 0) return
-    // While the storage is unavailable, no token counts as revoked.
+    // While the storage is unavailable, no token is considered revoked.
     const revoked = await this.#tokens.listRevokedWithin(revocationLookBack).catch(() => [])
     for (const family of revoked) if (this.#authorizations.has(family)) this.#end(family)
   }

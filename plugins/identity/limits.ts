@@ -3,7 +3,7 @@ export const identityLimits = {
   /** Max failed logins per user and address per `loginWindow`; beyond: 429. */
   loginFailures: 10,
 
-  /** In ms. */
+  /** Window of `loginFailures`, in ms. */
   loginWindow: 5 * 60_000,
 
   /** Max password checks in progress or queued per user and address; beyond: 429. */
@@ -18,30 +18,26 @@ export const identityLimits = {
   /** Max registrations per address per `registrationWindow`; beyond: 429. */
   registrations: 10,
 
-  /** In ms. */
+  /** Window of `registrations`, in ms. */
   registrationWindow: 5 * 60_000,
 
   /**
-   * Max access tokens, and families of them, that are cached; beyond: the oldest is forgotten, and looked up again on
+   * Max access tokens, and families of them, that are cached; beyond: the oldest is dropped, and looked up again on
    * demand.
    */
   accessTokens: 20_000,
 
-  /**
-   * Look-ups of access tokens. `places`: max at the same time, of known tokens and of unknown ones each; `waiting`: max
-   * of unknown ones that run or wait, of which each address has a share; beyond: 429 or 503.
-   */
+  /** Look-ups of access tokens. `places`: max look-ups of uncached tokens at the same time; beyond: they wait. */
   tokenLookUps: { places: 8 },
 
   /**
-   * The authorization server. `uri`: max length of an address that a client states, in characters, `redirectUris`: max
-   * of these; beyond:
-   * 400. `metadata`: max size of what a client that registers itself states, as it is stored, in bytes; beyond: 400.
-   *      `registration`: max size of the body of a registration; beyond: 413. `name`: max length of a client's name;
-   *      beyond: it is cut. Per address and `window` (in ms), beyond: 429: `registrations`: max clients that register
-   *      or whose documents are fetched, `authorizations`: max authorization requests, `secrets`: max failed
-   *      authentications of one client. `issuers`: max issuers, by forwarded hosts, that are served at the same time;
-   *      beyond: the oldest starts anew. `document`: max size of a Client ID Metadata Document, in bytes; beyond: 400.
+   * The authorization server. `uri`: max length of a URI that a client sends, in characters, `redirectUris`: max number
+   * of redirect URIs; beyond: 400. `metadata`: max size of a self-registered client's metadata, as stored, in bytes;
+   * beyond: 400. `registration`: max size of the body of a registration; beyond: 413. `name`: max length of a client's
+   * name; beyond: it is cut. Per address and `window` (in ms), beyond: 429: `registrations`: max clients that register
+   * or whose documents are fetched, `authorizations`: max authorization requests, `secrets`: max failed authentications
+   * of one client. `issuers`: max issuers, by forwarded hosts, that are served at the same time; beyond: the oldest is
+   * dropped, and created again on demand. `document`: max size of a Client ID Metadata Document, in bytes; beyond: 400.
    */
   oauth: {
     uri: 2_000,
@@ -60,10 +56,10 @@ export const identityLimits = {
   /**
    * Social login. `logins`: max logins begun or ended per address and `window` (in ms); beyond: 429. `requests`: max
    * logins that wait for a provider at the same time; beyond: the others wait, and addresses take turns. `answer`: max
-   * size of an answer of a provider, in bytes, and `timeout`: max time for one, in ms; beyond: the login fails.
-   * `keysAge`: min age of a provider's keys before they are fetched again for one that is unknown, in ms. `sessions`:
-   * max sessions of one person; beyond: the oldest ends. `cookies`: max size of the cookies that are read, in
-   * characters; beyond: there is no session.
+   * size of a provider's response, in bytes, and `timeout`: max time for it, in ms; beyond: the login fails. `keysAge`:
+   * min age of a provider's keys before an unknown key makes them be fetched again, in ms. `sessions`: max sessions of
+   * one user; beyond: the oldest ends. `cookies`: max size of the cookies that are read, in characters; beyond: there
+   * is no session.
    */
   social: {
     logins: 300,
@@ -76,18 +72,18 @@ export const identityLimits = {
     cookies: 8 * 1024
   },
 
-  /** Max accounts; beyond: 503 for everybody but admins. */
+  /** Max accounts; beyond: only admins can create accounts, others get 503. */
   users: 10_000,
 
   /**
-   * Refused credentials in the log: `linesPerMinute`: max lines; beyond, their number is told. `lockOuts`: max
-   * lock-outs remembered as told; beyond: one may be told again.
+   * Refused credentials in the log. `linesPerMinute`: max lines; beyond: only their number is logged. `lockOuts`: max
+   * logged lock-outs that are remembered; beyond: one may be logged again.
    */
   refusals: { linesPerMinute: 20, lockOuts: 1_000 },
 
   /**
-   * Bearer keys that are found without hashing their tokens, once used since keys changed; beyond: all are hashed
-   * again.
+   * Max bearer keys found without hashing their tokens, once used since the last change of keys; beyond: the cache is
+   * cleared.
    */
   keysAtHand: 1_000,
 
@@ -96,10 +92,10 @@ export const identityLimits = {
 
   /**
    * Templates. `requests`: max exports and imports per owner and `window` (in ms); beyond: 429. `entries`: max servers,
-   * and max groups, of one that is imported; beyond: 400.
+   * and max groups, of an imported template; beyond: 400.
    */
   templates: { requests: 200, window: 15 * 60_000, entries: 1_000 },
 
-  /** Max time that a session may go without a request or an open stream, in ms; beyond: it ends. */
+  /** Max time that a session may be without a request or an open stream, in ms; beyond: it ends. */
   sessionIdle: 30 * 60_000
 } as const

@@ -12,7 +12,7 @@ import users from './users/users.ts'
 
 export interface IdentityOptions {
   storage: Pick<Storage, 'clients' | 'consents' | 'grants' | 'loginStates' | 'socialLogins' | 'tokens'>
-  /** The credential of the command line on this machine, if there is one. */
+  /** The credential of the command line on this machine, if any. */
   localToken?: string
 }
 

@@ -11,7 +11,11 @@ import {
 } from '../settings/index.ts'
 import { managementLimits } from './limits.ts'
 
-/** Checks a new name for a server or group. @param place the request's member that holds it @throws InvalidInput */
+/**
+ * Checks a new name for a server or group.
+ * @param place the member of the request that contains it
+ * @throws InvalidInput
+ */
 function checkName (name: string, place: string, noun: 'server' | 'group', isTaken: boolean): void {
   const problem = newNameProblem(name)
   if (problem !== undefined) throw new errors.InvalidInput(`"${place}": ${problem}`)
@@ -21,7 +25,7 @@ function checkName (name: string, place: string, noun: 'server' | 'group', isTak
 
 /**
  * Checks a new name for a server. The name of a user's server must not be mistaken for that of another server or group.
- * @param former the server's current name, if it has one
+ * @param former the server's current name, if any
  * @throws InvalidInput
  */
 export function checkServerName (
@@ -42,7 +46,7 @@ export function checkServerName (
   }
 }
 
-/** Why a name cannot be that of a new server; undefined if it can. */
+/** Returns why a name cannot be that of a new server; undefined if it can. */
 export function newServerNameProblem (snapshot: Snapshot, principal: Principal, name: string): string | undefined {
   try {
     checkServerName(snapshot, principal, name, 'name')
@@ -65,14 +69,14 @@ export function checkGroupName (
   }
 }
 
-/** The number of servers by case-folded name. */
+/** Returns the number of servers by case-folded name. */
 const countByFoldedName = memoized((servers: Snapshot['servers']): ReadonlyMap<string, number> => {
   const counts = new Map<string, number>()
   for (const name of servers.keys()) counts.set(foldUsername(name), (counts.get(foldUsername(name)) ?? 0) + 1)
   return counts
 })
 
-/** Warnings if a server and a group have the same name. @param about which of the two was stored */
+/** Returns warnings if a server and a group have the same name. @param about which of the two was stored */
 export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'server' | 'group'): string[] {
   const [group, server] = [findGroupByName(snapshot, name), snapshot.servers.get(name)]
   if (!group || !server) return []
@@ -84,14 +88,19 @@ export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'se
   return [`There is a ${other} named ${JSON.stringify(name)} too${owner}: routes with this name lead to the ${target}`]
 }
 
-/** Warnings about the name of a server and the names in its `sharedWithUsers`, for a principal who manages it. */
+/**
+ * Returns warnings about the name of a server and the names in its `sharedWithUsers`, for a principal who manages it.
+ */
 export const namingWarnings = (snapshot: Snapshot, principal: Principal, name: string): string[] =>
   [...sharedNameWarnings(snapshot, name, 'server'), ...shareWarnings(snapshot, principal, name)]
 
-/** Max number of names in a warning; further ones are only counted. */
+/** Max number of names in a warning; for further ones, only the number is given. */
 const maxListedNames = 10
 
-/** Whether a principal knows that a name of `sharedWithUsers` is that of a user or team: his own and his teams. */
+/**
+ * Returns a function that checks whether a name in `sharedWithUsers` is a user or team known to a principal: itself and
+ * its teams; admins know all.
+ */
 function knownShares (
   snapshot: Pick<Snapshot, 'teams' | 'users'>, principal: Principal
 ): (entry: string) => boolean {
@@ -102,8 +111,8 @@ function knownShares (
 }
 
 /**
- * A warning about users and teams with which a server is shared, and which do not exist. Only admins may know who
- * exists: others get the same sentence about all whom they do not know.
+ * Returns a warning about users and teams in `sharedWithUsers` that do not exist. Only admins may learn which users
+ * exist: others get the same sentence about all whom they do not know.
  */
 function shareWarnings (snapshot: Snapshot, principal: Principal, name: string): string[] {
   const { sharedWithUsers = [] } = snapshot.servers.get(name)?.config ?? {}
@@ -148,14 +157,14 @@ export function checkConfigQuota (
   }
 }
 
-/** A server that the principal may see. @throws NoSuch, also for an existing server that it may not see */
+/** Returns a server that the principal may see. @throws NoSuch, also for an existing server that it may not see */
 export function visibleServer (snapshot: Snapshot, principal: Principal, name: string): Server {
   const server = snapshot.servers.get(name)
   if (!server || !canSee(snapshot, principal, server, 'public')) throw noSuchError('server', name)
   return server
 }
 
-/** A server that the principal may change. @throws NoSuch, Forbidden */
+/** Returns a server that the principal may change. @throws NoSuch, Forbidden */
 export function managedServer (snapshot: Snapshot, principal: Principal, name: string): Server {
   const server = visibleServer(snapshot, principal, name)
   if (!canManage(principal, server)) throw new errors.Forbidden('Only its owner or an admin may change this server')
@@ -163,8 +172,8 @@ export function managedServer (snapshot: Snapshot, principal: Principal, name: s
 }
 
 /**
- * Checks that a principal may store or connect a server of this type: only admins may do so for servers that run a
- * command, or are of type `openapi`, unless ALLOW_USER_STDIO lifts this.
+ * Checks that a principal may store or connect a server of this type: for servers that run a command or are of type
+ * `openapi`, it must be an admin, unless ALLOW_USER_STDIO is set.
  * @param usersMayRun ALLOW_USER_STDIO
  * @throws Forbidden
  */

@@ -12,19 +12,19 @@ import type { Groups, ShownGroup } from './groups/groups.ts'
 
 type Json = Record<string, unknown>
 
-/** Max number of names that are listed in an error. */
+/** Max number of names in an error message. */
 const mostNamed = 20
 
 /** The settings in the format of a settings file, with which another gateway can start. */
 interface ExportedSettings {
   mcpServers: Json
   groups: ShownGroup[]
-  /** This and the following members are for admins only. */
+  /** This and the following members are only for admins. */
   systemConfig?: Json
   [section: string]: unknown
 }
 
-/** Exports the settings: all for an admin, a user's own servers and groups otherwise. */
+/** Exports the settings: all of them for an admin, else the user's own servers and groups. */
 class Export {
   readonly #settings: Settings
   readonly #groups: Groups
@@ -35,13 +35,13 @@ class Export {
   }
 
   /**
-   * The settings that a principal manages.
-   * @param secrets whether to include secrets, and hashes of passwords and tokens, instead of masks; for admins only
-   * @throws Forbidden, SecretsLocked when some secrets cannot be decrypted, ShareError
+   * Returns the settings that a principal manages.
+   * @param secrets whether to include secrets, and hashes of passwords and tokens, instead of masks; only for admins
+   * @throws Forbidden, SecretsLocked if some secrets cannot be decrypted, ShareError
    */
   get (principal: Principal, secrets: boolean): ExportedSettings {
     if (secrets && !principal.isAdmin) throw new errors.Forbidden('Only an admin may export secrets')
-    // With `skipAuth`, a guest is an admin. Exported secrets would stay known after that setting is switched off.
+    // With `skipAuth`, a guest is an admin. Exported secrets would stay known after that setting is disabled.
     if (secrets && principal.kind === 'guest') {
       throw new errors.Forbidden('Log in to export secrets: a guest gets masks')
     }
@@ -73,11 +73,11 @@ class Export {
     }
   }
 
-  /** The export as the text of a settings file. Servers keep their order, even if their names are numbers. */
+  /** Returns the export as the text of a settings file. Servers keep their order, even if their names are numbers. */
   toText (exported: object): string { return documentText(exported) }
 }
 
-/** Refuses an export with secrets that cannot be decrypted: it would be incomplete. @throws SecretsLocked */
+/** Refuses an export with secrets that cannot be decrypted, since it would be incomplete. @throws SecretsLocked */
 function checkDecryptable ({ servers, system }: Snapshot): void {
   const locked =
     [...servers.values()].flatMap(({ name, config }) =>

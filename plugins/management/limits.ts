@@ -9,22 +9,23 @@ export const managementLimits = {
   /** Max groups per user who is not an admin; beyond: 503. */
   groupsPerUser: 100,
 
-  /** Max values in a server's config, its OpenAPI description apart; beyond: 400. */
+  /** Max values in a server's config, without its OpenAPI description; beyond: 400. */
   configValues: 10_000,
 
-  /** Max words, and parameters of addresses, in the texts of a server's config that may be secrets; beyond: 400. */
+  /** Max words, and query parameters of URLs, in the texts of a server's config that may be secrets; beyond: 400. */
   configWords: 4_000,
 
-  /** Max values in the members of a group, the items that they select included; beyond: 400. */
+  /** Max values in the members of a group, including the items they select; beyond: 400. */
   groupValues: 20_000,
 
   /**
-   * Catalogues of other services. `answerSize`: max size of one answer, in bytes, `answerDepth`: its max nesting depth,
-   * `time`: max time for it, in ms; beyond: 502, or the cached answer. `concurrentRequests`: max requests at the same
-   * time, with a share for each owner; beyond: 429 or 503. `cachedAnswers`, `cachedSize`: max cached answers, and their
-   * max size together, in bytes; beyond: the oldest is dropped. `freshFor`: time until a cached answer is revalidated,
-   * `retryDelay`: time until a service that failed is asked again, in ms. `answerEntries`: max entries of one answer;
-   * beyond: the rest is omitted. `listPages`: max pages of a list that is read as a whole; beyond: the rest is omitted.
+   * Catalogues of other services. `answerSize`: max size of one response, in bytes, `answerDepth`: its max nesting
+   * depth, `time`: max time for it, in ms; beyond: 502, or the cached response. `concurrentRequests`: max requests at
+   * the same time, with a share for each owner; beyond: 429 or 503. `cachedAnswers`, `cachedSize`: max cached
+   * responses, and their max total size, in bytes; beyond: the oldest is dropped. `freshFor`: time until a cached
+   * response is revalidated, `retryDelay`: time until a failed service is requested again, in ms. `answerEntries`: max
+   * entries of one response; beyond: the rest is omitted. `listPages`: max pages of a list that is read completely;
+   * beyond: the rest is omitted.
    */
   catalogues: {
     answerSize: 4 * 1024 * 1024,
@@ -76,14 +77,14 @@ export const managementLimits = {
 
   /**
    * The console. `sessionIdleTimeout`: time without use after which a session ends, `sessionRenewal`: min time between
-   * two renewals of a session in the store, `welcomeLinkLifetime`: time for which the link of the first start is valid,
-   * in ms. `formSize`: max size of a form, in bytes; beyond: 413. `formTokens`: max cached tokens of forms; beyond: new
-   * ones are made. `streamsPerUser`: max open pages of one user that are notified of changes; beyond: the stream of the
-   * oldest page is closed. `pastedServers`: max servers of one paste; beyond: 400.
-   * `formSteps`: max steps to make a form from a schema, of which a field takes at least 20; beyond: the form has less
-   * depth, or is a JSON field. `templateVariables`: max variables of a URI template; beyond: it has no page.
-   * `openQuestions`: max questions of a server that wait for answers on a page, `questionsSize`: max size of the fields
-   * that hold them, in bytes; beyond: they are refused.
+   * two renewals of a session in the store, `welcomeLinkLifetime`: validity of the link of the first start, in ms.
+   * `formSize`: max size of a form, in bytes; beyond: 413. `formTokens`: max cached CSRF tokens; beyond: new ones are
+   * made. `streamsPerUser`: max open pages of one user that are notified of changes; beyond: the stream of the oldest
+   * page is closed. `pastedServers`: max servers in one pasted text; beyond: 400. `formSteps`: max steps to make a form
+   * from a schema, where a field takes at least 20; beyond: the form has less depth, or is a JSON field.
+   * `templateVariables`: max variables of a URI template; beyond: it has no page. `openQuestions`: max questions of a
+   * server that wait for answers on a page, `questionsSize`: max size of the fields that contain them, in bytes;
+   * beyond: they are refused.
    */
   console: {
     sessionIdleTimeout: 12 * 60 * 60_000,

@@ -9,7 +9,7 @@ import type { Groups, ShownGroup } from './groups/groups.ts'
 import type { PresentedServer } from './servers/present.ts'
 import type { Servers } from './servers/servers.ts'
 
-/** The servers and groups as the API answers them to one user, and the tools by the servers' names for them. */
+/** The servers and groups as the API returns them to one user, and the tools by their names at the servers. */
 interface UserView {
   readonly servers: PresentedServer[]
   readonly groups: ShownGroup[]
@@ -24,11 +24,13 @@ interface PeopleDeps {
   readonly servers: Pick<Servers, 'list'>
   readonly groups: Pick<Groups, 'list'>
   readonly gateway: Pick<Gateway, 'surface'>
-  /** The time of the last recorded call of a server by each user, in ms since 1970; empty if no calls are recorded. */
+  /**
+   * Returns the time of each user's last recorded call of a server, in ms since 1970; empty if no calls are recorded.
+   */
   readonly lastUses: (server: string) => Promise<ReadonlyMap<string, number>>
 }
 
-/** The users of each server, and the view of each user. */
+/** Determines the users of each server, and what each user sees. */
 export class People {
   readonly #deps: PeopleDeps
 
@@ -37,8 +39,8 @@ export class People {
   }
 
   /**
-   * What a user sees now. The addresses of the user's logins at servers are for the user only.
-   * @throws NoSuch; Forbidden for another user, whether there is one or not, if the caller is not an admin
+   * Returns what a user sees now. The login URLs for servers are returned only to the user.
+   * @throws NoSuch; Forbidden for another user, existing or not, if the caller is not an admin
    */
   viewOf (caller: Principal, username: string): UserView {
     const { settings: { current }, servers, groups, gateway } = this.#deps
@@ -59,9 +61,9 @@ export class People {
   }
 
   /**
-   * The users of a server that the caller manages. Admins use every server, and are listed where there is another
-   * reason. An owner who is no admin gets himself, those with whom he shares the server, also names that no user has,
-   * and of those to whom it is public the ones who have used it.
+   * Returns the users of a server that the caller manages. Admins may use every server, and are listed only for another
+   * reason. A caller who is not an admin gets the owner, the names in `sharedWithUsers` even if no user has them,
+   * members of teams in it, and, if the server is public, the other users who have used it.
    * @throws NoSuch, Forbidden
    */
   async usersOf (caller: Principal, name: string): Promise<ServerUser[]> {
@@ -79,7 +81,7 @@ export class People {
       const via = username === owner ? 'owner' : reason
       if (via === undefined) continue
       const used = uses.get(username)
-      // An earlier call was made by a former account of the name.
+      // Calls before that were made by a former account of the same name.
       const isUsed = used !== undefined && !(used < Date.parse(createdAt))
       if (!caller.isAdmin && via === 'public' && !isUsed) continue
       rows.set(username, { username, via, ...(isUsed && { lastUsedAt: new Date(used).toISOString() }) })
@@ -92,7 +94,7 @@ declare module 'fastify' {
   interface FastifyInstance { people: People }
 }
 
-/** `app.people`: who uses which server, and what a user sees. */
+/** `app.people`: the users of each server, and what each user sees. */
 export default fp(async (app) => {
   const { activities, gateway, groups, servers, settings } = app
   const lastUses: PeopleDeps['lastUses'] = async (server) => await activities.lastUses(server)

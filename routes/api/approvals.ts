@@ -6,7 +6,7 @@ import { type Principal, toAuthor } from '../../plugins/settings/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 
-/** Calls that wait for a person to allow them. The service decides who sees which. */
+/** Calls that wait for approval. The service decides who may see which. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { approvals } = app.policies
   const api = endpointsOf(app, 'Policies')

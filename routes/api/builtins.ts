@@ -42,7 +42,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       }
     },
     config: { effect: 'run' },
-    // 404 comes before the body is validated.
+    // Checked here, so that 404 precedes the validation of the body.
     onRequest: async (request) => {
       const { params: { serverName, promptName }, ip: address } = request
       app.tools.requirePrompt({ principal: principalOf(request), address }, serverName, promptName)

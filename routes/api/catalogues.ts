@@ -14,10 +14,10 @@ const ServerName = Type.String({ description: 'Percent-encoded, with its slash' 
 const Texts = Type.Array(Type.String())
 const Servers = Type.Array(MarketServer)
 
-/** The owner of a caller, for its share of requests. */
+/** Returns the owner of a request, for its share of requests. */
 const ownerOfRequest = (request: FastifyRequest): string => chargedOwnerOf(principalOf(request), request.ip)
 
-/** Makes the answer of a route from that of a service. If it is stale, the message says so. */
+/** Makes the response of a route from that of a service. If it is stale, the message says so. */
 const answer = ({ value, staleSince }: { value: unknown, staleSince?: string }) => ({
   data: value,
   ...(staleSince !== undefined && { message: `The catalogue gives no answer now: this is from ${staleSince}` })

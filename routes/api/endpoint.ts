@@ -19,7 +19,7 @@ export interface ApiCall<
   readonly reply: FastifyReply
 }
 
-/** The answer of a handler. Warnings are also appended to the message: some clients show nothing else. */
+/** The result of a handler. Warnings are also appended to the message, since some clients show nothing else. */
 interface Answer {
   readonly data?: unknown
   /** A sentence without its full stop. */
@@ -54,8 +54,8 @@ interface Endpoint<Params extends TSchema, Query extends TSchema, Body extends T
   readonly before?: (call: Pick<ApiCall<Params, Query, Body>, 'principal' | 'params' | 'request'>) => unknown
   readonly preSerialization?: preSerializationAsyncHookHandler
   /**
-   * Identifies the stored content of the record as the caller sees it (no revision of MCP). A GET answers with it in
-   * the ETag; a PUT whose If-Match has another one is refused with 412.
+   * Returns a digest of the record's stored content as the caller sees it. A GET sends it as the ETag; a PUT whose
+   * If-Match differs is refused with 412.
    */
   readonly revision?: (call: Pick<ApiCall<Params, Query, Body>, 'principal' | 'params'>) => string
 }
@@ -73,7 +73,7 @@ interface Endpoints {
   readonly post: AddRoute
   readonly put: AddRoute
   readonly delete: AddRoute
-  /** Adds a GET that lists items in pages. @param key the member that is unique in the list */
+  /** Adds a GET route that lists items in pages. @param key the member that is unique in the list */
   readonly list: <Item extends object> (
     path: string,
     endpoint: { summary: string, item: TObject, key: keyof Item & string },
@@ -81,7 +81,10 @@ interface Endpoints {
   ) => void
 }
 
-/** Makes the functions that add routes of the management API to an instance. @param tag the OpenAPI tag of these */
+/**
+ * Returns the functions that add routes of the management API to an instance.
+ * @param tag the OpenAPI tag of these routes
+ */
 export function endpointsOf (app: FastifyInstance, tag: string): Endpoints {
   const add = (method: Method): AddRoute =>
     (path, { query: querystring, before, effect, preSerialization, revision, ...endpoint }, answer) => {
@@ -132,7 +135,7 @@ export function endpointsOf (app: FastifyInstance, tag: string): Endpoints {
   }
 }
 
-/** The caller, whose change is refused if the record is not the one that If-Match names. */
+/** Returns the caller with a precondition: its change is refused if the record does not match If-Match. */
 function withPrecondition (
   request: FastifyRequest, revision: (call: { principal: Principal, params: unknown }) => string
 ): Principal {
@@ -172,8 +175,8 @@ export function setCreated (reply: FastifyReply, collection: string, key: string
 }
 
 /**
- * One page of a list, with the members that `fields` selects. The cursor is the base64url of the last key of the
- * preceding page, so that added and removed items do not shift a page.
+ * Returns one page of a list, with the members selected by `fields`. The cursor is the base64url of the last key of the
+ * preceding page, so that added and removed items do not shift pages.
  * @param record the schema of an item, with all its members
  * @param keyOf returns the key of an item, which is unique in the list
  * @throws InvalidInput if the cursor's item is not in the list, or for an unknown field
@@ -203,7 +206,7 @@ function positionAfter (names: readonly string[], cursor: string): number {
 }
 
 /**
- * Makes a function that picks members.
+ * Returns a function that picks members.
  * @param fields comma-separated names of members; empty ones are ignored
  * @throws InvalidInput for an unknown member
  */

@@ -10,7 +10,7 @@ import { NewTeam, TeamName, TeamRecord, TeamUpdate } from '../../schemas/team-ap
 import { NewUser, UserName, UserRecord, UserUpdate } from '../../schemas/users.ts'
 import { type ManagedEntity, withoutViews } from './entity.ts'
 
-/** The entity of groups. Every path takes the id of a group or its name. */
+/** The entity of groups. Every path accepts the id of a group or its name. */
 export const groupEntity = ({ groups }: FastifyInstance): ManagedEntity<
   Static<typeof GroupRecord>, typeof NewGroup, typeof GroupUpdate
 > => ({
@@ -74,7 +74,7 @@ export const userEntity = ({ users }: FastifyInstance): ManagedEntity<
   }
 })
 
-/** The entity of teams. Members read theirs, admins change them. */
+/** The entity of teams. Members can read their teams, admins can change them. */
 export const teamEntity = ({ teams }: FastifyInstance): ManagedEntity<
   Static<typeof TeamRecord>, typeof NewTeam, typeof TeamUpdate
 > => ({

@@ -7,12 +7,15 @@ import { endpointsOf } from './endpoint.ts'
 /** A record after a change, with warnings about probable mistakes in it. */
 interface WriteResult { readonly data: object, readonly warnings?: readonly string[] }
 
-/** The items of an entity: the managers of groups, keys and teams are of this form. */
+/** The items of an entity. The managers of groups, keys and teams implement this. */
 export interface EntityItems<Item, New, Change> {
   list: (principal: Principal) => readonly Item[]
   /** @throws NoSuch, Forbidden */
   get: (principal: Principal, key: string) => Item
-  /** Called before a change, to refuse those who may not change the item. Default: `get`. @throws NoSuch, Forbidden */
+  /**
+   * Called before a change, to refuse callers who may not change the item. Default: `get`.
+   * @throws NoSuch, Forbidden
+   */
   mustManage?: (principal: Principal, key: string) => unknown
   create: (principal: Principal, input: New) => Promise<WriteResult>
   update: (principal: Principal, key: string, change: Change) => Promise<WriteResult>
@@ -28,24 +31,24 @@ export interface ManagedEntity<Item extends object, New extends TSchema, Change 
   readonly params: TObject
   /** The noun for one item, for summaries and messages. */
   readonly noun: string
-  /** The items that a caller sees, as the end of the sentence "List the …". */
+  /** The listed items, as the end of the sentence "List the …". */
   readonly listedItems: string
   readonly itemSchema: TObject
   readonly newItemSchema: New
   readonly changeSchema: Change
   /** The member of an item that is its path parameter. */
   readonly key: keyof Item & string
-  /** The member by which a page's cursor finds the next page. Default: `key`. */
+  /** The member that a page's cursor contains. Default: `key`. */
   readonly pageKey?: keyof Item & string
   readonly descriptions?: {
     readonly get?: string, readonly create?: string, readonly update?: string, readonly remove?: string
   }
-  /** The `message` of the answer to a POST. Default: "The <noun> was added". */
+  /** The `message` of the response to a POST. Default: "The <noun> was added". */
   readonly addedMessage?: string
   readonly items: EntityItems<Item, Static<New>, Static<Change>>
 }
 
-/** The items of an entity that looks the same to everybody who may see it. */
+/** Returns the items of an entity that is the same for everyone who may see it. */
 export function withoutViews<Item extends object, New, Change> (entries: {
   list: () => readonly Item[]
   get: (key: string) => Item
@@ -65,13 +68,13 @@ export function withoutViews<Item extends object, New, Change> (entries: {
   }
 }
 
-/** The key of an item: the value of the only parameter of its path. */
+/** Returns the key of an item: the value of the only parameter of its path. */
 const keyIn = (params: unknown): string => Object.values(params as Record<string, string>)[0] ?? ''
 
 const pathOf = ({ path, params }: { path: string, params: TObject }): string =>
   `${path}/:${Object.keys(params.properties)[0] ?? ''}`
 
-/** The revision of an item, without what its use changes. */
+/** Returns a function for the revision of an item, without `lastUsedAt`, which changes with its use. */
 const revisionIn = <Item extends object>(entity: { readonly items: Pick<EntityItems<Item, never, never>, 'get'> }) =>
   ({ principal, params }: { principal: Principal, params: unknown }): string => {
     const { lastUsedAt: _, ...stored } = entity.items.get(principal, keyIn(params)) as Item & { lastUsedAt?: unknown }

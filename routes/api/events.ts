@@ -3,7 +3,7 @@ import { EventSubscriptionId, FailedEventDelivery, ShownEventSubscription } from
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 
-/** The webhooks of clients for events, and what became of their messages. Users see their own, admins all. */
+/** The webhooks that clients registered for events, and undelivered messages. Users see their own, admins see all. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { eventWebhooks } = app
   const api = endpointsOf(app, 'Events')

@@ -32,11 +32,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('onSend', addEntityTag(cacheControl))
   app.decorateRequest('principal', null)
   app.addHook('onRequest', async (request, reply) => {
-    // Responses are for this caller only, and often contain secrets.
+    // Responses are only for this caller, and often contain secrets.
     reply.header('cache-control', cacheControl)
     request.principal = await app.auth.identifyManager(request)
-    // A guest presents no credential, so only the Origin header distinguishes its requests from those of another site's
-    // page.
+    // A guest presents no credential, so only the Origin header distinguishes its requests from those of pages of other
+    // sites.
     if (request.principal.kind === 'guest') app.auth.checkOrigin(request)
   })
   await app.register(account)

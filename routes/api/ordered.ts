@@ -4,7 +4,7 @@ import type { Principal } from '../../plugins/settings/index.ts'
 import { endpointsOf } from './endpoint.ts'
 import { addReadRoutes, addWriteRoutes, withoutViews } from './entity.ts'
 
-/** The entries of an ordered entity, as `OrderedEntries` has them. */
+/** The entries of an ordered entity, as in `OrderedEntries`. */
 interface Entries<Item extends object, New> {
   readonly list: () => Item[]
   readonly get: (id: string) => Item
@@ -30,7 +30,7 @@ interface OrderedEntity<Item extends object, New extends TObject> {
 const EntryId = Type.Object({ id: Type.String() })
 const Order = Type.Object({ ids: Type.Array(Type.String()) }, { examples: [{ ids: ['first', 'second'] }] })
 
-/** Adds all routes of an entity whose entries apply in their order: list, read, add, replace, remove and reorder. */
+/** Adds all routes of an entity whose entries apply in order: list, read, add, replace, remove and reorder. */
 export function addOrderedRoutes<Item extends { id: string }, New extends TObject> (
   app: FastifyInstance, { tag, path, noun, nouns, itemSchema, newItemSchema, entries }: OrderedEntity<Item, New>
 ): void {

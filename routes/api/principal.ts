@@ -9,7 +9,10 @@ declare module 'fastify' {
   }
 }
 
-/** The caller of a management route, as identified by the guard of `api`. @throws Unauthorized when there is none */
+/**
+ * Returns the caller of a management route, as identified by the guard of `api`.
+ * @throws Unauthorized if there is none
+ */
 export function principalOf (request: FastifyRequest): Principal {
   if (!request.principal) throw new errors.Unauthorized('Log in first')
   return request.principal

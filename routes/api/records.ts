@@ -7,7 +7,7 @@ import { recordsToJson } from '../../plugins/management/index.ts'
  */
 export const serializeRecords: preSerializationAsyncHookHandler = async (_request, reply, answer) => {
   reply.type('application/json; charset=utf-8')
-  // The response is serialised already. The type of `serializer` allows strings only, but Fastify sends a stream
+  // The response is already serialised. The type of `serializer` allows only strings, but Fastify sends a stream
   // unchanged.
   reply.serializer((serialized: unknown) => serialized as string)
   return recordsToJson(answer)

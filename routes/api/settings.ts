@@ -54,7 +54,7 @@ const ExportedSettings = Type.Object(
   }
 )
 
-/** Serialises the envelope of an export. The bare settings file has another serializer. */
+/** Serialises the envelope of an export. The settings file without the envelope has another serializer. */
 const serializeEnvelope: preSerializationAsyncHookHandler = async function (request, reply, answer) {
   const { download } = request.query as { download?: string }
   return isOn(download) ? answer : await serializeRecords.call(this, request, reply, answer)

@@ -3,7 +3,7 @@ import { RunningTask, TaskId } from '../../schemas/tasks.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 
-/** Tasks that run at servers. Users see their own, admins all. */
+/** Running tasks of servers. Users see their own, admins see all. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = endpointsOf(app, 'Tasks')
   api.list('/tasks', {

@@ -29,9 +29,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: Type.Unsafe<string>(Success(ToolCallResult)) }
       },
       config: { effect: 'run' },
-      // 404 comes before the body is validated.
+      // Checked here, so that 404 precedes the validation of the body.
       onRequest: async (request) => { app.access.viewOfServer(principalOf(request), request.params.server) },
-      // The body is still text here, so that numbers in the arguments keep all digits.
+      // The body is still text, so that numbers in the arguments keep all digits.
       preValidation: async (request) => {
         Object.assign(request, { body: parseExactJson(String(request.body ?? '')) })
       }

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 
-/** What callers have used. */
+/** The usage of callers. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   endpointsOf(app, 'Rules').get('/usage', {
     summary: 'Calls and tokens of results, by day',

@@ -37,7 +37,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const [currentPassword, newPassword] = [textOf(form.currentPassword), textOf(form.newPassword)]
     const done = await kit.api.ask(request, 'POST', '/auth/change-password', { currentPassword, newPassword })
     const user = users.get(principal.username ?? '')
-    // The change of the password has ended the session.
+    // The new password has ended the session.
     if (user) await kit.signIn(reply, user)
     return { to: '/account', notice: noticeOf(done) }
   })

@@ -3,7 +3,7 @@ import { errors } from '../../plugins/base/errors/index.ts'
 import { actOnEntries, type Entry, fieldOf, showEntries, tabsOf, title } from './entries.ts'
 import { type Form, pagesOf, textOf } from './page.ts'
 
-/** Page: add servers from a pasted text. Catalogues and bundles lead to it, too. */
+/** Page: add servers from a pasted text. The pages of catalogues and bundles link to it. */
 const routes: FastifyPluginAsync = async (app) => {
   pagesOf(app).page('add-a-server', { title, isInNav: true }, ({ principal }) => ({ tabs: tabsOf(app, principal, '') }))
 

@@ -7,13 +7,13 @@ const states = { pending: 'waits', approved: 'approved', denied: 'denied', expir
 const minute = 60_000
 
 /**
- * Changes when the approvals may have changed that somebody decides about: at once by calls and decisions on this
- * replica, and each minute, by those on others and by expiry.
+ * Returns a value that changes when the approvals that a principal may decide on may have changed: at once after calls
+ * and decisions on this replica, and each minute, for those on other replicas and expiries.
  */
 export const watchApprovals = ({ policies: { approvals } }: FastifyInstance, principal: Principal): unknown =>
   approvals.mayApprove(principal) && [approvals.changes, Math.floor(Date.now() / minute)]
 
-/** Page: the calls that wait for a person to allow them, for admins and those whom a rule names as approvers. */
+/** Page: the calls that wait for approval, for admins and the approvers named by rules. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit: { base, api }, policies: { approvals } } = app
   const { page, form } = pagesOf(app)

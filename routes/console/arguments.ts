@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { argumentsIn, type Form, objectIn, textOf } from './page.ts'
 
-/** The content of a form for arguments. `args`: JSON text, if something is to be called with them. */
+/** The content of a form for arguments. `args`: JSON text, if the form was submitted to call something with them. */
 export interface ArgumentsForm {
   readonly mode: 'form' | 'json'
   readonly json: string

@@ -7,7 +7,7 @@ import { addressOf } from './states.ts'
 
 type Entry = Awaited<ReturnType<FastifyInstance['audit']['list']>>['data'][number]
 
-/** Entries on one page. */
+/** Number of entries on one page. */
 const pageSize = 50
 
 /** Page: the audit log. */

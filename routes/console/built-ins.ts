@@ -235,7 +235,7 @@ function secondOf (app: FastifyInstance, kind: Kind, item: StoredBuiltIn): strin
 
 const globalRoute = '/mcp'
 
-/** The routes of a skill as people write them. */
+/** Returns the routes of a skill as text. */
 const routesOf = ({ settings }: FastifyInstance, { global = false, groups = [] }: StoredBuiltIn): string =>
   [...global ? [globalRoute] : [], ...groups.map((id) => settings.current.groups.get(id)?.name ?? id)].join(', ')
 
@@ -247,7 +247,7 @@ function toFieldText (app: FastifyInstance, item: StoredBuiltIn, field: string):
   return String((item as unknown as Record<string, unknown>)[field] ?? '')
 }
 
-/** The request body for the API. An empty optional field is omitted. */
+/** Returns the request body for the API. An empty optional field is omitted. */
 function toRequestBody (kind: Kind, sent: Form): object {
   return Object.fromEntries(kinds[kind].fields.flatMap((field): Array<[string, unknown]> => {
     const text = textOf(sent[field.name]).replaceAll('\r\n', '\n')

@@ -18,7 +18,7 @@ const routes: FastifyPluginAsync = async (app) => {
       throw error instanceof errors.NoSuch ? noSuchError('call', id) : error
     })
 
-  // Calls are recorded when they end, under the time when they began: their number shows those that took long.
+  // Calls are recorded when they end, with the time when they began; so their number is watched, to notice long ones.
   const watch: Watch = async (principal, query) => {
     if (!activities.isAvailable) return undefined
     const from = new Date((Math.floor(Date.now() / watchedTime) - 1) * watchedTime).toISOString()
@@ -34,7 +34,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const at = Math.max(1, Math.trunc(Number(number)) || 1)
     const [{ data, pagination: { total, totalPages } }, values, bars] = await Promise.all([
       activities.list(principal, filter, at, pageSize),
-      // The filters of an open page stay.
+      // A refresh does not replace the filters of the open page.
       isRefresh(request) ? undefined : activities.filterValues(principal),
       barsOf(app, principal, filter)
     ])
@@ -74,10 +74,10 @@ export default routes
 const hourInMs = 60 * 60_000
 const pageSize = 50
 const maxBars = 24
-/** Time in which calls end that an open page is told of, in ms. */
+/** Min time range of the calls whose number is watched, in ms; the end of a longer call is not noticed. */
 const watchedTime = 10 * 60_000
 
-/** The filters that are not empty. */
+/** Returns the filters that are not empty. */
 const filterOf = ({ server, tool, status, username, startDate, endDate }: Query): Query =>
   Object.fromEntries(Object.entries({ server, tool, status, username, startDate, endDate })
     .filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''))
@@ -101,7 +101,7 @@ function fieldsOf (asked: Query, { servers, tools, usernames }: Values, { isAdmi
   ]
 }
 
-/** The number of calls over time, for the chart: in whole hours, of which the sums are stored. */
+/** Returns the numbers of calls over time, for the chart, per hour, since sums per hour are stored. */
 async function barsOf ({ activities }: FastifyInstance, principal: Principal, filter: Query): Promise<object> {
   const until = Date.now()
   const asked = Date.parse(filter.startDate ?? '')
@@ -121,7 +121,7 @@ async function barsOf ({ activities }: FastifyInstance, principal: Principal, fi
   }
 }
 
-/** How a call ended badly; undefined: it did not. */
+/** Returns how a call failed; undefined if it succeeded. */
 const stateOf = ({ status, refused }: Call): 'failed' | 'refused' | undefined =>
   refused ? 'refused' : status === 'error' ? 'failed' : undefined
 
@@ -166,7 +166,10 @@ function wholeOf ({ kit: { base }, servers }: FastifyInstance, principal: Princi
   }
 }
 
-/** A recorded value as indented JSON, whether it was stored as text or as a value. Other text stays as it is. */
+/**
+ * Returns a recorded value as indented JSON, whether it was stored as text or as a value. Other text is returned
+ * unchanged.
+ */
 function textOf (value: unknown): string | undefined {
   if (typeof value !== 'string') return value === undefined ? undefined : JSON.stringify(value, undefined, 2)
   try {

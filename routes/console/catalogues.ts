@@ -7,20 +7,20 @@ import { type Entry, showEntries, tabsOf, type Variable } from './entries.ts'
 import { found, pagesOf, type Visit } from './page.ts'
 import { addressOf, partOf } from './states.ts'
 
-/** An entry of a catalogue, as a row of the list. */
+/** A catalogue entry, as a row of the list. */
 interface Row {
   readonly name: string
   readonly title: string
   readonly text: string
   readonly tags: readonly string[]
-  /** Why it cannot be added. */
+  /** Why the entry cannot be added. */
   readonly reason?: string
 }
 
 interface CataloguePage {
   readonly rows: readonly Row[]
   readonly message?: string | undefined
-  /** Of the next page. */
+  /** The cursor of the next page. */
   readonly cursor?: string | undefined
 }
 
@@ -72,7 +72,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** The catalogues, by their names in addresses. */
+/** Returns the catalogues by their names in URLs. */
 function cataloguesOf ({ kit: { api } }: FastifyInstance): Readonly<Record<string, Catalogue>> {
   const ask = async (request: FastifyRequest, path: string): Promise<ApiAnswer> => await api.ask(request, 'GET', path)
   return {
@@ -137,7 +137,7 @@ function rowOf ({ server: { name = '', title = name, description = '', version }
   }
 }
 
-/** The first that can be added is chosen. */
+/** The first entry that can be added is selected. */
 function entriesOf (ready: readonly ConvertedPackage[]): Entry[] {
   const first = ready.findIndex(({ config }) => config !== undefined)
   return ready.map(({ from, identifier, name = '', config, required = [], optional = [], reason }, index) => ({

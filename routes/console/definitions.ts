@@ -11,7 +11,7 @@ interface ListedItem { readonly name?: string, readonly uri?: string, readonly e
 
 const path = (name: string | undefined): string => `/servers/${encodeURIComponent(name ?? '')}`
 
-/** Page: the changed definitions of a server, and the remarks of the first look at them. */
+/** Page: the changed definitions of a server, and the warnings of their scan. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, servers } = app
   const { page, form } = pagesOf(app)
@@ -64,11 +64,14 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** The path of an item, in the console and in the API. */
+/** Returns the path of an item, in the console and in the API. */
 const itemPath = (server: string, kind: string, item: string): string =>
   `${path(server)}/${kind}s/${encodeURIComponent(item)}`
 
-/** The address of an item's page, and whether it is off; nothing for one that is not listed, such as a hidden one. */
+/**
+ * Returns the URL of an item's page, and whether the item is disabled; empty for an item that is not listed, such as a
+ * hidden one.
+ */
 function itemOf (
   base: string, server: ServerState, kind: string, item: string
 ): { href?: string, isOff?: boolean } {

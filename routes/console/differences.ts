@@ -3,7 +3,7 @@ import { visible } from '../../plugins/extensions/index.ts'
 /** A member that differs, with both values as text. */
 export interface Difference { readonly path: string, readonly before?: string, readonly after?: string }
 
-/** The members that differ between two versions of a record, with their values as text. */
+/** Returns the members that differ between two versions of a record, with their values as text. */
 export function differencesOf (before: unknown, after: unknown): Difference[] {
   const [old, now] = [before, after].map((value) => (value ?? {}) as Record<string, unknown>)
   const names = [...new Set([...Object.keys(old ?? {}), ...Object.keys(now ?? {})])]
@@ -16,10 +16,10 @@ export function differencesOf (before: unknown, after: unknown): Difference[] {
 const toShownText = (value: unknown): string | undefined =>
   value === undefined ? undefined : typeof value === 'string' ? value : JSON.stringify(value, undefined, 1)
 
-/** A text, its unseen characters escaped: what is equal at its beginning, what differs, what is equal at its end. */
+/** A text with escaped invisible characters, in three parts: the common start, the difference, the common end. */
 export type Marked = readonly [start: string, changed: string, end: string]
 
-/** Marks what differs between two texts. */
+/** Marks the difference between two texts. */
 export function markDifference (before: string, after: string): { before: Marked, after: Marked } {
   const [old, now] = [[...before], [...after]]
   const most = Math.min(old.length, now.length)

@@ -6,20 +6,22 @@ import { type Form, textOf } from './page.ts'
 import { pageOf, targetOf, transportOf } from './states.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
-/** A value that a person fills in. The config has it as a variable: its `key` in `${}`. */
+/** A value that the user fills in. The config refers to it as a variable, `${<key>}`. */
 export interface Variable {
   readonly key: string
   readonly title?: string
   readonly description?: string
   readonly choices?: readonly string[]
-  /** Each line is an argument of its own. */
+  /** Each line is a separate argument. */
   readonly multiple?: boolean
   readonly isSecret?: boolean
-  /** Otherwise, an empty value leaves the variable to the environment of the gateway. */
+  /**
+   * Whether the value must not be empty. Otherwise, an empty value leaves the variable to the gateway's environment.
+   */
   readonly isNeeded?: boolean
 }
 
-/** A server before it is stored, as the fields of the form. */
+/** A server before it is stored, as fields of the form. */
 export interface Entry {
   readonly index: number
   readonly name: string
@@ -32,13 +34,13 @@ export interface Entry {
   /** Inputs that the config does not use. */
   readonly options?: readonly string[]
   readonly variables?: readonly Variable[]
-  /** By the names of the fields of the variables. */
+  /** By the names of the variables' fields. */
   readonly values?: Readonly<Record<string, string>>
   readonly problem?: string
   readonly tested?: { readonly isOk: boolean, readonly text: string }
 }
 
-/** Where the entries come from, unless they were pasted. */
+/** The origin of the entries, unless they were pasted. */
 export interface Source { readonly title: string, readonly text: string, readonly back: string }
 
 /** Error messages by form field. */
@@ -47,18 +49,21 @@ type Configs = ReadonlyMap<number, Record<string, unknown>>
 
 export const title = 'Add a server'
 
-/** The links to the ways to add a server. @param current the last part of the page's address; `''`: paste */
+/**
+ * Returns the links to the ways to add a server.
+ * @param current the last part of the page's URL; `''` is the page to paste
+ */
 export function tabsOf ({ kit: { base } }: FastifyInstance, principal: Principal | null, current: string): object[] {
   const tabs = [
     ['', 'Paste'], ['market', 'Market'], ['registry', 'Registry'], ['cloud', 'Cloud'],
-    // The API takes bundles of admins alone.
+    // The API accepts bundles only from admins.
     ...principal?.isAdmin === true ? [['bundle', 'Bundle']] : []
   ]
   return tabs.map(([name = '', text]) =>
     ({ href: `${base}/add-a-server${name === '' ? '' : `/${name}`}`, title: text, isCurrent: name === current }))
 }
 
-/** Shows the page with entries. @param errors by form field; with any, the status is 400 */
+/** Shows the page with entries. @param errors by form field; if there are any, the status is 400 */
 export function showEntries (
   app: FastifyInstance,
   reply: FastifyReply,
@@ -73,13 +78,13 @@ export function showEntries (
     ...notice && { notice },
     ...source && { source, sourceText: JSON.stringify(source) },
     values: { text },
-    // A name that is taken is told before anything is stored.
+    // A name that is taken is reported before anything is stored.
     errors: { ...nameProblemsOf(app, reply, entries), ...errors },
     ...entries && { entries: entries.map((entry) => toPageData(entry, budget)) }
   }, Object.keys(errors).length > 0 ? 400 : 200)
 }
 
-/** Why the names of entries cannot be used, by form field. */
+/** Returns why names of entries cannot be used, by form field. */
 function nameProblemsOf (
   { settings }: FastifyInstance, { request: { principal } }: FastifyReply, entries: readonly Entry[] = []
 ): Errors {
@@ -118,7 +123,7 @@ export async function actOnEntries (
   return await reply.redirect(stored.length === 1 ? pageOf(kit.base, first) : `${kit.base}/servers`, 303)
 }
 
-/** @param href a page of the console, or nothing */
+/** Parses the source of the entries from a form field; undefined unless its `back` is a path. */
 function sourceIn (text: string): Source | undefined {
   const { title: name, text: about, back } = objectOf(text)
   const isSource = typeof name === 'string' && typeof about === 'string' && typeof back === 'string'
@@ -142,7 +147,7 @@ function sentEntries (form: Form): Entry[] {
   })
 }
 
-/** The name of the field of a variable. */
+/** Returns the name of a variable's field. */
 export const fieldOf = (index: number | string, at: number): string => `value-${index}-${at}`
 
 function variablesIn (text: string): Variable[] {
@@ -161,8 +166,8 @@ function objectOf (text: string): Record<string, unknown> {
 }
 
 /**
- * The configs of the entries by index, with the values of their variables, and errors for those that are not JSON
- * objects or lack a value.
+ * Returns the configs of the entries by index, with the values of their variables, and errors for entries that are not
+ * JSON objects or lack a value.
  */
 function parseEntries (
   entries: readonly Entry[], budget: Budget = newBudget()
@@ -188,7 +193,7 @@ function parseEntries (
   return { configs, wrong }
 }
 
-/** The data of an entry for the page. */
+/** Returns the data of an entry for the page. */
 function toPageData (entry: Entry, budget: Budget): object {
   const { index, variables = [], values = {} } = entry
   const { configs } = parseEntries([entry], budget)
@@ -212,7 +217,7 @@ function toPageData (entry: Entry, budget: Budget): object {
         value,
         ...multiple === true
           ? { type: 'textarea', rows: 3 }
-          // What was typed stays in the form from the test to the storing.
+          // The typed value stays in the form between testing and storing.
           : isSecret === true && { type: 'password', isKept: true, autocomplete: 'new-password' },
         ...choices && {
           options: ['', ...choices].map((each) =>
@@ -223,7 +228,7 @@ function toPageData (entry: Entry, budget: Budget): object {
   }
 }
 
-/** The result of a test, in a sentence. */
+/** Returns the result of a test as a sentence. */
 export function testedText ({ message, data }: ApiAnswer): { readonly isOk: boolean, readonly text: string } {
   const { connected, status, error } = data as { connected: boolean, status: string, error: string | null }
   if (status === 'oauth_required') {
@@ -249,7 +254,7 @@ async function testEntries (
   }))
 }
 
-/** Stores the selected servers one after the other. A rejected one does not prevent the others. */
+/** Stores the selected servers one by one. A rejected one does not prevent the others. */
 async function store (
   { kit }: FastifyInstance, request: FastifyRequest, entries: readonly Entry[], configs: Configs
 ): Promise<{ stored: string[], left: Entry[], problems: Errors }> {

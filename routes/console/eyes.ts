@@ -6,7 +6,7 @@ import { type Principal, toAuthor } from '../../plugins/settings/index.ts'
 /** An option of a select field. */
 export interface Option { readonly value: string, readonly text: string, readonly isChosen: boolean }
 
-/** The MCP routes that a user can choose, by name; `''`: the global route. */
+/** Returns the MCP routes that a user can choose, by name; `''` is the global route. */
 export function routesOf ({ groups, servers }: FastifyInstance, principal: Principal, chosen: string): Option[] {
   const names = [
     ['', 'everything'], ['$smart', 'everything, through $smart'],
@@ -16,13 +16,13 @@ export function routesOf ({ groups, servers }: FastifyInstance, principal: Princ
   return names.map(([value = '', text = '']) => ({ value, text, isChosen: value === chosen }))
 }
 
-/** The path of an MCP route. */
+/** Returns the path of an MCP route. */
 export const pathOf = (route: string): string =>
   route === '' ? '/mcp' : route === '$smart' ? '/mcp/$smart' : `/mcp/${encodeURIComponent(route)}`
 
 /**
- * The identities with which a user can view a route: its own, one of its keys, or none; for admins, also any other
- * user.
+ * Returns the identities with which a user can view a route: itself, one of its keys, or none; for admins, also any
+ * other user.
  */
 export function eyesOf ({ keys, users }: FastifyInstance, principal: Principal, chosen: string): Option[] {
   const own = principal.username ?? ''
@@ -36,7 +36,7 @@ export function eyesOf ({ keys, users }: FastifyInstance, principal: Principal, 
 }
 
 /**
- * The identity that a user has chosen. An admin's use of another user's identity is audited.
+ * Returns the identity that a user has chosen. An admin's use of another user's identity is audited.
  * @throws NoSuch, Forbidden for an identity that the user may not choose, InvalidInput
  */
 export function lookWith (app: FastifyInstance, principal: Principal, chosen: string, route: string): Eyes {

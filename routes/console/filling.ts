@@ -2,17 +2,20 @@ import { errors } from '../../plugins/base/errors/index.ts'
 import { managementLimits } from '../../plugins/management/index.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
-/** A variable in a text of a config, and a text that is nothing else. */
+/** Matches a variable in a text of a config, and a text that consists of one variable. */
 const variablePattern = /\$\{([^{}]*)\}/g
 const wholeVariablePattern = /^\$\{([^{}]*)\}$/
 
-/** What is typed, by the keys of variables. `lists`: the lines of those with several values. */
+/** The typed values, by the keys of variables. `lists`: the lines of values of variables with several values. */
 interface TypedValues {
   readonly texts: ReadonlyMap<string, string>
   readonly lists: ReadonlyMap<string, readonly string[]>
 }
 
-/** @param values the texts of the fields, in the order of the variables */
+/**
+ * Assigns the values of the fields to their variables.
+ * @param values the texts of the fields, in the order of the variables
+ */
 export function typedValues (
   variables: ReadonlyArray<{ readonly key: string, readonly multiple?: boolean }>, values: readonly string[]
 ): TypedValues {
@@ -28,14 +31,15 @@ export function typedValues (
   return { texts, lists }
 }
 
-/** Characters that values may still add to the configs of one form. */
+/** Number of characters that values may still add to the configs of one form. */
 export interface Budget { left: number }
 
 export const newBudget = (): Budget => ({ left: managementLimits.console.formSize })
 
 /**
- * A value of a config with the values of variables in all its texts. Variables that a value names stay.
- * @throws InvalidInput if the budget does not suffice
+ * Returns a value of a config with variables replaced by their values in all its texts. Variables within these values
+ * are not replaced.
+ * @throws InvalidInput if the budget is exceeded
  */
 export function fillVariables (value: unknown, typed: TypedValues, budget: Budget): unknown {
   const take = (text: string): string => {

@@ -52,7 +52,7 @@ const routes: FastifyPluginAsync = async (app) => {
     group: { name: '', href: `${base}/groups/new`, isNew: true },
     ...membersOf(app, visit, [])
   })
-  /** Shows a form again with other servers. */
+  /** Shows a form again with a different selection of servers. */
   const pick = async (visit: Visit, data: Promise<{ title: string }>): Promise<undefined> => {
     kit.renderer.send(visit.reply, 'group', { ...await data, values: visit.form })
   }
@@ -85,7 +85,7 @@ const routes: FastifyPluginAsync = async (app) => {
         isOwn: mayManage(principal, group)
       },
       ...membersOf(app, visit, group.servers),
-      // A form that shows other servers stays that of the group as it was.
+      // A form that only shows other servers keeps the revision of the group that it was made from.
       revision: isPicking(form) ? revisionIn(form) : revisionOf(group),
       stored: JSON.stringify(
         { name: group.name, description: group.description, servers: group.servers }, undefined, 2
@@ -128,12 +128,12 @@ const mayManage = ({ isAdmin, username }: Principal, { owner }: ShownGroup): boo
 
 type ChosenMember = Partial<Member> & { readonly name: string }
 
-/** The servers that the form shows, with their items where they are chosen, and hidden fields for the others. */
+/** Returns the servers that the form shows, with their items if they are selected, and hidden fields for the others. */
 function membersOf (
   { servers, settings }: FastifyInstance, { principal, form }: Visit, members: ShownGroup['servers']
 ): object {
   const stored = members.map((each): ChosenMember => typeof each === 'string' ? { name: each } : each)
-  // A form that comes back keeps its selection.
+  // A form that is shown again keeps its selection.
   const chosen = new Map((form.name === undefined ? stored : askedMembers(form)).map((each) => [each.name, each]))
   const all = new Map(servers.list(principal).map((server) => [server.name, server]))
   const find = textOf(form.find)
@@ -162,7 +162,7 @@ function membersOf (
   }
 }
 
-/** What of a server's items of one kind is chosen. @param withItems whether the form shows them */
+/** Returns which of a server's items of one kind are selected. @param withItems whether the form shows them */
 function choiceOf (
   list: { length: number, pieces: () => Iterable<string> },
   kind: typeof kinds[number],
@@ -175,7 +175,7 @@ function choiceOf (
     ? (JSON.parse([...list.pieces()].join('')) as Array<{ name?: string, uri?: string }>)
         .map(({ name = '', uri }) => hasUris(kind) ? uri ?? name : name)
     : []
-  // Keeps selected items that are currently not listed.
+  // Keeps selected items that are not listed now.
   const keys = [...new Set([...listed, ...withItems && Array.isArray(selected) ? selected : []])]
   return {
     kind,
@@ -187,7 +187,7 @@ function choiceOf (
   }
 }
 
-/** The fields of a form that stand for a member. */
+/** Returns the form fields of a member. */
 const fieldsOf = (member: ChosenMember): Array<[name: string, value: string]> => [
   ['servers', member.name],
   ...kinds.flatMap((kind): Array<[string, string]> => {
@@ -198,12 +198,12 @@ const fieldsOf = (member: ChosenMember): Array<[name: string, value: string]> =>
   })
 ]
 
-/** The members in a form. A member with all items selected has no selector. */
+/** Returns the members in a form. A member with all items selected has no selector. */
 const askedMembers = (form: Form): ChosenMember[] => listOf(form.servers).map((name) => ({
   name,
   ...Object.fromEntries(kinds.flatMap((kind) => {
     const items = listOf(form[`${kind}:${name}`])
-    // Items that are ticked where all were selected mean these, even if “All” was left as it was.
+    // If items are ticked where all were selected before, only these are selected, even if “All” is still ticked.
     const isAll = textOf(form[`all:${kind}:${name}`]) === 'true' &&
       !(items.length > 0 && textOf(form[`was:${kind}:${name}`]) === 'all')
     return isAll || form[`has:${kind}:${name}`] === undefined ? [] : [[kind, items]]

@@ -23,7 +23,7 @@ const actions = [
 ]
 const absences = [{ value: 'deny', text: 'Refuse the call' }, { value: 'allow', text: 'Let the call go on' }]
 
-/** Pages: guards on content in their order. */
+/** Pages: content guards in their order. */
 const routes: FastifyPluginAsync = async (app) => {
   addOrderedPages(app, {
     page: 'guards',
@@ -108,7 +108,7 @@ const fieldsOf = ({ name, on, servers, tools, detect = [], action, webhook }: Pa
   }
 ]
 
-/** The guard that a form describes. A form with a new secret, and without an address, is sent as it is. */
+/** Returns the guard in a form. A form with a new secret but no URL is sent unchanged. */
 function toGuard (sent: Form, former?: Guard): object {
   const [servers, tools] = [sent.servers, sent.tools].map((field) => namesIn(textOf(field), true))
   const detect = listOf(sent.detect)

@@ -7,7 +7,7 @@ import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
 import { manages } from './server-head.ts'
 import { pageOf } from './states.ts'
 
-/** A tool, prompt, resource or skill as the management API shows it. */
+/** A tool, prompt, resource or skill in a response of the management API. */
 interface ServerItem {
   readonly name?: string
   readonly uri?: string
@@ -20,10 +20,10 @@ interface ServerItem {
 
 type Facts = ReadonlyArray<readonly [term: string, text: string]>
 
-/** The properties in which the pages of each kind of items differ. */
+/** The differences between the pages of each kind of item. */
 interface ItemPages {
   readonly kind: ItemKind
-  /** The schema of what the form asks for. */
+  /** Returns the schema of the form's arguments. */
   readonly schemaOf: (item: ServerItem) => unknown
   readonly factsOf: (item: ServerItem) => Facts
   /** The MCP method that tries an item, and its params as JSON text. */
@@ -69,7 +69,7 @@ export function addItemPages (app: FastifyInstance, pages: ItemPages): void {
   })
 }
 
-/** Shows a page with the result of a trial, or with what its form lacks. */
+/** Shows a page with the result of a trial, or with the errors of its form. */
 export async function showTrial (
   app: FastifyInstance,
   visit: Visit,
@@ -86,7 +86,7 @@ export async function showTrial (
   await sendTrial(app, visit, { server: name, ...requestOf(args) }, 'item', { ...data, ...read })
 }
 
-/** The address of an item's page. @param base the path of the console */
+/** Returns the URL of an item's page. @param base the path of the console */
 const addressOf = (base: string, kind: string, { name = '', item = '' }: Visit['params']): string =>
   `${pageOf(base, name)}/${kind}/${encodeURIComponent(item)}`
 
@@ -102,7 +102,7 @@ async function itemOf (
   })
 }
 
-/** The data of an item for the page. */
+/** Returns the data of an item for the page. */
 function shown (
   app: FastifyInstance, { params, principal }: Visit, item: ServerItem, { kind, schemaOf, factsOf }: ItemPages
 ): PageData {
@@ -111,7 +111,7 @@ function shown (
   const { title, name, description, overridden = false, enabled = true } = item
   const listed = gateway.catalogues(server).flatMap(({ lists }) => lists[kind]).find((each) => each.key === key)
   const { frontmatter, ...asListed } = JSON.parse(listed?.text ?? '{}') as ServerItem & { frontmatter?: ServerItem }
-  // That of a skill is in its frontmatter.
+  // The description of a skill is in its frontmatter.
   const own = kind === 'skills' ? frontmatter?.description : asListed.description
   const heading = title ?? name ?? key
   return {

@@ -24,7 +24,7 @@ const routes: FastifyPluginAsync = async (app) => {
     return { live: {}, q, pages, items: items.map((key) => toPageData(base, key)) }
   })
 
-  /** The form for a new key, with its choices. */
+  /** Returns the form for a new key, with its choices. */
   const added = ({ principal, form: sent }: Visit): PageData => {
     const find = textOf(sent.find)
     const choose = (field: string, all: ReadonlyArray<{ name: string }>): object => {
@@ -51,7 +51,7 @@ const routes: FastifyPluginAsync = async (app) => {
       return undefined
     }
     const { data } = await api.ask(request, 'POST', '/auth/keys', askedKey(principal, form))
-    // The page that shows the key has an address of its own, so that a reload of it makes no second key.
+    // The page that shows the key has its own URL, so that reloading it does not create another key.
     kit.keepCreatedKey(reply, made, data as { id: string, token: string })
     return { to: made }
   })
@@ -109,13 +109,13 @@ const made = '/keys/made'
 
 const pathOf = (id: string): string => `/auth/keys/${encodeURIComponent(id)}`
 
-/** The route that a new key opens, below `/mcp`: a key with a scope opens that of its first group, or server. */
+/** Returns the route to use with a new key, below `/mcp`: for a key with a scope, that of its first group or server. */
 function routeIn ({ accessType, allowedGroups = [], allowedServers = [] }: Key): string {
   const first = [...allowedGroups, ...allowedServers][0]
   return accessType === 'all' || first === undefined ? '' : `/${encodeURIComponent(first)}`
 }
 
-/** The request body for a new key. A user without admin rights gets an own key without a scope. */
+/** Returns the request body for a new key. A user without admin rights gets a key of its own, without a scope. */
 function askedKey ({ isAdmin }: Principal, form: Readonly<Record<string, string | string[] | undefined>>): object {
   const expires = textOf(form.expiresAt)
   const own = {
@@ -162,7 +162,7 @@ function toPageData (base: string, key: Key): object {
   }
 }
 
-/** The access of a key, in words. */
+/** Returns the access of a key, in words. */
 function opens ({ kind, accessType, allowedGroups, allowedServers }: Key): string {
   if (accessType !== 'all') return [...allowedGroups ?? [], ...allowedServers ?? []].join(', ') || 'nothing'
   return kind === 'user' ? 'what its owner sees' : 'everything, and the API'

@@ -1,4 +1,4 @@
-/** An item of a list, as MCP sends it. */
+/** An item of a list, as in MCP. */
 export interface RouteItem {
   readonly name?: string
   readonly uri?: string
@@ -19,7 +19,7 @@ interface Kind {
   readonly keyOf: (item: RouteItem) => string
   /** The schema of the arguments. */
   readonly schemaOf: (item: RouteItem) => unknown
-  /** The members of `params`, as JSON text. @param args the arguments, as JSON text */
+  /** Returns the members of `params`, as JSON text. @param args the arguments, as JSON text */
   readonly paramsOf: (key: string, args: string) => readonly string[]
 }
 
@@ -27,7 +27,7 @@ const nameAndArguments = (key: string, args: string): string[] =>
   [`"name":${JSON.stringify(key)}`, `"arguments":${args}`]
 const nameOf = ({ name = '' }: RouteItem): string => name
 
-/** The kinds of items on a route, by the member of a list's result that holds them. */
+/** The kinds of items on a route, by the member of the list result that contains them. */
 export const routeItemKinds = {
   tools: {
     method: 'tools/call',

@@ -5,7 +5,7 @@ import { partOf } from './states.ts'
 /** In order of severity. */
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
 
-/** The filter for the lines of the gateway itself. No server can have this name. */
+/** The filter for the gateway's own lines. No server can have this name. */
 const ownLines = '/'
 
 /** Page: the newest lines of the log. */
@@ -21,7 +21,7 @@ const routes: FastifyPluginAsync = async (app) => {
       server === '' || processId === server
     const chosen = all.filter((line) => levels.indexOf(line.level) >= least && isPrintedBy(line) &&
       (words === '' || line.message.toLowerCase().includes(words)))
-    // The newest line comes first: it is seen without scrolling, however much is printed.
+    // The newest line comes first, so that it is visible without scrolling.
     const { items, pages } = partOf(chosen.reverse(), `${kit.base}/logs`, { server, level, q, page })
     const servers = [...new Set(all.flatMap(({ processId }) => processId ?? []))].sort()
     return {

@@ -3,10 +3,13 @@ import { manages } from './server-head.ts'
 import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
 import { pageOf } from './states.ts'
 
-/** The prefix of the fields that hold values. */
+/** The prefix of the fields with values. */
 const field = 'values.'
 
-/** Page: the values that a server wants of the user (`userVariables`), and for those who manage it, who has given. */
+/**
+ * Page: the values that a server needs from the user (`userVariables`), and for users who manage the server, who has
+ * set them.
+ */
 const routes: FastifyPluginAsync = async (app) => {
   const { ownVariables, kit: { api, base } } = app
   const { page, form } = pagesOf(app)

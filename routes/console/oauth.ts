@@ -44,7 +44,7 @@ export const oauth: FastifyPluginAsync = async (app) => {
     }))
 }
 
-/** Forms for admins. */
+/** Pages and forms for admins. */
 export const changeOAuth: FastifyPluginAsync = async (app) => {
   const { base, api } = app.kit
   const { page, form } = pagesOf(app)
@@ -67,7 +67,7 @@ export const changeOAuth: FastifyPluginAsync = async (app) => {
     ({ to: '/oauth', notice: noticeOf(await api.ask(request, 'DELETE', `/oauth/clients/${encodeURIComponent(id)}`)) }))
 }
 
-/** The result of a request; undefined if the authorization server is off. */
+/** Returns the result of a request; undefined if the authorization server is disabled. */
 async function unlessOff<Answer> (ask: () => Promise<Answer>): Promise<Answer | undefined> {
   try {
     return await ask()

@@ -5,11 +5,11 @@ import { type Form, noticeOf, pagesOf, revisionIn, textOf, type Visit } from './
 
 interface Entry { readonly id: string, readonly name: string, readonly enabled?: boolean }
 
-/** A row of the list, beside the name of the entry and its buttons. */
+/** A row of the list, besides the name and the buttons of the entry. */
 interface EntryRow {
-  /** What the entry is about. */
+  /** The servers, tools or callers to which the entry applies. */
   readonly about: string
-  /** What it does; `under` in smaller letters. */
+  /** The effect of the entry; `under` is shown in small letters. */
   readonly effect: { readonly text: string, readonly under?: string }
   readonly tags?: readonly string[]
 }
@@ -20,18 +20,18 @@ interface OrderedPages<Item extends Entry> {
   /** The path of the collection below `/api`. */
   readonly path: string
   readonly entries: { readonly list: () => readonly Item[], readonly get: (id: string) => Item }
-  /** What a removed entry does no more, after "it". */
+  /** What no longer happens after the entry is removed, as a clause after "it". */
   readonly loss: string
   readonly rowOf: (entry: Item) => EntryRow
-  /** The fields of the form. @param entry without members for a new one */
+  /** Returns the fields of the form. @param entry has no members for a new entry */
   readonly fieldsOf: (entry: Partial<Item>) => object[]
-  /** The entry that a form describes, for the API. @param former the entry that it replaces */
+  /** Returns the entry in a form, for the API. @param former the entry to replace */
   readonly toBody: (form: Form, former?: Item) => object
 }
 
 /**
- * Adds the pages of an entity whose entries apply in their order: list, add, change, turn on and off, move and remove.
- * @param more what its list shows in addition
+ * Adds the pages of an entity whose entries apply in order: list, add, change, enable and disable, move and remove.
+ * @param more returns further data for the list page
  */
 export function addOrderedPages<Item extends Entry> (
   app: FastifyInstance, { page: name, path, entries, loss, rowOf, fieldsOf, toBody }: OrderedPages<Item>,
@@ -44,7 +44,7 @@ export function addOrderedPages<Item extends Entry> (
   const entryOf = ({ params: { id = '' } }: Pick<Visit, 'params'>): Item => entries.get(id)
   const below = (id: string): string => `/${encodeURIComponent(id)}`
   const pathOf = (id: string): string => `${list}${below(id)}`
-  /** @param rest the path below that of the collection */
+  /** Sends a change to the API. @param rest the path below that of the collection */
   const ask = async (
     { request, form: sent }: Visit, method: 'POST' | 'PUT' | 'DELETE', rest: string, body?: object
   ): Promise<{ to: string, notice: Notice }> => {
@@ -125,11 +125,11 @@ export function addOrderedPages<Item extends Entry> (
     await ask(visit, 'DELETE', below(entryOf(visit).id)))
 }
 
-/** A notice of the API, with the noun of the page: what the API calls a policy is a rule here. */
+/** Replaces the noun of the API in a notice by that of the page: the API's "policy", for example, is a "rule" here. */
 const inWordsOf = (noun: string, { kind, text }: Notice): Notice =>
   ({ kind, text: text.replace(/^The \w+(?= was )/, `The ${noun}`) })
 
-/** @param href of the entry's page @param at its place among `count` */
+/** Returns the row of an entry. @param href the URL of the entry's page @param at its index among `count` entries */
 function toRow (
   href: string, { name, enabled = true }: Entry, { about, effect, tags = [] }: EntryRow, at: number, count: number
 ): object {
@@ -151,7 +151,7 @@ function toRow (
   }
 }
 
-/** The options of a field. @param chosen the value of the one that is chosen */
+/** Returns the options of a field. @param chosen the value of the selected option */
 export const optionsOf = (
   all: ReadonlyArray<{ readonly value: string, readonly text: string }>, chosen: string | undefined
 ): object[] => all.map(({ value, text }) => ({ value, text, isChosen: value === chosen }))

@@ -22,7 +22,7 @@ const routes: FastifyPluginAsync = async (app) => {
       live: {},
       waiting,
       counts: Object.fromEntries(states.map((state) => [state, seen.filter((each) => stateOf(each) === state).length])),
-      // A server that has failed stays a problem while it is tried again.
+      // A failed server remains a problem while the connection is retried.
       problems: [
         ...settingsProblemsOf(app, principal),
         ...seen.filter((each) => stateOf(each) === 'failed' || stateOf(each) === 'login' || each.error !== null)
@@ -38,7 +38,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** What of the settings cannot be used; of interest to those who can correct it. */
+/** Returns the problems of the settings, for admins, who can correct them. */
 const settingsProblemsOf = ({ system }: FastifyInstance, { isAdmin }: Principal): object[] => isAdmin
   ? system.problems().map((text) => ({ state: 'warning', name: 'The settings', text: inSentence(text) }))
   : []
@@ -56,7 +56,7 @@ function problemOf ({ kit: { base }, settings }: FastifyInstance, principal: Pri
   }
 }
 
-/** The pages on which something waits for a decision of a user. */
+/** Returns the pages on which something waits for a user's decision. */
 async function waitingOf (app: FastifyInstance, principal: Principal): Promise<object[]> {
   const { kit: { base }, policies: { approvals } } = app
   const { size: calls } = await approvals.waitingFor(principal)
@@ -67,7 +67,7 @@ async function waitingOf (app: FastifyInstance, principal: Principal): Promise<o
   ]
 }
 
-/** The servers with definitions that wait for an admin. */
+/** Returns the servers with definitions that wait for an admin. */
 function changedDefinitionsOf (
   { settings, definitions }: FastifyInstance, { isAdmin }: Principal
 ): Array<{ name: string, count: number }> {
@@ -75,7 +75,7 @@ function changedDefinitionsOf (
   return servers.map((name) => ({ name, count: definitions.countWaiting(name) })).filter(({ count }) => count > 0)
 }
 
-/** The steps from an empty gateway to an agent that calls a tool. */
+/** Returns the steps from an empty gateway to an agent that calls a tool. */
 function stepsOf ({ kit: { base }, keys }: FastifyInstance, principal: Principal): object[] {
   return [
     {
@@ -124,7 +124,7 @@ const minute = 60_000
 /** Number of bars in the chart of the last hour. */
 const bars = 12
 
-/** The calls of the last hour, or the reason why calls are not recorded. */
+/** Returns the calls of the last hour, or the reason why calls are not recorded. */
 async function callsOf ({ activities }: FastifyInstance, principal: Principal): Promise<object> {
   if (!activities.isAvailable) return { unavailable: inSentence(activities.disabledReason) }
   const from = Date.now() - 60 * minute

@@ -25,28 +25,28 @@ interface PageOptions {
   readonly title: string
   /** The path below the console; by default, the name of the page. */
   readonly path?: string
-  /** The page is in the navigation; or that of those for whom this is true. */
+  /** Whether the page is in the navigation, for all users or those for whom the function returns true. */
   readonly isInNav?: true | ((principal: Principal) => boolean)
-  /** The data that makes the page refresh itself when it changes. */
+  /** Returns the data whose changes make the page refresh itself. */
   readonly watch?: Watch
 }
 
 interface FormOptions {
   readonly effect: Exclude<Effect, 'read'>
-  /** Renders the form again after an error, with the submitted values; undefined: the error page is shown. */
+  /** Renders the form again after an error, with the submitted values; if undefined, the error page is shown. */
   readonly again?: (visit: Visit) => RenderedPage | Promise<RenderedPage>
 }
 
-/** A page that is rendered instead of a redirect. `field`: the form's only field, where the page has other forms. */
+/** A page that is rendered instead of a redirect. `field`: the form's only field, if the page has other forms. */
 interface RenderedPage { readonly page: string, readonly data: PageData, readonly field?: string }
 
 /** The redirect after a form. */
 interface FormRedirect { readonly to: string, readonly notice?: Notice }
-/** The result of a form; undefined: it has sent a page itself. */
+/** The result of a form; undefined if the handler has sent a page. */
 type FormOutcome = FormRedirect | undefined
 
 interface Pages {
-  /** @param show returns the data of the page */
+  /** Adds a page. @param show returns the data of the page */
   readonly page: (
     page: string, options: PageOptions, show: (visit: Visit) => Partial<PageData> | Promise<Partial<PageData>>
   ) => void
@@ -63,10 +63,10 @@ export function pagesOf (app: FastifyInstance): Pages {
       if (watch) kit.watches.set(page, app.scope === 'console-admin' ? forAdmins(watch) : watch)
       app.get(path, { config: { effect: 'read' } }, async (request, reply) => {
         const visit = visitOf(request, reply)
-        // Before the page reads its data: what changes from here on is told by its stream.
+        // Computed before the page reads its data, so that the stream reports all changes from here on.
         const seen = watch && await kit.live.digestOf(watch, visit.principal, { ...visit.query, ...visit.params })
         const { live, ...data } = await show(visit)
-        // It was redirected.
+        // The handler has sent a redirect.
         if (reply.sent) return reply
         return kit.renderer.send(reply, page, { title, ...data, ...live && { live: { ...live, ...seen && { seen } } } })
       })
@@ -95,8 +95,8 @@ export function pagesOf (app: FastifyInstance): Pages {
 }
 
 /**
- * Errors by the fields of a form. An error in a part of a field's value belongs to the field, one that belongs to no
- * field to the whole form, or to `rest`.
+ * Assigns errors to the fields of a form. An error in a part of a field's value is assigned to the field; an error
+ * without a field, to the whole form or to `rest`.
  */
 function placedErrors (found: ApiError['fields'], fields: unknown, rest = ''): Record<string, string> {
   if (!Array.isArray(fields)) return found
@@ -110,26 +110,29 @@ function placedErrors (found: ApiError['fields'], fields: unknown, rest = ''): R
   return placed
 }
 
-/** Whether a change was refused because the record is not the one that the form was made from. */
+/** Whether a change was refused because the record has changed since the form was made. */
 export const isChangedMeanwhile = ({ code }: ApiError): boolean => code === 'TH_CHANGED_MEANWHILE'
 
 /**
- * The error that a form shows when `isChangedMeanwhile`. The form keeps what was typed, and gets the current revision
- * of the record.
+ * The error of a form if `isChangedMeanwhile`. The form keeps the typed values, and gets the current revision of the
+ * record.
  */
 export const changedMeanwhile = 'This was changed meanwhile, in another tab or by somebody else, and nothing was ' +
   'saved. Below is what you typed: saved again, it replaces that change.'
 
-/** The revision in a form, for the API. */
+/** Returns the revision in a form, for the API. */
 export const revisionIn = (form: Form): string | undefined => textOf(form.revision) || undefined
 
-/** A watch that others than admins get 404 from, as from its page. The stream of all pages is open to every user. */
+/**
+ * Returns a watch that throws 404 for users who are not admins, like its page, since every user can open the stream of
+ * any page.
+ */
 const forAdmins = (watch: Watch): Watch => (principal, params) => {
   if (!principal.isAdmin) throw new errors.NotFound()
   return watch(principal, params)
 }
 
-/** The submitted values of a form, without passwords and the CSRF token. */
+/** Returns the submitted values of a form, without passwords and the CSRF token. */
 const typedIn = (form: Form): Form =>
   Object.fromEntries(Object.entries(form).filter(([name]) => name !== '_csrf' && !/password|^repeated$/i.test(name)))
 
@@ -142,16 +145,16 @@ const visitOf = (request: FastifyRequest, reply: FastifyReply): Visit => ({
   reply
 })
 
-/** The notice for a response of the management API, which includes the warnings. */
+/** Returns the notice for a response of the management API, whose message includes the warnings. */
 export const noticeOf = ({ message = 'Done', warnings = [] }: ApiAnswer): Notice =>
   ({ kind: warnings.length > 0 ? 'warning' : 'done', text: `${message}.` })
 
-/** The URL of the MCP endpoint: from the configured base URL, else from the request. */
+/** Returns the URL of the MCP endpoint: from the configured base URL, else from the request. */
 export function endpointOf ({ settings, config }: FastifyInstance, { protocol, host }: FastifyRequest): string {
   return `${configuredBaseUrl(settings.current.system, config) ?? `${protocol}://${host}${config.basePath}`}/mcp`
 }
 
-/** Filters a list: items with a text that contains the search term, ignoring case. */
+/** Filters a list: returns items with a text that contains the search term, ignoring case. */
 export const found = <Item>(
   items: readonly Item[], words: string, textsOf: (item: Item) => readonly unknown[]
 ): Item[] => {
@@ -161,33 +164,33 @@ export const found = <Item>(
     : items.filter((item) => textsOf(item).some((text) => String(text ?? '').toLowerCase().includes(sought)))
 }
 
-/** What a rule does, by its `then`. */
+/** The effect of a rule, by its `then`. */
 export const decisionWords = { allow: 'allows', deny: 'denies', ask: 'asks', hide: 'hides' } as const
 
 /** Converts a clause to a sentence. */
 export const inSentence = (reason = ''): string => `${withCapital(reason.replace(/\.$/, ''))}.`
 
-/** A field of a form as a list. */
+/** Returns a field of a form as a list. */
 export const listOf = (field: string | string[] | undefined): string[] =>
   [field ?? []].flat().filter((each) => each !== '')
 
-/** A field of a form as a single value. */
+/** Returns a field of a form as a single value. */
 export const textOf = (field: string | string[] | undefined): string => [field ?? ''].flat()[0] ?? ''
 
-/** The fields of a form that was made from a schema. */
+/** Returns the fields of a form that was made from a schema. */
 export const argumentsIn = (sent: Form): Record<string, string> => Object.fromEntries(Object.entries(sent)
   .filter(([name]) => /^arg(?:[/~]|$)/.test(name)).map(([name, value]) => [name, textOf(value)]))
 
-/** The lines of a field that are not empty. */
+/** Returns the non-empty lines of a field. */
 export const linesOf = (field: Form[string]): string[] =>
   textOf(field).split('\n').map((line) => line.trim()).filter((line) => line !== '')
 
-/** A whole number; any other text stays as it is, so that the API says what is wrong with it. */
+/** Converts a whole number; returns other text unchanged, so that the API rejects it with a message. */
 export const numberOf = (text: string): number | string => /^-?\d+$/.test(text) ? Number(text) : text
 
 /**
- * Parses a JSON object; an empty text is an empty one.
- * @param subject of the message for another value, such as `Arguments are`
+ * Parses a JSON object; an empty text is an empty object.
+ * @param subject the start of the error message for another value, such as `Arguments are`
  * @returns the object, or an error message
  */
 export function objectIn (text: string, subject: string): Readonly<Record<string, unknown>> | string {

@@ -3,7 +3,7 @@ import { type Form, found, textOf } from './page.ts'
 /** The part of a long list of choices that a form shows. */
 interface Pick {
   readonly names: readonly string[]
-  /** The chosen items that are not shown; hidden fields keep them. */
+  /** The selected items that are not shown; hidden fields keep them. */
   readonly kept: readonly string[]
   /** The number of matching names that are not shown. */
   readonly rest: number
@@ -12,7 +12,7 @@ interface Pick {
 /** Max number of choices that a form shows. */
 export const mostShown = 50
 
-/** The choices that a search finds, those that are chosen first. */
+/** Returns the choices that match a search, selected ones first. */
 export function pickOf (all: readonly string[], chosen: ReadonlySet<string>, words: string): Pick {
   const matching = found(all, words, (name) => [name])
   const ordered = [...matching.filter((name) => chosen.has(name)), ...matching.filter((name) => !chosen.has(name))]
@@ -25,6 +25,8 @@ export function pickOf (all: readonly string[], chosen: ReadonlySet<string>, wor
   }
 }
 
-/** Whether a form is sent to see other choices, and not to be saved: by its buttons, or by Enter in the search. */
+/**
+ * Whether a form is submitted to see other choices, not to be saved: by its buttons, or by Enter in the search field.
+ */
 export const isPicking = (form: Form): boolean =>
   /^(?:find$|open:)/.test(textOf(form.do)) || textOf(form.find) !== textOf(form.found)

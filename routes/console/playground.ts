@@ -13,10 +13,10 @@ import { showWithProgress } from './trial.ts'
 type Query = Visit['query']
 /** `ms`: duration of the request. */
 type TimedAnswer = McpAnswer & { readonly ms: number }
-/** An item that is chosen, with the schema of its arguments. */
+/** The selected item, with the schema of its arguments. */
 interface ChosenItem { readonly kind: KindName, readonly item: RouteItem, readonly schema: unknown }
 
-/** Page: lists what an MCP route offers, and calls it. */
+/** Page: lists the items of an MCP route, and runs them. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   const { page, form } = pagesOf(app)
@@ -27,8 +27,8 @@ const routes: FastifyPluginAsync = async (app) => {
     return { ...data, ...chosen && { mode: 'form', json: '{}', fields: kit.formOf(chosen.schema).fields({}) } }
   })
 
-  // Whichever identity lists the items, calls run as the signed-in user or, if chosen, without a credential or with the
-  // one that is pasted.
+  // Whichever identity lists the items, calls run as the signed-in user or, if selected, without a credential or with a
+  // pasted one.
   form('/playground', { effect: 'run' }, async (visit) => {
     const { data, chosen } = await toPageData(app, visit)
     const send = (
@@ -69,16 +69,16 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** Max length of a credential that is pasted, in characters. */
+/** Max length of a pasted credential, in characters. */
 const maxCredential = 8_192
 
-/** The error at the field of a credential, if its text is not a credential. */
+/** Returns the error for the field of a credential, if its text cannot be one. */
 const problemOf = (credential: string): Record<string, string> | undefined =>
   credential.length <= maxCredential && /^[\x21-\x7e]*$/.test(credential)
     ? undefined
     : { credential: 'A credential is one word, without spaces.' }
 
-/** The data of the page, without that of a call. */
+/** Returns the data of the page, without that of a call. */
 async function toPageData (app: FastifyInstance, visit: Visit): Promise<{ data: PageData, chosen?: ChosenItem }> {
   const { kit } = app
   const { principal, query, request } = visit
@@ -154,7 +154,7 @@ async function ask (
   return { ...answer, ms: performance.now() - begun }
 }
 
-/** The data of a response for the page: the result, or the server's questions. */
+/** Returns the data of a response for the page: the result, or the server's questions. */
 function toldOf (app: FastifyInstance, { request }: Visit, { args }: WaitingCall, answer: TimedAnswer): object {
   const { result, problem, messages, ms } = answer
   if (result === undefined) {

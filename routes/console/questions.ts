@@ -34,17 +34,19 @@ const WaitingCall = Type.Object({
 })
 /** A call that waits for input. Each question's form contains it in a hidden field. */
 export type WaitingCall = Static<typeof WaitingCall>
-/** A call with the name of the question that a form answers. */
+/** A call with the name of the question that a form responds to. */
 const AnsweredCall = Type.Composite([WaitingCall, Type.Object({ name: Type.String() })])
 type AnsweredCall = Static<typeof AnsweredCall>
 
-/** The questions of a result, or undefined if a page cannot ask them. */
+/** Returns the questions of a result; undefined if a page cannot show them. */
 export const readQuestions = (requests: unknown): WaitingCall['open'] | undefined => {
   const open = Object.entries(isPlainObject(requests) ? requests : {})
   return Value.Check(WaitingCall.properties.open, open) ? open : undefined
 }
 
-/** Why the questions of a call cannot be shown; undefined: they can. Each question's form repeats all of them. */
+/**
+ * Returns why the questions of a call cannot be shown; undefined if they can. Each question's form repeats all of them.
+ */
 export function problemOfQuestions (asked: WaitingCall): string | undefined {
   const { openQuestions, questionsSize } = managementLimits.console
   const count = asked.open.length
@@ -54,8 +56,8 @@ export function problemOfQuestions (asked: WaitingCall): string | undefined {
 }
 
 /**
- * Decodes the call in a form's hidden field; undefined: the form does not belong to a question.
- * @throws InvalidInput for a call that no page has made, or that is too large
+ * Decodes the call in a form's hidden field; undefined if the form does not belong to a question.
+ * @throws InvalidInput for a call that was not made by a page, or that is too large
  */
 export function readWaitingCall (text: string): AnsweredCall | undefined {
   if (text === '') return undefined
@@ -75,14 +77,14 @@ function parsed (text: string): unknown {
   }
 }
 
-/** A question that was answered badly: its name, what was typed, and why it is refused. */
+/** An invalid answer to a question: the question's name, the typed values, and the errors. */
 interface RefusedAnswer {
   readonly name: string, readonly form: Form, readonly errors: Readonly<Record<string, string>>
 }
 
 /**
- * The data of a call's questions for the page.
- * @param href the URL that the answers are sent to
+ * Returns the data of a call's questions for the page.
+ * @param href the URL to which the answers are submitted
  * @throws InvalidInput if there is a `problemOfQuestions`
  */
 export function questionsOf (

@@ -8,7 +8,7 @@ const periods = [{ value: 'day', text: 'Day' }, { value: 'minute', text: 'Minute
 /** The members of a target whose names a form offers. */
 const offeredMembers = ['user', 'team', 'key', 'server'] as const
 
-/** The names of what a quota may be about, by value. */
+/** The names of the objects that a quota may apply to, by value. */
 type Names = Readonly<Record<typeof offeredMembers[number], ReadonlyMap<string, string>>>
 
 /** Pages: quotas in their order. */
@@ -82,12 +82,12 @@ function fieldsOf ({ name, target = {}, per, calls, resultTokens }: Partial<Quot
   ]
 }
 
-/** Options for names. One that a stored quota has stays a choice when it is not among them. */
+/** Returns options for names. The value of a stored quota is an option even if it is not among the names. */
 const withStored = (names: ReadonlyMap<string, string>, stored = '*'): Array<{ value: string, text: string }> =>
   [...names, ...stored === '*' || names.has(stored) ? [] : [[stored, stored] as const]]
     .map(([value, text]) => ({ value, text }))
 
-/** The quota that a form describes. An empty optional field is omitted. */
+/** Returns the quota in a form. An empty optional field is omitted. */
 function toQuota (sent: Form): object {
   const limit = (field: string): object => {
     const text = textOf(sent[field]).trim()

@@ -7,7 +7,7 @@ import { argumentsOf } from './arguments.ts'
 import { pageOf } from './states.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
-/** A resource template as its server lists it. */
+/** A resource template as listed by its server. */
 interface Template {
   readonly uriTemplate: string
   readonly name?: string
@@ -16,7 +16,7 @@ interface Template {
   readonly mimeType?: string
 }
 
-/** Pages: one resource with its override, and one resource template, which are read. */
+/** Pages: a resource with its override, and a resource template; both can be read there. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   addItemPages(app, {
@@ -53,7 +53,9 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** The resource templates of a server, as the signed-in user gets them; none if it does not answer. */
+/**
+ * Returns the resource templates of a server, as the signed-in user gets them; empty if the server does not respond.
+ */
 export async function templatesOf (
   { kit }: FastifyInstance, { request, principal }: Pick<Visit, 'request' | 'principal'>, server: string
 ): Promise<Template[]> {
@@ -65,7 +67,7 @@ export async function templatesOf (
     isPlainObject(each) && typeof each.uriTemplate === 'string' && isExpandable(each.uriTemplate))
 }
 
-/** Whether a template is valid, has variables, and not too many for a form. */
+/** Whether a template is valid and has variables, but not too many for a form. */
 function isExpandable (template: string): boolean {
   try {
     const { size } = new Set(new UriTemplate(template).variableNames)
@@ -85,7 +87,7 @@ async function templateOf (app: FastifyInstance, visit: Visit): Promise<Template
 
 function schemaOf ({ uriTemplate }: Template): object {
   const names = [...new Set(new UriTemplate(uriTemplate).variableNames)]
-  // Variables of a query may be missing.
+  // Variables of a query may be omitted.
   const optional = new Set([...uriTemplate.matchAll(/\{[?&]([^{}]*)\}/g)].flatMap(([, list = '']) =>
     list.split(',').map((name) => name.replace('*', '').trim())))
   return {

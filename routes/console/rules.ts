@@ -13,7 +13,7 @@ const decisions = [
 ]
 const modes = [{ value: 'enforce', text: 'Decide' }, { value: 'observe', text: 'Only record what it would decide' }]
 
-/** Pages: rules (policies of the API) in their order, with the test of a call below them. */
+/** Pages: rules (policies of the API) in their order, with a form to test a call. */
 const routes: FastifyPluginAsync = async (app) => {
   /** Tests a call against the policies; returns the result, or the reason why there is none. */
   const tested = async (
@@ -87,7 +87,7 @@ const fieldsOf = (
   { name: 'message', label: 'Message', value: message, hint: 'A sentence for the caller.' }
 ]
 
-/** The policy that a form describes. An empty optional field is omitted. */
+/** Returns the policy in a form. An empty optional field is omitted. */
 function toPolicy (sent: Form): object {
   const approvers = namesIn(textOf(sent.approvers))
   const message = textOf(sent.message).trim()

@@ -4,7 +4,7 @@ import { pathOf, routesOf } from './eyes.ts'
 import { pagesOf } from './page.ts'
 import { addressOf } from './states.ts'
 
-/** A tool that `$smart` found. */
+/** A tool found by `$smart`. */
 interface Found {
   readonly name: string, readonly description?: string, readonly score?: number, readonly inputSchema?: unknown
 }
@@ -46,10 +46,10 @@ export default routes
 
 interface Metadata { readonly reason?: string, readonly hint?: string }
 
-/** Number of terms that are shown for a tool. */
+/** Max number of terms shown for a tool. */
 const mostTerms = 6
 
-/** Describes the components of a score. */
+/** Describes the parts of a score. */
 function reasonsOf ({ terms = [], name = 0, isNamed = false, meaning }: Reasons = {}): string[] {
   const percent = (part: number): string => `${Math.round(100 * part)} %`
   return [

@@ -3,7 +3,7 @@ import type { Principal } from '../../plugins/settings/index.ts'
 import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
 import { pageOf } from './states.ts'
 
-/** Pages: renaming and removing a server, which name what else changes. */
+/** Pages to rename and to remove a server, which list what else changes. */
 const routes: FastifyPluginAsync = async (app) => {
   const { servers, kit: { api, base } } = app
   const { page, form } = pagesOf(app)
@@ -52,7 +52,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** The groups and keys that name a server, and whether somebody may be logged in there. */
+/** Returns the groups and keys that refer to a server, and whether users may have logins at it. */
 function usesOf (
   { groups, keys, upstreams }: FastifyInstance, principal: Principal, name: string
 ): { groups: string[], keys: string[], hasLogins: boolean } {

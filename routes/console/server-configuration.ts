@@ -73,7 +73,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** The edited config, for the page. `config`: what to send to the API, if anything. */
+/** The edited config, for the page. `config`: the config to send to the API, if any. */
 interface EditedConfig extends Partial<PageData> {
   readonly mode: 'form' | 'json'
   readonly errors?: Texts
@@ -94,7 +94,7 @@ async function toPageData (
   return { config: server.config, data }
 }
 
-/** Says how a team is written, if a server is shared with a name that only a team has. */
+/** Returns a hint on how to write a team, if a server is shared with a name that only a team has. */
 function teamHint (
   { teams, users }: FastifyInstance, principal: Principal, { sharedWithUsers: names }: Config
 ): string | undefined {
@@ -106,19 +106,19 @@ function teamHint (
 
 const asJson = (config: Config): EditedConfig => ({ mode: 'json', json: JSON.stringify(config, undefined, 2) })
 
-/** @returns undefined if the form cannot show the config */
+/** Returns a config as a form. @returns undefined if the form cannot represent it */
 function asForm ({ kit }: FastifyInstance, { principal }: Visit, config: Config): EditedConfig | undefined {
   const form = kit.serverFormOf(config, principal.isAdmin)
   const draft = form.draft(config)
   return draft && { mode: 'form', type: form.type, rest: JSON.stringify(config), ...form.fields(draft) }
 }
 
-/** Members that have forms of their own; the API keeps them where a config omits them. */
+/** Removes the members that have their own forms; the API keeps them if a config omits them. */
 const withoutOverrides = (
   { tools: _tools, prompts: _prompts, resources: _resources, skills: _skills, ...config }: Config
 ): Config => config
 
-/** The content of a form after a click on one of its buttons. */
+/** Returns the content of a form after a click on one of its buttons. */
 function editedOf (app: FastifyInstance, visit: Visit, stored: Config): EditedConfig {
   const { kit } = app
   const { principal: { isAdmin }, form: sent } = visit

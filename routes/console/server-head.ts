@@ -12,13 +12,13 @@ export function manages ({ settings }: FastifyInstance, principal: Principal, na
   return server !== undefined && canManage(principal, server)
 }
 
-/** Whether a server wants values of a user. */
+/** Whether a server needs values from a user. */
 function wantsValues ({ settings }: FastifyInstance, { username }: Principal, name: string): boolean {
   const { servers, users } = settings.current
   return username !== undefined && users.has(username) && hasUserVariables(servers.get(name)?.config ?? {})
 }
 
-/** @param base the path of the console */
+/** Returns the summary of a server. @param base the path of the console */
 export function summaryOf (base: string, server: ServerState): object {
   const { name, tools, config: { owner, visibility } } = server
   const error = errorOf(server)
@@ -35,7 +35,7 @@ export function summaryOf (base: string, server: ServerState): object {
   }
 }
 
-/** What the pages of a server have in common: its state, and the links to its parts. @param view the current part */
+/** Returns the common data of a server's pages: its state, and the links to its parts. @param view the current part */
 export function headOf (app: FastifyInstance, principal: Principal, server: ServerState, view: string): object {
   const { base } = app.kit
   const { name } = server
@@ -61,7 +61,7 @@ export function headOf (app: FastifyInstance, principal: Principal, server: Serv
         ({
           view: kind,
           title: titles[kind],
-          // What is not read yet is not none.
+          // No count is shown while the lists are not read yet.
           ...(stateOf(server) !== 'connecting' || server[kind].length > 0) && { count: server[kind].length },
           href: addressOf(href, { view: kind })
         })),

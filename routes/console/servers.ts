@@ -64,7 +64,7 @@ const routes: FastifyPluginAsync = async (app) => {
       ...view === 'users'
         ? await usersOf(app, visit, name)
         : itemsOf(kit.costs, server, { ...visit, query: { ...visit.query, view } }),
-      // Another page of the list does not repeat them.
+      // The templates are shown only on the first page of the list.
       templates: view === 'resources' && number === '1' && server.status === 'connected'
         ? (await templatesOf(app, visit, name)).map(({ uriTemplate, title, description }) => ({
             name: uriTemplate,
@@ -99,15 +99,15 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** A user of a server, as the API answers it. */
+/** A user of a server, as in the API. */
 interface ServerUser { readonly username: string, readonly via: string, readonly lastUsedAt?: string }
 
-/** Why somebody may use a server. */
+/** Why a user may use a server. */
 const reasons: Readonly<Record<string, string>> = {
   owner: 'owns it', shared: 'it is shared with this user', public: 'it is public'
 }
 
-/** One page of the users of a server. */
+/** Returns one page of the users of a server. */
 async function usersOf (
   { kit: { base, api }, activities }: FastifyInstance, { principal, request, query }: Visit, name: string
 ): Promise<object> {
@@ -135,7 +135,7 @@ const isLike = (server: ServerState, words: string): boolean =>
   [server.name, targetOf(server), String(server.config.description ?? '')]
     .some((text) => text.toLowerCase().includes(words.trim().toLowerCase()))
 
-/** One tool, prompt, resource or skill as it was listed, with its override. */
+/** One tool, prompt, resource or skill as listed, with its override. */
 interface ListedItem {
   readonly name?: string
   readonly uri?: string
@@ -146,7 +146,7 @@ interface ListedItem {
   readonly inputSchema?: unknown
 }
 
-/** One page of the items that a query selects. */
+/** Returns one page of the items that a query selects. */
 function itemsOf (
   costs: FastifyInstance['kit']['costs'], server: ServerState, { query, request }: Pick<Visit, 'query' | 'request'>
 ): object {

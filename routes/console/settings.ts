@@ -28,13 +28,13 @@ const routes: FastifyPluginAsync = async (app) => {
   const show = async (
     { request, principal, form: sent }: Visit
   ): Promise<{ title: string, [member: string]: unknown }> => {
-    // First: a change in between is found when the form is sent.
+    // Computed first, so that a change during this request is detected when the form is submitted.
     const revision = revisionOf(app.system.get(principal))
     const current = await currentOf(request)
     return {
       title: 'Settings',
       revision,
-      // The errors of parts of a value belong to its field.
+      // Errors in parts of a value are shown at its field.
       fields: allSettings.map(({ path }) => ({ name: path })),
       stored: storedBeside(sent, current),
       sections: sections.map(({ heading, text, settings }) =>
@@ -80,7 +80,7 @@ const told: ReadonlyArray<readonly [section: string, heading: string, text: stri
 
 const propertiesOf = (schema: unknown): Readonly<Record<string, Schema>> => (schema as Schema).properties ?? {}
 
-/** The settings of a section; lists and objects are fields for JSON. */
+/** Returns the settings of a section; lists and objects get JSON fields. */
 const settingsOf = (section: string): Setting[] => {
   const schema = propertiesOf(SystemSections)[section]
   return Object.entries(propertiesOf(schema ?? {}))
@@ -112,7 +112,7 @@ const isJson = ({ type }: Schema): boolean => type === 'array' || type === 'obje
 const inWords = (value: unknown): string =>
   value === true ? 'on' : value === false ? 'off' : value === undefined || value === '' ? 'none' : textIn(value)
 
-/** A value as its field shows it. @param indent of JSON */
+/** Returns a value as its field shows it. @param indent of JSON */
 const textIn = (value: unknown, indent?: number): string =>
   typeof value === 'object' ? JSON.stringify(value, undefined, indent) : String(value ?? '')
 
@@ -141,14 +141,17 @@ function fieldOf ({ path, schema: { title = path, description, ...schema } }: Se
   }
 }
 
-/** The current values of the fields that have another text in the form: a line each. */
+/** Returns the current values of the fields whose text in the form differs, one per line. */
 const storedBeside = (sent: Form, current: ReadonlyMap<string, unknown>): string =>
   allSettings
     .filter(({ path, schema }) => sent[path] !== undefined && !isSecret(path) &&
       sentText(sent[path]) !== textIn(current.get(path) ?? schema.default, 2))
     .map(({ path, schema }) => `${path}: ${inWords(current.get(path) ?? schema.default)}`).join('\n')
 
-/** The changes in a form: fields whose text differs from the current value. An empty field resets to the default. */
+/**
+ * Returns the changes in a form: fields whose text differs from the current value. An empty field resets to the
+ * default.
+ */
 function changesOf (sent: Form, current: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const changes: Record<string, unknown> = {}
   for (const { path, schema } of allSettings) {
@@ -164,12 +167,12 @@ function changesOf (sent: Form, current: ReadonlyMap<string, unknown>): Record<s
   return changes
 }
 
-/** The text of a field, without the line ends that browsers send. */
+/** Returns the text of a field with normalized line ends. */
 const sentText = (field: Form[string]): string => textOf(field).replaceAll('\r\n', '\n').trim()
 
 /**
- * Converts a text to the type of the schema. Any other text is sent unchanged, and the API reports the error.
- * @throws ApiError for a text that is no JSON
+ * Converts a text to the type of the schema. Other text is sent unchanged, so that the API reports the error.
+ * @throws ApiError for invalid JSON
  */
 function valueOf (path: string, schema: Schema, text: string): unknown {
   const { type } = schema

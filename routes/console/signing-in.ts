@@ -3,7 +3,7 @@ import { errors } from '../../plugins/base/errors/index.ts'
 import type { Form } from './page.ts'
 import { textOf } from './page.ts'
 
-/** Pages: sign-in with a password, or with another provider if social login is on. */
+/** Pages: sign-in with a password, or with another provider if social login is enabled. */
 const routes: FastifyPluginAsync = async (app) => {
   const { auth, kit, social, users } = app
   const { base } = kit

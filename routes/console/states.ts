@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { visible } from '../../plugins/extensions/index.ts'
 
-/** The state of a server as pages show it. */
+/** The state of a server as shown on pages. */
 type State = 'connected' | 'connecting' | 'failed' | 'login' | 'off'
 export const states: readonly State[] = ['connected', 'connecting', 'failed', 'login', 'off']
 
@@ -15,7 +15,7 @@ interface Action {
   readonly icon?: string
 }
 
-/** A server as the management API shows it. */
+/** A server in a response of the management API. */
 export type ServerState = ReturnType<FastifyInstance['servers']['get']>
 
 export function stateOf ({ status, error, config }: ServerState): State {
@@ -24,12 +24,12 @@ export function stateOf ({ status, error, config }: ServerState): State {
     case 'connecting': return 'connecting'
     case 'oauth_required': return 'login'
     case 'disabled': return 'off'
-    // A server that starts on demand counts as connected until its first call.
+    // A server that starts on demand is shown as connected until its first call.
     case 'disconnected': return error !== null ? 'failed' : config.startOnDemand === true ? 'connected' : 'connecting'
   }
 }
 
-/** Why a server is not connected. What a login at it needs is a button of the page. */
+/** Returns why a server is not connected. If a login is needed, the page has a button for it. */
 export function errorOf (server: ServerState): string | undefined {
   if (stateOf(server) !== 'login') return server.error ?? undefined
   return server.oauth ? 'It wants a login: “Log in” leads to the page where you give it.' : server.error ?? loginWanted
@@ -40,7 +40,7 @@ const loginWanted = 'It wants a login.'
 /** A server, or the config of a new one. */
 type WithConfig = Pick<ServerState, 'config'>
 
-/** The command or address of a server, as far as it is visible to the user. */
+/** Returns the command or address of a server, as far as it is visible to the user. */
 export function targetOf ({ config: { command, args, url, openapi } }: WithConfig): string {
   if (typeof command === 'string') return [command, ...Array.isArray(args) ? args : []].join(' ')
   const described = (openapi as { url?: unknown } | undefined)?.url
@@ -53,10 +53,10 @@ export const transportOf = ({ config: { type, command, openapi } }: WithConfig):
     ? type
     : command !== undefined ? 'stdio' : openapi !== undefined ? 'openapi' : 'streamable-http'
 
-/** The address of a server's page. @param base the path of the console */
+/** Returns the URL of a server's page. @param base the path of the console */
 export const pageOf = (base: string, name: string): string => `${base}/servers/${encodeURIComponent(name)}`
 
-/** The action that can fix a server's state. @param manages whether the user may change the server */
+/** Returns the action that can fix a server's state. @param manages whether the user may change the server */
 export function mendingOf (base: string, server: ServerState, manages: boolean): Action | undefined {
   const { oauth, name } = server
   if (oauth) return { label: 'Log in', href: oauth.authorizationUrl, method: 'get', icon: 'log-in' }
@@ -80,9 +80,9 @@ interface Part<Item> {
 const pageSize = 50
 
 /**
- * The page of a list that a query selects.
+ * Returns the page of a list that a query selects.
  * @param path the path of the page, without query
- * @param query the filters, which links to other pages keep, and `page`, from 1
+ * @param query the filters, which the links to other pages keep, and `page`, from 1
  */
 export function partOf<Item> (
   all: readonly Item[], path: string, { page: asked = '1', ...filters }: Readonly<Record<string, string>>
@@ -104,14 +104,14 @@ export function partOf<Item> (
   }
 }
 
-/** Max length of a name that a server gives, in a table, in characters. */
+/** Max length of a server-defined name in a table, in characters. */
 const maxName = 100
 
-/** A name that a server gives, without the end of a long one, and with its unseen characters as escapes. */
+/** Returns a server-defined name, cut if it is long, with invisible characters as escapes. */
 export const shortNameOf = (name: string): string =>
   visible(name.length > maxName ? `${name.slice(0, maxName)}…` : name)
 
-/** A path with a query of the parameters that are not empty. */
+/** Returns a path with a query of the non-empty parameters. */
 export function addressOf (path: string, query: Readonly<Record<string, string | undefined>>): string {
   const set = Object.entries(query).filter((entry): entry is [string, string] => (entry[1] ?? '') !== '')
   return set.length === 0 ? path : `${path}?${new URLSearchParams(set).toString()}`

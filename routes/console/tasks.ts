@@ -6,7 +6,7 @@ type Task = Awaited<ReturnType<FastifyInstance['tasks']['list']>>[number]
 type Subscription = Awaited<ReturnType<FastifyInstance['eventWebhooks']['list']>>[number]
 type Failed = Awaited<ReturnType<FastifyInstance['eventWebhooks']['listFailed']>>[number]
 
-/** Page: tasks that run, and the webhooks of clients for events. */
+/** Page: running tasks, and the webhooks of clients for events. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit: { base, api }, tasks, eventWebhooks } = app
   const { page, form } = pagesOf(app)
@@ -36,7 +36,7 @@ export default routes
 
 const change = { title: 'Change', isHidden: true }
 
-/** How many webhooks, and how many failed messages, are shown; the API has all. */
+/** Max number of webhooks, and of failed messages, on the page; the API returns all. */
 const maxShown = 100
 
 function tasksPart (base: string, tasks: readonly Task[], page: string): object {
@@ -70,7 +70,7 @@ function tasksPart (base: string, tasks: readonly Task[], page: string): object 
   }
 }
 
-/** Enough of an id to tell the tasks of one tool apart. */
+/** Returns the end of an id, enough to distinguish the tasks of one tool. */
 const shortIdOf = (id: string): string => shortNameOf(id).slice(-8)
 
 const states: ReadonlyMap<string, string> = new Map([['working', 'works'], ['input_required', 'waits for an answer']])

@@ -8,7 +8,7 @@ type Team = ReturnType<FastifyInstance['teams']['list']>[number]
 
 const pathOf = (name: string): string => `/teams/${encodeURIComponent(name)}`
 
-/** Page: the teams that a user belongs to; for admins, all. */
+/** Page: the teams that a user belongs to; for admins, all teams. */
 export const teams: FastifyPluginAsync = async (app) => {
   const { base } = app.kit
   pagesOf(app).page('teams', {
@@ -41,7 +41,7 @@ export const teams: FastifyPluginAsync = async (app) => {
   })
 }
 
-/** The forms of teams, for admins. */
+/** Forms to change teams, for admins. */
 export const changeTeams: FastifyPluginAsync = async (app) => {
   const { kit, keys } = app
   const { base, api } = kit
@@ -103,7 +103,7 @@ export const changeTeams: FastifyPluginAsync = async (app) => {
     ({ to: '/teams', notice: noticeOf(await api.ask(request, 'DELETE', pathOf(name))) }))
 }
 
-/** @param team undefined for a new one */
+/** Returns the fields of the form. @param team undefined for a new one */
 function fieldsOf (team?: Team): object[] {
   return [
     ...team

@@ -77,7 +77,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** The servers that can be chosen for an export. */
+/** Returns the servers that can be selected for an export. */
 function serversOf (all: readonly string[], form: Form): object {
   const chosen = new Set(listOf(form.serverNames))
   const find = textOf(form.find)

@@ -3,7 +3,7 @@ import type { Follow, PageData, Progress } from '../../plugins/management/index.
 import { abortSignalOf } from '../caller.ts'
 import type { Visit } from './page.ts'
 
-/** A request to one server's MCP route. `params`: JSON text. `tool`: the item, where it is one. */
+/** A request to one server's MCP route. `params`: JSON text. `tool`: the item, if it is a tool. */
 export interface Trial {
   readonly server: string, readonly method: string, readonly params: string, readonly tool?: unknown
 }
@@ -27,7 +27,7 @@ export async function sendTrial (
 
 /**
  * Shows a page when the work for its data is done. The work is cancelled when the browser disconnects. A browser that
- * asks for `text/event-stream` gets the progress first, and then the page as an event.
+ * accepts `text/event-stream` gets the progress first, and then the page as an event.
  */
 export async function showWithProgress (
   { kit }: FastifyInstance, { request, reply }: Visit, page: string, work: (follow: Follow) => Promise<PageData>
@@ -44,12 +44,12 @@ export async function showWithProgress (
     stream.end()
   } catch (error) {
     if (!signal.aborted) throw error
-    // Nobody waits for the page any more.
+    // The browser has disconnected.
     if (!stream) reply.hijack()
   }
 }
 
-/** Progress as the script shows it. */
+/** Converts progress to the form that the script expects. */
 const told = ({ progress, total, message }: Progress): object => ({
   ...typeof progress === 'number' && { progress },
   ...typeof total === 'number' && { total },

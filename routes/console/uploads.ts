@@ -8,7 +8,7 @@ type Part =
   | { readonly type: 'field', readonly fieldname: string, readonly value: unknown }
   | { readonly type: 'file', readonly fieldname: string, readonly file: AsyncIterable<Buffer> }
 
-/** The form of an upload: its address, the name of the field of its file, and what happens with the file. */
+/** An upload form: its path, the name of its file field, and the function that handles the file. */
 interface UploadForm {
   readonly path: string
   readonly field: string
@@ -33,7 +33,7 @@ export async function addUpload (app: FastifyInstance, { path, field, receive, r
         }
         exemptFromRequestTimeout(request.raw)
       },
-      // The guard of forms compares the token before the file is read.
+      // The guard checks the CSRF token before the file is read.
       preValidation: async (request) => {
         const parts = request.parts()
         rest.set(request, parts)

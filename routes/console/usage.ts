@@ -4,7 +4,7 @@ import type { Principal } from '../../plugins/settings/index.ts'
 import { pagesOf } from './page.ts'
 import { addressOf, partOf, shortNameOf } from './states.ts'
 
-/** What usage is counted by. `nameless`: the usage without a name. */
+/** The axes by which usage is grouped. `nameless`: the label of usage without a name. */
 const axes = [
   { value: 'user', text: 'User', nameless: 'without a username' },
   { value: 'key', text: 'Key', nameless: 'without a key' },
@@ -15,19 +15,19 @@ type Axis = typeof axes[number]
 
 interface Counts { readonly calls: number, readonly errors: number, readonly resultTokens: number }
 
-/** A row of the API. It has the member that the axis names; with `tool`, `server` as well. */
+/** A row of the API. It has the member named by the axis; for `tool`, also `server`. */
 type UsageRow = Counts & Readonly<Partial<Record<Axis['value'], string>>> & { readonly day: string }
 
-/** What the address of the page asks for. `of`: one name of the axis; `server`: that of a tool. */
+/** The query of the page. `of`: one name of the axis; `server`: the server of a tool. */
 interface Asked {
   readonly by: Axis['value'], readonly from: string, readonly to: string, readonly of?: string, readonly server?: string
 }
 
 const dayInMs = 86_400_000
-/** Days that are shown without `from`, as in the API. */
+/** Number of days shown without `from`, as in the API. */
 const shownDays = 30
 
-/** Page: what callers have used, by day; for those who are no admins, their own. */
+/** Page: the usage of callers, by day; users who are not admins see their own. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit: { base, api, renderer } } = app
   const path = `${base}/usage`
@@ -86,13 +86,13 @@ function groupedBy<Row> (rows: readonly Row[], keyOf: (row: Row) => string): Map
   return groups
 }
 
-/** @returns a name of the axis in words */
+/** @returns a function that returns the label of a name of the axis */
 function nameIn ({ keys }: FastifyInstance, principal: Principal, { value, nameless }: Axis): (name: string) => string {
   const names = new Map(value === 'key' ? keys.list(principal).map(({ id, name }) => [id, name]) : [])
   return (name) => name === '' ? nameless : names.get(name) ?? name
 }
 
-/** The usage of each name, of all days, those with most calls first. */
+/** Returns the usage of each name, over all days, those with most calls first. */
 function byName (
   rows: readonly UsageRow[], { by, from, to }: Asked, inWords: (name: string) => string, path: string
 ): object[] {
@@ -109,11 +109,11 @@ function byName (
   }).sort((one, other) => other.calls - one.calls)
 }
 
-/** The usage of each day, the newest first. */
+/** Returns the usage of each day, newest first. */
 const byDay = (rows: readonly UsageRow[]): object[] =>
   [...groupedBy(rows, ({ day }) => day)].reverse().map(([day, group]) => ({ text: day, ...sumOf(group) }))
 
-/** The calls of each day, in UTC, for the chart. */
+/** Returns the calls of each day, in UTC, for the chart. */
 function chartOf (rows: readonly UsageRow[], from: string, to: string): object {
   const last = Date.parse(to === '' ? dayOf(Date.now()) : to.slice(0, 10))
   const first = from === '' ? last - (shownDays - 1) * dayInMs : Date.parse(from.slice(0, 10))

@@ -7,7 +7,7 @@ import { partOf, type ServerState } from './states.ts'
 
 const rule = 'At least 8 characters, with a letter, a digit and another character.'
 
-/** What a user sees, as the API answers it. */
+/** What a user sees, as in the API. */
 interface SeenByUser {
   readonly servers: readonly ServerState[]
   readonly groups: ReadonlyArray<{ readonly name: string, readonly servers: readonly string[] }>
@@ -89,7 +89,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const done = Object.keys(change).length === 0
       ? {}
       : await api.ask(request, 'PUT', pathOf(username), change, revisionIn(sent))
-    // A password is not sent to a page: it is saved before the question.
+    // Passwords are not written into pages, so a new one is saved before the confirmation page.
     return isDemoted
       ? { to: `${pathOf(username)}/demote`, ...password !== '' && { notice: noticeOf(done) } }
       : { to: '/users', notice: noticeOf(done) }
@@ -160,10 +160,10 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** The number of names in a sentence. */
+/** Max number of names in a sentence. */
 const mostNames = 10
 
-/** A count with the names, such as `2 keys ("a", "b")`. */
+/** Returns a count with names, such as `2 keys ("a", "b")`. */
 function named (names: readonly string[], noun: string): string {
   const shown = names.slice(0, mostNames).map((name) => JSON.stringify(name)).join(', ')
   const more = names.length > mostNames ? ` and ${names.length - mostNames} more` : ''

@@ -40,7 +40,7 @@ const routes: FastifyPluginAsync = async (app) => {
     }
     try {
       const warnings = users.checkNewPassword(password)
-      // Invalidate the code before the first `await`, so that only one of two readers gets in.
+      // Invalidated before the first `await`, so that only one of two readers is signed in.
       if (!welcome.take(code)) return refuse(reply)
       await kit.signIn(reply, await users.changePassword(user, password))
       const advice = warnings.length > 0 ? ` ${warnings.join(' ')}` : ''

@@ -7,10 +7,10 @@ import type {} from './request.ts'
 import { sseMessageRoutes, ssePaths, sseStreamRoutes } from './sse.ts'
 import streamableHttpRoutes, { streamableHttpPaths } from './streamable-http.ts'
 
-/** The path parameters of an MCP route: an optional user, and the name of a group or server, or a group. */
+/** The path parameters of an MCP route: an optional user, and the name of a group or server, or of a group only. */
 interface Params { user?: string, name?: string, group?: string }
 
-/** Scope `mcp`: transport credentials, JSON-RPC errors, bodies as text. */
+/** Scope `mcp`: credentials by transport, JSON-RPC errors, bodies as text. */
 const routes: FastifyPluginAsync = async (app) => {
   enterScope(app, 'mcp')
   app.setErrorHandler((error: FastifyError, request, reply) => {
@@ -35,7 +35,7 @@ const routes: FastifyPluginAsync = async (app) => {
     done()
   })
 
-  // The path of these routes determines the view.
+  // On these routes, the path determines the view.
   await app.register(async (paths) => {
     paths.addHook('onRequest', (request, _reply, done) => {
       if (request.caller) request.view = app.access.viewOfRoute(request.caller, request.params as Params)
@@ -54,7 +54,7 @@ const routes: FastifyPluginAsync = async (app) => {
     await paths.register(streamableHttpRoutes, { urls: streamableHttpPaths.smart })
     await paths.register(sseStreamRoutes, { urls: ssePaths.smart })
   })
-  // Messages of the SSE transport have the view of the session that the request names.
+  // Messages of the SSE transport use the view of the session that the request names.
   await app.register(sseMessageRoutes)
 }
 export default routes

@@ -7,7 +7,7 @@ import { reserveFormMemory } from '../bodies.ts'
 /** Max size of a form, in bytes. */
 const maxForm = 64 * 1024
 
-/** The endpoints that the OAuth library handles: authorization, token (RFC 6749) and revocation (RFC 7009). */
+/** The endpoints that the OAuth library serves: authorization, token (RFC 6749) and revocation (RFC 7009). */
 const routes: FastifyPluginAsync = async (app) => {
   // The library reads bodies itself; it limits those of /token and /revoke to 1,000 fields.
   reserveFormMemory(app, maxForm)
@@ -22,13 +22,13 @@ const routes: FastifyPluginAsync = async (app) => {
   const onRequest = async (
     request: FastifyRequest
   ): Promise<void> => { await app.attempts.countAuthorizationRequest(request) }
-  // Browsers are redirected here, so errors are pages.
+  // Browsers are redirected here, so errors are HTML pages.
   await app.register(async (authorization) => {
     authorization.setErrorHandler(oauthPageErrorHandler(app.pages))
     authorization.get('/authorize', { config, exposeHeadRoute: false, onRequest }, async (request, reply) => {
       await answer(request, reply)
     })
-    // Resumes an authorization after the pages of login and consent.
+    // Resumes an authorization after the login and consent pages.
     authorization.get(
       '/authorize/:uid', { config, exposeHeadRoute: false }, async (request, reply) => { await answer(request, reply) }
     )
@@ -38,13 +38,13 @@ const routes: FastifyPluginAsync = async (app) => {
       await answer(request, reply, `${request.url.split('?')[0] ?? ''}?${query}`)
     })
   })
-  // The library answers preflights and allows any origin: these endpoints use no cookies, and a code needs its verifier
-  // (PKCE).
+  // The library responds to preflight requests and allows any origin: these endpoints use no cookies, and a code needs
+  // its verifier (PKCE).
   for (const path of ['/token', '/revoke']) {
     app.options(path, async (request, reply) => { await answer(request, reply) })
   }
   const post = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    // The library does not report how much it reads of a body without Content-Length, so the whole limit is reserved.
+    // The library does not report how much it reads of a body without Content-Length, so the full limit is reserved.
     unmeasuredReservationOf(request)?.()
     await answer(request, reply)
   }

@@ -9,8 +9,8 @@ import registration from './registration.ts'
 import userinfo from './userinfo.ts'
 
 /**
- * Scope `oauth`: the routes of the authorization server. Errors have the formats of the RFCs. Every route answers 404
- * while the authorization server is off.
+ * Scope `oauth`: the routes of the authorization server. Errors have the formats of the RFCs. Every route responds with
+ * 404 while the authorization server is disabled.
  */
 const routes: FastifyPluginAsync = async (app) => {
   enterScope(app, 'oauth')

@@ -19,12 +19,13 @@ const routes: FastifyPluginAsync = async (app) => {
     reply.header('cache-control', 'no-store')
     done()
   })
-  // The path is taken from the raw URL, since the router has decoded its parameter, and names may contain spaces.
+  // Returns the path after the well-known path. Taken from the raw URL, since the router has decoded its parameter, and
+  // names may contain spaces.
   const pathAfterWellKnown = ({ url }: FastifyRequest): string =>
     /^[^?]*?\/\.well-known\/[^/?]+(\/[^?]*)?/.exec(url)?.[1] ?? ''
   const describeServer = async (request: FastifyRequest): Promise<object> =>
     authorizationServerMetadata(app.oauth.issuer(request), app.oauth.settings)
-  /** The document for the issuer whose path follows the well-known path. */
+  /** Returns the document for the issuer whose path follows the well-known path. */
   const describeServerAt = async (request: FastifyRequest): Promise<object> => {
     if (pathAfterWellKnown(request).replace(/\/+$/, '') !== issuerPath(app.oauth.issuer(request))) {
       throw new errors.NotFound()
@@ -38,7 +39,7 @@ const routes: FastifyPluginAsync = async (app) => {
   }
   const describeResourceBelow = async (request: FastifyRequest): Promise<object> =>
     describeResource(app.oauth.issuer(request), pathAfterWellKnown(request))
-  /** The document for the resource whose path follows the well-known path. */
+  /** Returns the document for the resource whose path follows the well-known path. */
   const describeResourceAt = async (request: FastifyRequest): Promise<object> => {
     const issuer = app.oauth.issuer(request)
     const [path, prefix] = [pathAfterWellKnown(request), issuerPath(issuer)]
@@ -47,7 +48,8 @@ const routes: FastifyPluginAsync = async (app) => {
     if (basePath !== '') throw new errors.NotFound()
     return describeResource(issuer, path)
   }
-  // Pages of any origin may start a login. The MCP SDKs send a header that is not safelisted, so preflights occur.
+  // Pages of any origin may start a login. The MCP SDKs send a header that is not safelisted, so browsers send
+  // preflight requests.
   const below = basePath === '' ? [] : [`${basePath}${resourceMetadataPath}/*`]
   const paths = [
     `${basePath}${serverMetadataPath}`, `${serverMetadataPath}/*`, `${basePath}${resourceMetadataPath}`,

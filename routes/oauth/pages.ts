@@ -25,7 +25,7 @@ const routes: FastifyPluginAsync = async (app) => {
     done()
   })
 
-  /** Answers a request with the page or the redirect that `make` returns. */
+  /** Responds to a request with the page or the redirect that `make` returns. */
   const answer = async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -44,8 +44,8 @@ const routes: FastifyPluginAsync = async (app) => {
     const made =
       await make({ provider, issuer, raw: request.raw, reply: reply.raw, csrfKey }, (request.body ?? {}) as FormFields)
     if ('html' in made) await sendPage(reply, made)
-    // Browsers apply `form-action` to every redirect after a form, including that of the client. An intermediate page
-    // ends the chain.
+    // Browsers apply `form-action` to every redirect after a form, including the one to the client. An intermediate
+    // page ends the chain.
     else if (made.client && request.headers['sec-fetch-mode'] === 'navigate') {
       const { pathname, search } = new URL(made.location)
       await sendPage(reply, app.pages.leave({ client: made.client, href: `${pathname}${search}` }))
@@ -77,7 +77,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** The fields of a form. Fields that occur several times are omitted. */
+/** Returns the fields of a form. Fields that occur several times are omitted. */
 function fieldsOf (text: string): FormFields {
   const fields = new Map<string, string>()
   const repeated = new Set<string>()

@@ -3,7 +3,7 @@ import { checkScopes, type IssuedClient, toClientInformation, identityLimits } f
 import { errors, OAuthError } from '../../plugins/base/errors/index.ts'
 import { parseJsonBodies } from '../bodies.ts'
 
-/** The token of `Authorization: Bearer`. */
+/** Returns the token of `Authorization: Bearer`. */
 const bearerOf = ({ headers: { authorization } }: FastifyRequest): string | undefined =>
   authorization === undefined ? undefined : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
 
@@ -59,7 +59,7 @@ export default routes
 
 /**
  * Checks the initial access token of a registration (RFC 7591, section 3): an admin's credential for the management
- * API, in a header. A guest does not count.
+ * API, in a header. A guest is not accepted.
  * @throws Unauthorized, Forbidden, InsufficientScope
  */
 async function mustBeAdmin (app: FastifyInstance, request: FastifyRequest): Promise<void> {

@@ -86,7 +86,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       { schema: { ...part, params: GroupOrServerParams }, config },
       async (request, reply) => await send(request, reply, request.params.name, request.query, format)
     )
-    // A group or server may be named `users`, but the router would match `/users/:username`.
+    // A group or server may be named `users`, for which the router would match `/users/:username`.
     app.get(
       `/users/openapi.${format}`,
       { schema: { ...part, hide: true }, config },

@@ -19,7 +19,7 @@ const response = {
   503: OpenFailure,
   504: OpenFailure
 }
-/** The body schema is for the documentation only; arguments are validated by the tool's own schema. */
+/** The body schema is only for the documentation; arguments are validated by the tool's own schema. */
 const postSchema = {
   body: Type.Object(
     {}, { additionalProperties: true, description: 'The arguments of the tool', examples: [{ message: 'Hello' }] }
@@ -31,7 +31,7 @@ const description =
   'Answers the MCP result of the tool as it is: `content`, `structuredContent?`, `isError?`. `?group=` calls it ' +
   'through a group.'
 
-/** Tools over plain HTTP. GET runs a tool too, so requests from other sites and browser prefetches are rejected. */
+/** Tools over plain HTTP. GET also runs a tool, so requests from other sites and browser prefetches are rejected. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.decorateRequest('principal', null)
   app.addHook('onRequest', async (request, reply) => {
@@ -42,7 +42,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const isForeign = site === 'cross-site' && origin === undefined
     const isPrefetch = /prefetch|prerender|preview/i.test([secPurpose, purpose, mozilla].join(' '))
     if (isForeign || isPrefetch) throw new errors.CrossSite()
-    // Identify the caller before the body is read, since the body's memory counts for the caller.
+    // The caller is identified before the body is read, since the body's memory is charged to the caller.
     request.principal = await app.auth.identifyOptionally(request)
   })
 

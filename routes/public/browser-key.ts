@@ -7,13 +7,14 @@ import { newBrowserKey } from '../../plugins/upstream/index.ts'
  */
 const [secureCookie, plainCookie] = ['__Host-tool-hub-login', 'tool-hub-login']
 
-/** The value of a browser's cookie; undefined: it has none. */
+/** Returns the value of a browser's cookie; undefined if it has none. */
 export const browserKeyOf = ({ cookies }: FastifyRequest): string | undefined =>
   cookies[secureCookie] ?? cookies[plainCookie]
 
 /**
- * Identifies a browser by a cookie, which it gets if it has none.
- * @param folder the path of the pages that read it @param secure whether they have https addresses
+ * Identifies a browser by a cookie, which is set if it is missing.
+ * @param folder the path of the pages that read it
+ * @param secure whether they have https URLs
  */
 export function giveBrowserKey (
   { cookies }: FastifyRequest, reply: FastifyReply, folder: string, secure: boolean

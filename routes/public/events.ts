@@ -5,12 +5,15 @@ import { EventChallenge, EventReceipt, EventWebhookToken } from '../../schemas/e
 import { reserveFormMemory } from '../bodies.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
-/** The gateway's own webhooks for servers' events. The address is sealed; each message's signature is the guard. */
+/**
+ * The gateway's own webhooks for servers' events. The path contains a sealed token; the signature of each message
+ * authenticates it.
+ */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { size: bodyLimit } = extensionsLimits.eventWebhooks
   reserveFormMemory(app, bodyLimit)
   app.removeAllContentTypeParsers()
-  // The signature covers the bytes as they were sent.
+  // The signature covers the raw bytes.
   const keepBytes = async (_request: FastifyRequest, body: Buffer): Promise<Buffer> => body
   app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit }, keepBytes)
 

@@ -8,13 +8,13 @@ interface HealthOptions {
   status: string
   /** Returns the number of servers in each state. */
   servers: () => { readonly connected: number } & Readonly<Record<string, number>>
-  /** Returns the reason why the process is not ready, or undefined if it is ready. */
+  /** Returns why the process is not ready; undefined if it is ready. */
   problem: () => string | undefined
 }
 
 const tags = ['System']
 const config = { effect: 'read', anyHost: true } as const
-/** No compiled serializer: the responses are complete, and health checks come before anything else. */
+/** No compiled serializer: the responses are already complete, and health checks come before anything else. */
 const serializerCompiler = () => JSON.stringify
 
 /** Scope `public`: health checks for people and orchestrators. */

@@ -13,8 +13,8 @@ import health from './health.ts'
 const tags = ['System']
 
 /**
- * Makes a function that checks, in constant time, whether an Authorization header contains a token.
- * @param token the token; if it is undefined, no header is accepted
+ * Returns a function that checks, in constant time, whether an Authorization header contains a token.
+ * @param token if undefined, no header is accepted
  */
 function createBearerCheck (token: string | undefined): (authorization: string | undefined) => boolean {
   if (token === undefined) return () => false

@@ -90,7 +90,7 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
 }
 export default routes
 
-/** The caller of a request, or null if it has no valid credentials. */
+/** Returns the caller of a request; null if it has no valid credentials. */
 async function identifyCaller (request: FastifyRequest): Promise<Principal | null> {
   try {
     return await request.server.auth.identifyManager(request)

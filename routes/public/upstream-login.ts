@@ -8,7 +8,7 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { browserKeyOf, giveBrowserKey } from './browser-key.ts'
 import userValues, { answerTicket } from './user-values.ts'
 
-/** The schema of a parameter of the OAuth callback. Authorization servers send no longer ones. */
+/** The schema of a parameter of the OAuth callback. Authorization servers do not send longer ones. */
 const CallbackParameter = () => Type.Optional(Type.String({ maxLength: 8_000 }))
 const Ticket = Type.Object({ ticket: Type.String({ maxLength: 100 }) })
 

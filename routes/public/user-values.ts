@@ -12,7 +12,7 @@ import { browserKeyOf, giveBrowserKey } from './browser-key.ts'
 
 /** Max size of a form, in bytes. */
 const maxForm = 256 * 1024
-/** The prefix of the fields that hold values. */
+/** The prefix of the fields with values. */
 const field = 'value.'
 
 type Page = NonNullable<Awaited<ReturnType<FastifyInstance['userValues']['findPage']>>>
@@ -24,17 +24,17 @@ const ended = async (reply: FastifyReply): Promise<FastifyReply> =>
   await problem(reply, 'This page is not known', 'It was used already or made too long ago, or the values or the ' +
     'server have changed since. Call the server again for a new address. Nothing was changed.')
 
-/** Where a server's values are sent, for people. */
+/** Describes, for the user, where a server's values are sent. */
 function destinationOf ({ command, url = '', openapi }: Page['server']['config']): string {
   if (command !== undefined) return `the program ${basename(command)}, which runs at this gateway`
   const address = url === '' ? openapi?.url ?? '' : url
   if (address === '') return 'the addresses in its OpenAPI description'
   if (URL.canParse(address)) return new URL(address).origin
-  // With variables of the environment in its host.
+  // The host contains environment variables.
   return address.replace(/^([a-z]+:\/\/)(?:[^/?#]*@)?([^/?#]*).*$/is, '$1$2')
 }
 
-/** Refuses a page to a browser in which another user is signed in. @returns undefined: it may be shown */
+/** Refuses a page in a browser in which another user is signed in. @returns undefined if the page may be shown */
 async function refuseOther (
   request: FastifyRequest, reply: FastifyReply, user: string
 ): Promise<FastifyReply | undefined> {
@@ -48,7 +48,7 @@ async function refuseOther (
   )
 }
 
-/** Shows the form in which a user gives his values for a server. @param error why the last ones were not stored */
+/** Shows the form for a user's values for a server. @param error why the last values were not stored */
 async function showForm (
   request: FastifyRequest, reply: FastifyReply, ticket: string, { server, user }: Page, error?: string
 ): Promise<FastifyReply> {
@@ -68,7 +68,7 @@ async function showForm (
   }))
 }
 
-/** Answers a ticket with the page of a user's values for a server. @returns undefined when there is no such page */
+/** Responds to a ticket with the page for a user's values for a server. @returns undefined if there is no such page */
 export async function answerTicket (
   request: FastifyRequest, reply: FastifyReply, ticket: string
 ): Promise<FastifyReply | undefined> {
@@ -76,7 +76,7 @@ export async function answerTicket (
   return page && (await refuseOther(request, reply, page.user) ?? await showForm(request, reply, ticket, page))
 }
 
-/** Stores the values of the page's form. */
+/** Stores the values submitted with the form of the page. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.removeAllContentTypeParsers()
   reserveFormMemory(app, maxForm)

@@ -11,7 +11,10 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
 const tags = ['Social login']
 
-/** Scope `social`: logins by providers, with this gateway's paths and better-auth's. While off, each answers 404. */
+/**
+ * Scope `social`: logins by providers, with this gateway's paths and better-auth's. While disabled, all respond with
+ * 404.
+ */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'social')
   securityHeaders(app)
@@ -102,13 +105,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 }
 export default routes
 
-/** The path to which a browser is redirected after a login by default. */
+/** Returns the path to which a browser is redirected by default after a login. */
 const defaultTarget = ({ config }: FastifyInstance): string => `${config.basePath}/docs`
 
 const redirect = (reply: FastifyReply, { location, cookies }: BrowserRedirect): FastifyReply =>
   reply.header('set-cookie', [...cookies]).redirect(location, 302)
 
-/** The routes on which browsers begin and end a login. Errors are pages. */
+/** The routes on which browsers begin and end a login. Errors are HTML pages. */
 const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { social } = app
   const config = { effect: 'run' } as const

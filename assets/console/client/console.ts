@@ -1,4 +1,4 @@
-// What pages of the console do beside showing and sending forms. Without it they do the same, by whole pages.
+// Progressive enhancement of the console. Without this script, every form works by loading whole pages.
 import 'htmx.org'
 import { showWork } from './busy.ts'
 import { copyOnClick } from './copy.ts'

@@ -1,4 +1,7 @@
-/** `[data-copy]` copies the text of the `pre` beside it, and says so by a tick, or in words that it cannot. */
+/**
+ * A click on `[data-copy]` copies the text of the `pre` beside it; the button then shows a tick, or that copying
+ * failed.
+ */
 export function copyOnClick (): void {
   document.addEventListener('click', (event) => {
     const button = event.target instanceof Element ? event.target.closest<HTMLButtonElement>('[data-copy]') : null
@@ -28,7 +31,7 @@ async function copy (text: string, button: HTMLElement): Promise<boolean> {
       await navigator.clipboard.writeText(text)
       return true
     } catch {
-      // Without permission, the other way is tried.
+      // If permission is denied, `execCommand` is tried.
     }
   }
   const code = button.parentElement?.querySelector('code')

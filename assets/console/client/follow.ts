@@ -1,10 +1,11 @@
 /**
- * Forms that try something: the page shows the progress while the answer is awaited, and can cancel it. The answer is a
- * stream of events; the last one is the page with the result. Without the script, the form waits for the page.
+ * Follows forms with `data-follow`, which start a trial: while it runs, the page shows its progress and can cancel it.
+ * The response is a stream of events whose last one is the page with the result. Without this script, the browser waits
+ * for that page.
  */
 export function followTrials (): void {
   document.addEventListener('submit', (event) => {
-    // The first button of the form, which Enter presses, has no value.
+    // Pressing Enter submits with the first button of the form, which has no value.
     const { target: form, submitter } = event
     if (!(form instanceof HTMLFormElement) || form.dataset.follow === undefined) return
     if (!(submitter instanceof HTMLButtonElement)) return
@@ -31,7 +32,7 @@ async function follow (form: HTMLFormElement, button: HTMLButtonElement): Promis
     const headers = { accept: 'text/event-stream' }
     const response = await fetch(form.action, { method: 'POST', headers, body, signal: controller.signal })
     if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true) {
-      // Another page: the login, or an error of the form.
+      // The response is another page: the login page, or an error of the form.
       if (response.redirected) location.assign(response.url)
       else show(await response.text())
       return
@@ -69,7 +70,7 @@ function noteOf (text: string): HTMLElement {
   return section
 }
 
-/** Reads the events of a stream; each one's data is a JSON object. */
+/** Reads a stream of events whose data are JSON objects. */
 async function read (response: Response, take: (event: string, data: Record<string, unknown>) => void): Promise<void> {
   const decoder = new TextDecoder()
   let text = ''
@@ -88,7 +89,7 @@ async function read (response: Response, take: (event: string, data: Record<stri
   if (!isComplete) throw new Error('The stream ended without its last event')
 }
 
-/** Shows the trial of another page in this one. */
+/** Replaces the trial in this page by the one in the received page. */
 function show (html: string): void {
   const page = new DOMParser().parseFromString(html, 'text/html')
   const id = page.querySelector('#trial') ? '#trial' : '#content'

@@ -5,12 +5,12 @@ declare global {
   interface Window { htmx?: { process: (element: Element) => void } }
 }
 
-/** Time until a stream is asked for again that was refused, in ms. */
+/** Time until a refused stream is requested again, in ms. */
 const retryDelay = 5_000
 
 /**
- * Follows the stream of the page: asks for the page again when its data changed, and says when the stream is cut off.
- * It connects again by itself; what changed meanwhile is asked for then.
+ * Follows the event stream of the page: reloads the changed parts when data changed, and shows when the connection is
+ * lost. Reconnects by itself, then fetches what changed meanwhile.
  * @param url the address of the stream
  */
 export function followStream (url: string): void {
@@ -29,15 +29,15 @@ export function followStream (url: string): void {
     source.addEventListener('error', () => {
       isMissingNews = true
       showCutOff(true)
-      // The browser does not try a stream again that was refused, such as by a proxy while the gateway starts.
+      // The browser does not retry a refused stream, for example when a proxy refuses it while the gateway starts.
       if (source.readyState === EventSource.CLOSED) setTimeout(retry, retryDelay)
     })
   }
   const retry = (): void => { void refresh().then(connect) }
   connect()
-  // Signing out leads to the login page, not back to this one.
+  // Signing out leads to the login page: the end of the stream must not reload this page.
   document.querySelector('form.who')?.addEventListener('submit', () => { source.close() })
-  // A page in the back-forward cache would hold a connection.
+  // A page in the back-forward cache would keep its connection open.
   addEventListener('pagehide', () => { source.close() })
   addEventListener('pageshow', ({ persisted }) => { if (persisted) location.reload() })
 }
@@ -47,13 +47,15 @@ function showCutOff (isCutOff: boolean): void {
   if (banner) banner.hidden = !isCutOff
 }
 
-/** The parts of the page as the server sent them: what is the same stays, with what the reader selected in it. */
+/**
+ * The HTML of each part as the server sent it. An unchanged part is not replaced, so that a selection in it is kept.
+ */
 const sources = new WeakMap<Element, string>()
 
 let running: Promise<void> | undefined
 let isAskedAgain = false
 
-/** One request at a time: what changes during one is covered by one more. */
+/** Runs one request at a time. Changes during a request cause one more request after it. */
 async function refresh (): Promise<void> {
   if (running) {
     isAskedAgain = true
@@ -68,19 +70,19 @@ async function refresh (): Promise<void> {
   }
 }
 
-/** Replaces each element that has an id and `data-live` by the one of the same id in the page as it is now. */
+/** Replaces each element that has an id and `data-live` by the element with the same id in the current page. */
 async function replaceParts (): Promise<void> {
   const asked = location.href
   const response = await fetch(asked, { headers: { 'x-console-refresh': '1' } })
-  // The session has ended, or what the page shows is gone: the server says so.
+  // The session has ended, or the shown object no longer exists: the reloaded page says so.
   if (response.redirected || [401, 404].includes(response.status)) location.reload()
   showCutOff(!response.ok)
   if (!response.ok) return
   const page = new DOMParser().parseFromString(await response.text(), 'text/html')
-  // The search may have changed the address meanwhile.
+  // A search may have changed the address during the request.
   if (location.href !== asked) return
   for (const next of page.querySelectorAll('[data-live][id]')) {
-    // A form with a field `id` has that in place of its own.
+    // In a form with a field named `id`, the property `id` is that field; so the attribute is read.
     const shown = document.getElementById(next.getAttribute('id') ?? '')
     const html = next.outerHTML
     if (shown === null || sources.get(shown) === html) continue

@@ -1,15 +1,15 @@
-/** Number of rows beyond which a list that is being read gets no further ones. */
+/** Number of rows beyond which no rows are added to a list that the user is reading. */
 const maxRows = 500
 
-/** The rows of a list by their keys. */
+/** Returns the rows of a list by their keys. */
 const rowsOf = (list: Element): Map<string, HTMLElement> =>
   new Map([...list.querySelectorAll<HTMLElement>(':scope > [data-row]')].map((row) => [row.dataset.row ?? '', row]))
 
 /**
- * Brings a list up to date whose newest rows come first: new rows are added and marked, the others stay as they are.
- * One row stays at its place on the screen: the one under the pointer or with the focus, else the first visible row of
- * a list whose beginning is out of sight.
- * @param next the list as it is now
+ * Updates a list whose newest rows come first: new rows are added and marked, existing ones stay. The scroll position
+ * follows one row: the one under the pointer or with the focus, else the first visible row if the start of the list is
+ * scrolled out of view.
+ * @param next the list in the current page
  * @returns the new rows
  */
 export function addRows (list: Element, next: Element): HTMLElement[] {
@@ -39,13 +39,13 @@ export function addRows (list: Element, next: Element): HTMLElement[] {
   return added
 }
 
-/** Somebody types in it, has chosen something in it, or waits for what it sent. */
+/** Whether the user types in a part, has selected or opened something in it, or waits for its request. */
 export const isInUse = (part: Element): boolean =>
   part.matches('.htmx-request') ||
   part.querySelector('input:checked, details[open], .htmx-request') !== null ||
   (part.contains(document.activeElement) && document.activeElement?.matches('input, textarea, select') === true)
 
-/** The element that scrolls a list: a box with its own scrollbar, else the page. */
+/** Returns the element that scrolls a list: a box with its own scrollbar, else the page. */
 function scrollerOf (list: Element): Element {
   const page = document.scrollingElement ?? document.documentElement
   for (let part = list.parentElement; part && part !== page; part = part.parentElement) {
@@ -55,7 +55,7 @@ function scrollerOf (list: Element): Element {
 }
 
 const isPage = (scroller: Element): boolean => scroller === document.scrollingElement
-/** Where the visible part of what an element scrolls begins and ends, in px below the top of the window. */
+/** Top and bottom of the visible area of a scrolling element, in px from the top of the window. */
 const topOf = (scroller: Element): number => isPage(scroller) ? 0 : scroller.getBoundingClientRect().top
 const endOf = (scroller: Element): number => isPage(scroller) ? innerHeight : scroller.getBoundingClientRect().bottom
 const isAbove = (row: Element, scroller: Element): boolean => row.getBoundingClientRect().top < endOf(scroller)

@@ -6,8 +6,8 @@ interface Request {
 }
 
 /**
- * A part of a page is replaced by the same part of the answer. An answer that is another page (an error, the login) is
- * shown whole, so that it is not lost.
+ * htmx replaces a part of the page by the same part of the response. A response that is another page (an error, the
+ * login) is shown as a whole instead.
  */
 export function answerWhole (): void {
   document.addEventListener('htmx:after:request', (event) => {

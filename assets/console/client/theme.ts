@@ -1,4 +1,7 @@
-/** Changes the theme at once, and tells the server, which sets the cookie. Without an answer, the form is sent. */
+/**
+ * Changes the theme at once and sends it to the server, which sets the cookie. If that request fails, the form is
+ * submitted.
+ */
 export function chooseTheme (): void {
   const form = document.querySelector<HTMLFormElement>('form.theme')
   form?.addEventListener('submit', (event) => {

@@ -6,8 +6,8 @@ const clock =
 const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 
 /**
- * Shows each `time` of a part of the page in the reader's time zone: the distance within a day, else
- * the date; with `data-clock`, the time of the day.
+ * Shows each `time` element in the reader's time zone: as relative time within a day, else as a date; with
+ * `data-clock`, as time of day.
  */
 export function localise (part: ParentNode): void {
   for (const element of part.querySelectorAll<HTMLTimeElement>('time[datetime]')) {
@@ -29,7 +29,7 @@ function distance (ms: number): string | undefined {
   return undefined
 }
 
-/** Times are shown at once, in what comes later, and again each minute. */
+/** Localises the times of the page, those of parts that htmx inserts, and all again every minute. */
 export function showTimes (): void {
   localise(document)
   document.addEventListener('htmx:after:swap', () => { localise(document) })

@@ -3,7 +3,7 @@ import type { Principal } from '../../settings/index.ts'
 import { type DateRange, parseDateRange } from '../../base/body/index.ts'
 import { awaitRecords, errors, noSuchError } from '../../base/errors/index.ts'
 
-/** A query for activities: exact values of members, and a range of time. */
+/** A query for activities: exact values of fields, and a date range. */
 type ActivityQuery = Omit<ActivityFilter, 'from' | 'to'> & DateRange
 
 /** An activity in a response; `timestamp` in ISO 8601. */
@@ -17,8 +17,8 @@ const dayInMs = 24 * 60 * 60_000
 const maxOffset = 100_000
 
 /**
- * The recorded calls that a principal may see: users see their own, admins all. All methods throw RecordsAway if the
- * database is unavailable.
+ * The recorded calls that a principal may see: users see their own, admins see all. All methods throw RecordsAway if
+ * the database is unavailable.
  */
 export class ActivityReader {
   readonly #store: Activities | string
@@ -48,7 +48,7 @@ export class ActivityReader {
   /** @throws NotRecorded */
   mustBeAvailable (): void { void this.#activities }
 
-  /** One page of the activities, newest first. @param page its number, from 1 @throws InvalidInput */
+  /** Returns one page of the activities, newest first. @param page its number, from 1 @throws InvalidInput */
   async list (
     principal: Principal,
     query: ActivityQuery,
@@ -80,12 +80,12 @@ export class ActivityReader {
     return toShown(found)
   }
 
-  /** The time of the last call of a server by each user, in ms since 1970; empty if calls are not recorded. */
+  /** Returns the time of each user's last call of a server, in ms since 1970; empty if calls are not recorded. */
   async lastUses (server: string): Promise<ReadonlyMap<string, number>> {
     return this.isAvailable ? await awaitRecords(this.#activities.lastUses(server)) : new Map()
   }
 
-  /** The number of calls, and the mean duration in ms. @throws InvalidInput */
+  /** Returns the numbers of calls, and their mean duration in ms. @throws InvalidInput */
   async stats (
     principal: Principal,
     query: ActivityQuery
@@ -97,7 +97,7 @@ export class ActivityReader {
     return { totalCalls: total, successCount: total - failed, errorCount: failed, avgDuration: duration }
   }
 
-  /** The numbers of calls in spans of time, one after the other. @throws InvalidInput */
+  /** Returns the numbers of calls in consecutive time spans. @throws InvalidInput */
   async series (
     principal: Principal, query: Omit<ActivityQuery, 'endDate'>, spans: ActivitySpans
   ): Promise<ReadonlyArray<{ readonly at: number, readonly ok: number, readonly failed: number }>> {
@@ -109,13 +109,16 @@ export class ActivityReader {
     })
   }
 
-  /** The duration in ms that 95 % of the newest calls do not exceed; undefined without calls. @throws InvalidInput */
+  /**
+   * Returns the 95th percentile of the durations of the newest calls, in ms; undefined if there are no calls.
+   * @throws InvalidInput
+   */
   async p95 (principal: Principal, query: ActivityQuery): Promise<number | undefined> {
     const filter = this.#filterOf(principal, query)
     return filter && await awaitRecords(this.#activities.durationQuantile(filter, 0.95))
   }
 
-  /** The distinct servers, tools, groups, users and keys of the activities that a principal may see. */
+  /** Returns the distinct servers, tools, groups, users and keys of the activities that a principal may see. */
   async filterValues (
     principal: Principal
   ): Promise<{ servers: string[], tools: string[], groups: string[], usernames: string[], keyNames: string[] }> {
@@ -126,12 +129,16 @@ export class ActivityReader {
     }
   }
 
-  /** Removes activities that are older than a number of days. @returns how many were removed */
+  /** Removes activities that are older than a number of days. @returns the number of removed activities */
   async cleanup (days: number): Promise<number> {
     return await awaitRecords(this.#activities.removeBefore(Date.now() - days * dayInMs))
   }
 
-  /** Limits a query to activities that a principal may see. @returns undefined if it sees none @throws InvalidInput */
+  /**
+   * Limits a query to the activities that a principal may see.
+   * @returns undefined if it may see none
+   * @throws InvalidInput
+   */
   #filterOf (
     { isAdmin, username }: Principal, { startDate, endDate, ...equal }: ActivityQuery
   ): ActivityFilter | undefined {

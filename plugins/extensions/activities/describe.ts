@@ -14,9 +14,12 @@ const recordedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get
 export const isRecorded = ({ exchange, outcome }: FinishedCall): boolean =>
   recordedMethods.has(exchange.method) && outcome !== 'input_required'
 
-/** Characters beyond the max length that are redacted before the text is cut, so that no part of a secret remains. */
+/**
+ * Number of characters beyond the max length that are still redacted before the text is cut, so that no part of a
+ * secret remains.
+ */
 const margin = 2_048
-/** Max length of a payload for which the size limit need not be checked, in characters. */
+/** Payloads up to this length, in characters, are never too large in bytes. */
 const maxUncutPayload = 1_024
 /** Max length of a failed result that is parsed for its message, in characters. */
 const maxParsed = 256 * 1024
@@ -28,7 +31,7 @@ export interface DescribeOptions {
   readonly redact: (server: string, text: string) => string
 }
 
-/** The record of a call. Its texts are redacted, and cut to `extensionsLimits.activities`. */
+/** Makes the record of a call. Its texts are redacted, and cut to `extensionsLimits.activities`. */
 export function describeCall (call: FinishedCall, { includesPayloads: payloads, redact }: DescribeOptions): Activity {
   const {
     exchange: { view: { principal, scope }, method, address, paramsText },
@@ -65,7 +68,7 @@ export function describeCall (call: FinishedCall, { includesPayloads: payloads, 
   }
 }
 
-/** A UUID version 7 (RFC 9562), which begins with the time, so that an index of ids grows at its end. */
+/** Makes a UUID version 7 (RFC 9562). It begins with the time, so that new ids are added at the end of an index. */
 function newId (): string {
   const now = Date.now()
   if (now !== currentIdPrefix.time) {
@@ -75,24 +78,24 @@ function newId (): string {
   return `${currentIdPrefix.text}${randomUUID().slice(15)}`
 }
 
-/** The current millisecond, and the beginning of all ids that are made in it. */
+/** The current millisecond, and the prefix of all ids made in it. */
 let currentIdPrefix = { time: 0, text: '' }
 
 /**
- * Members of params that are not recorded: connection metadata, and the members of input rounds, whose state is a
- * secret of the server.
+ * Members of params that are not recorded: metadata of the connection, and those of multi-round requests, whose state
+ * is a secret of the server.
  */
 const unrecordedMembers = { _meta: undefined, inputResponses: undefined, requestState: undefined }
 
-/** A tool's arguments, or the params of another method. */
+/** Returns a tool's arguments, or the params of another method. */
 const inputOf = (method: string, paramsText: string): string | undefined =>
   method === 'tools/call' ? memberOf(paramsText, 'arguments') : withMembers(paramsText, unrecordedMembers)
 
-/** The username of a caller. For a system key, its owner or `system`. Undefined for a caller without a name. */
+/** Returns the username of a caller; for a system key, its owner or `system`; undefined for a caller without a name. */
 export const usernameOf = ({ username, kind, user, key }: Principal): string | undefined =>
   username ?? (kind === 'system-key' ? user === key ? 'system' : user : undefined)
 
-/** The first text block of a result with `isError`, or a fixed text. @param output the result as JSON text */
+/** Returns the first text block of a result with `isError`, or a fixed text. @param output the result as JSON text */
 function messageOf (output: string, payloads: boolean): string {
   const content = payloads &&
     output.length <= maxParsed
@@ -105,8 +108,9 @@ function messageOf (output: string, payloads: boolean): string {
 }
 
 /**
- * The message of an error. @param payloads whether payloads are recorded; if not, a message from a server is replaced,
- * since it may quote a payload
+ * Returns the message of an error.
+ * @param payloads whether payloads are recorded; if not, a message from a server is replaced, since it may quote a
+ *   payload
  */
 export function messageOfError (error: unknown, payloads: boolean): string {
   if (!(error instanceof RpcError)) return 'Internal error'
@@ -114,13 +118,13 @@ export function messageOfError (error: unknown, payloads: boolean): string {
 }
 
 /**
- * Cuts a text to at most `max` bytes of UTF-8, at the end of a character. The result is a copy, since a slice keeps the
- * whole text in memory.
+ * Cuts a text to at most `max` bytes of UTF-8, at a character boundary. The result is a copy, since a slice would keep
+ * the whole text in memory.
  */
 export function truncateBytes (text: string, max: number): string {
   const bytes = Buffer.from(text.length > max ? text.slice(0, max) : text)
   let end = Math.min(bytes.length, max)
-  // Bytes 10xxxxxx continue a character.
+  // Bytes 10xxxxxx are continuation bytes.
   while (end < bytes.length && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--
   return bytes.toString('utf8', 0, end)
 }

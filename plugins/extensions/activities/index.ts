@@ -11,7 +11,7 @@ declare module 'fastify' {
   interface FastifyInstance { activities: ActivityReader }
 }
 
-/** Max time to write the waiting activities when the process ends, in ms. */
+/** Max time to write the waiting activities at shutdown, in ms. */
 const closeTimeout = 2_000
 
 /** `app.activities`: records calls in the database, if one is configured, and keeps them for ACTIVITY_RETENTION. */
@@ -55,10 +55,10 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
 
 /** Time between two rounds of removing expired activities, in ms. */
 const interval = 60_000
-/** Pause between two steps of a round, in ms, so that the database can serve others. */
+/** Pause between two steps of a round, in ms, so that the database can run other queries. */
 const stepPause = 100
 
-/** Removes expired activities in small steps. `Activities.expire` ensures that only one replica does so at a time. */
+/** Removes expired activities in small steps. `removeSomeBefore` ensures that only one replica does so at a time. */
 class Retention {
   readonly #store: Pick<Activities, 'removeSomeBefore'>
   readonly #maxAge: number
@@ -77,7 +77,7 @@ class Retention {
     this.#beginRound()
   }
 
-  /** Resolves when no step runs any more. */
+  /** Resolves when no step is running any more. */
   async close (): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)
@@ -86,7 +86,7 @@ class Retention {
 
   #beginRound (): void {
     this.#round ??= this.#removeExpired().catch(() => {
-      // A later round tries again.
+      // The next round tries again.
     }).finally(() => { this.#round = undefined })
   }
 

@@ -3,7 +3,10 @@ import type { Activities, Activity } from '../../../db/ports/activities.ts'
 import { memoryOf } from '../../../protocol/text.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
 
-/** Max number and max memory (in bytes) of waiting activities. Beyond either, new ones are shed: not recorded. */
+/**
+ * Max number and max memory (in bytes) of waiting activities. If one is exceeded, new activities are not recorded
+ * ("shed").
+ */
 interface RecorderBounds { readonly entries: number, readonly size: number }
 
 export interface RecorderDeps {
@@ -17,15 +20,15 @@ export interface RecorderDeps {
 
 /** Max time until an activity is written, in ms. */
 const pause = 1_000
-/** The number of waiting activities, and their memory in bytes, at which they are written at once. */
+/** If this many activities (or bytes of them) wait, they are written at once. */
 const batchThreshold = { entries: 500, size: 1024 * 1024 }
-/** Max number of activities in one batch, and the memory in bytes from which no more are added. */
+/** Max number of activities in one batch, and the size in bytes at which a batch is full. */
 const batchBounds = { entries: 1_000, size: 4 * 1024 * 1024 }
-/** Longest pause between attempts to write, in ms. */
+/** Max pause between attempts to write, in ms. */
 const maxPause = 5_000
 /** Max attempts to write a batch that an available database rejects; then the batch is shed. */
 const maxAttempts = 5
-/** Max memory of the texts that are described in one turn of the event loop, in bytes. */
+/** Max size of the texts that are turned into records in one turn of the event loop, in bytes. */
 const maxTurnSize = 256 * 1024
 /** Estimated memory of an activity without its payloads, in bytes. */
 const overhead = 512
@@ -34,13 +37,13 @@ const lengthOf = ({ exchange, output = '' }: FinishedCall): number => memoryOf(e
 const sizeOf = ({ input = '', output = '' }: Activity): number => overhead + memoryOf(input) + memoryOf(output)
 
 /**
- * Writes calls to the database in batches. A call is described and written after its response. While the database is
- * slow or unavailable, calls beyond the bounds are shed and counted.
+ * Writes calls to the database in batches. The record of a call is made and written after its response was sent. While
+ * the database is slow or unavailable, calls beyond the bounds are shed and counted.
  */
 export class ActivityRecorder {
   readonly #deps: RecorderDeps
   #waitingCalls: FinishedCall[] = []
-  /** The memory of the calls that are not described yet, in bytes. */
+  /** The memory of the calls whose records are not made yet, in bytes. */
   #waitingCallsSize = 0
   #waitingActivities: Activity[] = []
   #waitingActivitiesSize = 0
@@ -83,7 +86,10 @@ export class ActivityRecorder {
     setImmediate(this.#runTurn)
   }
 
-  /** Stops recording, and writes the waiting activities; sheds those left after the timeout. @param timeout in ms */
+  /**
+   * Stops recording, and writes the waiting activities; sheds those that remain after the timeout.
+   * @param timeout in ms
+   */
   async close (timeout: number): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
@@ -112,7 +118,7 @@ export class ActivityRecorder {
     else this.#writeAfter(pause)
   }
 
-  /** Describes calls until their texts exceed a size in bytes. */
+  /** Makes the records of waiting calls until the size of their texts exceeds a number of bytes. */
   #describe (maxSize: number): void {
     let described = 0
     let count = 0
@@ -155,7 +161,7 @@ export class ActivityRecorder {
     return end === -1 ? [...this.#waitingActivities] : this.#waitingActivities.slice(0, Math.max(1, end))
   }
 
-  /** Writes one batch. A failed batch is kept and written again; `append` is idempotent. Never throws. */
+  /** Writes one batch. A failed batch is kept and retried; `append` is idempotent. Never throws. */
   async #writeBatch (): Promise<void> {
     const next = this.#nextBatch()
     const { store, isStorageAway: isAway, log } = this.#deps

@@ -26,7 +26,7 @@ export interface CompressedText { text: string, strategy: StrategyName, tokensBe
 
 /**
  * Compresses one text.
- * @returns undefined if the text is short, or would not become shorter
+ * @returns undefined if the text is short or would not become shorter
  */
 export function compressText (
   text: string, options: CompressionOptions, count: CountTokens
@@ -38,7 +38,7 @@ export function compressText (
   if (before < minTokens) return undefined
   const wanted = strategy === 'auto' ? detectStrategy(text) : strategy
   const heading = headingFor(maxOutputTokens, hasCutRuns(text) ? `about ${formatNumber(before)}` : formatNumber(before))
-  // The numbers in the first line are not known yet; this uses the longest possible ones.
+  // The token count in the first line is not known yet, so the longest possible one is assumed.
   const longestHeading = (used: StrategyName): string => heading(used, formatNumber(before))
   const room = maxOutputTokens - count(longestHeading(wanted)) - 2
   let used = wanted
@@ -54,7 +54,7 @@ export function compressText (
   return { ...compressed, strategy: used, tokensBefore: before }
 }
 
-/** Writes the token count of a text into the text itself, and repeats that until the count is right. */
+/** Inserts the token count of a text into the text itself; repeats that until the count is correct. */
 function withCount (
   draft: string, saying: (tokens: number) => string, count: CountTokens
 ): { text: string, tokensAfter: number } {
@@ -71,27 +71,33 @@ function withCount (
 
 const withHeading = (heading: string, body: string): string => body === '' ? heading : `${heading}\n${body}`
 
-/** Writes the first line of a compressed text. @param after the number of its tokens */
+/** Writes the first line of a compressed text. @param after its token count, formatted */
 type Heading = (strategy: StrategyName, after: string) => string
 
-/** Makes the writer of the first line. @param max tokens of the whole text; a low number gets a shorter line */
+/**
+ * Returns the function that writes the first line.
+ * @param max tokens of the whole text; below 40, the line is shorter
+ */
 function headingFor (max: number, before: string): Heading {
   if (max < 40) return (strategy, after) => `[compressed, ${strategy}: ${before} to ${after} tokens]`
   return (strategy, after) =>
     `[compressed, strategy ${strategy}: ${before} tokens became ${after}; the original is linked]`
 }
 
-/** The shortest compressed text, for a `max` that leaves no room for the numbers of tokens. */
+/** Returns the shortest compressed text, for a `max` that leaves no room for token counts. */
 function shortestForm (text: string, max: number, before: number, count: CountTokens): CompressedText | undefined {
   const short = ['[compressed]', '…'].find((each) => count(each) <= max)
   if (short === undefined || short.length >= text.length || count(short) >= before) return undefined
   return { text: short, strategy: 'text', tokensBefore: before, tokensAfter: count(short) }
 }
 
-/** Average characters per token that no text exceeds: a text longer than this times the max is not even counted. */
+/**
+ * Average characters per token that no text exceeds. A text longer than this times the max is rejected without
+ * counting.
+ */
 const longestToken = 16
 
-/** The longest rendering of at most `max` tokens, or undefined if even the shortest one has more. */
+/** Returns the longest rendering of at most `max` tokens, or undefined if even the shortest one has more. */
 export function fitRendering (renderings: Renderings | undefined, max: number, count: CountTokens): string | undefined {
   if (renderings === undefined) return undefined
   const most = Math.max(0, max * longestToken)
@@ -123,7 +129,7 @@ function cutText (text: string): Renderings {
   }
 }
 
-/** The share of the length, at the cut, within which a line end is looked for. */
+/** Share of the allowed length, next to the cut, in which a line end is searched. */
 const lineEndShare = 0.2
 
 function headOf (text: string, length: number): string {

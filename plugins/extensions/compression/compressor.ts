@@ -13,15 +13,15 @@ export class Compressor {
   /** The owners' shares of the memory of waiting results, in bytes. */
   readonly #waitingShares = new Shares(waiting, 'results that are compressed')
 
-  /** @param failed is called with the reason when a result cannot be compressed */
+  /** @param failed called with the reason when a result cannot be compressed */
   constructor (failed: (reason: unknown) => void) {
     this.#reportFailure = failed
   }
 
   /**
    * Compresses a result. Never rejects.
-   * @param owner the caller, who has a share of the memory of waiting results
-   * @returns undefined if the result does not become shorter or cannot be compressed, or if too many results wait
+   * @param owner the caller, to whose share of the memory for waiting results it counts
+   * @returns undefined if the result does not become shorter, cannot be compressed, or too many results wait
    */
   async compress (task: CompressionTask, owner: string): Promise<CompressionAnswer> {
     let leave: Release

@@ -2,7 +2,7 @@ import { splitLines, stripAnsiCodes } from './strategies/lines.ts'
 import { HitCollector } from './strategies/search.ts'
 import type { StrategyName } from './strategies/strategy.ts'
 
-/** Number of lines at the start of a text that are tested. */
+/** Number of lines at the start of a text that are examined. */
 const testedLines = 300
 
 const timePattern =
@@ -25,7 +25,7 @@ const failurePattern = /(?:^|[\s:)\]])(?:error|fatal|failed|failure|exception|pa
 /** Matches the first line of a Python traceback. */
 const traceback = /^Traceback \(most recent call last\):/m
 
-/** Whether a text without paragraphs ends with a failure, like the output of a build or a test. */
+/** Whether a text without paragraphs ends with a failure message, like the output of a build or a test. */
 function endsWithFailure (text: string): boolean {
   const lines = splitLines(text.slice(-200_000))
   if (lines.length < 100 || lines.filter((line) => line.trim() === '').length > lines.length / 10) return false
@@ -36,7 +36,7 @@ const jsonLogEntryPattern = /^\{.*"(?:level|severity|lvl|log\.level|levelname)"\
 /** Min number of JSON lines in a log. */
 const minJsonLogLines = 5
 
-/** Whether the lines are JSON objects with a level each. */
+/** Whether most lines are JSON objects with a log level. */
 function isJsonLog (text: string): boolean {
   if (!text.startsWith('{')) return false
   const lines = splitLines(text.slice(0, 200_000)).slice(0, testedLines).filter((line) => line.trim() !== '')
@@ -47,7 +47,8 @@ function isJsonLog (text: string): boolean {
 /** Selects the strategy for a text by its content. */
 export function detectStrategy (text: string): StrategyName {
   const start = text.trimStart()
-  // A strategy may still reject the text, if only its beginning looks like JSON, say; the caller then uses `text`.
+  // A strategy may still reject the text, for example if only its beginning looks like JSON; the caller then uses
+  // `text`.
   if (isJsonLog(start)) return 'log'
   if (/^\{\s*["}]|^\[\s*(?:[[{"\]]|(?:-?\d[\d.eE+-]*|true|false|null)\s*[,\]])/.test(start)) return 'json'
   if (/^(?:diff --git |--- \S.*\n\+\+\+ |Index: )/m.test(start.slice(0, 20_000)) && /^@@ .*@@/m.test(start)) {
@@ -69,5 +70,5 @@ export function detectStrategy (text: string): StrategyName {
   return lines.length > 30 && new Set(lines).size < lines.length / 3 ? 'log' : 'text'
 }
 
-/** Whether a text can be a path; the year of a date cannot. */
+/** Whether a text can be a path; excludes the year of a date. */
 const isPath = (text: string): boolean => /[./\\]|^[\w-]+$/.test(text) && !/\s{2}|^\d+$/.test(text)

@@ -20,12 +20,12 @@ const settingsOf = memoized(({ toolResultCompression }: SystemConfig): Settings 
   return { enabled, options }
 })
 
-/** The methods that return results of tools: of a task that has ended, also its `tasks/get` of MCP 2026-07-28. */
+/** The methods that return tool results; in MCP 2026-07-28, `tasks/get` returns the result of a finished task. */
 const toolResultMethods: ReadonlySet<string> = new Set(['tools/call', 'tasks/result', 'tasks/get'])
 
 /**
- * Compresses long results of tools (`toolResultCompression`) on the gateway's `onResult`. The principal that received a
- * result can read its original for an hour.
+ * Compresses long tool results (`toolResultCompression`) in the gateway's `onResult` hook. The principal that received
+ * a result can read its original for an hour.
  */
 export default fp(async (app) => {
   const originals = new Originals(extensionsLimits.compression)

@@ -16,12 +16,12 @@ interface OriginalsLimits {
   partSize: number
 }
 
-/** A part of an original: the text from byte `offset` to byte `end` (UTF-8). `size`: bytes of the whole original. */
+/** A part of an original: its text from byte `offset` to byte `end` (UTF-8). `size`: bytes of the whole original. */
 interface OriginalPart { text: string, mimeType: string, offset: number, end: number, size: number }
 
 /**
- * Keeps the original texts of compressed results in memory for some time, each for the principal that received the
- * result. Beyond the max size, the principal that holds most loses its oldest.
+ * Keeps the original texts of compressed results in memory for some time; only the principal that received a result can
+ * read its originals. If the max size is exceeded, the principal that holds the most loses its oldest.
  */
 export class Originals {
   /** Oldest first. */
@@ -39,7 +39,7 @@ export class Originals {
     })
   }
 
-  /** Keeps an original. @returns false if it alone exceeds the max size of all originals */
+  /** Stores an original. @returns false if it alone exceeds the max size of all originals */
   keep (uri: string, principal: string, original: OriginalBytes): boolean {
     const size = original.bytes.length
     if (size > this.#limits.originalsSize) return false
@@ -60,10 +60,11 @@ export class Originals {
   }
 
   /**
-   * Reads a part of an original. Parts begin and end between characters, so that consecutive parts make the whole.
+   * Reads a part of an original. Parts begin and end at character boundaries, so that consecutive parts make up the
+   * whole.
    * @param offset in bytes
-   * @param length in bytes; a part is never longer than the limit for parts
-   * @returns undefined if there is no original with this URI for this principal
+   * @param length in bytes; the limit for parts still applies
+   * @returns undefined if this principal has no original with this URI
    */
   read (uri: string, principal: string, offset = 0, length = Infinity): OriginalPart | undefined {
     this.removeExpired()
@@ -72,7 +73,7 @@ export class Originals {
     const { bytes, mimeType } = original
     const start = characterAt(bytes, Math.min(offset, bytes.length))
     const wanted = Math.min(start + Math.min(length, this.#limits.partSize), bytes.length)
-    // A part has at least one character.
+    // A part contains at least one character.
     const end = characterAt(bytes, wanted) > start ? characterAt(bytes, wanted) : characterAfter(bytes, start)
     const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(start, end))
     return { text, mimeType, offset: start, end, size: bytes.length }
@@ -81,7 +82,7 @@ export class Originals {
 
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
 
-/** The start of the character that contains the byte at an index. */
+/** Returns the start of the character that contains the byte at an index. */
 function characterAt (bytes: Uint8Array, index: number): number {
   while (index > 0 && isContinuation(bytes[index])) index--
   return index
@@ -93,10 +94,13 @@ function characterAfter (bytes: Uint8Array, index: number): number {
   return index
 }
 
-/** The beginning of `tool-hub://originals/<id>/<number>`. `?offset=0&length=20000` (in bytes) selects a part. */
+/** Prefix of `tool-hub://originals/<id>/<number>`. `?offset=0&length=20000` (in bytes) selects a part. */
 export const originalsUriPrefix = 'tool-hub://originals/'
 
-/** Makes the provider that reads originals. `_meta` of a result has offset and end of the part, and the next offset. */
+/**
+ * Returns the provider through which originals are read. `_meta` of a result has the offset and end of the part, and
+ * the next offset.
+ */
 export const originalsProvider = (originals: Originals): Provider & { readonly uriPrefix: string } => ({
   // A name that no server can have.
   name: 'tool-hub:originals',
@@ -123,7 +127,7 @@ function contentsOf (uri: string, { text, mimeType, offset, end, size }: Origina
   }
 }
 
-/** A number of bytes in the query of a URI. @param otherwise the default @throws RpcError -32602 */
+/** Reads a number of bytes from the query of a URI. @param otherwise the default @throws RpcError -32602 */
 function amountOf (asked: URLSearchParams, name: string, otherwise: number): number {
   const value = asked.get(name)
   if (value === null) return otherwise

@@ -15,15 +15,15 @@ interface CompressedResult {
 export interface ResultCompressionOptions extends CompressionOptions {
   /** Whether `structuredContent` is shortened too. */
   structuredContent: boolean
-  /** The URI of an original is this prefix and its index. */
+  /** Prefix of the URIs of originals; the index of the original is appended. */
   uriPrefix: string
 }
 
-/** Max nesting depth of a result that is compressed. */
+/** Max nesting depth of a result; deeper ones are not compressed. */
 const maxDepth = 500
 
 /**
- * Compresses the text blocks of a successful tool result; all other bytes stay.
+ * Compresses the text blocks of a successful tool result; everything else stays byte for byte.
  * @param result the result of `tools/call`, as JSON text
  * @returns undefined if nothing became shorter
  */

@@ -1,27 +1,28 @@
 /**
- * Counts the tokens of a text (o200k, the encoding of current models), up to a maximum.
- * @param max the count may stop as soon as it exceeds this
+ * Counts the tokens of a text (o200k, the encoding of current models).
+ * @param max counting may stop once the count exceeds this
  */
 export type CountTokens = (text: string, max?: number) => number
 
 /**
- * Max length of a text for one call of the tokenizer, in characters: its time is quadratic in a run without a boundary.
+ * Max length of a text for one call of the tokenizer, in characters; its time grows quadratically without word
+ * boundaries.
  */
 const longestPiece = 512
 
-/** Characters after which the tokenizer's cache is cleared, since its eviction of single words is slow. */
+/** Number of characters after which the tokenizer's cache is cleared, since evicting single words is slow. */
 const cacheClearInterval = 1024 * 1024
 
 /**
- * Loads the tokenizer, which takes 0.2 s and 65 MB; therefore only the worker thread calls this. Text is counted in
- * pieces that end at word boundaries of the encoding. A run without a boundary is cut, which may add some tokens to the
- * count (`hasCutRuns`).
+ * Loads the tokenizer, which takes 0.2 s and 65 MB, so only the worker thread does. Text is counted in pieces that end
+ * at word boundaries of the encoding. A run without a boundary is cut, which may add some tokens to the count
+ * (`hasCutRuns`).
  */
 export async function loadTokenCounter (): Promise<CountTokens> {
   const { countTokens, setMergeCacheSize, clearMergeCache } = await import('gpt-tokenizer/encoding/o200k_base')
   setMergeCacheSize(Infinity)
   let seen = 0
-  // Special tokens in a result are text like any other.
+  // Special tokens in a result are treated as plain text.
   const options = { disallowedSpecial: new Set<string>() }
   return (text, max = Infinity) => {
     let tokens = 0
@@ -39,7 +40,7 @@ export async function loadTokenCounter (): Promise<CountTokens> {
   }
 }
 
-/** Whether a text has runs without a word boundary that are cut, so that its number of tokens may be too high. */
+/** Whether a text has runs without a word boundary that are cut, so that its token count may be too high. */
 export function hasCutRuns (text: string): boolean {
   for (let from = 0; from < text.length;) {
     const { end, isRun } = pieceFrom(text, from)
@@ -49,7 +50,7 @@ export function hasCutRuns (text: string): boolean {
   return false
 }
 
-/** The end of the next piece: a word boundary if there is one, else the max length (`isRun`). */
+/** Returns the end of the next piece: a word boundary if there is one, else the max length (`isRun`). */
 function pieceFrom (text: string, from: number): { end: number, isRun: boolean } {
   const longest = from + longestPiece
   if (longest >= text.length) return { end: text.length, isRun: false }
@@ -62,7 +63,7 @@ function pieceFrom (text: string, from: number): { end: number, isRun: boolean }
 
 const kinds = { other: 0, digit: 1, letter: 2 }
 
-/** The kind of a character. A character beyond ASCII is `other`, since it may be a mark on the one before it. */
+/** Returns the kind of a character. A non-ASCII character is `other`, since it may combine with the one before it. */
 function kindOf (code: number): number {
   if (code >= 0x30 && code <= 0x39) return kinds.digit
   const lower = code | 0x20
@@ -71,7 +72,7 @@ function kindOf (code: number): number {
 
 /** Whether the encoding always splits between two characters. */
 function isWordEnd (before: number, after: number): boolean {
-  // A space begins the next word.
+  // A space belongs to the next word.
   if (after === 0x20) return before > 0x20
   const [one, other] = [kindOf(before), kindOf(after)]
   if (one === kinds.other) return before === 0x0a && other !== kinds.other

@@ -3,7 +3,7 @@ import { compressResult, type ResultCompressionOptions } from './result.ts'
 import { loadTokenCounter } from './tokens.ts'
 
 export interface CompressionTask { result: string, options: ResultCompressionOptions }
-/** An original's bytes in UTF-8. */
+/** The bytes of an original, in UTF-8. */
 export interface OriginalBytes { bytes: Uint8Array<ArrayBuffer>, mimeType: string }
 export type CompressionAnswer = { result: string, originals: OriginalBytes[] } | undefined
 

@@ -8,25 +8,25 @@ import { extensionsLimits } from '../limits.ts'
 
 const { timeout, answer: maxSize, verifications, places, ofPrincipal } = extensionsLimits.eventWebhooks
 
-/** Where a message goes, and on whose behalf. */
+/** The endpoint of a subscription, and the principal on whose behalf messages are sent to it. */
 export interface Destination {
   readonly id: string
   readonly url: string
   readonly secrets: readonly string[]
   /** The key of the principal. */
   readonly owner: string
-  /** Whether an admin registered it, so that it may be a private address. */
+  /** Whether an admin registered it; then private addresses are allowed. */
   readonly trusted: boolean
 }
 
-/** Why a message was not accepted (SEP-3415, "Webhook delivery status"). It contains nothing of the answer. */
+/** Why a delivery failed (SEP-3415, "Webhook delivery status"). Contains nothing from the response. */
 export type FailureReason =
   'connection_refused' | 'timeout' | 'tls_error' | 'http_4xx' | 'http_5xx' | 'challenge_failed'
 
 export type PostOutcome =
   { readonly reason: undefined } | { readonly reason: FailureReason, readonly isFinal: boolean }
 
-/** Statuses that say that a message is not wanted, now or later. */
+/** Statuses after which a message is not sent again. */
 const finalStatuses: ReadonlySet<number> = new Set([410, 413])
 
 /** Sends signed messages to the webhooks of clients. */
@@ -52,8 +52,8 @@ export class Callbacks {
   }
 
   /**
-   * Asks an endpoint whether it wants messages ("Endpoint verification").
-   * @throws RpcError CallbackEndpointError; ResourceExhausted when its host is asked too often
+   * Verifies that an endpoint accepts messages ("Endpoint verification").
+   * @throws RpcError CallbackEndpointError; ResourceExhausted when its host is verified too often
    */
   async verify (to: Destination): Promise<void> {
     if (!this.#verifications.take(new URL(to.url).host)) {

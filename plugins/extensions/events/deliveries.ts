@@ -7,20 +7,23 @@ import type { Callbacks, Destination } from './callbacks.ts'
 
 const { pauses, timeout } = extensionsLimits.eventWebhooks
 
-/** After this time, in ms, an attempt counts as lost with its process, and another replica makes the next one. */
+/** Time after which an unfinished attempt is considered lost with its process, in ms; another replica then retries. */
 const lostAfter = 6 * timeout
 
 interface DeliveriesDeps {
   readonly records: EventWebhooks
   readonly callbacks: Callbacks
-  /** Where messages of a subscription go now; undefined when its principal has lost access. @throws StorageError */
+  /**
+   * Returns the current destination of a subscription; undefined if its principal has lost access.
+   * @throws StorageError
+   */
   readonly destinationOf: (subscription: EventSubscription) => Promise<Destination | undefined>
-  /** Ends a subscription without access. */
+  /** Ends a subscription whose principal has lost access. */
   readonly end: (subscription: EventSubscription) => Promise<void>
   readonly logError: (error: unknown, sentence: string) => void
 }
 
-/** Messages for webhooks, from their acceptance to their delivery or failure. One replica sends each attempt. */
+/** Delivers messages to webhooks, with retries. Each attempt is made by one replica. */
 export class Deliveries {
   readonly #deps: DeliveriesDeps
   readonly #running = new Set<Promise<void>>()
@@ -30,7 +33,7 @@ export class Deliveries {
     this.#deps = deps
   }
 
-  /** Keeps a message, and begins to send it; a message that was accepted before is ignored. @throws StorageError */
+  /** Stores a message and begins to send it; ignores a message that was accepted before. @throws StorageError */
   async accept (subscription: EventSubscription, key: string, messageId: string, body: string): Promise<void> {
     const { id, owner } = subscription
     const delivery: EventDelivery = {
@@ -39,7 +42,10 @@ export class Deliveries {
     if (await this.#deps.records.accept(delivery)) this.#begin(delivery, subscription)
   }
 
-  /** Sends the messages whose next attempt is due, unless another replica does. @throws StorageError */
+  /**
+   * Sends the messages whose next attempt is due, except those that another replica has claimed.
+   * @throws StorageError
+   */
   async sendDue (): Promise<void> {
     const { records } = this.#deps
     for (const due of await records.listDue(Date.now())) {
@@ -52,7 +58,7 @@ export class Deliveries {
     }
   }
 
-  /** Gives up the attempts that run: another replica makes the next ones, or this one after its restart. */
+  /** Aborts the running attempts; other replicas, or this one after a restart, retry them. */
   async close (): Promise<void> {
     this.#isClosed = true
     this.#deps.callbacks.close()

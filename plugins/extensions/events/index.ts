@@ -15,20 +15,20 @@ declare module 'fastify' {
 }
 
 interface EventWebhooksApi {
-  /** Takes a message of a server, as `Webhooks.receive`. */
+  /** Handles a message from a server, as `Webhooks.receive`. */
   receive: Webhooks['receive']
-  /** The newest messages that could not be delivered: the principal's own, or all for an admin. */
+  /** Lists the newest messages that could not be delivered: the principal's own, or all for an admin. */
   listFailed: (principal: Principal) => Promise<FailedDelivery[]>
-  /** The subscriptions that last: those of the principal's user, or all for an admin. @throws StorageError */
+  /** Lists the active subscriptions: those of the principal's user, or all for an admin. @throws StorageError */
   list: (principal: Principal) => Promise<ShownSubscription[]>
-  /** Ends a subscription. Its server and its client are told. @throws NoSuch, StorageError */
+  /** Ends a subscription and notifies its server and its client. @throws NoSuch, StorageError */
   remove: (principal: Principal, id: string) => Promise<void>
 }
 
 /** A subscription in a response, without its secrets and arguments. */
 interface ShownSubscription extends Pick<EventSubscription, 'id' | 'user' | 'url'> {
   readonly server: string
-  /** The name of the event type on the route. */
+  /** The name of the event type in the view of that route. */
   readonly event: string
   /** The path of the MCP endpoint. */
   readonly route: string
@@ -44,13 +44,13 @@ export interface EventsOptions {
 const isServer = ({ name, config }: Server, { provider, server }: EventSubscription['event']): boolean =>
   name === provider && serverIdentity(name, config) === server
 
-/** Interval at which due messages and the authorizations of OAuth clients are looked at, in ms. */
+/** Interval at which due messages and the authorizations of OAuth clients are checked, in ms. */
 const interval = 2_000
 
-/** `app.eventWebhooks`: `events/subscribe` and `events/unsubscribe`, and the messages that they receive and send. */
+/** `app.eventWebhooks`: handles `events/subscribe` and `events/unsubscribe`, and receives and sends the messages. */
 export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSealer() }) => {
   const { eventWebhooks: records } = storage
-  /** Whether hooks hide an event type. */
+  /** Whether a hook hides an event type. */
   const isHidden = (view: View, { provider, key }: EventSubscription['event']): boolean => {
     const { filter } = app.gateway.filteredView(view, undefined)
     const item = filter && app.gateway.catalogue(provider)?.lists.events.find((each) => each.key === key)
@@ -71,7 +71,7 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
     return new OfClients({ ...deps, callbacks: new Callbacks(app.outbound) })
   }
   let loading: Promise<Webhooks> | undefined
-  /** They are loaded for the first client that has one. */
+  /** Loaded when the first client needs webhooks. */
   const webhooks = async (): Promise<Webhooks> => await (loading ??= load())
   const deps: Omit<WebhookDeps, 'callbacks'> = {
     gateway: app.gateway,
@@ -92,11 +92,11 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
   app.gateway.addMethod('events/subscribe', async (exchange) => await (await webhooks()).subscribe(exchange))
   app.gateway.addMethod('events/unsubscribe', async (exchange) => await (await webhooks()).unsubscribe(exchange))
 
-  /** Whether there is a subscription or a message, of any replica; once they are loaded, they look themselves. */
+  /** Whether any replica has a subscription or a message; if the webhooks are loaded, they check that themselves. */
   const isUsed = async (): Promise<boolean> => loading !== undefined ||
     (await records.list()).length > 0 || (await records.listDue(Date.now())).length > 0
 
-  /** Runs work after that which runs already. While the storage is away, nothing is done. */
+  /** Runs tasks one after the other. While the storage is unavailable, they do nothing. */
   let last = Promise.resolve()
   const queue = (work: () => Promise<void>): void => {
     last = last.then(work).catch((error: unknown) => {
@@ -149,7 +149,7 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
   } satisfies EventWebhooksApi)
 }, { name: 'events', dependencies: ['gateway', 'auth', 'access', 'settings', 'outbound', 'config'] })
 
-/** Admins see all subscriptions, users those of their keys and logins. */
+/** Admins see all subscriptions, users those made with their keys and logins. */
 const maySee = ({ isAdmin, username }: Principal, { user }: EventSubscription): boolean => isAdmin || user === username
 
 const show = ({ id, user, url, event, name, route, expiresAt }: EventSubscription): ShownSubscription => ({

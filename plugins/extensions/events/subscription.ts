@@ -11,7 +11,7 @@ const { url: maxUrl, lifetime } = extensionsLimits.eventWebhooks
 
 const invalid = (sentence: string): RpcError => new RpcError(code.invalidParams, `Invalid params: ${sentence}`)
 
-/** The callback URL of a request. @throws RpcError -32602 */
+/** Returns the callback URL of a request. @throws RpcError -32602 */
 export function callbackUrlOf ({ delivery }: Exchange['params']): string {
   const url = isObject(delivery) ? delivery.url : undefined
   if (typeof url !== 'string' || url.length > maxUrl || !URL.canParse(url)) {
@@ -24,7 +24,7 @@ export function callbackUrlOf ({ delivery }: Exchange['params']): string {
   return href
 }
 
-/** The secret of a request: `whsec_` and base64 of 24 to 64 bytes. @throws RpcError -32602 */
+/** Returns the secret of a request: `whsec_` and base64 of 24 to 64 bytes. @throws RpcError -32602 */
 export function secretOf ({ delivery }: Exchange['params']): string {
   const secret = isObject(delivery) ? delivery.secret : undefined
   const encoded = typeof secret === 'string' && secret.startsWith('whsec_') ? secret.slice(6) : ''
@@ -43,7 +43,9 @@ const canonical = (value: unknown): unknown => isObject(value)
   ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, canonical(value[key])]))
   : Array.isArray(value) ? value.map(canonical) : value
 
-/** The id of a subscription ("Subscription identity"). It is no secret, and no request takes it. */
+/**
+ * Returns the id of a subscription ("Subscription identity"). It is not secret, and no request takes it as a parameter.
+ */
 export function subscriptionIdOf ({ view, params }: Exchange<View>, { server, key }: EventTarget, url: string): string {
   const parts = [view.principal.key, routeOf(view), server, key, url, canonical(params.arguments ?? {})]
   return `sub_${hash('sha256', JSON.stringify(parts), 'hex').slice(0, 32)}`
@@ -51,20 +53,26 @@ export function subscriptionIdOf ({ view, params }: Exchange<View>, { server, ke
 
 export const argumentsTextOf = ({ paramsText }: Exchange): string => memberOf(paramsText, 'arguments') ?? '{}'
 
-/** The lifetime that is asked of the server, as JSON text; undefined: its default. */
+/** Returns the lifetime to request from the server, as JSON text; undefined requests the server's default. */
 export function wantedLifetime ({ ttlMs }: Exchange['params']): string | undefined {
   if (ttlMs === undefined) return undefined
   return String(typeof ttlMs === 'number' && ttlMs > 0 ? Math.min(Math.trunc(ttlMs), lifetime) : lifetime)
 }
 
-/** When a subscription ends without a refresh, in ms since 1970: as the server granted, and soon enough. */
+/**
+ * Returns when a subscription expires unless refreshed, in ms since 1970: as the server granted, but no later than
+ * requested and allowed.
+ */
 export function expiryOf (refreshBefore: unknown, { ttlMs }: Exchange['params'], now = Date.now()): number {
   const granted = typeof refreshBefore === 'string' ? Date.parse(refreshBefore) : NaN
   const wanted = typeof ttlMs === 'number' && ttlMs > 0 ? Math.max(ttlMs, 60_000) : lifetime
   return Math.min(Number.isNaN(granted) ? Infinity : granted, now + Math.min(wanted, lifetime))
 }
 
-/** `deliveryStatus` of a refresh, as JSON text. Retries are never suspended, so a subscription is always active. */
+/**
+ * Returns the `deliveryStatus` of a refresh, as JSON text. Retries are never suspended, so a subscription is always
+ * active.
+ */
 export function deliveryStatusText ({ deliveredAt, lastError, failedSince }: DeliveryStatus): string {
   const timeOf = (at?: number): string | undefined => at === undefined ? undefined : new Date(at).toISOString()
   return JSON.stringify({
@@ -73,8 +81,8 @@ export function deliveryStatusText ({ deliveredAt, lastError, failedSince }: Del
 }
 
 /**
- * The gateway's own `events/unsubscribe`, on behalf of the principal of a subscription.
- * @param callback the gateway's own address that the server knows
+ * Makes the gateway's own `events/unsubscribe`, on behalf of a subscription's principal.
+ * @param callback the gateway's callback URL that the server knows
  */
 export function unsubscribeRequest (
   { id, owner, user, route, event, argumentsText }: EventSubscription, callback: string

@@ -24,26 +24,32 @@ export interface WebhookDeps {
   readonly records: EventWebhooks
   readonly callbacks: Callbacks
   readonly sealer: Sealer
-  /** The address of the gateway's own webhooks, to which a token is appended; undefined: it has no https address. */
+  /**
+   * Base URL of the gateway's own webhooks, to which a token is appended; undefined if the gateway has no https
+   * address.
+   */
   readonly base: () => string | undefined
-  /** The credential of a view's principal that can be looked up later; undefined: it has none. */
+  /** Returns a credential of the view's principal that can be looked up later; undefined if it has none. */
   readonly credentialOf: (view: View) => EventSubscription['credential'] | undefined
-  /** The present view of a subscription; undefined if its principal no longer sees the server. @throws StorageError */
+  /**
+   * Returns the current view of a subscription; undefined if its principal no longer sees the server.
+   * @throws StorageError
+   */
   readonly viewOf: (subscription: EventSubscription) => Promise<View | undefined>
-  /** Whether the server of a subscription is there, and still the same one. */
+  /** Whether the server of a subscription still exists and is the same one. */
   readonly hasServer: (subscription: EventSubscription) => boolean
   readonly logError: (error: unknown, sentence: string) => void
 }
 
-/** The answer to a message of a server. */
+/** The response to a message from a server. */
 export interface Receipt { readonly status: number, readonly body: Readonly<Record<string, unknown>> }
 
 const place = 'event webhook'
 const receipt = (status: number, message: string): Receipt => ({ status, body: { success: status < 300, message } })
 
 /**
- * Webhooks for events (SEP-3415, "Webhook-Based Delivery"). A server sends to the gateway's own address; the gateway
- * checks its signature, keeps the message, and sends it on with the signature of the client's secret.
+ * Webhooks for events (SEP-3415, "Webhook-Based Delivery"). A server posts to the gateway's own webhook; the gateway
+ * verifies the signature, stores the message, and forwards it, signed with the client's secret.
  */
 export class Webhooks {
   readonly #deps: WebhookDeps
@@ -60,7 +66,7 @@ export class Webhooks {
     })
   }
 
-  /** `events/subscribe`: makes a subscription, or refreshes it. */
+  /** Handles `events/subscribe`: creates or refreshes a subscription. */
   async subscribe (exchange: Exchange<View>): Promise<string> {
     const { gateway, records } = this.#deps
     const { view, params, paramsText } = exchange
@@ -93,7 +99,7 @@ export class Webhooks {
       own: known?.own ?? { token: this.#deps.sealer.seal(id, place), secret: newSecret() },
       expiresAt: Math.max(known?.expiresAt ?? 0, expiryOf(undefined, params))
     }
-    // The server may send its verification to any replica before it answers.
+    // Stored first: the server may send its verification to any replica before it responds.
     if (known) await records.update(begun)
     else if (!await records.add(begun)) return await this.subscribe(exchange)
     const delivery = withMembers(memberOf(paramsText, 'delivery') ?? '{}', {
@@ -110,7 +116,7 @@ export class Webhooks {
     }
     const expiresAt = expiryOf(smallMemberOf(result, 'refreshBefore'), params)
     await records.update({ ...begun, expiresAt })
-    // What the server says of its deliveries concerns the gateway.
+    // The server's own delivery status concerns its deliveries to the gateway, so it is replaced.
     const status = known && deliveryStatusText(await records.statusOf(known))
     return withClientCursor(withMembers(result, {
       id: JSON.stringify(id),
@@ -119,7 +125,7 @@ export class Webhooks {
     }), event.presentation)
   }
 
-  /** `events/unsubscribe`. */
+  /** Handles `events/unsubscribe`. */
   async unsubscribe (exchange: Exchange<View>): Promise<string> {
     const { gateway, records } = this.#deps
     const event = await gateway.findEvent(exchange)
@@ -132,7 +138,7 @@ export class Webhooks {
     return '{}'
   }
 
-  /** Ends a subscription by hand: server and client are told. @throws StorageError */
+  /** Ends a subscription on request of a user and notifies server and client. @throws StorageError */
   async end (subscription: EventSubscription): Promise<void> { await this.#end(subscription) }
 
   /** @throws RpcError Forbidden; Unsupported */
@@ -149,7 +155,11 @@ export class Webhooks {
     return { credential, base }
   }
 
-  /** Takes a message of a server. @param token the last part of the address it was sent to @param body as received */
+  /**
+   * Handles a message from a server.
+   * @param token the last segment of the webhook's URL
+   * @param body the raw request body
+   */
   async receive (token: string, headers: IncomingHttpHeaders, body: Buffer): Promise<Receipt> {
     const { records } = this.#deps
     const id = this.#unsealed(token)
@@ -173,7 +183,10 @@ export class Webhooks {
     return receipt(202, 'Accepted')
   }
 
-  /** Delivers a message as the gateway's hooks leave it. @param isEvent whether it is one, and no news of them */
+  /**
+   * Delivers a message after the gateway's hooks have processed it.
+   * @param isEvent whether the message is an event, not a notice about the subscription
+   */
   async #deliver (
     subscription: EventSubscription, view: View, messageId: string, text: string, isEvent: boolean
   ): Promise<void> {
@@ -182,7 +195,7 @@ export class Webhooks {
     const screened = await gateway.screenEvent(event.provider, text)
     if (screened === undefined) return
     const digest = hash('sha256', messageId, 'hex')
-    // Ids are often made of what an event is about.
+    // Message ids often contain data of the event, so they are screened too.
     const idText = JSON.stringify(messageId)
     const shownId = await gateway.screenEvent(event.provider, idText) === idText ? messageId : `msg_${digest}`
     const present = isEvent ? withClientEvent : withClientCursor
@@ -198,7 +211,10 @@ export class Webhooks {
     }
   }
 
-  /** Ends the subscriptions whose principals have lost access. @param onlyAuthorized those of OAuth clients */
+  /**
+   * Ends the subscriptions whose principals have lost access.
+   * @param onlyAuthorized checks only those of OAuth clients
+   */
   async applyAccess (onlyAuthorized: boolean): Promise<void> {
     const { records, viewOf } = this.#deps
     for (const subscription of onlyAuthorized ? await records.listAuthorized() : await records.list()) {
@@ -206,31 +222,31 @@ export class Webhooks {
     }
   }
 
-  /** Where messages of a subscription go now; undefined when its principal has lost access. */
+  /** Returns the current destination of a subscription; undefined if its principal has lost access. */
   async #destinationOf (subscription: EventSubscription): Promise<Destination | undefined> {
     const view = await this.#deps.viewOf(subscription)
     return view && destinationOf(subscription, view.principal.isAdmin)
   }
 
-  /** Ends a subscription whose principal has lost access: server and client are told, by one replica. */
+  /** Ends a subscription whose principal has lost access. One replica notifies server and client. */
   async #end (subscription: EventSubscription): Promise<void> {
     const { records, callbacks, logError } = this.#deps
     if (!await records.remove(subscription.id)) return
     const body = `{"type":"terminated","error":${accessRevoked.toText()}}`
-    // Whether it was an admin who registered a private address is not known any more.
+    // It is no longer known whether an admin registered the address, so private ones are not allowed.
     callbacks.post(destinationOf(subscription, false), `msg_terminated_${subscription.id}`, body)
       .catch((error: unknown) => { logError(error, 'the end of a subscription could not be told') })
     this.#leave(subscription)
   }
 
-  /** Ends the gateway's own subscription at the server, without waiting for it. */
+  /** Ends the gateway's own subscription at the server, without waiting for the response. */
   #leave (subscription: EventSubscription): void {
     const { gateway, base, hasServer, logError } = this.#deps
     if (!hasServer(subscription)) return
     const { provider, key } = subscription.event
     const request = unsubscribeRequest(subscription, `${base()}${subscription.own.token}`)
     gateway.send(request, provider, key, {}).catch((error: unknown) => {
-      // It ends by itself when it is not refreshed.
+      // Without refreshes, the subscription expires by itself.
       if (!(error instanceof RpcError)) logError(error, 'a subscription at a server could not be ended')
     })
   }
@@ -244,7 +260,7 @@ const destinationOf = ({ id, url, owner, secrets }: EventSubscription, trusted: 
   secrets: secrets.filter(({ until = Infinity }) => until > Date.now()).map(({ secret }) => secret)
 })
 
-/** The secrets after a refresh: a replaced one signs as well for a while. */
+/** Returns the secrets after a refresh. A replaced secret also signs for some time. */
 function secretsWith (secret: string, known: EventSubscription | undefined): EventSubscription['secrets'] {
   const [newest] = known?.secrets ?? []
   if (newest === undefined || newest.secret === secret) return known?.secrets ?? [{ secret }]

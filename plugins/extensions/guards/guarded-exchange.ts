@@ -2,21 +2,22 @@ import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
 import { withMembers } from '../../../protocol/json.ts'
 import type { View } from '../../settings/index.ts'
 
-/** A notification as it may be sent; undefined: it is dropped. */
+/** The params of a notification to send; undefined if it is dropped. */
 type Screened = string | undefined
 
-/** A request whose params and notifications guards have changed. */
+/** An exchange whose params and notifications pass through guards. */
 export class GuardedExchange extends DerivedExchange<View> {
   readonly #screen: (paramsText: string) => Promise<Screened> | Screened
   readonly #screenCancel: (paramsText: string) => string | undefined
   readonly #hasChanges: boolean
-  /** Settles when the notifications that are being searched have been sent. */
+  /** Settles when the notifications that are being screened have been sent. */
   #waiting: Promise<void> | undefined
 
   /**
-   * @param members of params to replace, as JSON text; undefined: left out
+   * @param members of params to replace, as JSON text; undefined removes one
    * @param screen applied to the params of each notification
-   * @param screenCancel applied to what the client sends to cancel; undefined: nothing of it is told
+   * @param screenCancel applied to the params of the client's cancellation; if it returns undefined, they are not
+   *   forwarded
    */
   constructor (
     from: Exchange<View>, members: Readonly<Record<string, string | undefined>>,
@@ -37,7 +38,7 @@ export class GuardedExchange extends DerivedExchange<View> {
     this.#hasChanges = hasChanges
   }
 
-  /** Not those of former arguments: what the server reads of them is made from the new ones. */
+  /** Headers of changed arguments are dropped; the ones for the server are made from the new arguments. */
   override get paramHeaders (): Exchange['paramHeaders'] { return this.#hasChanges ? undefined : super.paramHeaders }
 
   override get cancelParams (): string | undefined {
@@ -57,7 +58,7 @@ export class GuardedExchange extends DerivedExchange<View> {
     return text === undefined ? 'the client cancelled the request' : JSON.parse(text) as string
   }
 
-  /** Undefined, or settles when all notifications up to now have been sent, which come before the result. */
+  /** Settles when all notifications so far, which precede the result, have been sent; undefined if none is waiting. */
   get sentNotifications (): Promise<void> | undefined { return this.#waiting }
 
   override notify (method: string, paramsText: string): void {

@@ -12,18 +12,20 @@ import { ContentRefusal, Searched, type TextOrigin, type Screen } from './screen
 import type { Judges } from './judges.ts'
 import { changesOf, objectOf, paramsOf, withoutToken, type Param } from './params.ts'
 
-/** The methods with a name, which the gateway resolves, and arguments, which a webhook is asked about. */
+/** Methods whose params have a name, which the gateway resolves, and arguments, which guards' webhooks judge. */
 const called: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
-/** Members of params that the server or the gateway has made, or that answer questions. */
+/**
+ * Members of params that are not searched: made by the server or the gateway, or responses to questions of the server.
+ */
 const unsearched: ReadonlySet<string> = new Set(['taskId', 'cursor', 'requestState', 'inputResponses'])
-/** Members of params that say what is asked for: another text would ask for something else. */
+/** Members of params that address an object: masking them would address another one. */
 const addresses: ReadonlyMap<string, string> = new Map([['uri', 'the URI'], ['ref', '"ref"']])
 const isAboutEvents = (method: string): boolean => method.startsWith('events/')
-/** The members of params that a webhook is asked about, by method; those of `called` have arguments. */
+/** The members of params that webhooks judge, by method; for methods in `called`, these are the arguments. */
 const judged: Readonly<Record<string, readonly string[]>> =
   { 'resources/read': ['uri'], 'completion/complete': ['ref', 'argument', 'context'] }
 
-/** What is searched for whom. */
+/** A message to search: its origin, its owner, and how much of it has been searched. */
 interface Message { readonly place: TextOrigin, readonly owner: string, readonly searched: Searched }
 
 interface GuardsDeps {
@@ -32,7 +34,7 @@ interface GuardsDeps {
   readonly judges: Judges
 }
 
-/** Applies the configured guards to what passes through the gateway. */
+/** Applies the configured guards to the messages that pass through the gateway. */
 export class Guards {
   readonly #deps: GuardsDeps
   readonly #exchanges = new WeakMap<GatewayCall, GuardedExchange>()
@@ -41,10 +43,10 @@ export class Guards {
     this.#deps = deps
   }
 
-  /** Checks the arguments of a call, and lets its notifications be checked. @throws Refusal */
+  /** Checks the arguments of a call, and makes its notifications be checked. @throws Refusal */
   onCall (call: GatewayCall): Promise<void> | undefined {
     const place = placeOf(call, 'arguments')
-    // A stream stays open: its events pass the guards of their time.
+    // A stream stays open, so its events are checked by the guards that are active when they arrive.
     const isScreened = call.exchange.method === streamMethod || this.#onResults(call).length > 0
     const onArguments = guardsFor(this.#deps.active(), 'arguments', place.server, place.tool)
     if (onArguments.length > 0) return this.#checkArguments(call, place, onArguments)
@@ -52,7 +54,7 @@ export class Guards {
     return undefined
   }
 
-  /** Checks a subscription to a resource, which is sent as it is or not at all. @throws Refusal */
+  /** Checks a subscription to a resource. Its params are not changed: it is either sent or refused. @throws Refusal */
   async onSubscribe (exchange: GatewayCall['exchange'], server: string, uri: string): Promise<void> {
     const { paramsText, client } = exchange
     const place: TextOrigin = { side: 'arguments', server, tool: null }
@@ -80,7 +82,7 @@ export class Guards {
     return guards.length === 0 ? error : this.#checkError(call, guards, error)
   }
 
-  /** Checks a notification that belongs to no request. @returns undefined when it may not be sent */
+  /** Checks a notification that belongs to no request. @returns undefined if it must not be sent */
   onNotification (server: string, paramsText: string): string | undefined | Promise<string | undefined> {
     const guards = guardsFor(this.#deps.active(), 'results', server, undefined)
     return this.#checkNotification(guards, paramsText, { side: 'results', server, tool: undefined }, server)
@@ -103,13 +105,13 @@ export class Guards {
       for (const guard of guards) {
         const found = await this.#searchMembers(guard, method, members, message)
         members = found.members
-        // Other guards search the members for the records.
+        // The remaining guards still mask the members for the records.
         refusal ??= found.refusal
         if (!refusal) members = await this.#judge(guard, call, members)
       }
       if (refusal) throw refusal
     } finally {
-      // Records of a refused call have no more than those of others.
+      // The records of a refused call contain no more than those of other calls.
       const changed = changesOf(given, members)
       this.#replaceExchange(call, Object.fromEntries(changed))
       const uri = changed.get('uri')
@@ -118,8 +120,8 @@ export class Guards {
   }
 
   /**
-   * Searches members of params, all as one text.
-   * @returns the members to use, or, where there is a refusal, to keep in records
+   * Searches members of params, joined to one text.
+   * @returns the members to use; if there is a refusal, those to keep in records
    */
   async #searchMembers (
     guard: Guard, method: string, members: readonly Param[], { place, owner, searched }: Message
@@ -137,14 +139,14 @@ export class Guards {
     if (masked === text) return { members }
     const parts = paramsOf(masked)
     const found = members.map((given, at): Param => {
-      // There is nothing of a text that could not be searched.
+      // If the text could not be searched, nothing of it is kept.
       const { name, text } = parts[at] ?? { name: given.name, text: '{}' }
       if (name === given.name && text === withoutToken(name, given.text)) return given
       const token = given.name === '_meta' ? memberOf(given.text, 'progressToken') : undefined
       return { name, text: token === undefined ? text : withMembers(text, { progressToken: token }) }
     })
     for (const [at, given] of members.entries()) {
-      // What a client subscribes to stays as it is.
+      // Addresses and subscriptions are not changed; a finding in them refuses the call.
       const address = addresses.get(given.name) ?? (isAboutEvents(method) ? `"${found[at]?.name ?? ''}"` : undefined)
       if (found[at] === given || address === undefined) continue
       refusal ??= new Refusal('guard', `The guard "${guard.name}" refuses this: ${address} contains what it masks`)
@@ -152,7 +154,7 @@ export class Guards {
     return { members: found, refusal }
   }
 
-  /** Lets a guard's webhook decide about members of params. @returns those to use @throws Refusal */
+  /** Asks a guard's webhook about members of params. @returns the members to use @throws Refusal */
   async #judge (guard: Guard, call: GatewayCall, members: readonly Param[]): Promise<readonly Param[]> {
     if (guard.webhook === undefined) return members
     const { method } = call.exchange
@@ -212,7 +214,7 @@ export class Guards {
         text = typeof text === 'string' ? apply(text) : text.then(apply)
       }
     } catch {
-      // It was refused and reported.
+      // The refusal has been reported.
       return undefined
     }
     return typeof text === 'string' ? text : text.catch(() => undefined)
@@ -243,19 +245,22 @@ const otherAddress = ({ name }: Guard): Refusal =>
   new Refusal('guard', `The guard "${name}" refuses this: its webhook replaces what is asked for`)
 const ownerOf = ({ exchange: { client } }: GatewayCall): string => client.owner ?? client.id
 
-/** The members of params that are searched. */
+/** Returns the members of params to search. */
 function searchedMembers (method: string, paramsText: string): readonly Param[] {
-  // A subscription can end, whatever it was made for.
+  // Ending a subscription is never refused.
   if (method === 'events/unsubscribe') return []
   const members = paramsOf(paramsText).filter(({ name }) => !unsearched.has(name))
-  // The client's address and secret for deliveries stay at the gateway.
+  // The client's callback URL and secret are not sent to the server.
   if (isAboutEvents(method)) return members.filter(({ name }) => name !== 'delivery')
   if (!called.has(method)) return members
   const others = members.filter(({ name }) => name !== 'name')
   return others.some(({ name }) => name === 'arguments') ? others : [...others, { name: 'arguments', text: '{}' }]
 }
 
-/** Prompts and resources are no tools; a task, and an event, may come of any of a server's tools. */
+/**
+ * Returns the origin of a text. Prompts and resources have no tool (null); tasks and events may come from any tool of
+ * the server (undefined).
+ */
 function placeOf (call: GatewayCall, side: Side): TextOrigin {
   const { exchange: { method }, provider: server, item } = call
   if (method === 'tools/call') return { side, server, tool: item, call }

@@ -12,15 +12,15 @@ import type { Finding } from './screen.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** The guards on content, for the management API. */
+    /** The content guards, for the management API. */
     guards: OrderedEntries<'guards'>
   }
 }
 
-/** A guard as it is shown: without the secret of its webhook. */
+/** Returns a guard as shown in responses, with the secret of its webhook masked. */
 const show = (guard: Guard): Guard => maskConfig(guard) as Guard
 
-/** Checks what the schema cannot express. A secret that is sent as it is shown stays. @throws InvalidInput */
+/** Checks what the schema cannot express. A masked secret stands for the stored one. @throws InvalidInput */
 function check (sent: Guard, former: Guard | undefined): Guard {
   const { value, unknown } = unmask(sent, former, former && show(former))
   const guard = value as Guard
@@ -35,7 +35,7 @@ function check (sent: Guard, former: Guard | undefined): Guard {
   return guard
 }
 
-/** Notes for the record of a call what a guard has found in it. */
+/** Adds a guard's finding to the record of a call. */
 function noteFinding (call: GatewayCall, { found, ...guard }: GuardFinding): void {
   const { guards = [] } = call
   const former = guards.find(({ id }) => id === guard.id)
@@ -43,7 +43,7 @@ function noteFinding (call: GatewayCall, { found, ...guard }: GuardFinding): voi
   call.guards = [...guards.filter((each) => each !== former), { ...guard, found: all }]
 }
 
-/** Guards on the content of arguments, results, errors and notifications, whoever calls and whoever answers. */
+/** Content guards check arguments, results, errors and notifications, for all callers and servers. */
 export default fp(async (app) => {
   const counts = new Map<Kind, number>()
   const warn = (err: unknown, sentence: string): void => { app.log.warn({ err }, sentence) }
@@ -67,8 +67,9 @@ export default fp(async (app) => {
     return guards
   }
   /**
-   * Applies the guards, which are loaded when the first one is on.
-   * @param unguarded the result while none is on @param isLasting whether guards may come on before it has ended
+   * Applies the guards, which are loaded when the first one is enabled.
+   * @param unguarded the result if none is enabled
+   * @param isLasting whether the request may last until a guard is enabled
    */
   const guarded = <Result>(
     unguarded: Result, apply: (by: Guards) => Result | Promise<Result>, isLasting = false

@@ -7,7 +7,10 @@ import { authorKeyOf, teamsOf } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
 import { askWebhook, type Webhook, type WebhookQuestion } from './webhook.ts'
 
-/** What a webhook is asked about, by method; a subscription, whatever its method, is one to a resource. */
+/**
+ * The kind of item that a webhook is asked about, by method. Subscriptions, which have several methods, are to
+ * resources.
+ */
 const kinds: Readonly<Record<string, WebhookQuestion['kind']>> = {
   'tools/call': 'tool',
   'tasks/result': 'tool',
@@ -25,7 +28,7 @@ interface JudgesDeps {
   readonly warn: (error: unknown, sentence: string) => void
 }
 
-/** The webhooks of guards, which decide about arguments and results. */
+/** Asks the webhooks of guards about arguments and results. */
 export class Judges {
   readonly #deps: JudgesDeps
 
@@ -63,7 +66,7 @@ export class Judges {
   }
 }
 
-/** The caller, as a webhook is told. */
+/** Describes the caller for a webhook. */
 function describePrincipal (
   snapshot: Pick<Snapshot, 'teams' | 'users'>, { address, view: { principal } }: GatewayCall['exchange']
 ): object {

@@ -3,22 +3,22 @@ import { memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
 /** A member of params, with its value as JSON text. */
 export interface Param { readonly name: string, readonly text: string }
 
-/** The members of an object, of which those with the same name count once. */
+/** Returns the members of an object; of members with the same name, the last one. */
 export const paramsOf = (text: string): Param[] =>
   [...new Map(membersOf(text).map(({ key, start, end }) => [key, text.slice(start, end)]))]
     .map(([name, text]) => ({ name, text }))
 
-/** The text of an object with these members. */
+/** Returns the JSON text of an object with these members. */
 export const objectOf = (members: readonly Param[]): string =>
   `{${members.map(({ name, text }) => `${JSON.stringify(name)}:${text}`).join(',')}}`
 
-/** The token of progress is valid between the client and the gateway. */
+/** Removes the progress token, which is valid only between client and gateway. */
 export const withoutToken = (name: string, text: string): string =>
   name === '_meta' && memberOf(text, 'progressToken') !== undefined
     ? withMembers(text, { progressToken: undefined })
     : text
 
-/** The members of params to replace, by name. A member whose name has changed is left out, and there is a new one. */
+/** Returns the members of params to replace, by name. A renamed member is removed and added under its new name. */
 export function changesOf (given: readonly Param[], members: readonly Param[]): Map<string, string | undefined> {
   const changed = new Map<string, string | undefined>()
   for (const [at, { name, text }] of members.entries()) {

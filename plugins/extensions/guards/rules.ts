@@ -1,12 +1,12 @@
 import type { Snapshot } from '../../../db/store.ts'
 import type { Guard } from '../../../schemas/guards.ts'
 
-/** A side of a call that guards look at. */
+/** The side of a call that guards check. */
 export type Side = 'arguments' | 'results'
 
 const active = new WeakMap<Snapshot['guards'], readonly Guard[]>()
 
-/** The guards that are on, in their order. */
+/** Returns the enabled guards, in their order. */
 export function activeGuards ({ guards }: Pick<Snapshot, 'guards'>): readonly Guard[] {
   let found = active.get(guards)
   if (!found) {
@@ -17,9 +17,9 @@ export function activeGuards ({ guards }: Pick<Snapshot, 'guards'>): readonly Gu
 }
 
 /**
- * The guards for one side of a request.
- * @param tool by its own name; undefined: some tool of the server, such as that of a task or a log message; null: none,
- * as for prompts and resources
+ * Returns the guards for one side of a request.
+ * @param tool its name at the server; undefined: an unknown tool of the server, as for tasks and log messages; null: no
+ *   tool, as for prompts and resources
  */
 export const guardsFor = (
   guards: readonly Guard[], side: Side, server: string, tool: string | undefined | null

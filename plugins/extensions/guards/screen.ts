@@ -7,7 +7,7 @@ import { maskJson, type Kind, type Masked } from './detect/mask.ts'
 import type { MaskTask } from './detect/worker.ts'
 import type { Side } from './rules.ts'
 
-/** The origin of a text. */
+/** The origin of a text to search. */
 export interface TextOrigin {
   readonly side: Side
   readonly server: string
@@ -16,13 +16,13 @@ export interface TextOrigin {
   readonly call?: GatewayCall
 }
 
-/** How many characters of one message have been searched at once, over its members and guards. */
+/** Counts the characters of one message that were searched in the main thread, over all members and guards. */
 export class Searched { characters = 0 }
 
-/** What a guard has found, without the content itself. */
+/** The kinds of content that a guard has found, without the content itself. */
 export interface Finding extends TextOrigin { readonly guard: Guard, readonly found: readonly Kind[] }
 
-/** A refused text, with the text as records may keep it. */
+/** Thrown for a refused text; has the masked text for the records. */
 export class ContentRefusal extends Refusal {
   readonly masked: string
 
@@ -45,7 +45,7 @@ interface ScreenDeps {
   readonly warn: (error: unknown, sentence: string) => void
 }
 
-/** Searches texts for what guards detect; what exceeds the budget of a message, in a worker thread. */
+/** Searches texts for what guards detect. Text beyond a message's budget is searched in a worker thread. */
 export class Screen {
   readonly #deps: ScreenDeps
 
@@ -55,9 +55,9 @@ export class Screen {
 
   /**
    * Applies one guard's detection to JSON text.
-   * @param owner the caller, for whom a worker thread works
-   * @param searched of the message that the text is in, which it counts for
-   * @returns the text, masked if the guard says so; at once, unless much of the message has been searched
+   * @param owner the caller, to whose share of the worker threads the search counts
+   * @param searched the counter of the message, which the text adds to
+   * @returns the text, masked if the guard masks; not a promise unless the worker thread is used
    * @throws ContentRefusal
    */
   apply (

@@ -6,7 +6,7 @@ import { extensionsLimits } from '../limits.ts'
 
 export type Webhook = NonNullable<Guard['webhook']>
 
-/** What a webhook is asked about. */
+/** A question to a webhook. */
 export interface WebhookQuestion {
   readonly type: 'call' | 'result'
   readonly principal: object
@@ -17,7 +17,7 @@ export interface WebhookQuestion {
   readonly text: string
 }
 
-/** `replace` comes with the arguments or the result to use, as JSON text. */
+/** `text` of `replace` is the arguments or result to use, as JSON text. */
 export type WebhookAnswer =
   { readonly action: 'accept' } |
   { readonly action: 'reject', readonly message: string | undefined } |
@@ -27,14 +27,14 @@ const { webhookTimeout, webhookAnswer, message: maxMessage } = extensionsLimits.
 
 /**
  * Asks a guard's webhook about arguments or a result.
- * @throws Error with a sentence for the operator when it is away: unreachable, too slow, or without a valid answer
+ * @throws Error with a message for the operator if it is unreachable, too slow, or its response is invalid
  */
 export async function askWebhook (
   outbound: Pick<Outbound, 'fetch'>, { url, secret, timeoutMs = webhookTimeout }: Webhook, question: WebhookQuestion
 ): Promise<WebhookAnswer> {
   const { text, ...others } = question
   const member = question.type === 'call' ? 'arguments' : 'result'
-  // The text keeps its digits: it is not parsed.
+  // The text is inserted without parsing, so that its numbers keep all digits.
   const asked = `${JSON.stringify(others).slice(0, -1)},"${member}":${text}}`
   const { status, body } = await outbound.fetch(url, {
     trusted: true,

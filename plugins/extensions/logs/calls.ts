@@ -6,7 +6,7 @@ import type { FinishedCall } from '../../gateway/index.ts'
 /** Length to which a name or URI in a log line is cut, in characters. */
 const maxNameLength = 256
 
-/** The log fields of a call. `outcome`: `tool-error` is a result with `isError`. */
+/** The log fields of a call. `tool-error` as `outcome` is a result with `isError`. */
 interface CallLine {
   user: string
   key?: string
@@ -21,8 +21,8 @@ interface CallLine {
 }
 
 /**
- * Logs one line for each call, at level `debug`: user, server, tool, duration and outcome, without payloads and without
- * the query of a URI. At higher levels no hook is registered.
+ * Logs one line per call at level `debug`: user, server, tool, duration and outcome, without payloads and without the
+ * query of a URI. At higher levels, no hook is registered.
  */
 export default fp(async (app) => {
   if (app.log.level !== 'debug' && app.log.level !== 'trace') return
@@ -46,7 +46,7 @@ function lineOf (
     method,
     ...(named !== undefined && { item: redact(named).slice(0, maxNameLength) }),
     outcome: outcome === 'ok' && isToolError ? 'tool-error' : outcome,
-    // The message of a server may repeat a payload.
+    // A server's error message may repeat a payload.
     ...(error !== undefined && { error: redact(messageOfError(error, false)) }),
     duration: Math.round(duration * 10) / 10,
     ...(address !== undefined && { address })

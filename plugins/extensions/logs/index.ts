@@ -11,25 +11,31 @@ declare module 'fastify' {
   interface FastifyInstance {
     logs: LogRing
     /**
-     * Answers an admin's request with a stream of the log: `{type: 'initial', logs}`, then `{type: 'log', log}` and
+     * Responds to an admin's request with a stream of the log: `{type: 'initial', logs}`, then `{type: 'log', log}` and
      * `{type: 'clear'}`. The stream ends when the caller is no longer an admin, or reads too slowly. The reply must be
-     * hijacked. @throws ShareError
+     * hijacked.
+     * @throws ShareError
      */
     streamLogs: (request: FastifyRequest, reply: FastifyReply, principal: Principal) => void
   }
 }
 
-/** Time between two checks that the callers of streams are still admins, in ms. A change of the settings checks too. */
+/**
+ * Interval at which the callers of streams are checked to be still admins, in ms. A change of the settings checks too.
+ */
 const checkInterval = 30_000
 
-/** `app.logs` and `app.streamLogs`: the newest lines of the log, for admins. @param ring is filled by the logger */
+/**
+ * `app.logs` and `app.streamLogs`: the newest lines of the log, for admins.
+ * @param ring the buffer that the logger fills
+ */
 export default fp<{ ring: LogRing }>(async (app, { ring }) => {
   const { JWT_SECRET, METRICS_TOKEN } = app.config.env
   const mask =
     createMasker(() => app.settings.current, [JWT_SECRET, METRICS_TOKEN].filter((secret) => secret !== undefined))
   ring.setRedaction((text) => mask(app.credentials.mask(text)))
   app.decorate('logs', ring)
-  // Lines that servers print are always in the ring; the log of the process has them at level `debug` only.
+  // Lines printed by servers are always in the ring; the process log has them at level `debug` only.
   app.upstreamHooks.onLine((server, line) => {
     ring.addChildLine(server, line)
     app.log.debug({ server, [childLineMark]: true }, `${server}: ${line}`)

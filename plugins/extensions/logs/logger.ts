@@ -6,7 +6,7 @@ import { LogRing, type LogEntry } from './ring.ts'
 import { extensionsLimits } from '../limits.ts'
 
 type Logger = FastifyServerOptions['logger']
-/** The hook of pino that runs for each line of an enabled level. */
+/** The pino hook that runs for each line of an enabled level. */
 type LogMethod = (this: unknown, args: unknown[], method: (...args: unknown[]) => void, level: number) => void
 
 const levels: Readonly<Record<number, LogEntry['level']>> = {
@@ -14,7 +14,7 @@ const levels: Readonly<Record<number, LogEntry['level']>> = {
 }
 
 /**
- * Makes the ring of the newest log lines, the options of a logger that fills it, and the function that masks the
+ * Returns the ring of the newest log lines, the options of a logger that fills it, and the function that masks the
  * gateway's own credentials in both.
  * @param metricsToken METRICS_TOKEN
  */
@@ -26,7 +26,7 @@ export function prepareLog (
   return { logger: withRing(logger, ring, (line) => credentials.mask(line)), ring, credentials }
 }
 
-/** Extends the options of a logger: lines are added to the ring, and masked before they are written. */
+/** Extends logger options: lines are added to the ring, and masked before they are written. */
 function withRing (logger: Logger, ring: LogRing, mask: (line: string) => string): Logger {
   if (typeof logger !== 'object' || logger === null) return logger
   const logMethod: LogMethod = function (args, method, level) {
@@ -39,10 +39,10 @@ function withRing (logger: Logger, ring: LogRing, mask: (line: string) => string
   } as Logger
 }
 
-/** Marks a log call for a line that a child process printed, which the ring has already. */
+/** Marks a log call for a line printed by a child process, which the ring already has. */
 export const childLineMark = Symbol('childLine')
 
-/** The message of a log call, with that of its error. Undefined if the ring must not get the line. */
+/** Returns the message of a log call, with that of its error; undefined if the ring must not get the line. */
 function messageOf ([first, ...rest]: unknown[]): string | undefined {
   if (first instanceof Error) return rest.length > 0 ? `${format(...rest)}: ${first.message}` : first.message
   if (typeof first !== 'object' || first === null) return format(first, ...rest)
@@ -55,10 +55,10 @@ function messageOf ([first, ...rest]: unknown[]): string | undefined {
     : `${sentence}${about}`
 }
 
-/** Members of a log object that say what its line is about. */
+/** Members of a log object that are added to the line's text. */
 const aboutMembers = ['guard', 'quota', 'action', 'found', 'in', 'server', 'tool', 'event', 'problem', 'freeAt']
 
-/** These members in parentheses, but for what the sentence says already. */
+/** Returns these members in parentheses, except values that the sentence already contains. */
 function aboutIn (object: Readonly<Record<string, unknown>>, sentence: string): string {
   const parts = aboutMembers.flatMap((member) => {
     const { [member]: value } = object
@@ -69,12 +69,12 @@ function aboutIn (object: Readonly<Record<string, unknown>>, sentence: string): 
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`
 }
 
-/** The output of the log: one JSON text a line, or pretty lines at a terminal. */
+/** The output of the log: one JSON text per line, or readable lines on a terminal. */
 export interface LogOutput { readonly write: (line: string) => void }
 
 /**
- * Makes an output of the log that writes to stdout. A line that cannot be written (full disk, closed terminal, ended
- * reader) is lost. The caller must listen to the `error` events of the stream.
+ * Creates a log output that writes to stdout. A line that cannot be written (full disk, closed terminal, ended reader)
+ * is lost. The caller must listen to the `error` events of the stream.
  */
 export async function createLogOutput (stdout = process.stdout): Promise<LogOutput> {
   const write = (text: string): void => {
@@ -89,8 +89,8 @@ export async function createLogOutput (stdout = process.stdout): Promise<LogOutp
 }
 
 /**
- * Makes a function that closes the standard streams whose terminal is gone. Node 20 restores the mode of its terminal
- * at exit, and loops for ever if that fails.
+ * Returns a function that closes the standard streams whose terminal no longer exists. Node 20 restores the mode of its
+ * terminal at exit, and loops forever if that fails.
  * @returns the function, to be called at the end of the process
  */
 export function createTerminalCloser (close: (fd: number) => void): () => void {

@@ -6,7 +6,7 @@ import { maskPatterns, createScrubber, secretsOf } from '../../base/secrets/inde
 
 export type LogEntry = Readonly<Static<typeof LogEntrySchema>>
 
-/** Receives each new entry; `undefined` when the log is cleared. */
+/** Receives each new entry, or `undefined` when the log is cleared. */
 type LogListener = (entry: LogEntry | undefined) => void
 
 /** `entries`: max number of entries. `message`: length to which a message is cut, in characters. */
@@ -14,25 +14,28 @@ interface LogBounds { readonly entries: number, readonly message: number }
 
 const types = { trace: 'debug', debug: 'debug', info: 'info', warn: 'warn', error: 'error', fatal: 'error' } as const
 
-/** Characters beyond the max length that are redacted before a message is cut, so that no part of a secret remains. */
+/**
+ * Number of characters beyond the max length that are still redacted before a message is cut, so that no part of a
+ * secret remains.
+ */
 const margin = 2_048
-/** Escape sequences of terminals (ECMA-48). */
+/** Terminal escape sequences (ECMA-48). */
 // eslint-disable-next-line no-control-regex
 const escapeSequences = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g
 const controls = /[\p{Cc}\u2028\u2029]+/gu
 
 /**
- * The newest lines of the log, in memory. Secrets are masked before an entry is kept. A server that prints much
- * displaces its own lines: when the max number is reached, the oldest line of the server with the most lines is
- * dropped, or that of the gateway, of which as many as half of the entries are not counted.
+ * The newest lines of the log, in memory. Secrets are masked before an entry is stored. When the ring is full, the
+ * oldest line of the server with the most lines is dropped, or of the gateway, for which half of the max number are not
+ * counted. So a verbose server displaces its own lines.
  */
 export class LogRing {
   readonly #bounds: LogBounds
   #redact: (text: string) => string
   readonly #listeners = new Set<LogListener>()
-  /** The entries by their ids, the oldest first. */
+  /** The entries by id, oldest first. */
   readonly #entries = new Map<number, LogEntry>()
-  /** The ids of the entries of each server, and of the gateway (undefined), the oldest first. */
+  /** The ids of the entries of each server, and of the gateway (key undefined), oldest first. */
   readonly #ids = new Map<string | undefined, number[]>()
   #lastId = 0
 
@@ -44,7 +47,7 @@ export class LogRing {
 
   get newest (): LogEntry | undefined { return this.#entries.get(this.#lastId) }
 
-  /** Replaces the function that masks secrets, and masks the present entries with it. */
+  /** Sets the function that masks secrets, and applies it to the present entries. */
   setRedaction (redact: (text: string) => string): void {
     this.#redact = redact
     for (const [id, entry] of this.#entries) this.#entries.set(id, { ...entry, message: redact(entry.message) })
@@ -58,7 +61,7 @@ export class LogRing {
     this.#addEntry({ level: 'info', source: 'child', message, processId: server })
   }
 
-  /** The entries, the oldest first. @param server by default, the entries of all servers and of the gateway */
+  /** Returns the entries, oldest first. @param server by default, the entries of all servers and of the gateway */
   list (server?: string): LogEntry[] {
     return server === undefined
       ? [...this.#entries.values()]
@@ -103,7 +106,10 @@ export class LogRing {
     if (ids?.length === 0) this.#ids.delete(largest)
   }
 
-  /** Makes one line of plain text without secrets. It is a copy, since a slice would keep the whole text in memory. */
+  /**
+   * Turns a message into one line of plain text without secrets. The result is a copy, since a slice would keep the
+   * whole text in memory.
+   */
   #toMessage (message: string): string {
     const { message: max } = this.#bounds
     const plain = this.#redact(message.slice(0, max + margin).replace(escapeSequences, '').replace(controls, ' '))
@@ -112,7 +118,7 @@ export class LogRing {
 }
 
 /**
- * Makes a function that masks the secrets of all servers and of the system configuration, and texts that look like
+ * Returns a function that masks the secrets of all servers and of the system configuration, and texts that look like
  * credentials.
  * @param snapshot the current settings
  * @param own further secrets
@@ -130,7 +136,7 @@ export function createMasker (snapshot: () => Snapshot, own: readonly string[]):
     const found =
       [own, secretsOfConfig(system), ...[...servers.values()].map(({ config }) =>
         secretsOfConfig(config))].filter(({ length }) => length > 0)
-    // Most changes of the settings change no secret.
+    // Most settings changes do not change secrets.
     if (found.length === sets.length && found.every((set, at) => set === sets[at])) return
     sets = found
     scrub = createScrubber(found.flat())

@@ -7,10 +7,10 @@ const methods = ['tools/call', 'prompts/get', 'resources/read', 'completion/comp
 const outcomes: readonly Outcome[] = ['ok', 'tool_error', 'error', 'failure']
 /** Upper bounds of the latency buckets, in seconds. */
 const bounds = [0.005, 0.02, 0.1, 0.5, 2, 10, 60]
-/** Max number of servers with a label; all others share one, so that new names cannot fill the memory. */
+/** Max number of servers with their own label; all others share one, so that new names cannot fill the memory. */
 const maxLabelledServers = 200
 
-/** The counts of one server: by method and outcome, by latency bucket, and the sum of latencies in seconds. */
+/** The counters of one server: by method and outcome, by latency bucket, and the sum of latencies in seconds. */
 interface ServerCounts { readonly countsByOutcome: number[], readonly buckets: number[], totalSeconds: number }
 
 const newServerCounts = (): ServerCounts => ({
@@ -39,7 +39,7 @@ export class CallMetrics {
     row.totalSeconds += seconds
   }
 
-  /** The label of a server: its name, or `other` beyond the max number. */
+  /** Returns the label of a server: its name, or `other` beyond the max number. */
   labelOf (server: string): string { return this.#countsOf(server) === this.#otherServers ? 'other' : server }
 
   /** Registers both metrics: `toolhub_calls_total` and `toolhub_call_seconds`. */

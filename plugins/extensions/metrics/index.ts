@@ -10,11 +10,11 @@ declare module 'fastify' {
 
 interface Metrics {
   readonly contentType: string
-  /** All metrics as text, without those of servers that the principal may not see. */
+  /** Returns all metrics as text, without those of servers that the principal may not see. */
   read: (principal?: Principal) => Promise<string>
   /** Adds a counter. @param read returns its value */
   count: (name: string, help: string, read: () => number) => void
-  /** Adds a counter with the label `server`. @returns counts events of a server */
+  /** Adds a counter with the label `server`. @returns a function that adds to the counter of a server */
   countByServer: (name: string, help: string) => (server: string, events: number) => void
   /** Adds a gauge. @param read returns its value */
   gauge: (name: string, help: string, read: () => number) => void
@@ -30,7 +30,7 @@ export default fp(async (app) => {
     (await import('./registry.ts')).createMetricRegistry(app, { calls, questions, added })
 
   app.gateway.addHook('onDone', ({ provider, exchange, outcome: given, isToolError, duration }) => {
-    // A call that asks its client goes on with another request; only its last request is counted.
+    // A call that asks its client for input continues with another request; only the last request is counted.
     if (given === 'input_required') return
     const outcome = given === 'ok' && isToolError ? 'tool_error' : given
     calls.add(provider, exchange.method, outcome, duration / 1_000)

@@ -7,13 +7,13 @@ export interface AddedMetric {
   readonly kind: 'counter' | 'gauge'
   readonly name: string
   readonly help: string
-  /** A map has the values by the label `server`. */
+  /** A map has one value for each value of the label `server`. */
   readonly read: () => number | ReadonlyMap<string, number>
 }
 
 interface MetricSources {
   readonly calls: CallMetrics
-  /** The number of questions of servers to clients (such as elicitation), by the label of the server. */
+  /** The numbers of server requests to clients (such as elicitation), by server label. */
   readonly questions: ReadonlyMap<string, number>
   /** The metrics of other plugins. */
   readonly added: readonly AddedMetric[]
@@ -22,7 +22,7 @@ interface MetricSources {
 /** Max number of servers in `toolhub_upstream_up`, in the order of the configuration. */
 const shownServers = 2_000
 
-/** Creates the registry of all metrics. Node's own (event loop, garbage collection) are collected from then on. */
+/** Creates the registry of all metrics, and starts to collect Node's own (event loop, garbage collection). */
 export function createMetricRegistry (app: FastifyInstance, { calls, questions, added }: MetricSources): Registry {
   const register = new Registry()
   collectDefaultMetrics({ register })

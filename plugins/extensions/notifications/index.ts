@@ -12,8 +12,8 @@ declare module 'fastify' {
 
 interface Notifications {
   /**
-   * Tells the operator's webhook (`systemConfig.notifications`) of an event, if it is configured for such events. Does
-   * not wait for the delivery, and never throws.
+   * Sends an event to the operator's webhook (`systemConfig.notifications`), if it is configured for this kind of
+   * event. Does not wait for the delivery, and never throws.
    * @param data plain JSON, without secrets
    */
   send: (event: NotifiedEvent, data: object) => void
@@ -44,7 +44,7 @@ export default fp(async (app) => {
         })
         if (status >= 200 && status < 300) return
         problem = `it answered HTTP ${status}`
-        // The webhook is gone for good (Standard Webhooks).
+        // 410: the webhook no longer exists (Standard Webhooks).
         if (status === 410) break
       } catch (error) {
         problem = (error as Error).message

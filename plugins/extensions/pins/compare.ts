@@ -7,34 +7,35 @@ export type PinMode = 'off' | 'warn' | 'ask' | 'block'
 export interface Pending {
   readonly digest: string
   readonly text?: string
-  /** ISO 8601. */
+  /** In ISO 8601. */
   readonly since: string
-  /** The catalogue that has it; see `PinnedServer.source`. */
+  /** The catalogue that contains it; see `PinnedServer.source`. */
   readonly source: string
 }
 
-/** The record of one definition. Texts are absent beyond the bounds. */
+/** The record of one definition. Texts beyond the size limits are absent. */
 export interface Pin {
   readonly kind: DefinitionKind
   readonly item: string
   /** The digest of the accepted definition; absent: the item is new and not accepted. */
   readonly digest?: string
   readonly text?: string
-  /** Digests that were accepted for other catalogues than the first. */
+  /** Digests that were accepted in other catalogues than the first. */
   readonly variants?: readonly string[]
-  /** The user whose connection listed it first; null: a connection of the gateway's own. */
+  /** The user whose connection listed it first; null for a connection of the gateway itself. */
   readonly by: string | null
-  /** When it was seen first, ISO 8601. */
+  /** When it was first seen, in ISO 8601. */
   readonly at: string
   readonly pending?: readonly Pending[]
-  /** The changes that admins were told of. */
+  /** Digests of the changes that were reported to admins. */
   readonly told?: readonly string[]
 }
 
 export interface PinnedServer {
   /**
-   * The catalogue that was read first, by its user and the capabilities of its clients. A server may list something
-   * else to other users or clients: these compare with it, and what is accepted of them is a variant.
+   * Identifies the catalogue that was read first, by its user and the capabilities of its clients. A server may list
+   * something else to other users or clients: those catalogues are compared with this one, and definitions accepted in
+   * them are variants.
    */
   readonly source: string
   readonly pins: readonly Pin[]
@@ -50,9 +51,9 @@ export interface Reading {
 
 export interface Comparison {
   readonly pinned: PinnedServer
-  /** Whether anything has to be stored. */
+  /** Whether the pins must be stored. */
   readonly isChanged: boolean
-  /** The changes that admins were not told of yet. */
+  /** The changes that have not been reported to admins yet. */
   readonly news: ReadonlyArray<Pick<Pin, 'kind' | 'item'>>
 }
 
@@ -60,7 +61,7 @@ export interface Comparison {
 export const isAccepted = ({ digest, variants }: Pin, given: string, isFirst: boolean): boolean =>
   digest === given || (!isFirst && digest !== undefined && variants?.includes(given) === true)
 
-/** Compares what a server lists now with what is pinned. Pure. */
+/** Compares what a server lists now with what is pinned. Pure function. */
 export function compareWithPins (before: PinnedServer | undefined, reading: Reading): Comparison {
   const { definitions, source, user, now } = reading
   const room = { left: extensionsLimits.pins.text }
@@ -107,7 +108,7 @@ export function compareWithPins (before: PinnedServer | undefined, reading: Read
   return { pinned: { source: before.source, pins: next }, isChanged, news }
 }
 
-/** @returns the same object if nothing has changed; undefined: the pin is not needed any more */
+/** @returns the same object if nothing has changed; undefined if the pin is no longer needed */
 function comparePin (
   pin: Pin,
   definition: Definition | undefined,
@@ -119,7 +120,7 @@ function comparePin (
   const withoutOwn = (): Pin | undefined => {
     if (others.length === pending.length) return pin
     if (pin.digest === undefined && others.length === 0) return undefined
-    // A change that comes again is told again; not so that of another catalogue, since those may take turns.
+    // A change that returns is reported again, except in other catalogues, since those may alternate.
     const own = pending.flatMap((each) => each.source === source && isFirst ? each.digest : [])
     return withPending({ ...pin, told: told.filter((each) => !own.includes(each)) }, others)
   }
@@ -142,7 +143,11 @@ function withPending ({ pending: _, ...pin }: Pin, pending: readonly Pending[]):
   return pending.length === 0 ? pin : { ...pin, pending }
 }
 
-/** Accepts what waits of one item. @param digest only this definition @returns undefined: there is no such change */
+/**
+ * Accepts the pending definitions of one item.
+ * @param digest only the definition with this digest
+ * @returns undefined if there is no such change
+ */
 export function acceptPending (
   server: PinnedServer, which: Pick<Pin, 'kind' | 'item'>, digest?: string
 ): PinnedServer | undefined {
@@ -161,7 +166,7 @@ export function acceptPending (
   return { ...server, pins: server.pins.map((each) => each === pin ? accepted : each) }
 }
 
-/** The records as they stay in memory: with the texts only of changed definitions, which `block` goes on to list. */
+/** Returns the records to keep in memory, with texts only of changed definitions, which `block` continues to list. */
 export const withoutTexts = ({ source, pins }: PinnedServer): PinnedServer => ({
   source,
   pins: pins.map((pin) => {

@@ -4,7 +4,7 @@ import { allListKinds, type Catalogue, type Item, type ListKind } from '../../..
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { tagsOf } from '../tags.ts'
 
-/** The lists whose items are pinned. Resources are content: their definitions tell the model nothing to do. */
+/** The lists whose items are pinned. Resources are content: their definitions do not instruct the model. */
 type PinnedList = Exclude<ListKind, 'resources' | 'resourceTemplates'>
 export const pinnedLists = allListKinds.filter((kind): kind is PinnedList => !kind.startsWith('resource'))
 export type DefinitionKind = 'tool' | 'prompt' | 'skill' | 'instructions'
@@ -13,25 +13,25 @@ export const kindOf = (list: PinnedList): DefinitionKind => list.slice(0, -1) as
 /** The name of the only definition of the kind `instructions`. */
 export const instructionsItem = 'instructions'
 
-/** The definition of one item by its server, or the server's instructions. */
+/** The definition of one item as its server lists it, or the server's instructions. */
 export interface Definition {
   readonly kind: DefinitionKind
   readonly item: string
   /** SHA-256 of its canonical JSON, as base64url. */
   readonly digest: string
-  /** Its JSON text, as listed; of instructions: a JSON string. */
+  /** Its JSON text, as listed; instructions are a JSON string. */
   readonly text: string
 }
 
 /** Identifies a definition within its server. */
 export const keyOf = ({ kind, item }: Pick<Definition, 'kind' | 'item'>): string => `${kind}\n${item}`
 
-/** Members that say nothing to the model and may differ with every listing, but for the tags that policies read. */
+/** Members that the model does not see and that may differ in every listing; tags, which policies read, are kept. */
 const ignored: ReadonlySet<string> = new Set(['_meta', 'icons'])
 
 const digests = new WeakMap<Item, string>()
 
-/** The digest of an item, once `definitionsOf` has computed it. */
+/** Returns the digest of an item, if `definitionsOf` has computed it. */
 export const digestOf = (item: Item): string | undefined => digests.get(item)
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('base64url')
@@ -39,8 +39,8 @@ const hash = (text: string): string => createHash('sha256').update(text).digest(
 export const digestOfInstructions = (instructions: string): string => hash(JSON.stringify(instructions))
 
 /**
- * JSON with sorted members, as RFC 8785 writes it: two texts with the same values in another order have one form.
- * Numbers beyond those of JavaScript are written as it reads them.
+ * Writes JSON with sorted members, as RFC 8785: texts that differ only in the order of members have the same form.
+ * Numbers are written as JavaScript parses them.
  */
 export function canonicalJson (value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`
@@ -60,7 +60,7 @@ function digestItem (item: Item): string {
   return digest
 }
 
-/** The definitions of a catalogue. Yields to the event loop, since a catalogue may be large. */
+/** Returns the definitions of a catalogue. Yields to the event loop, since a catalogue may be large. */
 export async function definitionsOf ({ lists, instructions }: Catalogue): Promise<Definition[]> {
   const budget = new LoopBudget()
   const found: Definition[] = []

@@ -8,24 +8,24 @@ import { keyOf, type Definition, type DefinitionKind } from './definitions.ts'
 import { lookalikeKey, plainKey } from './lookalike-names.ts'
 import type { Finding, Scan } from './scan/scan.ts'
 
-/** The remarks about one catalogue. */
+/** The scan of one catalogue. */
 interface Look { readonly digest: string, readonly scan: Scan, readonly tools: readonly string[] }
 
 const noScan: Scan = { findings: [], names: [] }
 
-/** The first look at what servers list: what in it may poison agents. Looks again at what has changed. */
+/** Scans what servers list for content that may poison agents, and again after changes. */
 export class FirstLook {
   readonly #log: Pick<FastifyBaseLogger, 'warn'>
   /** By server and catalogue (`PinnedServer.source`). */
   readonly #looks = new Map<string, Map<string, Look>>()
-  /** The names of all tools and their servers, made anew after a change. */
+  /** The names of all tools and their servers; rebuilt after a change. */
   #index: NameIndex | undefined
 
   constructor (log: Pick<FastifyBaseLogger, 'warn'>) {
     this.#log = log
   }
 
-  /** Looks at the definitions of a catalogue, in a worker thread. Returns at once. */
+  /** Begins to scan the definitions of a catalogue in a worker thread. Returns at once. */
   begin (server: string, source: string, definitions: readonly Definition[]): void {
     const listed = definitions.map((each) => `${keyOf(each)} ${each.digest}`).join('\n')
     const digest = createHash('sha256').update(listed).digest('base64')
@@ -67,7 +67,7 @@ export class FirstLook {
     }
   }
 
-  /** The remarks about a server's definitions. */
+  /** Returns the warnings about a server's definitions. */
   warningsAbout (server: string): DefinitionWarning[] {
     const looks = [...this.#looks.get(server)?.values() ?? []]
     if (looks.length === 0) return []
@@ -96,14 +96,14 @@ export class FirstLook {
   }
 }
 
-/** A remark that a definition and those after it were not looked at. */
+/** Returns a finding that a definition and those after it were not scanned. */
 const notLookedAt = (definition: Definition | undefined, why: string): Finding[] => definition === undefined
   ? []
   : [{ kind: definition.kind, item: definition.item, place: '', message: `not all definitions were looked at: ${why}` }]
 
 const isPlain = (name: string): boolean => /^[a-z]*$/.test(name)
 
-/** The tools of all servers by name, and by what their names look like. */
+/** The tools of all servers by name, and by a key that is equal for names that look alike. */
 class NameIndex {
   readonly #byName = new Map<string, Set<string>>()
   readonly #byLook = new Map<string, Array<{ readonly server: string, readonly tool: string }>>()
@@ -115,23 +115,23 @@ class NameIndex {
         this.#byName.set(tool.toLowerCase(), owners.add(server))
         const look = lookalikeKey(tool)
         const alike = this.#byLook.get(look) ?? []
-        // Of many tools with one look, a few suffice to name one.
+        // To name one lookalike, a bounded number is enough.
         if (alike.length < 100) alike.push({ server, tool })
         this.#byLook.set(look, alike)
       }
     }
   }
 
-  /** A clause that names the tool of another server that this one imitates. */
+  /** Returns a clause that names the tool of another server that this one imitates; undefined if there is none. */
   lookalikeOf (server: string, tool: string): string | undefined {
     const plain = plainKey(tool)
-    // Of two names that look alike, the one with digits or letters of other scripts is taken for the imitation.
+    // Of two names that look alike, the one with digits or non-Latin letters is considered the imitation.
     const found = this.#byLook.get(lookalikeKey(tool))?.find((each) =>
       each.server !== server && plainKey(each.tool) !== plain && (!isPlain(plain) || isPlain(plainKey(each.tool))))
     return found && `${JSON.stringify(found.tool)}, a tool of the server ${JSON.stringify(found.server)}`
   }
 
-  /** The other server that alone has a tool of this name. */
+  /** Returns another server that has a tool of this name, if this server has none. */
   otherServerOf (server: string, name: string): string | undefined {
     const owners = this.#byName.get(name)
     return owners === undefined || owners.has(server) ? undefined : owners.values().next().value

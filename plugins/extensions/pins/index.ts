@@ -17,40 +17,44 @@ declare module 'fastify' {
   interface FastifyInstance { definitions: Definitions }
 }
 
-/** The definitions of servers: what has changed in them, and what a first look at them has found. */
+/** The definitions of servers: their changes, and the warnings of the scan. */
 interface Definitions {
-  /** The changed definitions of a server that wait for an admin. */
+  /** Returns the changed definitions of a server that wait for an admin. */
   changes: (server: string) => Promise<DefinitionChange[]>
-  /** Accepts a change; audited. @param digest only if the definition is this one @returns whether there was one */
+  /**
+   * Accepts a change; audited.
+   * @param digest accepts only the definition with this digest
+   * @returns whether there was a matching change
+   */
   accept: (by: Author, server: string, kind: DefinitionKind, item: string, digest?: string) => Promise<boolean>
-  /** How many of a server's definitions wait for an admin, as far as this replica knows. */
+  /** Returns the number of a server's definitions that wait for an admin, as known to this replica. */
   countWaiting: (server: string) => number
-  /** Remarks about a server's definitions, for those who manage it. */
+  /** Returns warnings about a server's definitions, for the users who manage it. */
   warningsAbout: (server: string) => DefinitionWarning[]
-  /** Gives a server's pins to the name that it is about to get. */
+  /** Copies a server's pins to its new name, before it is renamed. */
   copy: (server: string, newName: string) => Promise<void>
-  /** Forgets the pins of servers that are gone. */
+  /** Removes the pins of deleted servers. */
   forget: (servers: readonly string[]) => Promise<void>
 }
 
 interface PinsOptions {
-  /** Without a database, pins are kept beside the catalogues. */
+  /** Undefined without a database; then pins are stored with the catalogues. */
   readonly pins: PinStore | undefined
   readonly catalogueCache: CatalogueCache
 }
 
-/** Time between two looks at what other replicas have changed, and how far back each looks, in ms. */
+/** Interval at which changes by other replicas are read, and how far back each read goes, in ms. */
 const pollInterval = 2_000
 const pollWindow = 60_000
 
 const calledKinds: Readonly<Record<string, DefinitionKind>> =
   { 'tools/call': 'tool', 'prompts/get': 'prompt', 'skills/get': 'skill' }
 
-/** The kind of the definition that a request uses; undefined: it uses none that is pinned. */
+/** Returns the kind of the definition that a request uses; undefined if none that is pinned. */
 const kindOfCall = ({ method, params: { ref } }: Exchange): DefinitionKind | undefined =>
   method === 'completion/complete' && isObject(ref) && ref.type === 'ref/prompt' ? 'prompt' : calledKinds[method]
 
-/** `app.definitions`: pins of what servers list (`pin` of a server), and the first look at it. */
+/** `app.definitions`: the pins of what servers list (`pin` of a server), and the scan of it. */
 export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => {
   const store = shared ?? new CachedPins(catalogueCache)
   const count = app.metrics.countByServer('toolhub_definition_changes_total', 'Changed definitions of upstream servers')
@@ -106,7 +110,7 @@ export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => 
     forget(gone).catch((err: unknown) => { app.log.warn({ err }, 'the pins of removed servers could not be removed') })
   })
   if (store.isShared) {
-    // Those of servers that were removed while no gateway ran.
+    // Removes the pins of servers that were deleted while no gateway was running.
     app.addHook('onReady', async () => {
       const kept = namesOf(app.settings.current)
       const stored = await store.list().catch(() => [])

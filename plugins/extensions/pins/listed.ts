@@ -5,13 +5,13 @@ import { digestOf, digestOfInstructions, instructionsItem, keyOf, kindOf, pinned
 /** How a definition that is not accepted is treated: listed as it was pinned (`changed`), or left out (`withheld`). */
 export type Refused = 'changed' | 'withheld'
 
-/** What is listed of a catalogue, and the definitions that cannot be used, by `keyOf`. */
+/** The part of a catalogue that is listed, and the definitions that cannot be used, by `keyOf`. */
 export interface Listed { readonly catalogue: Catalogue, readonly refused: ReadonlyMap<string, Refused> }
 
 /**
- * What `ask` and `block` list of a catalogue. `ask` leaves out what is not accepted; `block` lists it as it was pinned,
- * if that is known.
- * @param pinned undefined: nothing is known yet, so nothing is listed
+ * Returns what `ask` and `block` list of a catalogue. `ask` leaves out what is not accepted; `block` lists it as it was
+ * pinned, if that text is known.
+ * @param pinned undefined: the pins are not loaded yet, so nothing is listed
  * @param isFirst whether it is the catalogue that was read first
  */
 export function withheldFrom (
@@ -19,7 +19,7 @@ export function withheldFrom (
 ): Listed {
   const pins = new Map((pinned?.pins ?? []).map((pin) => [keyOf(pin), pin]))
   const refused = new Map<string, Refused>()
-  /** The text to list; undefined: none. */
+  /** Returns the text to list; undefined if the item is left out. */
   const shown = (which: Pick<Pin, 'kind' | 'item'>, digest: string | undefined, text: string): string | undefined => {
     const pin = pins.get(keyOf(which))
     if (pin !== undefined && digest !== undefined && isAccepted(pin, digest, isFirst)) return text

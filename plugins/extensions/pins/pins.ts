@@ -10,41 +10,41 @@ import { withheldFrom, type Listed, type Refused } from './listed.ts'
 
 interface PinsDeps {
   readonly store: PinStore
-  /** Undefined: there is no such server any more. */
+  /** Returns undefined if the server no longer exists. */
   readonly modeOf: (server: string) => PinMode | undefined
-  /** Called when the definitions that are listed of some server have changed. */
+  /** Called when the listed definitions of a server have changed. */
   readonly changed: () => void
-  /** Tells admins of changes that are new. */
+  /** Reports new changes to admins. */
   readonly told: (server: string, mode: PinMode, changes: ReadonlyArray<Pick<Pin, 'kind' | 'item'>>) => void
   readonly examined: (server: string, source: string, definitions: readonly Definition[]) => void
   readonly warn: (server: string, sentence: string) => void
   readonly now?: () => Date
-  /** Time after which what could not be compared is compared again, in ms. */
+  /** Time after which a failed comparison is repeated, in ms. */
   readonly retryTime?: number
 }
 
-/** A server's pins in memory, without texts that nobody needs now. */
+/** A server's pins in memory, without texts that are not needed now. */
 interface ServerState { readonly version: string | undefined, readonly pinned: PinnedServer | undefined }
 
-/** The source of an examined catalogue, and what was last listed of it. */
+/** The source of an examined catalogue, and its last listing. */
 interface Examined {
   readonly source: string
-  /** The catalogue that was listed last, and what it depends on. */
+  /** The last listing, and the state and mode it was made from. */
   listed?: Listed & { readonly state: ServerState | undefined, readonly mode: PinMode }
 }
 
-/** Max attempts to store what other replicas store as well. */
+/** Max attempts to store pins that other replicas store at the same time. */
 const maxAttempts = 10
-/** Pins the definitions of servers, and says what of their catalogues is listed. */
+/** Pins the definitions of servers, and decides which parts of their catalogues are listed. */
 export class Pins implements CatalogueReview {
   readonly #deps: PinsDeps
   readonly #states = new Map<string, ServerState>()
   readonly #examined = new WeakMap<Catalogue, Examined>()
-  /** What is refused of catalogues as they are listed. */
+  /** The refused definitions of each listed catalogue. */
   readonly #refused = new WeakMap<Catalogue, Listed['refused']>()
-  /** One change of a server's pins at a time. */
+  /** Runs the changes of a server's pins one at a time. */
   readonly #turns = new Semaphore({ places: 4, perOwner: 1 })
-  /** Comparisons that have failed and are repeated, by server and source. */
+  /** Timers of failed comparisons that are repeated, by server and source. */
   readonly #retries = new Map<string, NodeJS.Timeout>()
   #isClosed = false
 
@@ -72,7 +72,7 @@ export class Pins implements CatalogueReview {
       const mode = modeOf(server)
       if (mode === undefined) return
       const reading = { definitions, source, user, mode, now: now().toISOString() }
-      // Texts make no difference to whether something changes.
+      // The comparison does not need the texts, which are not in memory.
       const known = this.#states.get(server)?.pinned
       if (known !== undefined && !compareWithPins(known, reading).isChanged) return
       const { news } = await this.#change(server, (pinned) => {
@@ -90,8 +90,9 @@ export class Pins implements CatalogueReview {
   }
 
   /**
-   * Changes what is pinned of a server, and stores it.
-   * @param change returns the next value, undefined if it stays; called again after a change of another replica
+   * Changes the pins of a server, and stores them.
+   * @param change returns the next value, undefined for no change; called again if another replica changed the pins
+   *   meanwhile
    */
   async #change<Result extends { readonly next: PinnedServer | undefined }> (
     server: string, change: (pinned: PinnedServer | undefined) => Result
@@ -137,12 +138,12 @@ export class Pins implements CatalogueReview {
     return made
   }
 
-  /** Why an item cannot be used; undefined: it can. @param catalogue as it is listed */
+  /** Returns why an item cannot be used; undefined if it can. @param catalogue as it is listed */
   refusalOf (catalogue: Catalogue, which: Pick<Pin, 'kind' | 'item'>): Refused | undefined {
     return this.#refused.get(catalogue)?.get(keyOf(which))
   }
 
-  /** The changed definitions of a server that wait for an admin. */
+  /** Returns the changed definitions of a server that wait for an admin. */
   async changes (server: string): Promise<DefinitionChange[]> {
     if (this.#deps.modeOf(server) === 'off') return []
     const { stored } = await this.#load(server)
@@ -157,14 +158,18 @@ export class Pins implements CatalogueReview {
       })))
   }
 
-  /** The changes that wait for an admin, as far as this replica knows, without the definitions. */
+  /** Returns the changes that wait for an admin, as known to this replica, without the definitions. */
   waiting (server: string): ReadonlyArray<Pick<DefinitionChange, 'kind' | 'item' | 'since'> & { isNew: boolean }> {
     if (this.#deps.modeOf(server) === 'off') return []
     return (this.#states.get(server)?.pinned?.pins ?? []).flatMap(({ kind, item, digest, pending = [] }) =>
       pending.slice(-1).map(({ since }) => ({ kind, item, since, isNew: digest === undefined })))
   }
 
-  /** Accepts a changed definition, to be pinned. @param digest only if it is this one @returns whether there was one */
+  /**
+   * Accepts a changed definition and pins it.
+   * @param digest accepts only the definition with this digest
+   * @returns whether there was a matching change
+   */
   async accept (server: string, which: Pick<Pin, 'kind' | 'item'>, digest?: string): Promise<boolean> {
     const result = await this.#change(server, (pinned) => ({ next: pinned && acceptPending(pinned, which, digest) }))
     if (result.next === undefined) return false
@@ -172,7 +177,7 @@ export class Pins implements CatalogueReview {
     return true
   }
 
-  /** Gives a server's pins to its new name as well. */
+  /** Copies a server's pins to its new name. */
   async copy (server: string, newName: string): Promise<void> {
     const stored = await this.#deps.store.find(server)
     const former = await this.#deps.store.find(newName)
@@ -180,13 +185,13 @@ export class Pins implements CatalogueReview {
     this.#states.delete(newName)
   }
 
-  /** Removes the pins of servers that are gone. */
+  /** Removes the pins of deleted servers. */
   async forget (servers: readonly string[]): Promise<void> {
     for (const server of servers) this.#states.delete(server)
     await this.#deps.store.remove(servers)
   }
 
-  /** Reads what other replicas have changed. @param time within this time, in ms */
+  /** Reads what other replicas have changed. @param time how far back to read, in ms */
   async refresh (time: number): Promise<void> {
     if (!this.#deps.store.isShared || this.#isClosed) return
     let isChanged = false

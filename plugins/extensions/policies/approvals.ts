@@ -11,7 +11,7 @@ import { usernameOf } from '../activities/describe.ts'
 import { extensionsLimits } from '../limits.ts'
 import type { Subject } from './facts.ts'
 
-/** A call that a policy lets a person decide. */
+/** A call that needs approval by a person, as a policy requires. */
 export interface AskedCall {
   readonly principal: Principal
   readonly subject: Subject
@@ -39,9 +39,9 @@ export interface ShownApproval {
 
 interface ApprovalDeps {
   readonly store: ApprovalStore
-  /** The current settings: the policies, whose approvers may see approvals, and the people behind a principal. */
+  /** Returns the current settings: the policies and their approvers, and the users behind a principal. */
   readonly snapshot: () => Pick<Snapshot, 'keys' | 'policies' | 'teams' | 'users'>
-  /** Tells the operator's webhook of a new approval. */
+  /** Sends a new approval to the operator's webhook. */
   readonly notify: (approval: ShownApproval) => void
   /** In ms since 1970. */
   readonly now: () => number
@@ -58,20 +58,23 @@ function canonical (value: unknown): unknown {
 export const digestOf = ({ principal, subject: { server, kind, name }, args, policy }: AskedCall): string =>
   hash('sha256', JSON.stringify([principal.key, server, kind, name, canonical(args ?? {}), policy.id]), 'base64url')
 
-/** Calls that wait for approvers. A call ends, and uses the approval when its caller calls again. */
+/**
+ * Calls that wait for approvers. A waiting call is refused; when its caller repeats it after the approval, it runs and
+ * uses the approval up.
+ */
 export class Approvals {
   readonly #deps: ApprovalDeps
-  /** One request of a caller at a time, so that they are counted. */
+  /** Handles the requests of a caller one at a time, so that their number is exact. */
   readonly #requests = new Semaphore({ places: Infinity, perOwner: 1 })
   #changes = 0
 
   constructor (deps: ApprovalDeps) { this.#deps = deps }
 
-  /** How many approvals were asked for, decided and used on this replica since its start. */
+  /** The number of approvals that were requested, decided or used on this replica since its start. */
   get changes (): number { return this.#changes }
 
   /**
-   * Uses the approval of a call, or asks for one.
+   * Uses the approval of a call, or requests one.
    * @returns `approved` once per approval; else the approval that is pending or denied
    * @throws StorageError
    */
@@ -82,13 +85,13 @@ export class Approvals {
       if (!this.#isOpen(approval)) continue
       if (approval.state !== 'approved') return approval
       const used: Approval = { ...approval, isUsed: true }
-      // Of several calls at once, on any replica, one uses it.
+      // If several equal calls run at once, on any replica, only one uses it.
       if (await this.#replace(stored, used)) return 'approved'
     }
     return await this.#request(call, digest)
   }
 
-  /** @throws Refusal for a caller of whom too many calls wait */
+  /** @throws Refusal if too many calls of the caller wait */
   async #mustHaveRoom (owner: string, { name }: Policy): Promise<void> {
     const { pending } = extensionsLimits.approvals
     const waiting = (await this.#deps.store.list())
@@ -98,7 +101,7 @@ export class Approvals {
       'calls wait for a decision already')
   }
 
-  /** @throws Refusal for arguments that are too large to show, and for a caller of whom too many calls wait */
+  /** @throws Refusal if the arguments are too large to show, or too many calls of the caller wait */
   async #request ({ principal, subject, args, policy }: AskedCall, digest: string): Promise<Approval> {
     const shownArgs = withCutTexts(args ?? {})
     if (subject.name.length + shownArgs.length > extensionsLimits.approvals.stored) {
@@ -144,9 +147,9 @@ export class Approvals {
   }
 
   /**
-   * The approvals that a principal may decide, newest first.
+   * Lists the approvals that a principal may decide, newest first.
    * @param limit max number of approvals; if there are more, only the newest are returned
-   * @throws Forbidden if it may decide none
+   * @throws Forbidden if it may not decide any
    */
   async list (principal: Principal, state?: ApprovalState, limit = 100): Promise<ShownApproval[]> {
     this.#requireApprover(principal)
@@ -158,7 +161,7 @@ export class Approvals {
       .map(({ approval }) => this.#show(approval))
   }
 
-  /** The ids of the calls that wait for a principal's decision; none for a principal who decides about none. */
+  /** Returns the ids of the calls that wait for a principal's decision; empty if it may not decide any. */
   async waitingFor (principal: Principal): Promise<ReadonlySet<string>> {
     if (!this.mayApprove(principal)) return new Set()
     const all = await this.#deps.store.list()
@@ -170,10 +173,10 @@ export class Approvals {
   }
 
   /**
-   * Approves or denies a call. The last decision counts, until the call is made or the approval expires.
+   * Approves or denies a call. A decision can be changed until the call runs or the approval expires.
    * @returns the approval, and its former state
-   * @throws Forbidden for a call of the principal's own; NoSuch; Duplicate if this was decided already, or it is too
-   *   late
+   * @throws Forbidden for the principal's own call; NoSuch; Duplicate if the same decision was made before, or it is
+   *   too late
    */
   async decide (
     principal: Principal, id: string, state: 'approved' | 'denied'
@@ -197,7 +200,7 @@ export class Approvals {
     return isReplaced
   }
 
-  /** Whether somebody may decide about calls: an admin, and a user whom a policy names. */
+  /** Whether a principal may decide about any calls: an admin, or a user named by a policy. */
   mayApprove ({ isAdmin, username }: Principal): boolean {
     if (isAdmin) return true
     for (const { approvers = [] } of this.#deps.snapshot().policies.values()) {
@@ -220,13 +223,13 @@ export class Approvals {
     throw new errors.Forbidden('Only admins, and those whom a policy names as approvers, see approvals')
   }
 
-  /** Whether the people behind a principal include the caller. */
+  /** Whether the caller of the call is one of the users behind a principal. */
   #isOwn (principal: Principal, { principal: caller, callers }: Approval): boolean {
     const people = peopleBehind(this.#deps.snapshot(), principal)
     return caller === principal.key || callers.some((name) => people.has(name))
   }
 
-  /** Whether decisions about an approval still count. */
+  /** Whether an approval can still be decided or used. */
   #isOpen ({ expiresAt, isUsed }: Approval): boolean { return isUsed !== true && expiresAt > this.#deps.now() }
 
   #stateOf ({ state, expiresAt, isUsed }: Approval): ApprovalState {
@@ -252,8 +255,8 @@ export class Approvals {
 }
 
 /**
- * The names of all who can act as a principal: its user, the owner and the creator of its key, and the members of the
- * team that owns it.
+ * Returns the names of all who can act as a principal: its user, the owner and the creator of its key, and the members
+ * of the team that owns it.
  */
 function peopleBehind (snapshot: Pick<Snapshot, 'keys' | 'teams' | 'users'>, principal: Principal): Set<string> {
   const { keys, teams } = snapshot
@@ -266,7 +269,7 @@ function peopleBehind (snapshot: Pick<Snapshot, 'keys' | 'teams' | 'users'>, pri
   return new Set(names.filter((name) => name !== undefined))
 }
 
-/** Arguments as JSON text for people: all members, and the beginnings of long texts. */
+/** Returns arguments as JSON text for approvers: all members, with long texts cut. */
 function withCutTexts (args: unknown): string {
   const { text: max } = extensionsLimits.approvals
   return JSON.stringify(args, (_name, value: unknown) => typeof value === 'string' && value.length > max

@@ -5,7 +5,7 @@ import { BoundedMap } from '../../base/limits/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import { meter, metered, spend } from './meter.ts'
 
-// Values of own classes are read in place; plain objects would be copied by each evaluation.
+// Facts are class instances, which CEL reads in place; it would copy plain objects for each evaluation.
 
 export class KeyFacts {
   readonly id: string
@@ -37,7 +37,7 @@ export class PrincipalFacts {
   }
 }
 
-/** The item that is called, as conditions see it. */
+/** The requested item, as conditions see it. */
 export class ToolFacts {
   readonly server: string
   readonly name: string
@@ -65,11 +65,11 @@ export interface PolicyContext {
 
 /** A compiled condition. */
 export interface Condition {
-  /** The variables that it names. */
+  /** The variables that it uses. */
   readonly variables: ReadonlySet<string>
-  /** The members of `principal` that it names; undefined: any. */
+  /** The members of `principal` that it uses; undefined if it may use any. */
   readonly principalMembers: ReadonlySet<string> | undefined
-  /** @throws Error with a clause that says why it has no value */
+  /** @throws Error with a clause that says why it cannot be evaluated */
   readonly isTrue: (context: PolicyContext) => boolean
 }
 
@@ -105,7 +105,7 @@ function patternOf (text: string): RE2JS {
 
 let environment: Environment | undefined
 
-/** The language of conditions. It is loaded with the first condition. */
+/** Returns the CEL environment. It is loaded with the first condition. */
 function language (): Environment {
   if (environment !== undefined) return environment
   const cel = loadPackage('@marcbachmann/cel-js')
@@ -144,7 +144,7 @@ function language (): Environment {
 }
 
 const variableNames: ReadonlySet<string> = new Set(['principal', 'tool', 'args', 'route', 'now'])
-/** `ToolAnnotations` of MCP. */
+/** The members of `ToolAnnotations` (MCP). */
 const annotations: ReadonlySet<string> =
   new Set(['title', 'readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'])
 /** The macros that evaluate an argument for each entry of a list. */
@@ -194,7 +194,7 @@ function visit (value: unknown, names: Names, seen: Set<unknown>, depth = 0): vo
   for (const each of Object.values(node)) visit(each, names, seen, depth)
 }
 
-/** A misspelled annotation would deny every call: the condition could not be evaluated. */
+/** Rejects a misspelled annotation, with which every evaluation would fail and so deny the call. */
 function checkAnnotation ({ args: [of, name], start }: ASTNode & { op: '.' }): void {
   const isOfTool = of.op === '.' && of.args[1] === 'annotations' && of.args[0].op === 'id' && of.args[0].args === 'tool'
   if (!isOfTool || annotations.has(name)) return
@@ -202,7 +202,7 @@ function checkAnnotation ({ args: [of, name], start }: ASTNode & { op: '.' }): v
   throw new InvalidCondition(`no annotation "${name}"; MCP has ${known}, others are tool.annotations["${name}"]`, start)
 }
 
-/** @param name of a time zone, or its offset from UTC such as `+02:00` */
+/** @param name the name of a time zone, or its offset from UTC, such as `+02:00` */
 function checkTimeZone (name: string, position: number): void {
   if (/^[+-]?\d\d:\d\d$/.test(name)) return
   try {
@@ -230,7 +230,7 @@ const messageOf = (error: unknown): string =>
 
 /**
  * Compiles a condition.
- * @throws InvalidCondition for one that is not CEL, names what does not exist, or is not of type bool
+ * @throws InvalidCondition if it is not CEL, uses unknown names, or is not of type bool
  */
 export function compileCondition (text: string): Condition {
   const names: Names = { variables: new Set(), members: new Set(), usesWholePrincipal: false }
@@ -262,8 +262,8 @@ export function compileCondition (text: string): Condition {
 }
 
 /**
- * The arguments of a call as values of CEL: integers are of type int.
- * @throws Error with a clause, for arguments beyond the limits of conditions
+ * Converts the arguments of a call to CEL values; integers become type int.
+ * @throws Error with a clause if they exceed the limits of conditions
  */
 export function toCelArguments (args: unknown, size: number): Readonly<Record<string, unknown>> {
   const { argumentsSize } = extensionsLimits.policies

@@ -4,7 +4,7 @@ import { CallContext, findItem, namesOf, templatesFor, toToolFacts, type Subject
 import { outcomesOf } from './known.ts'
 import { decide, findHiding, strictestOf, type Outcomes, type Ruleset, type Verdict } from './ruleset.ts'
 
-/** A call as conditions see it, made or only tested. */
+/** A call as conditions see it; either a real one or a test. */
 export interface DecidedCall {
   readonly subject: Subject
   readonly principal: PrincipalFacts
@@ -16,8 +16,8 @@ export interface DecidedCall {
 }
 
 /**
- * Decides about a call, by all names that count for its item; the strictest verdict counts.
- * @param catalogue of the server, for this caller; undefined: it is not known
+ * Decides about a call under all names of its item; the strictest verdict applies.
+ * @param catalogue of the server, for this caller; undefined if unknown
  */
 export function decideAbout (ruleset: Ruleset, call: DecidedCall, catalogue: Catalogue | undefined): Verdict {
   const { subject, principal, args, argsText, route, now } = call
@@ -31,7 +31,7 @@ export function decideAbout (ruleset: Ruleset, call: DecidedCall, catalogue: Cat
   const others = names.slice(1).map((name) => decide(ruleset, ...forName(name)))
   const verdict = strictestOf([decide(ruleset, ...forName(subject.name)), ...others])
   if (verdict.match !== undefined || ruleset.listRules.length === 0) return verdict
-  // Who does not see a template has no use of what it makes, unless a rule names that.
+  // A hidden template also hides the resources it matches, unless a rule names the resource.
   const hiding = templatesFor(catalogue, subject, names)
     .map((name) => findHiding(ruleset.listRules, ...forName(name))).find((match) => match !== undefined)
   return hiding === undefined ? verdict : { ...verdict, decision: 'hide', match: hiding }

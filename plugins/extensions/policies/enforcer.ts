@@ -32,14 +32,14 @@ export class PolicyEnforcer {
   readonly #deps: EnforcerDeps
   /** The last caller of each view. */
   readonly #callers = new WeakMap<View, Caller>()
-  /** The digests of allowed calls, by the policy of their records. */
+  /** The digest of each allowed call, by the policy in its record. */
   readonly #allowed = new WeakMap<AppliedPolicy, string>()
-  /** The calls that were allowed and that a server continues by asking the client (MCP 2026-07-28), by digest. */
+  /** Allowed calls whose server asks the client for input before it continues (MCP 2026-07-28), by digest. */
   readonly #suspended = new BoundedMap<string, number>(extensionsLimits.approvals.suspended)
 
   constructor (deps: EnforcerDeps) { this.#deps = deps }
 
-  /** What the policies hide from a view; undefined: nothing. */
+  /** Returns the filter of items that the policies hide from a view; undefined if none is hidden. */
   filterOf (view: View, address: string | undefined): ItemFilter | undefined {
     const snapshot = this.#deps.snapshot()
     const ruleset = rulesetOf(snapshot.policies)
@@ -48,29 +48,29 @@ export class PolicyEnforcer {
   }
 
   /**
-   * Decides about a call, and asks a person if a policy wants it.
-   * @throws Refusal; RpcError for an item that is hidden
+   * Decides about a call; if a policy asks, requests a decision.
+   * @throws Refusal; RpcError for a hidden item
    */
   onCall (call: GatewayCall): Promise<void> | void {
     const snapshot = this.#deps.snapshot()
     const ruleset = rulesetOf(snapshot.policies)
     if (ruleset.rules.length === 0 || call.failure !== undefined || call.item === undefined) return undefined
     const subject = subjectOf(call.exchange, call.provider, call.item)
-    // The gateway's own tools, such as those of `$smart`, list and call what is decided itself.
+    // The gateway's own tools, such as those of `$smart`, list and call items that the policies check separately.
     if (subject === undefined || !snapshot.servers.has(call.provider)) return undefined
     const verdict = this.#decide(snapshot, ruleset, call.exchange, subject)
     call.policy = appliedPolicyOf(verdict)
     return this.#enforce(call, subject, verdict)
   }
 
-  /** As `onCall`, for a subscription to a resource. @throws as `onCall` */
+  /** Like `onCall`, for a subscription to a resource. @throws as `onCall` */
   onSubscribe (exchange: Exchange<View>, provider: string, uri: string): Promise<void> | void {
     return this.onCall({
       exchange, provider, item: uri, startedAt: 0, trace: undefined, policy: undefined
     })
   }
 
-  /** Remembers an allowed call that its server continues. */
+  /** Remembers an allowed call whose server has asked the client for input. */
   onDone ({ outcome, policy }: Pick<FinishedCall, 'outcome' | 'policy'>): void {
     const digest = outcome === 'input_required' && policy !== undefined ? this.#allowed.get(policy) : undefined
     if (digest !== undefined) this.#suspended.setNewest(digest, this.#deps.now() + extensionsLimits.approvals.time)
@@ -120,8 +120,8 @@ export class PolicyEnforcer {
   }
 
   /**
-   * Whether a request continues a call that was allowed. Each allowed call is continued once per round. Callers without
-   * credentials may be several people, so they are asked each time.
+   * Whether a request continues an allowed call. Each allowed call is continued once per round. Callers without
+   * credentials may be different people, so each of their requests is decided.
    */
   #isContinued ({ canSuspend, view, params }: Exchange<View>, digest: string): boolean {
     const { requestState, inputResponses } = params
@@ -146,7 +146,7 @@ export class PolicyEnforcer {
     if (answer === 'late') {
       throw new Refusal('policy', `${why}, and nobody answered in time; the person at this client can allow it`)
     }
-    // An approval is good for one caller, and these may be several.
+    // An approval is valid for one caller; callers without credentials cannot be told apart.
     if (!hasCredential(asked.principal)) {
       throw new Refusal('policy', `${why}, and cannot ask for a caller without credentials; use a key or log in`)
     }
@@ -169,7 +169,7 @@ export class PolicyEnforcer {
   }
 }
 
-/** The requests about which a person can be asked. */
+/** The requests that can ask a person for a decision. */
 const askedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 function subjectOf (exchange: Exchange<View>, server: string, name: string): Subject | undefined {
@@ -196,7 +196,7 @@ function denialOf ({ rule: { policy: { name, message } }, problem }: Match): str
   return message ?? `The policy ${JSON.stringify(name)} denies this call`
 }
 
-/** Those who may approve a call, in words. */
+/** Returns the approvers of a call, in words. */
 function approversOf ({ approvers = [] }: Policy): string {
   return approvers.length === 0 ? 'an admin' : new Intl.ListFormat('en', { type: 'disjunction' }).format(approvers)
 }

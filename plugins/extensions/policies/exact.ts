@@ -4,11 +4,12 @@ import { decodeKey, skipSpace, skipString } from '../../../protocol/json.ts'
 const numberEnd = /[\s,\]}]/g
 
 /**
- * Why programs may read other values in a JSON text than `JSON.parse` does: an object has a member twice, or a number
- * has more digits than JavaScript keeps. @returns a clause; undefined: all read the same
+ * Returns a clause that says why programs may read a JSON text differently from `JSON.parse`: an object has a member
+ * twice, or a number has more digits than JavaScript keeps.
+ * @returns undefined if all read it the same way
  */
 export function ambiguityIn (text: string): string | undefined {
-  // The names of the members of each open object; undefined: an array.
+  // The member names of each open object; undefined for an array.
   const open: Array<Set<string> | undefined> = []
   let isName = false
   for (let at = skipSpace(text, 0); at < text.length; at = skipSpace(text, at)) {
@@ -41,13 +42,16 @@ export function ambiguityIn (text: string): string | undefined {
 
 const shortened = (number: string): string => number.length > 40 ? `${number.slice(0, 40)}…` : number
 
-/** Whether the shortest text of a number's value in JavaScript is the same number. Long texts are not looked at. */
+/** Whether JavaScript represents a number exactly. Very long numbers count as inexact. */
 function isExact (number: string): boolean {
   const value = Number(number)
   return number.length <= 100 && Number.isFinite(value) && normalized(number) === normalized(String(value))
 }
 
-/** A number without its sign, as its digits from the first to the last that is not 0, and the exponent of the last. */
+/**
+ * Normalizes a number without its sign: its digits from the first to the last that is not 0, and the exponent of the
+ * last.
+ */
 function normalized (number: string): string {
   const [mantissa = '', exponent = '0'] = number.replace(/^-/, '').toLowerCase().split('e')
   const [whole = '', fraction = ''] = mantissa.split('.')

@@ -9,15 +9,15 @@ import { tagsOf } from '../tags.ts'
 import { KeyFacts, PrincipalFacts, toCelArguments, ToolFacts, type PolicyContext } from './cel.ts'
 import { ambiguityIn } from './exact.ts'
 
-/** What a request is about. */
+/** The item that a request is about. */
 export interface Subject {
   readonly server: string
   readonly kind: PolicyContext['tool']['kind']
-  /** The item by its own name; of a resource: its URI. */
+  /** The item's name at its server; for a resource, its URI. */
   readonly name: string
 }
 
-/** The list that has the items of a kind. */
+/** The list that contains the items of each kind. */
 export const listOfKind = { tool: 'tools', prompt: 'prompts', resource: 'resources' } as const
 
 export const kindOfList = (kind: ListKind): Subject['kind'] =>
@@ -32,7 +32,7 @@ const kindsByMethod: ReadonlyMap<string, Subject['kind']> = new Map([
   ['resources/directory/read', 'resource']
 ])
 
-/** The kind of the item that a request uses; undefined for requests that policies do not decide. */
+/** Returns the kind of the item that a request uses; undefined for requests that policies do not decide. */
 export function kindOfRequest (
   { method, params: { ref } }: Pick<Exchange, 'method' | 'params'>
 ): Subject['kind'] | undefined {
@@ -40,14 +40,14 @@ export function kindOfRequest (
   return isObject(ref) && ref.type === 'ref/prompt' ? 'prompt' : 'resource'
 }
 
-/** A caller, as conditions see it. @param address undefined: it is not known */
+/** Returns a caller as conditions see it. @param address undefined if unknown */
 export function toPrincipalFacts (
   snapshot: Snapshot, principal: Principal, address: string | undefined
 ): PrincipalFacts {
   const { keyId = '', keyName = '' } = authorKeyOf(principal)
   return new PrincipalFacts({
     username: usernameOf(principal) ?? '',
-    // A key that is limited to some servers or groups is not trusted as a person.
+    // A key that is limited to some servers or groups does not have the admin rights of its user.
     isAdmin: principal.isAdmin && (snapshot.keys.get(keyId)?.accessType ?? 'all') === 'all',
     teams: teamsOf(snapshot, principal),
     key: new KeyFacts(keyId, keyName),
@@ -56,7 +56,10 @@ export function toPrincipalFacts (
   })
 }
 
-/** The path of the MCP endpoint that shows a view. Calls over plain HTTP have that of the same servers. */
+/**
+ * Returns the path of the MCP endpoint that shows a view. A call over plain HTTP has the path of the endpoint with the
+ * same servers.
+ */
 export function routePathOf ({ scope, presentation }: View): string {
   const name = scope.kind === 'global' ? '' : `/${scope.name}`
   return presentation === 'search' ? `/mcp/$smart${name}` : `/mcp${name}`
@@ -64,14 +67,14 @@ export function routePathOf ({ scope, presentation }: View): string {
 
 type ToolDetails = Pick<PolicyContext['tool'], 'annotations' | 'tags'>
 
-/** What MCP assumes of a tool without annotations ("ToolAnnotations"). */
+/** Adds the defaults of MCP for missing annotations ("ToolAnnotations"). */
 function withDefaults (annotations: Record<string, unknown>): Record<string, unknown> {
   const readOnlyHint = annotations.readOnlyHint ?? false
   const destructiveHint = readOnlyHint !== true
   return { readOnlyHint, destructiveHint, idempotentHint: false, openWorldHint: true, ...annotations }
 }
 
-/** Prompts and resources are read, and change nothing. */
+/** Prompts and resources are only read. */
 const readDetails: ToolDetails = {
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }, tags: []
 }
@@ -97,13 +100,13 @@ function parsedMember (text: string, name: string): Record<string, unknown> {
   return isObject(value) ? value : {}
 }
 
-/** The facts about an item that conditions can read. @param item undefined: its server does not list it */
+/** Returns the facts about an item that conditions can read. @param item undefined if its server does not list it */
 export const toToolFacts = ({ server, kind, name }: Subject, item: Item | undefined): ToolFacts =>
   new ToolFacts({ server, kind, name, ...detailsOf(kind, item) })
 
 const itemsByKey = new WeakMap<readonly Item[], ReadonlyMap<string, Item>>()
 
-/** Finds an item in a catalogue; resources among the templates, too. The index is built once per list. */
+/** Finds an item in a catalogue; resources also among the templates. The index is built once per list. */
 export function findItem (catalogue: Catalogue | undefined, kind: Subject['kind'], name: string): Item | undefined {
   if (catalogue === undefined) return undefined
   const { lists } = catalogue
@@ -123,8 +126,8 @@ function indexOf (items: readonly Item[]): ReadonlyMap<string, Item> {
 const listedBySpelling = new WeakMap<readonly Item[], ReadonlyMap<string, string>>()
 
 /**
- * The names of a resource that count: its URI, and unless a server lists exactly this one, also the normalized
- * spellings and those that the server lists.
+ * Returns the names under which a resource is checked: its URI; unless the server lists exactly this URI, also its
+ * normalized spellings and the listed URIs with the same normalized spelling.
  */
 export function namesOf (catalogue: Catalogue | undefined, { kind, name }: Subject): string[] {
   if (kind !== 'resource' || findItem(catalogue, kind, name) !== undefined) return [name]
@@ -138,7 +141,7 @@ export function namesOf (catalogue: Catalogue | undefined, { kind, name }: Subje
   return [...new Set([name, ...spellings, ...spellings.flatMap((spelling) => listed.get(spelling) ?? [])])]
 }
 
-/** The templates of a server that an unlisted resource may be of. @param names those of `namesOf` */
+/** Returns the templates of a server that an unlisted resource may match. @param names the result of `namesOf` */
 export function templatesFor (
   catalogue: Catalogue | undefined, { kind, name }: Subject, names: readonly string[]
 ): string[] {
@@ -159,7 +162,7 @@ export class CallContext implements PolicyContext {
   #converted: PolicyContext['args'] | undefined
   #problem: unknown
 
-  /** @param args parsed @param argsText as JSON text */
+  /** @param args parsed @param argsText returns them as JSON text */
   constructor (
     { principal, tool, route, now }: Omit<PolicyContext, 'args'>, args: unknown, argsText: () => string
   ) {
@@ -171,7 +174,7 @@ export class CallContext implements PolicyContext {
     this.#argsText = argsText
   }
 
-  /** @throws Error with a clause, for arguments that conditions cannot read; the same each time */
+  /** @throws Error with a clause if conditions cannot read the arguments; the same error each time */
   get args (): PolicyContext['args'] {
     if (this.#problem === undefined) {
       try {

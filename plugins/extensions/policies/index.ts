@@ -14,7 +14,7 @@ declare module 'fastify' {
 
 export interface PolicyOptions { store: ApprovalStore }
 
-/** The policies of the gateway, for the management API. */
+/** The policies, for the management API. */
 export interface Policies {
   readonly entries: OrderedEntries<'policies'>
   readonly approvals: Approvals
@@ -22,7 +22,7 @@ export interface Policies {
   readonly test: (by: Principal, sent: PolicyTest) => Promise<PolicyTestResult>
 }
 
-/** `app.policies`: rules that allow, deny or hide items, or ask a person before a call. */
+/** `app.policies`: rules that allow, deny or hide items, or require approval of a call. */
 export default fp<PolicyOptions>(async (app, { store }) => {
   const now = (): number => Date.now()
   const approvals = new Approvals({
@@ -60,7 +60,7 @@ export default fp<PolicyOptions>(async (app, { store }) => {
   })
 }, { name: 'policies', dependencies: ['settings', 'access', 'gateway', 'notifications'] })
 
-/** A policy as it is stored, with its defaults. @throws InvalidInput */
+/** Checks a policy. @returns it with its defaults @throws InvalidInput */
 function checkPolicy (policy: Policy): Policy {
   const { approvers, then: decision } = policy
   if (approvers !== undefined && decision !== 'ask') {

@@ -11,11 +11,11 @@ type ViewFacts = Pick<PolicyContext, 'principal' | 'route'>
 
 interface KnownOutcomes { readonly item: Item | undefined, readonly outcomes: Outcomes }
 
-/** What is known of the rules of one ruleset. Callers whose facts the rules cannot tell apart share it. */
+/** Cached results of one ruleset. Callers for whom the facts used by the rules are equal share an entry. */
 class Known {
-  /** By the facts that hiding depends on. */
+  /** By the facts that rules which hide items use. */
   readonly filters = new BoundedMap<string, ItemFilter>(extensionsLimits.policies.filters)
-  /** By the facts that fixed rules depend on, and the item. */
+  /** By the facts that fixed rules use, and the item. */
   readonly outcomes = new BoundedMap<string, KnownOutcomes>(extensionsLimits.policies.filters)
   readonly filterKeyOf: (facts: ViewFacts) => string
   readonly outcomesKeyOf: (facts: ViewFacts) => string
@@ -34,7 +34,7 @@ function knownOf (ruleset: Ruleset): Known {
   return known
 }
 
-/** What rules hide from a view. */
+/** Returns the filter of items that the rules hide from a view. */
 export function itemFilterOf (ruleset: Ruleset, facts: ViewFacts): ItemFilter {
   const { filters, filterKeyOf } = knownOf(ruleset)
   const key = filterKeyOf(facts)
@@ -43,7 +43,10 @@ export function itemFilterOf (ruleset: Ruleset, facts: ViewFacts): ItemFilter {
   return filter
 }
 
-/** The outcomes of fixed rules so far for a caller and an item. @param item undefined: its server does not list it */
+/**
+ * Returns the cached outcomes of fixed rules for a caller and an item.
+ * @param item undefined if its server does not list it
+ */
 export function outcomesOf (
   ruleset: Ruleset, facts: ViewFacts, { server, kind, name }: Subject, item: Item | undefined
 ): Outcomes {
@@ -57,7 +60,7 @@ export function outcomesOf (
 const principalMembers = ['username', 'isAdmin', 'teams', 'key', 'address', 'client'] as const satisfies
   ReadonlyArray<keyof PrincipalFacts>
 
-/** Writes the facts that rules name, as text. */
+/** Returns a function that writes the facts used by the rules as text, for use as a cache key. */
 function keyWriterOf (rules: readonly Rule[]): (facts: ViewFacts) => string {
   const conditions = rules.flatMap(({ condition }) => condition ?? [])
   const namesRoute = conditions.some(({ variables }) => variables.has('route'))

@@ -1,28 +1,32 @@
 import type { ASTNode } from '@marcbachmann/cel-js'
 import { extensionsLimits } from '../limits.ts'
 
-// What an evaluation may cost. The steps of CEL are not of one size: a comparison may compare long texts, and an error
-// within `||`, `&&` or a loop does not end an evaluation. So each node of the syntax tree pays before it works.
+// Limits the work of an evaluation. The steps of CEL vary in cost: a comparison may compare long texts, and an error
+// within `||`, `&&` or a loop does not end an evaluation. So each node of the syntax tree spends from a budget before
+// it runs.
 
-/** A clause. It is made once, since a loop may throw it often. */
+/** The message is a clause. Created once, since a loop may throw it often. */
 const exhausted = new Error('the condition takes too much work with these values')
 let workLeft = 0
 let lastError: unknown
 
-/** Pays for a part of an evaluation. @throws Error if the evaluation has taken too much work */
+/** Spends work of the current evaluation. @throws Error if its budget is used up */
 export function spend (work: number): void {
   workLeft -= work
   if (workLeft < 0) throw exhausted
 }
 
-/** Pays for making an error, once: it goes through all nodes around its own. */
+/** Spends the work of creating an error, once per error: it passes through all enclosing nodes. */
 function spendOnError (error: unknown): void {
   if (error === exhausted || error === lastError) return
   lastError = error
   spend(300)
 }
 
-/** Runs an evaluation with its allowance of work; they do not wait, so they cannot mix. @throws Error as `spend` */
+/**
+ * Runs an evaluation with a work budget. Evaluations are synchronous, so their budgets cannot mix.
+ * @throws Error as `spend`
+ */
 export function metered<T> (evaluate: () => T): T {
   workLeft = extensionsLimits.policies.work
   try {
@@ -36,17 +40,17 @@ export function metered<T> (evaluate: () => T): T {
 
 type Handle = (first: unknown, second: unknown, third: unknown, fourth: unknown) => unknown
 
-/** The parts of a checked node that do its work, which the types of the library leave out. */
+/** The parts of a type-checked node that evaluate it, which the library's types leave out. */
 interface Working extends Omit<ASTNode, 'args' | 'op'> {
   readonly op: string
   readonly args: unknown
   readonly meta: { readonly alternate?: unknown, readonly macro?: unknown, readonly evaluate: Handle }
   readonly setMeta: (name: 'evaluate', value: Handle) => void
-  /** Does the work with the values of the operands. */
+  /** Evaluates the node with the values of its operands. */
   handle?: Handle
 }
 
-/** Lets each node below a checked one pay. */
+/** Makes each node of a type-checked tree spend work. */
 export function meter (value: unknown, seen = new Set<unknown>()): void {
   if (typeof value !== 'object' || value === null || seen.has(value)) return
   seen.add(value)
@@ -83,19 +87,19 @@ function meterNode (node: Working): void {
   if (node.op === 'comprehension') endWhenExhausted(node.args as { condition?: (value: unknown) => boolean })
 }
 
-/** A loop goes on after errors. */
+/** Ends a loop when the budget is used up; loops continue after errors. */
 function endWhenExhausted (loop: { condition?: (value: unknown) => boolean }): void {
   const { condition } = loop
   if (condition !== undefined) loop.condition = (value) => workLeft >= 0 && condition(value)
 }
 
-/** The operators that compare values with all that is in them. */
+/** The operators that compare values deeply. */
 const comparing: ReadonlySet<string> = new Set(['==', '!=', 'in'])
 const joining: ReadonlySet<string> = new Set(['+', '<', '<=', '>', '>='])
-/** The functions that look for one text in another. */
+/** The functions that search for one text in another. */
 const searching: ReadonlySet<string> = new Set(['contains', 'indexOf', 'lastIndexOf'])
 
-/** Pays for what a node does with its operands; undefined: that is nothing beyond the node. */
+/** Returns a function that spends the work of a node on its operands; undefined if it does no extra work. */
 function priceOf ({ op, args }: Working): ((first: unknown, second: unknown) => void) | undefined {
   if (comparing.has(op)) {
     return (left, right) => {
@@ -117,15 +121,15 @@ function spendOnCall (name: string, operands: readonly unknown[]): void {
   if (name === 'startsWith' || name === 'endsWith') return spend(sizeOf(second))
   for (const each of operands) spend(sizeOf(each) * 10)
   if (name === 'join') spendOnAll(first)
-  // Its pattern takes time that grows with the cube of the length.
+  // The time of its pattern grows with the cube of the length.
   if (name === 'duration') spend(lengthOf(first) ** 3 / 1_000)
-  // Time zones are looked up anew.
+  // Time zones are looked up each time.
   if (name.startsWith('get') && second !== undefined) spend(2_000)
 }
 
 const lengthOf = (value: unknown): number => typeof value === 'string' ? value.length : 0
 
-/** The work of going over a value, but not over what is in it. */
+/** Returns the work of iterating a value, without its contents. */
 function sizeOf (value: unknown): number {
   if (typeof value === 'string') return value.length / 100
   if (Array.isArray(value)) return value.length / 10
@@ -133,7 +137,7 @@ function sizeOf (value: unknown): number {
   return value instanceof Map ? value.size / 10 : 0
 }
 
-/** Pays for going over a value and all that is in it. */
+/** Spends the work of iterating a value and its contents. */
 function spendOnAll (value: unknown): void {
   spend(1 + sizeOf(value))
   if (typeof value !== 'object' || value === null) return

@@ -23,7 +23,7 @@ export interface PolicyTestDeps {
 
 /**
  * Decides about a call without making it.
- * @param by the admin who tests
+ * @param by the admin who runs the test
  * @throws InvalidInput; NoSuch for an unknown activity
  */
 export async function testPolicies (deps: PolicyTestDeps, by: Principal, sent: PolicyTest): Promise<PolicyTestResult> {
@@ -80,7 +80,7 @@ function sentPrincipal (snapshot: Snapshot, { username = '', keyId }: NonNullabl
   return { key: name, kind, user: name, username: name, isAdmin: user?.isAdmin === true, ...credential }
 }
 
-/** A recorded call as the policies would judge it now: with the current users, teams and catalogues. */
+/** Returns a recorded call for a decision with the current users, teams and catalogues. */
 function recordedCall (snapshot: Snapshot, activity: Awaited<ReturnType<PolicyTestDeps['findActivity']>>): DecidedCall {
   const { server, tool, username = '', keyId, keyName, clientId = '', sourceIp, group, timestamp } = activity
   const user = snapshot.users.get(username)
@@ -110,7 +110,7 @@ function recordedCall (snapshot: Snapshot, activity: Awaited<ReturnType<PolicyTe
   }
 }
 
-/** @throws InvalidInput for an input that is not recorded whole */
+/** @throws InvalidInput if the input was not recorded completely */
 function parseInput ({ input = '{}', locked }: Pick<Activity, 'input' | 'locked'>): Record<string, unknown> {
   try {
     if (locked === true) throw new Error('it is encrypted')

@@ -13,8 +13,8 @@ const schema = { type: 'object', properties: {} }
 const method = 'elicitation/create'
 
 /**
- * Asks the client of a caller whether a call may be made (MCP, "Elicitation"): a request up to 2025-11-25, a round of
- * `input_required` in 2026-07-28.
+ * Asks the caller's client whether a call may be made (MCP, "Elicitation"): by a request up to 2025-11-25, by a round
+ * of `input_required` in 2026-07-28.
  */
 export async function askClient (exchange: Exchange, call: AskedCall): Promise<Answer> {
   const params = { message: questionFor(call), requestedSchema: schema }
@@ -43,14 +43,14 @@ export async function askClient (exchange: Exchange, call: AskedCall): Promise<A
   }
 }
 
-/** The call in words, with the beginning of long arguments. */
+/** Describes the call in words, with long arguments cut. */
 export function questionFor ({ subject: { server, kind, name }, args, policy }: AskedCall): string {
   const reason = policy.message ?? `The policy ${quoted(policy.name)} asks before this call.`
   const verb = kind === 'tool' ? 'Run the tool' : kind === 'prompt' ? 'Get the prompt' : 'Read the resource'
   return `${reason}\n\n${verb} ${quoted(name)} of the server ${quoted(server)}${argumentsInWords(args)}`
 }
 
-/** The arguments of a call, one a line. */
+/** Lists the arguments of a call, one per line. */
 export function argumentsInWords (args: unknown): string {
   const entries = isObject(args) ? Object.entries(args) : []
   if (entries.length === 0) return ' without arguments?'

@@ -8,7 +8,7 @@ export interface Rule {
   /** Undefined for a stored condition that cannot be compiled, for example after an edit of the settings file. */
   readonly condition: Condition | undefined
   readonly isObserved: boolean
-  /** Whether its condition names neither arguments nor time, so that its outcome for a caller and an item stays. */
+  /** Whether its condition uses neither arguments nor time; then its outcome for a caller and an item never changes. */
   readonly isFixed: boolean
 }
 
@@ -18,19 +18,19 @@ export interface Match { readonly rule: Rule, readonly problem?: string }
 /** The outcomes of fixed rules for one caller and one item; undefined: the rule does not match. */
 export type Outcomes = Map<Rule, Match | undefined>
 
-/** What the policies decide about a call. */
+/** The decision of the policies about a call. */
 export interface Verdict {
   readonly decision: Policy['then']
-  /** The rule that decides; undefined: none matches, so the call is allowed. */
+  /** The rule that decides; undefined if none matches, so that the call is allowed. */
   readonly match: Match | undefined
-  /** The rules that match and only observe. */
+  /** The matching rules that only observe. */
   readonly observed: readonly Match[]
 }
 
 /** The enabled policies of one snapshot, in their order. */
 export interface Ruleset {
   readonly rules: readonly Rule[]
-  /** The enforced rules that need neither arguments nor time; empty if none of them hides items. */
+  /** The enforced rules that use neither arguments nor time; empty if none of them hides items. */
   readonly listRules: readonly Rule[]
 }
 
@@ -38,7 +38,7 @@ const emptyRuleset: Ruleset = { rules: [], listRules: [] }
 const rulesets = new WeakMap<ReadonlyMap<string, Policy>, Ruleset>()
 const compiled = new WeakMap<Policy, Rule>()
 
-/** The rules of the stored policies, compiled once. */
+/** Returns the rules of the stored policies, compiled once. */
 export function rulesetOf (policies: ReadonlyMap<string, Policy>): Ruleset {
   if (policies.size === 0) return emptyRuleset
   let ruleset = rulesets.get(policies)
@@ -72,11 +72,11 @@ function compileStored (policy: Policy): Condition | undefined {
   }
 }
 
-/** The variable that a rule may not name because it hides items from lists; undefined: there is none. */
+/** Returns the variable because of which a rule cannot hide items from lists; undefined if there is none. */
 export const unsuitableFor = ({ variables }: Condition): string | undefined =>
   ['args', 'now'].find((name) => variables.has(name))
 
-/** Whether a rule matches. A rule that fails matches as well, so that it denies. */
+/** Evaluates a rule. A rule that fails is returned as a match, so that it denies. */
 function matchOf (rule: Rule, context: PolicyContext, outcomes: Outcomes): Match | undefined {
   if (!rule.isFixed) return evaluate(rule, context)
   if (outcomes.has(rule)) return outcomes.get(rule)
@@ -98,9 +98,9 @@ function evaluate (rule: Rule, context: PolicyContext): Match | undefined {
 const decisionOf = ({ rule, problem }: Match): Policy['then'] => problem === undefined ? rule.policy.then : 'deny'
 
 /**
- * Decides about a call: the first rule that matches and is enforced. An item that is hidden does not exist, whatever
- * the arguments and the time, so rules that name these do not count before a rule that hides.
- * @param outcomes those that are known of this caller and item; others are added
+ * Decides about a call: the first enforced rule that matches. A hidden item does not exist, whatever the arguments and
+ * the time are, so rules that use these do not take precedence over a rule that hides.
+ * @param outcomes cached outcomes for this caller and item; new ones are added
  */
 export function decide (
   { rules, listRules }: Ruleset, context: PolicyContext, outcomes: Outcomes = new Map()
@@ -119,11 +119,11 @@ export function decide (
 
 const strictness: Readonly<Record<Policy['then'], number>> = { allow: 0, ask: 1, deny: 2, hide: 3 }
 
-/** The strictest of verdicts about the same item by several names; the first of equal ones. */
+/** Returns the strictest of the verdicts about an item under several names; of equal ones, the first. */
 export const strictestOf = (verdicts: readonly [Verdict, ...Verdict[]]): Verdict =>
   verdicts.reduce((one, other) => strictness[other.decision] > strictness[one.decision] ? other : one)
 
-/** The rule that hides an item from lists. @param rules those that need neither arguments nor time */
+/** Returns the rule that hides an item from lists. @param rules rules that use neither arguments nor time */
 export function findHiding (
   rules: readonly Rule[], context: PolicyContext, outcomes: Outcomes = new Map()
 ): Match | undefined {
@@ -134,7 +134,7 @@ export function findHiding (
   return undefined
 }
 
-/** The policy for the record of a call: the one that decides, else the first that observes. */
+/** Returns the policy for the record of a call: the one that decides, else the first that observes. */
 export function appliedPolicyOf ({ match, observed }: Verdict): AppliedPolicy | undefined {
   const named = match ?? observed[0]
   if (named === undefined) return undefined
@@ -142,7 +142,7 @@ export function appliedPolicyOf ({ match, observed }: Verdict): AppliedPolicy | 
   return { id, name, mode: isObserved ? 'observe' : 'enforce', decision: decisionOf(named) }
 }
 
-/** Why a rule decides, as a sentence without its full stop. */
+/** Returns why a rule decides, as a sentence without its full stop. */
 export const reasonOf = (match: Match | undefined): string =>
   match === undefined
     ? 'No policy matches'
@@ -150,6 +150,6 @@ export const reasonOf = (match: Match | undefined): string =>
       ? 'Its condition is true'
       : `Its condition failed, which denies the call: ${match.problem}`
 
-/** The rules that observe, as the test of a policy tells them. */
+/** Returns the observing rules, for the result of a policy test. */
 export const observedIn = ({ observed }: Verdict): Array<{ id: string, name: string, decision: Policy['then'] }> =>
   observed.map((match) => ({ id: match.rule.policy.id, name: match.rule.policy.name, decision: decisionOf(match) }))

@@ -21,15 +21,15 @@ declare module 'fastify' {
   }
 }
 
-/** For results whose tokens no quota counts: a token has four characters on average. */
+/** Estimates the tokens of a result that no quota counts: a token has four characters on average. */
 const estimatedTokens = (text: string): number => Math.ceil(text.length / 4)
 const countedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
-/** Whether an answer has the result of a task, in either form. Its call has been counted. */
+/** Whether a response contains the result of a task, in either form. Its call was counted when it began. */
 const isTaskResult = ({ exchange: { method } }: GatewayCall, answer: string): boolean =>
   method === 'tasks/result' || (method === 'tasks/get' && memberOf(answer, 'result') !== undefined)
 
-/** Whether the tokens of an answer count. */
+/** Whether the tokens of a response are counted. */
 const counts = (call: GatewayCall, answer: string | undefined): answer is string =>
   answer !== undefined && (countedMethods.has(call.exchange.method) || isTaskResult(call, answer))
 
@@ -45,7 +45,7 @@ function check (quota: Quota): Quota {
   return quota
 }
 
-/** Quotas of calls and of tokens of results, and counters of what is used. */
+/** Quotas of calls and of result tokens, and usage counters. */
 export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
   const { tokenTime, tokenHeap: heap, tokenIdle: idle } = extensionsLimits.quotas
   let isFailing = false
@@ -70,7 +70,7 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
     }
   })
   const createdAtOf = (username: string): string | undefined => app.settings.current.users.get(username)?.createdAt
-  /** The tokens of results that quotas count. */
+  /** The tokens of results that quotas have counted. */
   const tokens = new WeakMap<GatewayCall['exchange'], number>()
   const countTokens = async ({ exchange: { client } }: GatewayCall, text: string): Promise<number> => {
     const owner = client.owner ?? client.id
@@ -117,7 +117,7 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
   app.decorate('usage', {
     read: async (principal, query) => await usage.read(principal, query, createdAtOf(principal.username ?? ''))
   })
-  // What a former process has saved counts before the first call.
+  // Saved usage is loaded before the first call.
   await store.load?.().catch((err: unknown) => { app.log.warn({ err }, 'The saved usage cannot be read') })
   const writing = setInterval(() => { void write() }, extensionsLimits.usage.pause).unref()
   app.addHook('onClose', async () => {

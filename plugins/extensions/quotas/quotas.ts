@@ -11,12 +11,12 @@ type QuotasSnapshot = Pick<Snapshot, 'quotas' | 'teams' | 'users'>
 interface QuotasDeps {
   readonly counters: Pick<Counters, 'take' | 'giveBack' | 'read'>
   readonly snapshot: () => QuotasSnapshot
-  /** Tells admins of a quota that is used up, once for each time. */
+  /** Reports a used-up quota to admins, once for each time. */
   readonly tell: (quota: Quota, freeAt: Date) => void
   readonly now: () => number
 }
 
-/** What a call has taken of its quotas. */
+/** The counters that a call has used. */
 interface Taken {
   readonly calls: ReadonlyArray<{ readonly key: string, readonly window: number, readonly limit: number }>
   readonly tokens: ReadonlyArray<readonly [string, number]>
@@ -30,11 +30,11 @@ function activeQuotas (quotas: Snapshot['quotas']): readonly Quota[] {
   return found
 }
 
-/** Lets calls through as often as quotas say. Its counters are shared by all replicas. */
+/** Limits calls by quotas. The counters are shared by all replicas. */
 export class Quotas {
   readonly #deps: QuotasDeps
   readonly #taken = new WeakMap<GatewayCall['exchange'], Taken>()
-  /** The counters of which admins have been told, with the time when each is free. */
+  /** The counters reported as used up, with the time when each becomes free. */
   readonly #told = new BoundedMap<string, number>(extensionsLimits.quotas.told)
 
   constructor (deps: QuotasDeps) {
@@ -42,9 +42,9 @@ export class Quotas {
   }
 
   /**
-   * Takes a call from its quotas.
-   * @param isResult of a call that was taken before: it counts for tokens only
-   * @throws Refusal when one is used up; then it counts for none
+   * Counts a call in its quotas.
+   * @param isResult whether it fetches the result of a call that was already counted; then only tokens are checked
+   * @throws Refusal if a quota is used up; then no quota counts the call
    */
   take (call: GatewayCall, isResult = false): Promise<void> | undefined {
     const snapshot = this.#deps.snapshot()
@@ -52,10 +52,10 @@ export class Quotas {
     return all.length === 0 ? undefined : this.#takeFrom(call, all, snapshot, isResult)
   }
 
-  /** Whether the tokens of a call's result count. */
+  /** Whether a quota counts the tokens of a call's result. */
   countsTokens ({ exchange }: GatewayCall): boolean { return (this.#taken.get(exchange)?.tokens.length ?? 0) > 0 }
 
-  /** Adds the tokens of a result. */
+  /** Adds the tokens of a result to the counters. */
   async addTokens ({ exchange }: GatewayCall, tokens: number): Promise<void> {
     for (const [key, window] of this.#taken.get(exchange)?.tokens ?? []) {
       await this.#deps.counters.take(key, tokens, window)
@@ -63,8 +63,8 @@ export class Quotas {
   }
 
   /**
-   * Gives a call back that is not over: its next request takes it again. Not for ever, since a client may send the
-   * first request of a call again and again.
+   * Refunds a call that waits for input: its next request is counted again. The number of refunds is bounded, since a
+   * client may repeat the first request of a call endlessly.
    */
   async suspend ({ exchange }: Pick<GatewayCall, 'exchange'>): Promise<void> {
     const { counters } = this.#deps
@@ -108,9 +108,9 @@ export class Quotas {
     for (const { key: taken } of calls) await counters.giveBack(taken, 1)
     const name = JSON.stringify(quota.name)
     const limits = { tokens: quota.resultTokens, calls: isResult ? undefined : quota.calls }
-    // There is no time at which it would be free.
+    // Such a quota never becomes free.
     if (limits.tokens === 0 || limits.calls === 0) throw new Refusal('quota', `The quota ${name} lets nothing pass`)
-    // It is free when the last of its counters is.
+    // The quota is free when the last of its counters is.
     let last = { key: keys[0] ?? '', left: 0 }
     for (const key of keys) {
       for (const [each, limit] of [[`${key} tokens`, limits.tokens], [key, limits.calls]] as const) {

@@ -7,24 +7,26 @@ import { usernameOf } from '../activities/describe.ts'
 const minuteInMs = 60_000
 export const windowOf = ({ per }: Quota): number => per === 'minute' ? minuteInMs : 24 * 60 * minuteInMs
 
-/** The tool that a request calls, or whose task it refers to; undefined for prompts and resources. */
+/** Returns the tool that a request calls, or whose task it refers to; undefined for prompts and resources. */
 export const toolOf = ({ exchange: { method }, item }: Pick<GatewayCall, 'exchange' | 'item'>): string | undefined =>
   method === 'prompts/get' || method === 'resources/read' ? undefined : item
 
-/** Who calls what, by the members of a target. A caller may be in several teams. */
+/**
+ * The user, team, key, server and tool of a call, by the members of a quota's target. A caller may be in several teams.
+ */
 export type Subjects = Readonly<Record<keyof Quota['target'], readonly string[]>>
 
-/** The subjects of a call. */
+/** Returns the subjects of a call. */
 export function subjectsOf (
   call: GatewayCall, snapshot: Pick<Snapshot, 'teams' | 'users'>
 ): Subjects {
   const { exchange: { view: { principal } }, provider } = call
   const tool = toolOf(call)
-  // A key of a team has no user: it counts as one of its own, the team.
+  // A team's key has no user; the team is used as its user.
   const user = usernameOf(principal) ?? (principal.team && teamReference(principal.team))
   const { keyId } = authorKeyOf(principal)
   return {
-    // Callers without a user count together, for `*`.
+    // Callers without a user share one counter for `*`.
     user: [user ?? ''],
     team: teamsOf(snapshot, principal),
     key: keyId === undefined ? [] : [keyId],
@@ -33,7 +35,7 @@ export function subjectsOf (
   }
 }
 
-/** The keys of the counters of a quota that a call counts for; none: the quota is not about it. */
+/** Returns the keys of a quota's counters that count a call; empty if the quota does not apply to it. */
 export function counterKeys ({ id, target, per }: Quota, subjects: Subjects): string[] {
   let chosen: string[][] = [[]]
   for (const [name, wanted] of Object.entries(target) as Array<[keyof Subjects, string]>) {

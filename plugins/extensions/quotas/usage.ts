@@ -5,13 +5,13 @@ import type { Principal } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
 export type UsageAxis = 'user' | 'key' | 'server' | 'tool'
-/** The member of the axis is beside these. */
+/** The member named after the axis is added to these. */
 export interface UsageRow { day: string, calls: number, errors: number, resultTokens: number, server?: string }
 
 interface UsageQuery { readonly by: UsageAxis, readonly from?: string, readonly to?: string }
 
 const dayInMs = 86_400_000
-/** Days that are shown without `from`. */
+/** Number of days returned if there is no `from`. */
 const shownDays = 30
 const { waiting: maxWaiting, days: maxDays } = extensionsLimits.usage
 
@@ -19,24 +19,24 @@ const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10
 type Counted = { -readonly [Name in keyof UsageCount]: UsageCount[Name] }
 
 /**
- * How the usage of a user is counted: by name, and on the day on which the account was created, with that time, since a
- * former account of the name may have been used on the same day.
+ * Returns the user under whom usage is counted: the username; on the day of the account's creation followed by its
+ * time, since a former account with this name may have been used on the same day.
  */
 const countedUser = (username: string, day: string, createdAt = ''): string =>
   createdAt.startsWith(day) ? `${username} ${createdAt}` : username
-/** What `countedUser` adds. */
+/** Matches the suffix that `countedUser` adds. */
 const firstDayMark = / \d{4}-\d\d-\d\dT[\d:.]+Z$/
 
-/** Whether a count is of the present account of a name. */
+/** Whether a count belongs to the current account with a name. */
 const isOwn = ({ user, day }: UsageCount, username: string, createdAt: string): boolean =>
   day >= createdAt.slice(0, 10) && user === countedUser(username, day, createdAt)
 
-/** Counts what callers use, and writes it in batches. */
+/** Counts the usage of callers, and writes it in batches. */
 export class Usage {
   readonly #store: UsageCounts
   readonly #now: () => number
   #waiting = new Map<string, Counted>()
-  /** The day of the last count. Naming it again for each call is slow. */
+  /** The day of the last count, cached since formatting it for each call is slow. */
   #today = { number: -1, day: '' }
   #writing: Promise<void> = Promise.resolve()
 
@@ -45,11 +45,12 @@ export class Usage {
     this.#now = now
   }
 
-  /** Whether something is to be written. */
+  /** Whether counts wait to be written. */
   get hasWaiting (): boolean { return this.#waiting.size > 0 }
 
   /**
-   * @param calls 0: what is counted belongs to a call that was counted before
+   * Counts a call or its tokens.
+   * @param calls 0 if the call itself was already counted
    * @param createdAt when the user's account was created, in ISO 8601
    */
   count (what: Omit<UsageCount, 'day' | 'calls'>, calls: number, createdAt?: string): void {
@@ -59,7 +60,7 @@ export class Usage {
     this.#add({ ...what, user: countedUser(what.user, day, createdAt) }, day, calls, maxWaiting)
   }
 
-  /** Adds to what waits; a new row only while there are fewer than `max`. */
+  /** Adds to the waiting counts; adds a new row only while there are fewer than `max`. */
   #add (what: Omit<UsageCount, 'day' | 'calls'>, day: string, calls: number, max: number): void {
     const id = `${day}\n${what.user}\n${what.key}\n${what.server}\n${what.tool}`
     const former = this.#waiting.get(id)
@@ -70,15 +71,15 @@ export class Usage {
     } else if (this.#waiting.size < max) this.#waiting.set(id, { ...what, day, calls })
   }
 
-  /** Writes what has been counted. What cannot be written waits for the next time. */
+  /** Writes the waiting counts. After a failure, they wait for the next call. */
   async flush (): Promise<void> {
     this.#writing = this.#writing.catch(() => {}).then(async () => { await this.#write() })
     await this.#writing
   }
 
   /**
-   * The usage of some days, by one axis: of everybody for admins, else the principal's own.
-   * @param createdAt when the principal's account was created, in ISO 8601; empty if it is not known
+   * Returns the usage per day, grouped by one axis: of all users for admins, else the principal's own.
+   * @param createdAt when the principal's account was created, in ISO 8601; empty if unknown
    * @throws InvalidInput
    */
   async read (principal: Principal, { by, from, to }: UsageQuery, createdAt = ''): Promise<UsageRow[]> {

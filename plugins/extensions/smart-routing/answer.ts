@@ -10,16 +10,16 @@ export interface SearchHit { readonly tool: ShownTool, readonly score: number, r
 export interface SearchMetadata {
   /** `words`: ranked by words only. `fused`: ranked by words and by embeddings. */
   readonly mode: 'words' | 'fused'
-  /** The reason why embeddings were not used although they are configured. */
+  /** Why embeddings were not used although they are configured. */
   readonly reason?: string
   /** Advice for the model when no tool was found. */
   readonly hint?: string
 }
 
 /**
- * A tool result as JSON text: one text block that holds `json`, and `json` as `structuredContent`.
+ * Returns a tool result as JSON text: one text block that contains `json`, and `json` as `structuredContent`.
  * @param json the JSON text of an object
- * @param reasons by the names of the tools that were found
+ * @param reasons by the names of the found tools
  */
 export const smartToolResult = (json: string, reasons?: Readonly<Record<string, Reasons>>): string => {
   const meta = reasons === undefined ? '' : `,"_meta":${JSON.stringify({ [explanation]: reasons })}`
@@ -27,11 +27,11 @@ export const smartToolResult = (json: string, reasons?: Readonly<Record<string, 
 }
 
 /**
- * The result of a search as JSON text. Tools keep their order; they are shortened until all of them together fit the
+ * Returns the result of a search as JSON text. Tools keep their order; they are shortened until all of them fit the
  * size limit.
- * @param isSingle whether a single tool was asked for, so that the larger size limit for one tool applies
+ * @param isSingle whether a single tool was requested; then the size limit for one tool applies
  * @param hasSchemas whether the result contains input schemas
- * @param skills the skills that match, which stand beside the tools
+ * @param skills the matching skills, returned beside the tools
  */
 export function searchAnswer (
   found: readonly SearchHit[], metadata: SearchMetadata, {
@@ -52,7 +52,7 @@ export function searchAnswer (
   return `{"tools":[${texts.map(({ text }) => text).join(',')}],${skillsText}"metadata":${JSON.stringify(notes)}}`
 }
 
-/** Shortens candidates level by level until they fit into `room` characters; long ones and those of low rank first. */
+/** Shortens candidates level by level until they fit into `room` characters; long ones and low-ranked ones first. */
 function shortenToFit (candidates: readonly Candidate[], room: number): readonly Candidate[] {
   let size = candidates.reduce((sum, { text }) => sum + text.length, 0)
   while (size > room) {

@@ -6,17 +6,16 @@ import type { CallTool } from '../../gateway/index.ts'
 import { unknownToolHint } from './own-tools.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
-/** The calls that `call_tool` has made. */
+/** The calls made by `call_tool`. */
 const callsOfCallTool = new WeakSet<Exchange>()
-/** Whether `call_tool` has made a call. */
+/** Whether a call was made by `call_tool`. */
 export const isCalledInstead = (exchange: Exchange): boolean => callsOfCallTool.has(exchange) ||
-  // A hook may have replaced the call.
+  // A hook may have derived another exchange from it.
   (exchange instanceof DerivedExchange && isCalledInstead(exchange.original))
 
 /**
- * Runs `call_tool {toolName, arguments}`: calls the named tool in the merged view of the same principal and scope. Only
- * the inner call counts: progress, cancellation, questions, results, limits, hooks and records are those of the named
- * tool.
+ * Runs `call_tool {toolName, arguments}`: calls the named tool in the merged view of the same principal and scope.
+ * Progress, cancellation, server requests, limits, hooks and records all apply to the named tool, not to `call_tool`.
  * @throws RpcError as for a direct call of the tool
  */
 export async function runCallTool (exchange: Exchange<View>, call: CallTool): Promise<string> {
@@ -30,7 +29,7 @@ export async function runCallTool (exchange: Exchange<View>, call: CallTool): Pr
   }
 }
 
-/** The exchange that calls the named tool. The arguments keep their original bytes. @throws RpcError -32602 */
+/** Returns the exchange that calls the named tool. The arguments keep their original bytes. @throws RpcError -32602 */
 function exchangeForNamedTool (exchange: Exchange<View>): Exchange<View> {
   const { params, paramsText, view } = exchange
   const given = memberOf(paramsText, 'arguments') ?? '{}'
@@ -44,7 +43,7 @@ function exchangeForNamedTool (exchange: Exchange<View>): Exchange<View> {
   return new DerivedExchange(exchange, {
     view: inPresentation(view, 'merged'),
     paramsText: withMembers(paramsText, { name: JSON.stringify(name), arguments: text }),
-    // The members of params are parsed when they are read, since a request may be large.
+    // Members of params are parsed only when read, since a request may be large.
     params: Object.defineProperties({}, {
       ...Object.getOwnPropertyDescriptors(params),
       name: { value: name, enumerable: true },
@@ -53,14 +52,18 @@ function exchangeForNamedTool (exchange: Exchange<View>): Exchange<View> {
   })
 }
 
-/** The known members of the arguments of `call_tool`. */
+/** The known arguments of `call_tool`. */
 const callToolMembers: ReadonlySet<string> = new Set(['toolName', 'arguments', '_meta'])
-/** Max length of a tool name, in characters of JSON; a longer one is rejected. */
+/** Max length of a tool name, in characters of JSON; longer names are rejected. */
 const longestName = 4_096
 /** Max length of arguments that are sent as a JSON string, in characters of JSON. */
 const longestText = 256 * 1024
 
-/** The `toolName` in the arguments of `call_tool` or `describe_tool`. @param text as JSON @throws RpcError -32602 */
+/**
+ * Returns the `toolName` in the arguments of `call_tool` or `describe_tool`.
+ * @param text the arguments as JSON
+ * @throws RpcError -32602
+ */
 export function toolNameIn (text: string): string {
   const member = memberOf(text, 'toolName') ?? 'null'
   const name: unknown = member.length > longestName ? undefined : JSON.parse(member)
@@ -68,7 +71,10 @@ export function toolNameIn (text: string): string {
   throw new RpcError(code.invalidParams, `Invalid params: "toolName" must be the tool's name${unknownToolHint}`)
 }
 
-/** The arguments for the named tool, as JSON text. Models often send a string that holds it. @throws RpcError -32602 */
+/**
+ * Returns the arguments for the named tool, as JSON text. Models often send them as a string that contains JSON.
+ * @throws RpcError -32602
+ */
 function argumentsIn (text: string): string {
   const member = memberOf(text, 'arguments') ?? 'null'
   if (member.startsWith('{')) return member

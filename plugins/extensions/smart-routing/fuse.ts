@@ -2,13 +2,13 @@ import type { SearchHit } from './answer.ts'
 import type { ShownTool } from './search-tools.ts'
 import type { RankedTool } from './words/index.ts'
 
-/** The weights of the cosines of an encoder and of the static model; the ranking by words has weight 1. */
+/** The weights of the cosine similarities of an encoder and of the static model; the ranking by words has weight 1. */
 export const cosineWeights = { encoder: 1, staticModel: 0.3 } as const
 
 /**
- * Merges two rankings by `lexical / max + weight * cosine / max`, best first. The best score becomes 1.
- * Ties keep the order of the ranking by words.
- * @param cosines the similarities by embeddings, or undefined if only the ranking by words exists
+ * Merges two rankings by `lexical / max + weight * cosine / max`, best first. The best score becomes 1. Ties keep the
+ * order of the ranking by words.
+ * @param cosines the similarities by embeddings; undefined if there is only the ranking by words
  */
 export function fuseRankings (
   words: readonly RankedTool[],

@@ -21,8 +21,8 @@ interface SmartRoutingOptions {
 }
 
 /**
- * `$smart`: a presentation of the gateway that replaces the tools of a view by tools that search and call them. Only
- * the `$smart` routes request it.
+ * `$smart`: a presentation of the gateway that replaces the tools of a view by tools that search and call them. Used
+ * only on the `$smart` routes.
  */
 export default fp<SmartRoutingOptions>(async (app, { vectors, catalogueCache }) => {
   const { EMBEDDING_DIMENSIONS_API_PASSTHROUGH: passthrough } = app.config.env
@@ -32,7 +32,7 @@ export default fp<SmartRoutingOptions>(async (app, { vectors, catalogueCache }) 
     const from = settings()
     if (known?.from !== from) {
       const made = embeddingOptionsOf(from, passthrough)
-      // A change of other settings must not restart the embedding.
+      // Changes of other settings must not restart the embedding.
       known = { from, options: isDeepStrictEqual(made, known?.options) ? known?.options : made }
     }
     return known.options
@@ -88,7 +88,7 @@ export default fp<SmartRoutingOptions>(async (app, { vectors, catalogueCache }) 
       embeddings.embedInBackground(listedTools(app.settings.current.servers.keys(), app.gateway))
     })
   })
-  // An eighth of the interval for marking, so that processes that restart every day do this work, too.
+  // An eighth of the marking interval, so that processes that restart every day also do this.
   const tidying = setInterval(() => {
     search.embedAll()
     embeddings.removeUnused().catch((error: unknown) => {

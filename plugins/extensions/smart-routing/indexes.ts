@@ -13,8 +13,8 @@ export class ViewIndexes {
   }
 
   /**
-   * Whether the index of a view should be updated before its next search, because it is in use or there is room for a
-   * new one. Otherwise views that alternate would evict each other's indexes, and the work would be wasted.
+   * Whether to update the index of a view before its next search: it is in use, or there is room for a new one.
+   * Otherwise, views that alternate would evict each other's indexes, and the work would be wasted.
    */
   shouldUpdateEarly (key: string): boolean {
     const index = this.#indexes.get(key)
@@ -27,7 +27,7 @@ export class ViewIndexes {
 
   get all (): Iterable<ViewIndex> { return this.#indexes.values() }
 
-  /** The index of a view, updated to its merged surface. @param key the key of the view */
+  /** Returns the index of a view, and starts to update it to the merged surface. @param key the key of the view */
   update (key: string, surface: Surface): { index: ViewIndex, updated: Promise<void> } {
     const index = this.#indexes.get(key) ?? new ViewIndex(this.#logError)
     const updated = index.update(surface)

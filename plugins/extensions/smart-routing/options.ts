@@ -7,6 +7,6 @@ import { withDefaults } from '../../settings/index.ts'
 /** `systemConfig.smartRouting` with its defaults. */
 export type SmartRoutingSettings = NonNullable<SystemSections['smartRouting']>
 
-/** The settings of `$smart`. Absent members, and stored members of a wrong type, get their defaults. */
+/** Returns the settings of `$smart`. Absent members, and stored members of a wrong type, get their defaults. */
 export const smartRoutingSettingsOf = memoized(({ smartRouting = {} }: SystemConfig): SmartRoutingSettings =>
   withDefaults(SystemSections.properties.smartRouting, withCurrentNames(smartRouting)))

@@ -3,7 +3,7 @@ import { extensionsLimits } from '../limits.ts'
 /** The names of the tools of `$smart`. */
 export const smartToolNames = { search: 'search_tools', describe: 'describe_tool', call: 'call_tool' } as const
 
-/** The text that is appended to the error for an unknown tool name. */
+/** The text appended to the error for an unknown tool name. */
 export const unknownToolHint =
   `. ${smartToolNames.search} finds the names of tools, and ${smartToolNames.call} calls them`
 
@@ -13,7 +13,7 @@ export const limitRange = { min: 1, max: 100, default: 10 } as const
 const nameSchema = { type: 'string', description: `A name that ${smartToolNames.search} found` }
 
 /**
- * The tools of `$smart`, as `tools/list` returns them. Their texts are short, since every agent reads them.
+ * Returns the tools of `$smart`, as in `tools/list`. Their texts are short, since every agent reads them.
  * @param servers the servers whose tools the caller sees
  * @param isProgressive whether search results omit schemas, which `describe_tool` then returns
  */
@@ -52,7 +52,7 @@ export function smartTools (servers: readonly string[], isProgressive: boolean):
   return isProgressive ? [search, describe, call] : [search, call]
 }
 
-/** A sentence of bounded length that names the servers. */
+/** Returns a sentence of bounded length that names the servers. */
 export function serversSentence (servers: readonly string[]): string {
   const named: string[] = []
   let left: number = extensionsLimits.smartRouting.serverListLength

@@ -13,7 +13,7 @@ const shorten = (text: string): string =>
 /** The name of the provider of `search_tools` and `describe_tool`. No server's name begins with `$`. */
 export const smartProviderName = '$smart'
 
-/** The servers that have tools on a surface, in the order of the surface. */
+/** Returns the servers that have tools on a surface, in the order of the surface. */
 export function serversWithTools ({ parts: { tools } }: Surface): string[] {
   const servers = new Set<string>()
   for (const { provider } of tools.targets.values()) servers.add(provider)
@@ -21,7 +21,8 @@ export function serversWithTools ({ parts: { tools } }: Surface): string[] {
 }
 
 /**
- * The `$smart` form of a merged surface: its prompts and resources, and in place of its tools those of `$smart`.
+ * Returns the `$smart` form of a merged surface: its prompts and resources, with the tools of `$smart` in place of its
+ * tools.
  * @param isProgressive whether search results omit schemas, which `describe_tool` then returns
  */
 export function toSmartSurface ({ merged, before }: PresentationInput, isProgressive: boolean): Surface {

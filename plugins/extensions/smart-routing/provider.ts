@@ -32,7 +32,7 @@ export class SmartProvider implements Provider {
     this.#isProgressive = progressive
   }
 
-  /** Returns no catalogue, since the `$smart` presentation lists the tools of this provider. */
+  /** Returns no catalogue: the `$smart` presentation lists the tools of this provider. */
   catalogue (): undefined {}
 
   async call (given: Exchange, changes: Readonly<Record<string, string>>): ReturnType<Provider['call']> {
@@ -60,7 +60,7 @@ export class SmartProvider implements Provider {
     return smartToolResult(json, Object.fromEntries(found.map(({ tool, why = {} }) => [tool.name, why])))
   }
 
-  /** The tool as it is listed on the merged route. */
+  /** Returns the tool as listed on the merged route. */
   async #describeTool (exchange: Exchange<View>): Promise<string> {
     const name = toolNameIn(memberOf(exchange.paramsText, 'arguments') ?? '{}')
     const { view, params, paramsText } = exchange

@@ -2,9 +2,9 @@ import type { ScoreExplanation } from './words/index.ts'
 
 /** The parts of a tool's score. */
 export interface Reasons extends Partial<ScoreExplanation> {
-  /** The similarity of its meaning to the query, divided by the highest one. */
+  /** The similarity of the tool's embedding to the query's, divided by the highest one. */
   readonly meaning?: number
 }
 
-/** A member of `_meta`: of a request for `search_tools`, `true` asks for reasons; its result has them by tool. */
+/** A member of `_meta`: `true` in a request for `search_tools` asks for reasons; the result has them by tool. */
 export const explanation = 'tool-hub/explanation'

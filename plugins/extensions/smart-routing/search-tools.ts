@@ -4,7 +4,7 @@ import { LoopBudget } from '../../../protocol/yield.ts'
 import type { Gateway, ListEntry, Surface, Target } from '../../gateway/index.ts'
 import type { SearchTool } from './words/index.ts'
 
-/** The last parsed tool, whose members are read one after another. Only one is kept: tools may have megabytes. */
+/** The last parsed tool, since its members are read one after another. Only one is kept: a tool may have megabytes. */
 let lastParsed: { readonly text: string, readonly value: Record<string, unknown> } | undefined
 
 function parseTool (text: string): Record<string, unknown> {
@@ -49,9 +49,9 @@ const textOf = (value: unknown): string | undefined => typeof value === 'string'
 
 /** Number of tools between two checks of the time budget. */
 const perCheck = 64
-/** Max number of cached `ShownTool`s for one item; beyond, the oldest is dropped, which is often of a former view. */
+/** Max number of cached `ShownTool`s for one item; beyond, the oldest is dropped, often that of a former view. */
 const mostShown = 8
-/** The `ShownTool`s of each item. Views that show an item in the same way share one, and its derived data. */
+/** The `ShownTool`s of each item. Views that show an item in the same way share one and its derived data. */
 const shownToolsByItem = new WeakMap<Item, ShownTool[]>()
 
 function cachedShownTool (name: string, target: Target, entry: ListEntry): ShownTool {
@@ -68,7 +68,7 @@ function cachedShownTool (name: string, target: Target, entry: ListEntry): Shown
 }
 
 /**
- * The tools of a merged surface by name, in the order of the surface. Yields to the event loop in between.
+ * Returns the tools of a merged surface by name, in the order of the surface. Yields to the event loop in between.
  * @param before the former result; an unchanged tool stays the same object
  */
 export async function shownToolsOf (
@@ -79,7 +79,7 @@ export async function shownToolsOf (
   let at = 0
   for (const [name, target] of tools.targets) {
     if (at % perCheck === perCheck - 1 && budget.isSpent) await budget.yieldToEventLoop()
-    // List entries and targets have the same order.
+    // List entries and targets are in the same order.
     const entry = tools.list.entries[at++]
     if (!entry) continue
     const former = before?.get(name)
@@ -88,7 +88,7 @@ export async function shownToolsOf (
   return found
 }
 
-/** The tools that servers list, by server and name, without what views change of them. */
+/** Returns the tools that servers list, by server and name, without the overrides of views. */
 export function listedTools (
   servers: Iterable<string>, gateway: Pick<Gateway, 'catalogues'>
 ): Map<string, ShownTool> {

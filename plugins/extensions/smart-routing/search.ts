@@ -25,14 +25,14 @@ export interface SemanticSearch {
   compareWithTools: (query: string, tools: ReadonlyMap<string, ShownTool>) => Promise<SimilarityResult>
 }
 
-/** The parts of the ranking that can be off. */
+/** The parts of the ranking that can be disabled. */
 export interface SearchParts {
-  /** Whether the static model takes part where no embeddings do. */
+  /** Whether the static model is used when embeddings are not. */
   readonly hasStaticModel: boolean
   readonly learning?: Pick<Learning, 'rankAndRemember'> | undefined
 }
 
-/** Number of top results by words that are fused. */
+/** Number of top results by words that are merged with the ranking by similarity. */
 const fusedResults = { byEncoder: 200, byModel: 100 }
 
 /** Finds tools of a view. Tools outside the view are not found, and do not influence the ranking. */
@@ -67,7 +67,10 @@ export class ToolSearch {
     return surface
   }
 
-  /** The tools that match a query, best first. @param explains whether they say what their scores consist of */
+  /**
+   * Returns the tools that match a query, best first.
+   * @param explains whether the results include the parts of their scores
+   */
   async find (
     exchange: Exchange<View>, query: string, limit: number, explains = false
   ): Promise<{ found: SearchHit[], metadata: SearchMetadata }> {
@@ -100,8 +103,8 @@ export class ToolSearch {
   }
 
   /**
-   * The cosines of tools and the words of a query, by the static model.
-   * @returns undefined: it is off, cannot be read, or knows no word of the query
+   * Returns the cosine similarities of tools to the words of a query, by the static model.
+   * @returns undefined if the model is disabled, cannot be read, or knows no word of the query
    */
   async #cosines (
     read: readonly string[], index: ViewIndex, found: readonly RankedTool[]
@@ -129,7 +132,9 @@ export class ToolSearch {
   }
 }
 
-/** The result when no tool matches. It names the servers, so that the next query can mention one. */
+/**
+ * Returns the result for a query that no tool matches. It names the servers, so that the next query can mention one.
+ */
 function emptyResult (
   { merged }: Pick<PresentationInput, 'merged'>, metadata: SearchMetadata, hint: string
 ): { found: SearchHit[], metadata: SearchMetadata } {

@@ -1,12 +1,12 @@
 import { isObject } from '../../../protocol/json.ts'
 import { truncate } from '../../../protocol/text.ts'
 
-// Shortens the tools in search results. First, members that only explain a schema are omitted, then constraints that
-// the server checks itself.
+// Shortens the tools in search results. Members that only explain a schema are omitted first, then constraints that the
+// server checks itself.
 
 type Json = Record<string, unknown>
 
-/** One level of shortening. Each level also omits what the levels before it omit. */
+/** One level of shortening. Each level also omits what the previous levels omit. */
 export interface ShorteningStep {
   /** Max length of a tool's description, and of the descriptions within its schema, in characters. */
   readonly maxDescription: number
@@ -91,7 +91,7 @@ export function truncateAtWord (text: string, length: number): string {
   return `${end > length / 2 ? part.slice(0, end) : part}…`
 }
 
-/** Shortens a JSON Schema to one level of shortening. @param level the depth of this schema in the whole one */
+/** Shortens a JSON Schema. @param level the depth of this schema within the whole one */
 export function shortenSchema (schema: unknown, step: ShorteningStep, level = 0): unknown {
   if (step === shorteningSteps[0] || !isObject(schema)) return schema
   if (level >= step.maxDepth) {

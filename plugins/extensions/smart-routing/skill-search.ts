@@ -3,7 +3,7 @@ import { truncate } from '../../../protocol/text.ts'
 import type { ListResult, Surface } from '../../gateway/index.ts'
 import { ToolIndex, type SearchTool } from './words/index.ts'
 
-/** A skill that was found. A client reads it by its URI. */
+/** A found skill. A client reads it by its URI. */
 export interface FoundSkill {
   readonly name: string
   readonly description: string
@@ -12,7 +12,7 @@ export interface FoundSkill {
   readonly score: number
 }
 
-/** Max skills in one answer, and max length of the description of each. */
+/** Max number of skills in one result, and max length of each description, in characters. */
 const most = { skills: 5, description: 500 }
 
 interface SearchedSkill extends SearchTool { readonly uri: string }
@@ -33,7 +33,7 @@ async function makeIndex ({ parts: { skills } }: Surface): Promise<ToolIndex> {
   return index
 }
 
-/** The skills of a surface that match a query, by their words. */
+/** Returns the skills of a surface that match a query by their words. */
 export async function findSkills (surface: Surface, query: string, limit: number): Promise<FoundSkill[]> {
   const { list } = surface.parts.skills
   if (list.entries.length === 0 || query.trim() === '') return []

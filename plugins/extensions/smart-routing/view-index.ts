@@ -3,7 +3,7 @@ import { shownToolsOf, type ShownTool } from './search-tools.ts'
 import { ToolIndex, type RankedTool } from './words/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
-/** The search index of the views with one key. It is updated incrementally from their surfaces. */
+/** The search index shared by views with the same key. It is updated incrementally from their surfaces. */
 export class ViewIndex {
   readonly #index = new ToolIndex()
   readonly #logError: (error: unknown) => void
@@ -23,12 +23,12 @@ export class ViewIndex {
   /** The tools that are searched. */
   get tools (): ReadonlyMap<string, ShownTool> { return this.#tools }
 
-  /** Replaces the searched tools by those of a merged surface. @returns resolves when these can be searched */
+  /** Replaces the searched tools by those of a merged surface. @returns resolves when they can be searched */
   update (surface: Surface): Promise<void> {
     if (surface === this.#surface) return this.#lastUpdate
     this.#surface = surface
     this.#lastUpdate = this.#lastUpdate.then(async () => {
-      // A newer surface has arrived: it replaces this one.
+      // A newer surface has arrived and replaces this one.
       if (this.#surface !== surface) return
       const tools = await shownToolsOf(surface, this.#tools)
       if (isSame(this.#tools, tools)) return
@@ -47,7 +47,7 @@ export class ViewIndex {
     return this.#index.search(query, limit, explains)
   }
 
-  /** The words of a query. Foreign words are translated, and unknown ones precede their corrections. */
+  /** Returns the words of a query. Foreign words are translated; unknown words are followed by their corrections. */
   interpret (query: string): readonly string[] { return this.#index.interpret(query) }
 }
 

@@ -18,17 +18,17 @@ interface ShownTask extends Pick<TaskRecord, 'id' | 'server' | 'tool' | 'usernam
 }
 
 interface TasksApi {
-  /** The tasks that run, newest first: those of the principal's user, or all for an admin. @throws StorageError */
+  /** Lists the running tasks, newest first: those of the principal's user, or all for an admin. @throws StorageError */
   list: (principal: Principal) => Promise<ShownTask[]>
   /**
    * Asks the server of a task to cancel it.
-   * @returns the task after that: a server may need a while
-   * @throws NoSuch; Duplicate if it has ended, or runs in a process of another replica; the failure of the server
+   * @returns the task after the request; the server may not have cancelled it yet
+   * @throws NoSuch; Duplicate if it has ended, or runs in a process of another replica; the error of the server
    */
   cancel: (principal: Principal, id: string) => Promise<ShownTask>
 }
 
-/** `app.tasks`: the tasks that clients began, for the people to whom they belong, and for admins. */
+/** `app.tasks`: the tasks that clients began, for the users who own them, and for admins. */
 export default fp(async (app) => {
   const { tasks } = app.gateway
   const maySee = ({ isAdmin, username }: Principal, task: TaskRecord): boolean => {

@@ -8,7 +8,7 @@ export default fp(async (app) => {
   if (exporter === undefined) return
   const problem = exporter === 'console' ? undefined : collectorProblem(env)
   if (problem !== undefined) {
-    // The SDK would send to its default address instead.
+    // With an invalid address, the SDK would send to its default one.
     app.log.warn(`calls are not traced: ${problem}`)
     return
   }
@@ -34,7 +34,7 @@ type TracingEnv = Pick<
   | 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'
 >
 
-/** The exporter of spans that the environment selects, or undefined if tracing is off, which is the default. */
+/** Returns the span exporter that the environment selects; undefined if tracing is off, the default. */
 export function exporterOf (env: TracingEnv): 'http/protobuf' | 'http/json' | 'console' | undefined {
   const { OTEL_TRACES_EXPORTER: exporter } = env
   const isAsked = exporter !== undefined ||
@@ -43,7 +43,9 @@ export function exporterOf (env: TracingEnv): 'http/protobuf' | 'http/json' | 'c
   return exporter === 'console' ? 'console' : env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? env.OTEL_EXPORTER_OTLP_PROTOCOL
 }
 
-/** The problem with the collector's address, if any. The text omits the address, which may contain a password. */
+/**
+ * Returns the problem with the collector's address, if any. The text omits the address, which may contain a password.
+ */
 export function collectorProblem (env: TracingEnv): string | undefined {
   const names = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'] as const
   const name = names.find((each) => env[each] !== undefined)

@@ -1,4 +1,4 @@
-// The only file that loads OpenTelemetry: it is imported when tracing is on.
+// The only file that loads OpenTelemetry; imported only when tracing is on.
 import {
   diag, DiagLogLevel, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Context, type Span, type Tracer
 } from '@opentelemetry/api'
@@ -33,7 +33,7 @@ const itemAttributes: Readonly<Record<string, string>> = {
   'resources/read': 'mcp.resource.uri'
 }
 
-/** The trace context that is sent to the server, and the span of the call. */
+/** The trace context to send to the server, and the span of the call. */
 class CallTrace implements TraceContext {
   readonly span: Span
   readonly traceparent: string
@@ -54,7 +54,7 @@ interface TracingDeps {
   reportOutage: ReportOutage
 }
 
-/** Wraps an exporter, and logs the beginning and end of an outage, in place of the SDK's line for each batch. */
+/** Wraps an exporter, and logs the start and end of an outage instead of one line per failed batch. */
 class OutageLoggingExporter implements SpanExporter {
   readonly #exporter: SpanExporter
   readonly #outage: Outage
@@ -81,7 +81,7 @@ class OutageLoggingExporter implements SpanExporter {
 }
 
 /**
- * Makes a span for each call, as a child of the client's span, and sends its context to the server. The SDK reads
+ * Makes a span for each call, as a child of the client's span, and passes its context to the server. The SDK reads
  * exporter, sampler, limits and resource from OpenTelemetry's environment variables.
  */
 export class CallTracer {
@@ -147,7 +147,7 @@ export class CallTracer {
     span.end()
   }
 
-  /** Sends the remaining spans, within a time limit. */
+  /** Exports the remaining spans, within a time limit. */
   async close (): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>((resolve) => { timer = setTimeout(resolve, shutdownTime) })
@@ -155,7 +155,7 @@ export class CallTracer {
     clearTimeout(timer)
   }
 
-  /** The client's span: from `_meta`, else from the headers of the HTTP request. */
+  /** Returns the context of the client's span: from `_meta`, else from the headers of the HTTP request. */
   #parentOf ({ exchange }: GatewayCall): Context {
     const { _meta: meta } = exchange.params
     const carrier = isObject(meta) && typeof meta.traceparent === 'string' ? meta : exchange.headers

@@ -6,12 +6,12 @@ import { sha256 } from '../../base/secrets/index.ts'
 import type { CredentialRefusals } from './refusals.ts'
 import { identityLimits } from '../limits.ts'
 
-/** A function that counts one attempt under a key. @returns 0 within the limit, else seconds until it is reset */
+/** Counts one attempt under a key. @returns 0 within the limit, else the seconds until it is reset */
 export type CountAttempt<Request> = (request: Request, key: string) => Promise<number>
 
 /**
  * One counter for each kind of attempt: failed logins, registrations of accounts and of OAuth clients, authorization
- * requests, wrong secrets of clients, uses of templates, social logins.
+ * requests, wrong client secrets, uses of templates, social logins.
  */
 interface AttemptCounters<Request> {
   readonly failure: CountAttempt<Request>
@@ -36,7 +36,10 @@ export class AttemptLimiter<Request extends { ip: string }> {
   /** Limits concurrent password hashes. Client addresses take turns. */
   readonly #turns = new Semaphore({ places: baseLimits.concurrentHashes })
 
-  /** @param reset resets the count of failed logins under a key @param refusals records wrong passwords and secrets */
+  /**
+   * @param reset resets the counter of failed logins under a key
+   * @param refusals records wrong passwords and secrets
+   */
   constructor (
     counts: AttemptCounters<Request>, reset: (
       key: string
@@ -50,7 +53,7 @@ export class AttemptLimiter<Request extends { ip: string }> {
   /**
    * Checks a user's password. Passwords for one user from one address are checked one at a time, and each is counted as
    * a failure before its check, so that parallel guesses get no additional attempts. The right password resets the
-   * count.
+   * counter.
    * @param check returns the user, or undefined for a wrong password
    * @throws TooManyFailures, TooManyRequests, ShareError
    */
@@ -68,7 +71,7 @@ export class AttemptLimiter<Request extends { ip: string }> {
     }))
   }
 
-  /** Registers an account. Every attempt counts under the caller's address. @throws TooManyRequests, ShareError */
+  /** Registers an account. Every attempt is counted under the caller's address. @throws TooManyRequests, ShareError */
   async registerAccount<Made> (request: Request, make: () => Promise<Made>): Promise<Made> {
     return await this.#inSlot(request, async () => {
       const seconds = await this.#counts.registration(request, `register ${sha256(normalizeIP(request.ip, 64))}`)
@@ -87,7 +90,10 @@ export class AttemptLimiter<Request extends { ip: string }> {
     await this.#countAt(request, 'authorization', this.#counts.authorization)
   }
 
-  /** Counts an export or import of a template under the caller's owner (`access/owner.ts`). @throws TooManyRequests */
+  /**
+   * Counts an export or import of a template under the owner of the request (`access/owner.ts`).
+   * @throws TooManyRequests
+   */
   async countTemplateUse (request: Request, owner: string): Promise<void> {
     const seconds = await this.#counts.template(request, `template ${sha256(owner)}`)
     if (seconds > 0) throw new errors.TooManyRequests(seconds)
@@ -104,8 +110,8 @@ export class AttemptLimiter<Request extends { ip: string }> {
   }
 
   /**
-   * Checks the secret of an OAuth client, under the rules of `checkPassword`: secrets of one client from one address
-   * are checked one at a time, and the right one resets the count.
+   * Checks the secret of an OAuth client in the same way as `checkPassword`: secrets of one client from one address are
+   * checked one at a time, and the right one resets the counter.
    * @throws TooManyFailures, TooManyRequests
    */
   async checkClientSecret (request: Request, clientId: string, check: () => boolean): Promise<boolean> {
@@ -145,7 +151,7 @@ export class AttemptLimiter<Request extends { ip: string }> {
     }
   }
 
-  /** Runs work after all earlier work under the same key. @throws TooManyRequests when the queue is full */
+  /** Runs work after all earlier work under the same key. @throws TooManyRequests if the queue is full */
   async #inQueue<Result> (key: string, work: () => Promise<Result>): Promise<Result> {
     const queue = this.#queues.get(key) ?? { waiting: 0, last: Promise.resolve() }
     if (queue.waiting >= identityLimits.passwordChecksPerUser) throw new errors.TooManyRequests(5)

@@ -31,28 +31,34 @@ export interface Auth {
   /** Identifies the user of an access token; undefined if the request has no valid one. */
   identifyTokenUser: (request: FastifyRequest) => Promise<Principal | undefined>
   /**
-   * Identifies the caller where credentials are optional: an invalid credential is ignored, and so is an access token
-   * for another resource or without the scope for running tools.
+   * Identifies the caller where credentials are optional: an invalid credential is ignored, as is an access token for
+   * another resource or without the scope for running tools.
    */
   identifyOptionally: (request: FastifyRequest) => Promise<Principal>
   /** Emits events when a principal may have lost access. */
   readonly accessChanges: AccessChanges
   /**
-   * Creates a credential for MCP requests within this process that acts as a user or a key for as long as the user or
-   * key is valid. The caller of this method must have authorized its use.
+   * Creates a credential for MCP requests within this process. It acts as a user or a key while the user or key is
+   * valid. The caller of this method must have authorized its use.
    */
   issueInternalCredential: (whom: { readonly username: string } | { readonly keyId: string }) => InternalCredential
-  /** Identifies a principal after its request, without its secret; undefined if its credential has no id. */
+  /**
+   * Returns a reference to a principal's credential that can be stored beyond its request, without its secret;
+   * undefined if the credential has no id.
+   */
   lastingCredentialOf: (principal: Principal) => LastingCredential | undefined
-  /** The principal of such a credential now; undefined if it is not valid any more. @throws StorageError */
+  /** Returns the current principal of such a credential; undefined if it is no longer valid. @throws StorageError */
   principalOfCredential: (credential: LastingCredential) => Promise<Principal | undefined>
   /** Returns the current access of callers without credentials. */
   anonymousAccess: () => AnonymousAccess
-  /** Refuses a request that a page of a foreign origin makes. @throws ForeignOrigin */
+  /** Refuses a request made by a page of a foreign origin. @throws ForeignOrigin */
   checkOrigin: (request: FastifyRequest) => void
-  /** Whether pages of this origin may read the gateway's answers. */
+  /** Whether pages of this origin may read the gateway's responses. */
   trustsOrigin: (origin: string) => boolean
-  /** The user with this name and password, or undefined. @throws TooManyFailures, TooManyRequests, ShareError */
+  /**
+   * Returns the user with this name and password, or undefined.
+   * @throws TooManyFailures, TooManyRequests, ShareError
+   */
   authenticate: (request: FastifyRequest, username: string, password: string) => Promise<User | undefined>
   /**
    * Changes the password of a principal who supplies the current one.

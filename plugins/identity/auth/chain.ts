@@ -4,7 +4,7 @@ import type { Principal } from '../../settings/index.ts'
 import { hasSessionCookie } from '../social/settings.ts'
 import type { SocialLogin } from '../social/social.ts'
 
-/** A class of routes: they accept different credentials. On `open` routes, credentials are optional. */
+/** The classes of routes, which accept different credentials. On `open` routes, credentials are optional. */
 export type RouteClass = 'api' | 'mcp' | 'open'
 
 /** The parts of a request that may carry credentials. `ip`: the client's address, also behind trusted proxies. */
@@ -21,11 +21,11 @@ export type IdentifyResult = Principal | undefined | Promise<Principal | undefin
 /**
  * One way to identify the caller. It returns undefined for a credential of another kind, an invalid one, or one that
  * this class of routes does not accept; the next step is then tried.
- * @throws StorageAway when the credential cannot be checked now
+ * @throws StorageAway if the credential cannot be checked now
  */
 export type AuthStep = (credentials: RequestCredentials, routes: RouteClass, snapshot: Snapshot) => IdentifyResult
 
-/** The caller, as identified by the first step that returns a principal. */
+/** Returns the caller's principal from the first step that identifies one. */
 export function identify (
   chain: readonly AuthStep[], credentials: RequestCredentials, routes: RouteClass, snapshot: Snapshot
 ): IdentifyResult {
@@ -60,7 +60,7 @@ const guestOf = ({ system }: Snapshot): Principal | undefined => system.routing?
 
 /**
  * Authenticates requests to the management API by the session cookie of a social login. The user is read from the
- * current settings, so a demotion, a deletion or a new password takes effect at once.
+ * current settings, so a demotion, deletion or new password takes effect at once.
  */
 export const socialSessionStep = (social: SocialLogin): AuthStep => ({ headers }, routes, snapshot) =>
   routes === 'api' ? social.identify(headers, snapshot) : undefined

@@ -36,7 +36,7 @@ declare module 'fastify' {
 }
 
 interface AuthOptions {
-  /** The credential of the command line on this machine, if there is one. */
+  /** The credential of the command line on this machine, if any. */
   localToken?: string
 }
 
@@ -69,7 +69,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       return undefined
     }
   }
-  // The first step of a chain that identifies the caller wins.
+  // The first step that identifies the caller decides.
   const token = accessTokenStep(app.accessTokens, app.config)
   const [key, local, jwtLogin] = [bearerKeyStep(app.keys), localCredentialStep(localToken), loginTokenStep(claimsOf)]
   const lent = new InternalCredentials()
@@ -80,12 +80,12 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   const credentialsOf = ({ headers, query, socket, ip }: FastifyRequest): RequestCredentials =>
     ({ headers, query: query as Record<string, unknown>, socket, ip })
   /**
-   * Identifies a caller. If the credential is unknown, it is tried again after a look-up of changes by other replicas.
-   * @throws DataAway while a replica has been without its database for too long
+   * Identifies a caller. An unknown credential is tried again after reading the changes of other replicas.
+   * @throws DataAway if the database has been unavailable to this replica for too long
    */
   const identifyFresh = (credentials: RequestCredentials, routes: RouteClass, steps = chain): IdentifyResult => {
     const former = app.settings.current
-    // The answer is not 401, on which clients would discard their tokens.
+    // Not 401, after which clients would discard their tokens.
     if (app.settings.isOutdated && hasCredentials(credentials, routes, keyHeaderOf(former)) && !isLocal(credentials)) {
       throw new errors.DataAway()
     }
@@ -109,8 +109,8 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     each.addHook('onRequest', (request, _reply, done) => {
       if (!hasSingleHost(request.raw)) throw new errors.TwoHosts()
       const isServed = isServedHost(rules, request.host, baseUrl()) || request.routeOptions.config?.anyHost === true
-      // The command line addresses the loopback interface, whatever host names are allowed. Web pages cannot know its
-      // credential, so DNS rebinding is no threat here.
+      // The command line connects to the loopback interface, whichever host names are allowed. Web pages cannot know
+      // its credential, so DNS rebinding is no threat here.
       if (!isServed && !isLocal(credentialsOf(request))) throw new errors.ForeignHost()
       done()
     })
@@ -143,7 +143,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     app.refusals.note(isToken ? 'token' : 'key', request.ip)
   }
 
-  /** Admits a principal to an MCP route. @throws Unauthorized, WrongUser */
+  /** Checks that a principal may use an MCP route. @throws Unauthorized, WrongUser */
   const admit = (principal: Principal | undefined, request: FastifyRequest, named: string | undefined): Principal => {
     const { headers } = request
     if (principal) {
@@ -158,7 +158,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   }
 
   /**
-   * Admits a principal to the management API.
+   * Checks that a principal may use the management API.
    * @throws Unauthorized; InsufficientScope for an access token whose scopes do not allow the route's effect
    */
   const admitManager = (
@@ -205,7 +205,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       checkSingleToken(request)
       const credentials = credentialsOf(request)
       const principal = await identifyFresh(query ? credentials : { ...credentials, query: {} }, 'api')
-      // Browsers also send cookies with requests that pages of other sites make.
+      // Browsers also send cookies with requests made by pages of other sites.
       if (principal?.kind === 'social-session' && !isSafeRead(request)) await app.social.checkOrigin(request)
       return admitManager(principal, request, request.routeOptions.config?.effect)
     },
@@ -243,7 +243,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   ]
 })
 
-/** The principal of a user as an MCP client: the same as that of an unscoped key of the user. */
+/** Returns the principal of a user as an MCP client: the same as that of an unscoped key of the user. */
 function mcpPrincipalOf (user: User | undefined): Principal | undefined {
   if (!user) return undefined
   const inLaterSnapshot: Principal['inSnapshot'] = (snapshot) => {
@@ -253,7 +253,7 @@ function mcpPrincipalOf (user: User | undefined): Principal | undefined {
   return { ...principalOfUser(user, inLaterSnapshot), kind: 'user-key' }
 }
 
-/** Returns the credentials in the standard headers, and what shows whether a proxy forwarded the request. */
+/** Returns the credentials in the standard headers, and the headers that show whether a proxy forwarded the request. */
 function headerCredentialsOf ({ headers, socket }: FastifyRequest): RequestCredentials {
   const { authorization, 'x-auth-token': login, forwarded, 'x-forwarded-for': forwardedFor } = headers
   return {
@@ -276,7 +276,7 @@ const isSafeRead = ({ method, routeOptions }: FastifyRequest): boolean =>
 /** Max delay of the timer, in ms. Node allows up to 2³¹ − 1. */
 const maxTimerDelay = 24 * 3_600_000
 
-/** Ends the sessions and calls of a key when it expires, since the expiry is not a change of the settings. */
+/** Ends the sessions and calls of keys that expire, since an expiry does not change the settings. */
 function endExpiredKeys (app: FastifyInstance, standings: AccessChanges): void {
   let timer: NodeJS.Timeout | undefined
   const schedule = (): void => {

@@ -5,8 +5,8 @@ import { rightsMarkOf } from '../users/account.ts'
 import { principalOfKey } from './steps/bearer-key.ts'
 
 /**
- * Identifies a principal after its request, without its secret; undefined for credentials that nobody revokes one by
- * one, such as a login token, and for callers without any.
+ * Returns a reference to a principal's credential that can be stored beyond its request, without its secret; undefined
+ * for credentials that cannot be revoked one by one, such as a login token, and for callers without credentials.
  */
 export function lastingCredentialOf (principal: Principal, { users }: Snapshot): LastingCredential | undefined {
   const { kind, credential, username, scopes, audience } = principal
@@ -19,8 +19,8 @@ export function lastingCredentialOf (principal: Principal, { users }: Snapshot):
 }
 
 /**
- * The principal of a lasting credential now; undefined if it is no longer valid. Whether an authorization was revoked
- * is not part of the settings, and not checked here.
+ * Returns the current principal of a stored credential; undefined if it is no longer valid. Revocations of OAuth
+ * authorizations are not part of the settings and not checked here.
  */
 export function principalOfCredential (credential: LastingCredential, snapshot: Snapshot): Principal | undefined {
   if ('keyId' in credential) return principalOfKey(credential.keyId, snapshot)

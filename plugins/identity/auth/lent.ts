@@ -6,7 +6,7 @@ import { sha256 } from '../../base/secrets/index.ts'
 import type { Principal } from '../../settings/index.ts'
 import type { AuthStep } from './chain.ts'
 
-/** A function that returns the principal as which a credential acts now; undefined if it is no longer valid. */
+/** Returns the current principal of a credential; undefined if it is no longer valid. */
 type ResolvePrincipal = (snapshot: Snapshot) => Principal | undefined
 
 /** A credential for requests within this process. */
@@ -18,7 +18,7 @@ export interface InternalCredential {
 
 /**
  * Credentials that the gateway issues to itself, to call its own MCP endpoint on behalf of a user or key. They are
- * never shown or stored, and are refused on requests that arrive over a network connection.
+ * never shown or stored, and are refused on requests from a network connection.
  */
 export class InternalCredentials {
   readonly #resolvers = new Map<string, ResolvePrincipal>()

@@ -5,13 +5,13 @@ import { errors } from '../../base/errors/index.ts'
 
 /** The accepted values of `Host` and `Origin`. */
 interface OriginRules {
-  /** Accepted values of `Host`, lower case, without a port; undefined means all. */
+  /** Accepted values of `Host`, lower case, without a port; undefined accepts all. */
   hosts: ReadonlySet<string> | undefined
-  /** Accepted origins beside the gateway's own. */
+  /** Accepted origins besides the gateway's own. */
   origins: ReadonlySet<string>
 }
 
-/** A value of `Host` without its port, lower case. */
+/** Returns a value of `Host` without its port, in lower case. */
 const hostNameOf = (host: string): string => host.toLowerCase().replace(/:\d*$/, '')
 
 const parseUrl = (baseUrl: string | undefined): URL | undefined =>
@@ -21,7 +21,7 @@ const parseUrl = (baseUrl: string | undefined): URL | undefined =>
  * Whether a request to this host is served. Requests to other hosts are refused, since a page can make its own host
  * name resolve to this gateway (DNS rebinding; MCP Transports, "Security Warning").
  * @param host `Host`, or the host forwarded by a trusted proxy
- * @param baseUrl the public address from the configuration, whose host is also served
+ * @param baseUrl the public address in the configuration, whose host is also served
  */
 export function isServedHost ({ hosts }: OriginRules, host: string | undefined, baseUrl: string | undefined): boolean {
   if (!hosts) return true
@@ -33,7 +33,7 @@ export function isServedHost ({ hosts }: OriginRules, host: string | undefined, 
 /**
  * Whether a request names exactly one host: it has one `Host` header, which equals the host of an absolute request
  * target, if there is one (RFC 9112, section 3.2).
- * @param raw the request as Node parsed it
+ * @param raw the request as parsed by Node
  */
 export function hasSingleHost ({ url = '', headers: { host = '' }, rawHeaders }: IncomingMessage): boolean {
   let hosts = 0
@@ -41,13 +41,13 @@ export function hasSingleHost ({ url = '', headers: { host = '' }, rawHeaders }:
     if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts++
   }
   if (hosts > 1) return false
-  // Almost all request targets are a path alone; `*` occurs with OPTIONS.
+  // Almost all request targets are just a path; `*` occurs with OPTIONS.
   const [, authority] = url.startsWith('/') ? [] : /^https?:\/\/([^/?#]*)/i.exec(url) ?? []
   return authority === undefined || authority.toLowerCase() === host.toLowerCase()
 }
 
 /**
- * Refuses requests by pages of other origins.
+ * Refuses requests made by pages of other origins.
  * @param host the value of `Host`, or the host forwarded by a trusted proxy
  * @param protocol the scheme of the request, or the one forwarded by a trusted proxy
  * @throws ForeignOrigin
@@ -80,7 +80,7 @@ export function readOriginRules (listenHost: string, allowedHosts: string, allow
   }
 }
 
-/** An entry of ALLOWED_HOSTS in the form in which `hostNameOf` returns `Host`. @throws Error when it is invalid */
+/** Converts an entry of ALLOWED_HOSTS to the form that `hostNameOf` returns. @throws Error if it is invalid */
 function toHost (text: string): string {
   const url = parseUrl(`http://${isIPv6(text) ? `[${text}]` : text}`)
   if (!url || /[/\\?#@*]/.test(text)) {
@@ -95,7 +95,7 @@ function toHost (text: string): string {
 /**
  * Converts an entry of ALLOWED_ORIGINS to the form in which browsers send origins: lower case, no trailing slash, no
  * default port.
- * @throws Error when it is invalid
+ * @throws Error if it is invalid
  */
 function toOrigin (text: string): string {
   const origin = text.replace(/\/$/, '').toLowerCase()

@@ -18,8 +18,8 @@ const nouns: Readonly<Record<CredentialKind, string>> = {
 
 /**
  * Counts refused credentials, and logs them with the client address. In a flood, the log gets the first lines of each
- * minute and the number of the omitted ones. Refused access tokens are counted and not logged, since being refused is
- * how clients learn that a token has expired.
+ * minute and the number of omitted ones. Refused access tokens are counted but not logged, since a refusal is how
+ * clients learn that a token has expired.
  */
 export class CredentialRefusals {
   readonly counts: Record<CredentialKind, number> = { password: 0, key: 0, token: 0, secret: 0 }
@@ -30,7 +30,7 @@ export class CredentialRefusals {
   readonly #lockOuts = new BoundedMap<string, number>(identityLimits.refusals.lockOuts)
   readonly #lines: LineLimit
 
-  /** @param isUser whether there is such a user: other names are not logged, since people type passwords there */
+  /** @param isUser whether a user of this name exists; other names are not logged, since people type passwords there */
   constructor (
     warn: (details: object, sentence: string) => void, isUser: (name: string) => boolean, now: () => number = Date.now
   ) {
@@ -43,7 +43,11 @@ export class CredentialRefusals {
     }, now)
   }
 
-  /** Records the use of a stored bearer key that is not active. @param name of the key @param reason why it is not */
+  /**
+   * Records the use of a stored bearer key that is not active.
+   * @param name of the key
+   * @param reason why it is inactive
+   */
   noteInactiveKey (address: string, { name, reason }: { name: string, reason: string }): void {
     this.counts.key++
     const key = JSON.stringify(name)
@@ -59,7 +63,7 @@ export class CredentialRefusals {
   }
 
   /**
-   * Records an attempt that is refused unchecked, since this name is locked out from this address.
+   * Records an attempt that is refused without a check, since this name is locked out for this address.
    * @param seconds the time until the end of the lock-out
    */
   lockedOut (kind: CredentialKind, address: string, name: string, seconds: number): void {
@@ -72,7 +76,7 @@ export class CredentialRefusals {
     this.#log({ address, ...details }, `${address} is locked out of ${words} for ${seconds} s: too many failures`)
   }
 
-  /** Returns the name in a form that may be logged: the name itself only if a user of this name exists. */
+  /** Returns the form of a name that may be logged: the name itself only if a user of this name exists. */
   #loggableName (kind: CredentialKind, name: string | undefined): { details: object, words: string } {
     if (name === undefined) return { details: {}, words: '' }
     if (kind === 'secret') return { details: {}, words: 'an OAuth client' }

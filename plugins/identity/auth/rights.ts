@@ -21,14 +21,14 @@ export function checkScopes ({ scopes }: Principal, effect: Effect = 'change'): 
 export const otherResourceMessage = 'The access token is for another resource'
 
 /**
- * Checks that an access token is valid for an MCP route, by its scopes and audience; other credentials have neither.
- * @throws InsufficientScope · Unauthorized when it is for another resource (RFC 8707)
+ * Checks that an access token may be used on an MCP route, by its scopes and audience; other credentials have neither.
+ * @throws InsufficientScope · Unauthorized if it is for another resource (RFC 8707)
  */
 export function checkAccessToken (principal: Principal, { url, routeOptions }: FastifyRequest, basePath: string): void {
   const { scopes, audience } = principal
   if (scopes === undefined) return
   if (!canUseMcp(principal)) throw new errors.InsufficientScope(mcpScope)
-  // A POST of the SSE transport refers to a stream that was opened with a token of the same audience.
+  // A POST of the SSE transport belongs to a stream that was opened with a token of the same audience.
   if (audience === undefined || audience === basePath || routeOptions.url === `${basePath}/messages`) return
   const path = pathOf(url)
   if (covers(audience, path) || covers(withoutApiAlias(audience, basePath), withoutApiAlias(path, basePath))) return
@@ -36,22 +36,23 @@ export function checkAccessToken (principal: Principal, { url, routeOptions }: F
 }
 
 /**
- * Whether a credential is for the gateway as a whole, which the management API and tools over plain HTTP require: any
- * credential but an access token for another resource than the gateway's address, its `/mcp` or its `/api` (RFC 8707).
+ * Whether a credential is valid for the gateway as a whole, as the management API and tools over plain HTTP require:
+ * any credential but an access token for another resource than the gateway's address, its `/mcp` or its `/api` (RFC
+ * 8707).
  */
 export const isForWholeGateway = ({ audience }: Principal, basePath: string): boolean =>
   audience === undefined || [basePath, `${basePath}/mcp`, `${basePath}/api`].includes(audience)
 
-/** The path of a request without its query and trailing slashes. */
+/** Returns the path of a request without its query and trailing slashes. */
 const pathOf = (url: string): string => (url.split('?', 1)[0] ?? '').replace(/\/+$/, '')
 
 const covers = (audience: string, path: string): boolean => path === audience || path.startsWith(`${audience}/`)
 
-/** The path of an MCP route; an alias below `/api` is replaced by the path that it stands for. */
+/** Returns the path of an MCP route, with an alias below `/api` replaced by the path it stands for. */
 const withoutApiAlias = (path: string, basePath: string): string =>
   `${basePath}${path.slice(basePath.length).replace(/^\/api\/mcp(?:\/group)?(?=\/|$)/, '/mcp')}`
 
-/** A sentence for a caller of an MCP route who is not identified: it says which credential is missing or wrong. */
+/** Returns a sentence for an unidentified caller of an MCP route: which credential is missing or wrong. */
 export function credentialProblem (headers: FastifyRequest['headers'], snapshot: Snapshot): string {
   const { routing, oauthServer } = snapshot.system
   const takesTokens = oauthServer?.enabled === true
@@ -67,6 +68,9 @@ export function credentialProblem (headers: FastifyRequest['headers'], snapshot:
     : `An access token is required in the Authorization header, or a bearer key in the ${name} header`
 }
 
-/** Whether a principal may use a user's routes (`/:user/…`): its own; with an unscoped system key, those of all. */
+/**
+ * Whether a principal may use a user's routes (`/:user/…`): its own routes, or those of all users with an unscoped
+ * system key.
+ */
 export const canUseRoutesOf = ({ kind, username, keyScope: grant }: Principal, named: string): boolean =>
   kind === 'system-key' ? grant === undefined : username === named || username === canonicalUsername(named)

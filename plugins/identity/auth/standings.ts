@@ -1,14 +1,14 @@
 import { EventEmitter } from 'node:events'
 import type { Principal } from '../../settings/index.ts'
 
-/** A function that returns the current state of a principal; undefined if its credential is no longer valid. */
+/** Returns the current state of a principal; undefined if its credential is no longer valid. */
 export type CurrentPrincipalOf = (principal: Principal) => Principal | undefined
 
 /**
  * Announces possible losses of access. Emits `changed` after each change of the settings and each revocation of a
- * credential, which are the only events that end access; owners of sessions and running calls then re-check their
- * principals. Emits `expired` with the id of a credential that its client can renew: until then, nothing more is sent
- * to the client.
+ * credential, the only events that end access; owners of sessions and running calls then re-check their principals.
+ * Emits `expired` with the id of a credential that its client can renew; until it has, nothing more is sent to the
+ * client.
  */
 export class AccessChanges extends EventEmitter<{ changed: [CurrentPrincipalOf], expired: [id: string] }> {
   readonly #current: CurrentPrincipalOf

@@ -8,14 +8,14 @@ import { identityLimits } from '../limits.ts'
 declare module 'fastify' {
   interface FastifyInstance { attempts: AttemptLimiter<FastifyRequest> }
   interface FastifyRequest {
-    /** The key under which an attempt of this request counts. */
+    /** The key under which an attempt by this request is counted. */
     attempt: string
   }
 }
 
 /**
- * A store for @fastify/rate-limit on counters that all replicas share. While the counters are unavailable, attempts are
- * refused instead of going uncounted.
+ * Creates a @fastify/rate-limit store on counters that all replicas share. While the counters are unavailable, attempts
+ * are refused rather than left uncounted.
  */
 function createCounterStore (counters: Counters): FastifyRateLimitStoreCtor {
   return class CounterStore {

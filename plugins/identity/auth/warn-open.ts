@@ -8,7 +8,7 @@ import { secretAdvice } from '../../base/secrets/index.ts'
 const interval = 15 * 60_000
 
 /**
- * Logs a warning while `routing.skipAuth` is on, which makes everybody who can reach the gateway an admin. If other
+ * Logs a warning while `routing.skipAuth` is on, which makes everyone who can reach the gateway an admin. If other
  * machines can reach it, the message is repeated and logged as an error.
  */
 export function warnOfSkippedAuth (app: FastifyInstance): void {
@@ -42,7 +42,7 @@ export function warnOfSkippedAuth (app: FastifyInstance): void {
 /** The settings that can make the gateway reachable from other machines. */
 interface Exposure { host: string, allowedHosts: string, address: ReturnType<typeof configuredAddress> }
 
-/** The settings which show that other machines can reach the gateway, for a log line; an empty list if none does. */
+/** Returns the settings that show that other machines can reach the gateway, for a log line; empty if none does. */
 export function exposureSigns ({ host, allowedHosts, address }: Exposure): string[] {
   const names = allowedHosts.split(/[\s,]+/).map((each) => each.replace(/:\d*$/, '').toLowerCase())
   const isForeign = names.some((name) => name !== '' && !isLoopback(name))
@@ -113,7 +113,7 @@ export function warnOfOpenTools (app: FastifyInstance, anonymous: Principal): vo
 
 const placeholderSecrets = new Set(['secret', 'changeme', 'change-me', 'password', 'your-secret-key', 'jwt-secret'])
 
-/** Logs a warning if the secret that signs login tokens is weak, or if there is none that outlives the process. */
+/** Logs a warning if the secret that signs login tokens is weak, or if there is no secret that outlives the process. */
 export function warnOfWeakSecret (app: FastifyInstance, secret: string | undefined): void {
   if (secret === undefined) {
     app.log.warn('JWT_SECRET is not set, and no secret is kept: logins end when the gateway stops. Set it to ' +

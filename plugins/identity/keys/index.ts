@@ -15,7 +15,7 @@ export default fp(async (app) => {
   app.credentials.watch(() => app.settings.current.keys)
   app.decorate('keys', keys)
   if (readonly) return
-  // Stored tokens may have been written by hand, or imported with another gateway's file.
+  // Stored tokens may have been written by hand, or imported from another gateway's file.
   app.settings.on('committed', ({ former, next }) => {
     if (next.keys === former.keys) return
     const hashed =
@@ -25,7 +25,7 @@ export default fp(async (app) => {
     const more = hashed.length > 10 ? ` and ${hashed.length - 10} more` : ''
     app.log.info(`the settings hold hashes in place of the plain tokens of the bearer keys ${names}${more}`)
   })
-  // The legacy key can also appear at runtime, by an edit of the settings file.
+  // The legacy key can also appear at runtime, when the settings file is edited.
   app.settings.on('changed', ({ system }) => {
     if (system.routing?.bearerAuthKey) {
       keys.migrate().catch((error: unknown) => {

@@ -30,19 +30,22 @@ type ShownKey = Required<
   Pick<BearerKey, 'owner' | 'createdBy' | 'expiresAt' | 'createdAt' | 'lastUsedAt'> &
   { /** The reason why the key is inactive now. */ inactive?: string }
 
-/** Bearer keys, found by the token that a caller presents. */
+/** Finds bearer keys by the token that a caller presents, and manages them. */
 export class BearerKeys {
   readonly usage: KeyUsage
   readonly #settings: Settings
   readonly #readonly: boolean
   readonly #warn: (sentence: string) => void
   #byHash = new Map<string, BearerKey>()
-  /** Recently found keys by token: hashing a token costs as much as a good part of a call. */
+  /** Recently found keys by token, since hashing a token takes a large part of the time of a call. */
   readonly #found = new Map<string, BearerKey>()
   /** The keys from which `#byHash` was built. */
   #indexed: Snapshot['keys'] | undefined
 
-  /** @param readonly READONLY is set, so the legacy key is not migrated @param warn logs for the operator */
+  /**
+   * @param readonly whether READONLY is set; then the legacy key is not migrated
+   * @param warn logs a warning for the operator
+   */
   constructor (settings: Settings, readonly: boolean, warn: (sentence: string) => void) {
     this.#settings = settings
     this.#readonly = readonly
@@ -50,13 +53,16 @@ export class BearerKeys {
     this.usage = new KeyUsage(settings)
   }
 
-  /** Finds the active key with this token: one hash and one look-up, however many keys there are. */
+  /** Finds the active key with this token, by one hash and one look-up. */
   find (token: string): BearerKey | undefined {
     const key = this.#findStored(token)
     return key && isActiveKey(key, this.#settings.current) ? key : undefined
   }
 
-  /** Why the key with this token is inactive, and its name; undefined if there is no such key, or it is active. */
+  /**
+   * Returns the name of the key with this token and why it is inactive; undefined if there is no such key, or it is
+   * active.
+   */
   findInactive (token: string): { name: string, reason: string } | undefined {
     const key = this.#findStored(token)
     const reason = key && inactivityOf(key, this.#settings.current)
@@ -80,7 +86,7 @@ export class BearerKeys {
 
   /**
    * Converts the single key of old settings (`routing.bearerAuthKey`) to a bearer key. Done only once
-   * (`bearerAuthKeyMigrated`), so that restoring an old file does not bring back a key that was deleted since.
+   * (`bearerAuthKeyMigrated`), so that restoring an old file does not bring back a key that has been deleted since.
    */
   async migrate (): Promise<void> {
     if (this.#readonly || !this.#settings.current.system.routing?.bearerAuthKey) return
@@ -108,7 +114,7 @@ export class BearerKeys {
     return times.reduce((first, time) => Math.min(first, time), Infinity)
   }
 
-  /** The keys that a principal may manage: all keys for an admin, else the user's own. */
+  /** Returns the keys that a principal may manage: all keys for an admin, else the user's own. */
   list (principal: Principal): ShownKey[] {
     return [...this.#settings.current.keys.values()].filter((key) => mayManage(principal, key)).map((key) =>
       this.#toShownKey(key))
@@ -159,8 +165,8 @@ export class BearerKeys {
   }
 
   /**
-   * Changes a key. A user may change `name` and `enabled` of its own keys. Kind and owner cannot be changed, since the
-   * token may be in somebody's hands. A caller who widens the key's rights becomes its creator (`createdBy`), unless
+   * Changes a key. Users may change `name` and `enabled` of their own keys. Kind and owner cannot be changed, since
+   * others may already hold the token. A caller who widens the key's rights becomes its creator (`createdBy`), unless
    * the caller is the operator.
    * @throws NoSuch, Forbidden, InvalidInput
    */
@@ -204,7 +210,7 @@ export class BearerKeys {
   }
 }
 
-/** Indexes the keys by token hash; of two with the same token, an enabled one is kept. */
+/** Indexes the keys by token hash; of two keys with the same token, an enabled one is kept. */
 function indexByHash (keys: Snapshot['keys']): Map<string, BearerKey> {
   const index = new Map<string, BearerKey>()
   for (const key of keys.values()) {
@@ -214,7 +220,7 @@ function indexByHash (keys: Snapshot['keys']): Map<string, BearerKey> {
   return index
 }
 
-/** The members of a new key that only admins choose. */
+/** The members of a new key that only admins may set. */
 const scopeMembers = ['kind', 'owner', 'accessType', 'allowedGroups', 'allowedServers'] as const
 
 const mayManage = (principal: Principal, key: BearerKey): boolean =>
@@ -229,8 +235,8 @@ function requireManagedKey ({ keys }: Snapshot, principal: Principal, id: string
 }
 
 /**
- * Checks the name of a key: it must not be a reserved name, and must not contain invisible characters, since people
- * must be able to tell names apart.
+ * Checks the name of a key: it must not be reserved or contain invisible characters, since people must be able to
+ * distinguish names.
  * @throws InvalidInput
  */
 function checkKeyName (name: string): void {
@@ -242,9 +248,9 @@ function checkKeyName (name: string): void {
 }
 
 /**
- * A sentence for each server, group and user that a key names and that does not exist. The key will give access to a
- * server or group as soon as somebody creates it. Scopes may list thousands of names: beyond `maxWarnings` they are
- * counted.
+ * Returns a sentence for each server, group and user that a key names and that does not exist. The key will give access
+ * to a server or group once it is created. Scopes may list thousands of names: beyond `maxWarnings`, only their number
+ * is given.
  */
 function unknownNameWarnings (snapshot: Snapshot, key: BearerKey): string[] {
   const { groups, servers, teams, users } = snapshot

@@ -5,23 +5,26 @@ import { maskToken, sha256 } from '../../base/secrets/index.ts'
 import { type Principal, responsibleUsersOf } from '../../settings/index.ts'
 import { keyCreatorOf } from './new-key.ts'
 
-/** The warning when the legacy key was converted, for the operator and for the client that sent it. */
+/** The warning that the legacy key was converted, for the operator and for the client that sent it. */
 export const legacyKeyConvertedWarning =
   'routing.bearerAuthKey became the bearer key "default". It opens every MCP route, and the management API with the ' +
   'rights of an admin. To narrow it, set its "accessType" to "groups", "servers" or "custom" (PUT ' +
   '/api/auth/keys/:id), or remove it and create other keys'
 
-/** The warning when a legacy key is ignored, since the conversion is done only once. */
+/** The warning that a legacy key is ignored, since the conversion is done only once. */
 export const legacyKeyIgnoredWarning =
   '"routing.bearerAuthKey" was ignored: this gateway has bearer keys of its own, and that member becomes one only ' +
   'once, where there are none. Create a key with POST /api/auth/keys'
 
-/** The warning when a guest's legacy key is ignored: there is no account whose rights it could depend on. */
+/** The warning that a guest's legacy key is ignored: there is no account whose rights it could depend on. */
 export const guestLegacyKeyWarning =
   '"routing.bearerAuthKey" was ignored: a bearer key rests on the rights of who makes it, and there is no account ' +
   'behind your credential. Create a key with POST /api/auth/keys, and name its "owner"'
 
-/** Owner and creator of the key that a principal makes of a legacy key: the users whose rights it relies on. */
+/**
+ * Returns the owner and the creator of the key that replaces a principal's legacy key: the users whose rights it relies
+ * on.
+ */
 export function legacyKeyUsers (
   users: Snapshot['users'], principal: Principal
 ): Pick<BearerKey, 'owner' | 'createdBy'> {
@@ -30,7 +33,10 @@ export function legacyKeyUsers (
   return { owner, createdBy: sponsors.length === 0 ? undefined : keyCreatorOf(sponsors, owner) }
 }
 
-/** Makes a bearer key of a legacy key. @param people its owner and creator; none: the operator wrote it into a file */
+/**
+ * Converts a legacy key to a bearer key.
+ * @param people its owner and creator; none if the operator wrote it into a file
+ */
 export const convertLegacyKey = (token: string, people: Pick<BearerKey, 'owner' | 'createdBy'> = {}): BearerKey => ({
   id: randomUUID(),
   name: 'default',

@@ -11,7 +11,7 @@ type RequestedMembers = Partial<Pick<BearerKey, keyof KeyScopeMembers | 'owner'>
 /** The scope of an unrestricted user key: everything that its owner sees, through MCP. */
 export const fullUserScope: KeyScopeMembers = { kind: 'user', accessType: 'all', allowedGroups: [], allowedServers: [] }
 
-/** Derives the access type from lists that were sent without one: only what they name. */
+/** Derives the access type from lists that were sent without one: the key is limited to the listed names. */
 function accessTypeOf (
   { allowedGroups, allowedServers }: Pick<RequestedMembers, 'allowedGroups' | 'allowedServers'>
 ): KeyScopeMembers['accessType'] {
@@ -20,8 +20,8 @@ function accessTypeOf (
 }
 
 /**
- * The kind and scope of a key that an admin requests. Without lists, a system key requires an explicit `accessType`, so
- * that nobody creates one with full access by accident.
+ * Returns the kind and scope of a key that an admin requests. Without lists, a system key requires an explicit
+ * `accessType`, so that none gets full access by accident.
  * @throws InvalidInput
  */
 export function requestedKeyScope (asked: RequestedMembers): KeyScopeMembers {
@@ -55,7 +55,7 @@ export function ownerAndCreatorOf (
   const { username = '' } = principal
   const self = users.has(username) ? username : undefined
   const isByKey = principal.kind === 'system-key'
-  // A system key created by a system key with an owner gets the same owner, so that it depends on the same users.
+  // A system key created with a system key that has an owner gets the same owner, so that it depends on the same users.
   const inherited = kind === 'user' ? (askedKind === undefined ? self : undefined) : isByKey ? self : undefined
   const owner = named === undefined ? inherited : storedUsernameOf(users, named)
   if (owner === undefined && (kind === 'user' || self === undefined)) {
@@ -85,10 +85,10 @@ export function ownerAndCreatorOf (
 }
 
 /**
- * The creator to record for a key with this owner. The validity of a key can depend on two users: its creator and its
- * owner.
+ * Returns the creator to record for a key with this owner. The validity of a key can depend on two users: its creator
+ * and its owner.
  * @param sponsors the users whose rights the caller relies on, at least one
- * @throws Forbidden when the key would depend on three users
+ * @throws Forbidden if the key would depend on three users
  */
 export function keyCreatorOf (sponsors: readonly string[], owner: string | undefined): string | undefined {
   const [maker = owner, ...more] = sponsors.filter((name) => name !== owner)
@@ -99,7 +99,7 @@ export function keyCreatorOf (sponsors: readonly string[], owner: string | undef
   )
 }
 
-/** The members of a key that a caller may send. A member with its current value is not a change. */
+/** The members of a change of a key. A member with its current value is not a change. */
 export type KeyChange =
   Partial<Omit<BearerKey, 'id' | 'token' | 'tokenHash' | 'tokenMask' | 'createdAt' | 'lastUsedAt' | 'expiresAt'>> & {
   /** ISO 8601; null if the key never expires. */
@@ -112,8 +112,8 @@ const defaults: KeyChange = {
 
 /**
  * Applies a change to a key.
- * @throws InvalidInput when nothing is sent, or for a member that cannot be changed; Forbidden for a member that only
- *   an admin may change
+ * @throws InvalidInput if nothing is sent, or for a member that cannot be changed; Forbidden for a member that only an
+ *   admin may change
  */
 export function applyKeyChange (key: BearerKey, asked: KeyChange, byAdmin: boolean): BearerKey {
   const before: KeyChange = { ...defaults, ...key }
@@ -144,7 +144,7 @@ export function applyKeyChange (key: BearerKey, asked: KeyChange, byAdmin: boole
   return expiresAt === undefined || expiresAt === null ? rest : { ...rest, expiresAt }
 }
 
-/** Lists that are sent for a key with `accessType: all` restrict it to the names in them, as for a new key. */
+/** Lists sent for a key with `accessType: all` restrict it to the names in them, as for a new key. */
 function withDerivedAccessType (change: KeyChange, before: KeyChange): KeyChange {
   const { accessType, allowedGroups, allowedServers } = change
   const isNarrowed = [allowedGroups, allowedServers].some((list) => list !== undefined && list.length > 0)

@@ -8,15 +8,14 @@ type Users = Snapshot['users']
 const isAdmin = (users: Users, username: string): boolean => users.get(username)?.isAdmin === true
 
 /**
- * Whether a key is active: it is enabled, has not expired, and the users that it depends on have the rights for it. A
- * system key requires that its creator and its owner, if it has them, are admins. A user key requires that its owner,
- * a user or a team, exists, and that its creator, if it is another user, is an admin. A key without a creator is the
- * operator's.
+ * Whether a key is active: it is enabled, has not expired, and the users it depends on have the required rights. For a
+ * system key, its creator and owner, if set, must be admins. For a user key, its owner, a user or a team, must exist,
+ * and its creator, if it is another user, must be an admin. A key without a creator is the operator's.
  */
 export const isActiveKey = (key: BearerKey, snapshot: Pick<Snapshot, 'teams' | 'users'>): boolean =>
   inactivityOf(key, snapshot) === undefined
 
-/** The reason why a key is inactive, for those who manage it; undefined if it is active. */
+/** Returns why a key is inactive, for the users who manage it; undefined if it is active. */
 export function inactivityOf (
   key: BearerKey, { teams, users }: Pick<Snapshot, 'teams' | 'users'>
 ): string | undefined {
@@ -30,13 +29,13 @@ export function inactivityOf (
   return former && `${JSON.stringify(former)}, who ${former === owner ? 'owns' : 'made'} it, is no admin`
 }
 
-/** The users who must be admins for a key to be active. */
+/** Returns the users who must be admins for a key to be active. */
 export function requiredAdminsOf ({ kind, createdBy, owner }: BearerKey): string[] {
   const people = kind !== 'user' ? [createdBy, owner] : createdBy === owner ? [] : [createdBy]
   return [...new Set(people)].filter((name) => name !== undefined)
 }
 
-/** Whether a change gives a key more rights: it is enabled, expires later, or its scope gets wider. */
+/** Whether a change gives a key more rights: it is enabled, expires later, or its scope is widened. */
 export function widensRights (before: BearerKey, after: BearerKey): boolean {
   const isEnabled = (key: BearerKey): boolean => key.enabled !== false
   return (isEnabled(after) && !isEnabled(before)) || expiryOf(after) > expiryOf(before) || !includesScope(before, after)

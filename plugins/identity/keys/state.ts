@@ -3,7 +3,7 @@ import type { BearerKey } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
 import { type Settings, withHashedToken } from '../../settings/index.ts'
 
-/** The times at which keys were last used. They are kept in memory until `write` stores them. */
+/** The times of last use of keys, kept in memory until `write` stores them. */
 export class KeyUsage {
   readonly #settings: Settings
   /** The time of last use by key id, in ms since the epoch; only times that are not stored yet. */
@@ -13,18 +13,18 @@ export class KeyUsage {
     this.#settings = settings
   }
 
-  /** Records that a key is used now. Runs on every call. */
+  /** Records that a key was used now. Runs on every call. */
   recordUse ({ id }: BearerKey): void {
     this.#used.set(id, Date.now())
   }
 
-  /** The time of last use, ISO 8601; undefined if no use is known. */
+  /** Returns the time of last use in ISO 8601; undefined if no use is known. */
   lastUseOf (key: BearerKey): string | undefined {
     const used = this.#used.get(key.id)
     return used === undefined || isNewer(key, used) ? key.lastUsedAt : new Date(used).toISOString()
   }
 
-  /** Stores the new times in one commit. When that fails, they stay in memory for the next attempt. */
+  /** Stores the new times in one commit. If that fails, they stay in memory for the next attempt. */
   async write (): Promise<void> {
     if (this.#used.size === 0) return
     const used = [...this.#used]
@@ -52,8 +52,8 @@ const changesOf = (keys: Snapshot['keys'], used: ReadonlyArray<readonly [id: str
   })
 
 /**
- * The time at which a key expires, in ms since the epoch; Infinity if it never expires. A date in a settings file that
- * cannot be parsed makes the key expired.
+ * Returns the time at which a key expires, in ms since the epoch; Infinity if it never expires. An invalid date in a
+ * settings file makes the key expired.
  */
 export function expiryOf ({ expiresAt }: BearerKey): number {
   if (expiresAt === undefined) return Infinity
@@ -75,20 +75,20 @@ export function toExpiry (text: string): string {
 type ScopeList = 'allowedServers' | 'allowedGroups'
 
 /**
- * The changes that remove deleted servers or groups from the scopes of keys. Otherwise a key would give access to a new
- * server or group of the same name.
+ * Returns the changes that remove deleted servers or groups from the scopes of keys. Otherwise a key would give access
+ * to a new server or group of the same name.
  */
 export const removeFromKeyScopes = (snapshot: Snapshot, list: ScopeList, names: readonly string[]): Change[] =>
   mapKeyScopes(snapshot, list, names, (listed) => listed.filter((name) => !names.includes(name)))
 
 /**
- * The changes that rename a server or group in the scopes of keys. Otherwise keys would open another server or group
- * that is later created with the former name.
+ * Returns the changes that rename a server or group in the scopes of keys. Otherwise keys would give access to a server
+ * or group created later with the former name.
  */
 export const renameInKeyScopes = (snapshot: Snapshot, list: ScopeList, name: string, newName: string): Change[] =>
   mapKeyScopes(snapshot, list, [name], (listed) => [...new Set(listed.map((each) => each === name ? newName : each))])
 
-/** Maps the list of every key that contains one of the names. */
+/** Changes the list of every key that contains one of the names. */
 function mapKeyScopes (
   { keys }: Snapshot, list: ScopeList, names: readonly string[], change: (listed: readonly string[]) => string[]
 ): Change[] {

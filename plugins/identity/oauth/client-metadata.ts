@@ -5,7 +5,7 @@ import { mcpScope } from '../../settings/index.ts'
 import { clientAuthMethods, manageScope, type OAuthSettings } from './settings.ts'
 import { identityLimits } from '../limits.ts'
 
-/** The client members that a self-registered client sends itself, and that an admin sets for other clients. */
+/** The client members that a self-registered client sends, and that an admin sets for other clients. */
 export type ClientMetadata =
   Omit<OAuthClient, 'clientId' | 'secretHash' | 'registrationTokenHash' | 'origin' | 'createdAt' | 'lastUsedAt'>
 
@@ -21,7 +21,7 @@ function readTextMember (metadata: Readonly<Record<string, unknown>>, name: stri
   return value
 }
 
-/** Reads a member that is the http(s) URL of a page for people. */
+/** Reads a member that is the http(s) URL of a page for users. */
 function readPageUrl (metadata: Readonly<Record<string, unknown>>, name: string): string | undefined {
   const value = readTextMember(metadata, name)
   if (value === undefined) return undefined
@@ -41,8 +41,8 @@ function readTextList (metadata: Readonly<Record<string, unknown>>, name: string
 }
 
 /**
- * The grant types of a client; all allowed ones if it names none. A self-registered client gets the allowed ones of
- * those that it requests, instead of an error (RFC 7591, section 3.2.1): many clients request all that they know.
+ * Returns the grant types of a client; all allowed ones if it requests none. A self-registered client gets the allowed
+ * ones among those it requests, not an error (RFC 7591, section 3.2.1), since many clients request all that they know.
  */
 function grantTypesOf (metadata: Readonly<Record<string, unknown>>, settings: OAuthSettings): readonly string[] {
   const allowed: readonly string[] = settings.dynamicRegistration.allowedGrantTypes
@@ -53,9 +53,9 @@ function grantTypesOf (metadata: Readonly<Record<string, unknown>>, settings: OA
 }
 
 /**
- * The scopes of a self-registered client: the allowed ones of those that it requests; all allowed ones if it requests
- * none. `mcp` is always included, since no MCP route is usable without it: some clients register with the scopes of
- * OpenID Connect alone, and request `mcp` only after a challenge.
+ * Returns the scopes of a self-registered client: the allowed ones among those it requests; all allowed ones if it
+ * requests none. `mcp` is always included, since MCP routes are unusable without it: some clients register with the
+ * scopes of OpenID Connect alone, and request `mcp` only after a challenge.
  */
 function scopeOf (metadata: Readonly<Record<string, unknown>>, { allowedScopes }: OAuthSettings): string {
   const possible = allowedScopes.filter((scope) => scope !== manageScope)
@@ -117,7 +117,7 @@ export function readClientMetadata (
   return stated
 }
 
-/** A client in the form of RFC 7591, without its secret. Times are in seconds. */
+/** Returns a client in the form of RFC 7591, without its secret. Times are in seconds. */
 export function toClientInformation (client: OAuthClient): Record<string, unknown> {
   const { clientId, name, redirectUris, grantTypes, responseTypes, tokenEndpointAuthMethod, scope, createdAt } = client
   const { clientUri, logoUri, policyUri, tosUri, contacts, softwareId, softwareVersion } = client
@@ -140,17 +140,19 @@ export function toClientInformation (client: OAuthClient): Record<string, unknow
   }
 }
 
-/** URI schemes of well-known applications that are not in reversed-domain form, as all others (RFC 8252, 7.1). */
+/**
+ * Allowed URI schemes of well-known applications; all other schemes must be in reversed-domain form (RFC 8252, 7.1).
+ */
 const knownSchemes =
   new Set(['cursor:', 'vscode:', 'vscode-insiders:', 'windsurf:', 'claude:', 'zed:', 'warp:', 'raycast:', 'goose:'])
 
-/** The loopback hosts of RFC 8252 (section 7.3): the library accepts no other loopback address. */
+/** The loopback hosts of RFC 8252 (section 7.3); the library accepts no other loopback address. */
 const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-/** The reason why a redirect URI cannot be registered, as the end of a sentence; undefined if it can. */
+/** Returns why a redirect URI cannot be registered, as the end of a sentence; undefined if it can. */
 function redirectUriProblem (uri: string): string | undefined {
   if (uri.length > identityLimits.oauth.uri) return `is longer than ${identityLimits.oauth.uri} characters`
-  // `URL` drops some of these characters silently.
+  // `URL` silently drops some of these characters.
   if (/[^\x21-\x7e]|["<>\\^`{|}*]/.test(uri)) return 'holds characters that no URI has'
   if (!URL.canParse(uri)) return 'is not an absolute URI'
   const { protocol, hostname, username, password } = new URL(uri)

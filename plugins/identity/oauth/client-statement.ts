@@ -22,7 +22,7 @@ export interface IssuedClient {
 const timeOf = (time: number | undefined): string | undefined =>
   time === undefined || time === 0 ? undefined : new Date(time).toISOString()
 
-/** A client as the management API shows it. */
+/** Returns a client as the management API shows it. */
 export const toClientRecord = ({ client, secret }: IssuedClient): Static<typeof OAuthClientRecord> => ({
   clientId: client.clientId,
   ...(secret === undefined ? {} : { clientSecret: secret }),
@@ -37,7 +37,7 @@ export const toClientRecord = ({ client, secret }: IssuedClient): Static<typeof 
   lastUsedAt: timeOf(client.lastUsedAt)
 })
 
-/** The scopes in a text (RFC 6749, section 3.3). */
+/** Splits a scope string into its scopes (RFC 6749, section 3.3). */
 export const splitScopes = (scope: string): string[] => scope.split(' ').filter((each) => each !== '')
 
 /** Refuses a request without changes, and members that are unknown or read-only. @throws InvalidInput */
@@ -54,7 +54,7 @@ export function checkClientChange (statement: object, client: OAuthClient): void
 
 /**
  * Reads the members that an admin sends for a client. Members that are not sent keep their values, even if the settings
- * would no longer allow these.
+ * would no longer allow them.
  * @param client the client to change; undefined for a new one
  * @throws InvalidInput with the member names of the management API
  */
@@ -72,7 +72,7 @@ export function readAdminClientInput (
     ...(redirectUris === undefined ? {} : { redirectUris: urisOf(redirectUris) }),
     ...(grants === undefined ? {} : { grantTypes: grantsOf(grants) }),
     ...(scopes === undefined ? {} : { scope: scopeOf(scopes, settings, client) }),
-    // The client keeps its method of sending the secret.
+    // The client keeps its authentication method.
     ...(requireSecret === undefined || requireSecret === isSecret
       ? {}
       : { tokenEndpointAuthMethod: requireSecret ? 'client_secret_basic' : 'none' })

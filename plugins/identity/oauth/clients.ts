@@ -10,7 +10,7 @@ import {
 } from './client-statement.ts'
 import { allGrantTypes, type OAuthSettings } from './settings.ts'
 
-/** Records a change by an admin in the audit log. `before`: undefined for a new client, `after` for a removed one. */
+/** Records a change by an admin in the audit log. `before` is undefined for a new client, `after` for a removed one. */
 type AuditClientChange = (by: Author, before: OAuthClient | undefined, after: OAuthClient | undefined) => void
 
 /** The required members of a new client. */
@@ -29,10 +29,7 @@ const notSentBack = [
   'registration_access_token', 'registration_client_uri', 'client_secret_expires_at', 'client_id_issued_at'
 ]
 
-/**
- * The clients of the authorization server: self-registered ones (RFC 7591, RFC 7592) and those that admins create. Both
- * kinds are stored by the same method.
- */
+/** The clients of the authorization server: self-registered ones (RFC 7591, RFC 7592) and those created by admins. */
 export class ClientRegistry {
   readonly #clients: OAuthClients
   readonly #settings: () => OAuthSettings
@@ -41,8 +38,8 @@ export class ClientRegistry {
 
   /**
    * @param revoke revokes all tokens of a client
-   * @param audit records changes by admins. Changes by clients are not recorded, since anybody could flood the audit
-   *   log with them
+   * @param audit records changes by admins; changes by clients are not recorded, since unauthenticated clients could
+   *   flood the audit log
    */
   constructor (
     clients: OAuthClients, settings: () => OAuthSettings, revoke: (
@@ -99,7 +96,7 @@ export class ClientRegistry {
   /** Finds a stored client; undefined if it is unknown, or described by a Client ID Metadata Document. */
   async find (clientId: string): Promise<OAuthClient | undefined> { return await this.#clients.find(clientId) }
 
-  /** Returns one page of clients, oldest first, and the total number. @param page from 1 */
+  /** Returns one page of clients, oldest first, and their total number. @param page from 1 */
   async list (page: number, limit: number): Promise<{ clients: OAuthClient[], total: number }> {
     const [clients, total] =
       await Promise.all([this.#clients.list({ offset: (page - 1) * limit, limit }), this.#clients.count()])
@@ -128,7 +125,7 @@ export class ClientRegistry {
     return issued
   }
 
-  /** Changes the members that an admin sends, and no others. @throws InvalidInput, NoSuch */
+  /** Changes only the members that an admin sends. @throws InvalidInput, NoSuch */
   async update (by: Author, clientId: string, statement: AdminClientInput): Promise<IssuedClient> {
     const former = await this.get(clientId)
     checkClientChange(statement, former)
@@ -177,7 +174,7 @@ export class ClientRegistry {
     return { client, secret }
   }
 
-  /** Updates a client. A client that becomes confidential gets a secret; one that becomes public loses it. */
+  /** Changes a client. A client that becomes confidential gets a secret; one that becomes public loses it. */
   async #update (clientId: string, change: (client: OAuthClient) => ClientMetadata): Promise<IssuedClient> {
     const secret = newToken()
     let isNew = false
@@ -198,7 +195,7 @@ export class ClientRegistry {
         ...(lastUsedAt === undefined ? {} : { lastUsedAt })
       }
     }), clientId)
-    // The client has lost a scope: revoke its tokens, which may have that scope.
+    // The client has lost a scope: revoke its tokens, which may include that scope.
     if (former.some((scope) => !client.scope.split(' ').includes(scope))) await this.#revoke(clientId)
     return isNew ? { client, secret } : { client }
   }
@@ -217,7 +214,10 @@ function requireClient (client: OAuthClient | undefined, clientId: string): OAut
   return client
 }
 
-/** The client metadata in a body without `null` members, which delete members (RFC 7592, 2.2). @throws OAuthError */
+/**
+ * Returns the client metadata in a body, without `null` members, which delete members (RFC 7592, 2.2).
+ * @throws OAuthError
+ */
 function readMetadataBody (body: unknown): Json {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new OAuthError('invalid_client_metadata', 'The body must be a JSON object with the metadata of the client')

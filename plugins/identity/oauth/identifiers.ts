@@ -10,8 +10,8 @@ type IsProxy = (address: string) => boolean
 const loopbackNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
- * The issuer identifier (RFC 8414): the configured public base, else the address on which the gateway listens. A
- * forwarded host is used only if a proxy listed in TRUST_PROXY sent the request, since any caller can set the header.
+ * Returns the issuer identifier (RFC 8414): the configured public base, else the address on which the gateway listens.
+ * A forwarded host is used only if a proxy listed in TRUST_PROXY sent the request, since any caller can set the header.
  * @param isProxy whether a peer address is that of a trusted proxy
  */
 export function issuerOf (app: FastifyInstance, request: FastifyRequest, isProxy: IsProxy): string {
@@ -19,12 +19,12 @@ export function issuerOf (app: FastifyInstance, request: FastifyRequest, isProxy
     `${forwardedOrigin(request, isProxy) ?? ownOrigin(listeningOrigin(app), request)}${app.config.basePath}`
 }
 
-/** The path of an issuer, without a trailing slash. */
+/** Returns the path of an issuer, without a trailing slash. */
 export const issuerPath = (issuer: string): string => new URL(issuer).pathname.replace(/\/$/, '')
 
 /**
- * The origin on which the gateway listens, with the loopback host name from the request, if it has one: a client
- * compares the resource with the address that it was given (RFC 9728, section 3.3), which may contain `localhost` or
+ * Returns the origin on which the gateway listens, with the loopback host name from the request, if it has one: a
+ * client compares the resource with the address it was given (RFC 9728, section 3.3), which may contain `localhost` or
  * `127.0.0.1`. Other host names in the request are ignored.
  */
 function ownOrigin (listening: string, { headers: { host = '' } }: FastifyRequest): string {
@@ -39,15 +39,21 @@ function forwardedOrigin ({ headers, host, protocol, socket }: FastifyRequest, i
   return URL.canParse(`${protocol}://${host}`) ? new URL(`${protocol}://${host}`).origin : undefined
 }
 
-/** Paths below the issuer that are protected resources: MCP routes, SSE routes, and the management API. */
+/** Matches paths below the issuer that are protected resources: MCP routes, SSE routes, and the management API. */
 const resourcePaths = /^(?:\/(?:[^/]+\/)?(?:mcp|sse)(?:\/[^?#]*)?|\/api)?$/
 
-/** Characters and dot segments that `URL` normalizes: the user could consent to another resource than is used. */
+/**
+ * Matches characters and dot segments that `URL` normalizes: the user could consent to a resource other than the one
+ * used.
+ */
 const ambiguousPath = /[\\\s]|\/(?:\.|%2e){1,2}(?=\/|$)/i
 
 const withoutTrailingSlashes = (uri: string): string => uri.replace(/\/+$/, '')
 
-/** The path of a resource below the issuer, `''` for the gateway; undefined: not a resource of it (RFC 8707). */
+/**
+ * Returns the path of a resource below the issuer, `''` for the gateway; undefined if it is not a resource of it (RFC
+ * 8707).
+ */
 export function resourcePath (issuer: string, uri: string): string | undefined {
   if (ambiguousPath.test(uri) || !URL.canParse(uri)) return undefined
   const address = withoutTrailingSlashes(new URL(uri).href)
@@ -57,8 +63,8 @@ export function resourcePath (issuer: string, uri: string): string | undefined {
 }
 
 /**
- * The path of a resource below the issuer, for metadata. It keeps a trailing slash of the client's URI, since the
- * client compares the two (RFC 9728, section 3.3).
+ * Returns the path of a resource below the issuer, for metadata. It keeps a trailing slash of the client's URI, since
+ * the client compares the two (RFC 9728, section 3.3).
  */
 export function resourceSuffix (issuer: string, uri: string): string | undefined {
   const path = resourcePath(issuer, uri)
@@ -66,20 +72,20 @@ export function resourceSuffix (issuer: string, uri: string): string | undefined
 }
 
 /**
- * An account in one state of its password and admin rights, of which `mark` is a hash. Tokens and consents are issued
- * for it: they end when the account is removed, or its password or rights change.
+ * An account with its current password and admin rights, which `mark` is a hash of. Tokens and consents are issued for
+ * it: they end when the account is removed, or its password or rights change.
  */
 export interface AccountVersion { readonly username: string, readonly mark: string }
 
 export const accountVersionOf = (user: User): AccountVersion => ({ username: user.username, mark: rightsMarkOf(user) })
 
-/** The user of an account, if it still is in that state. */
+/** Returns the user of an account version, if the account is still in that state. */
 export function userOfVersion ({ users }: Snapshot, { username, mark }: AccountVersion): User | undefined {
   const user = users.get(username)
   return user && rightsMarkOf(user) === mark ? user : undefined
 }
 
-/** An account and its state as one string, which is the `accountId` of oidc-provider. */
+/** Returns an account version as one string, which is the `accountId` of oidc-provider. */
 export const toAccountId = ({ username, mark }: AccountVersion): string => `${mark} ${username}`
 
 export function parseAccountId (text: string): AccountVersion {

@@ -35,15 +35,15 @@ interface OAuthPorts {
 }
 
 interface OAuth {
-  /** @throws NotFound while the authorization server is off */
+  /** @throws NotFound while the authorization server is disabled */
   assertEnabled: () => void
   readonly settings: OAuthSettings
   readonly clients: ClientRegistry
   readonly interactions: Interactions
   /**
-   * The `WWW-Authenticate` challenge for an error on an MCP route, which leads clients to the authorization server (RFC
-   * 6750, section 3; RFC 9728, section 5.1).
-   * @returns undefined if the error has no challenge, or the authorization server is off
+   * Returns the `WWW-Authenticate` challenge for an error on an MCP route, which refers clients to the authorization
+   * server (RFC 6750, section 3; RFC 9728, section 5.1).
+   * @returns undefined if the error has no challenge, or the authorization server is disabled
    */
   challenge: (request: FastifyRequest, error: { code?: string }) => string | undefined
   /** Returns the issuer identifier (RFC 8414) for the address by which this request reached the gateway. */
@@ -60,7 +60,7 @@ declare module 'fastify' {
   interface FastifyInstance { oauth: OAuth }
 }
 
-/** `app.oauth`: the gateway as an authorization server (OAuth 2.1). Off until `oauthServer.enabled`. */
+/** `app.oauth`: the gateway as an authorization server (OAuth 2.1). Disabled unless `oauthServer.enabled` is set. */
 export default fp<OAuthPorts>(async (app, ports) => {
   const settings = (): OAuthSettings => oauthSettingsOf(app.settings.current.system)
   const { accessTokens } = app
@@ -70,7 +70,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
   const clients = new ClientRegistry(ports.clients, settings, revokeClient, (by, before, after) => {
     app.audit.addChange(by, clientChange(before, after))
   })
-  // The path begins with the issuer's path, which differs from the route's if a proxy strips a prefix.
+  // The path begins with the issuer's path, which differs from the base path of the routes if a proxy strips a prefix.
   const interactionPath = (issuer: string, uid: string): string => `${issuerPath(issuer)}/oauth/interaction/${uid}`
   const interactions = new Interactions({
     pages: app.pages,
@@ -91,7 +91,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
   const deps: ProviderDeps = {
     storage: {
       ...ports,
-      // While secrets are required, public clients do not exist: their codes and tokens are refused.
+      // While client secrets are required, public clients are treated as missing: their codes and tokens are refused.
       clients: {
         find: async (clientId) => {
           const client = await ports.clients.find(clientId)
@@ -156,7 +156,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
   app.settings.on('changed', (next, former) => {
     tellProblems()
     removeDataOfFormerUsers(app, ports, former, next).catch((error: unknown) => {
-      // The leftovers are invalid anyway, since they carry the mark of the former account.
+      // The remaining data is invalid anyway, since it carries the mark of the former account.
       app.log.warn({ err: error }, 'what a removed account has left could not be removed')
     })
   })
@@ -193,7 +193,7 @@ const withoutSecrets = (
   { secretHash: _, registrationTokenHash: __, ...client }: OAuthClient
 ): Record<string, unknown> => ({ ...client })
 
-/** Converts an error of the library to a sentence for the user of the browser. */
+/** Converts an error of the library to a sentence for the user. */
 function sentenceOf ({ error, error_description: text }: OAuthProblem): string {
   if (error === 'server_error') {
     return 'Something went wrong within the gateway. Its log says what; try again, or ask who runs it.'
@@ -202,13 +202,18 @@ function sentenceOf ({ error, error_description: text }: OAuthProblem): string {
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`
 }
 
-/** Loads the library here: of imports within an expression, the compiler does not rewrite the extension. */
+/**
+ * Loads the library in a function of its own: the compiler does not rewrite file extensions of imports within
+ * expressions.
+ */
 async function loadProvider (issuer: string, deps: ProviderDeps): Promise<Provider> {
   const { createProvider } = await withoutRuntimeWarning(async () => await import('./provider/provider.ts'))
   return createProvider(issuer, deps)
 }
 
-/** Loads the library without its warning about Node 20, which is tested here: it would break a log in JSON. */
+/**
+ * Loads the library without its warning about Node 20, which would break a log in JSON; this version is tested here.
+ */
 async function withoutRuntimeWarning<Module> (load: () => Promise<Module>): Promise<Module> {
   const { warn } = console
   console.warn = (...parts) => {
@@ -237,8 +242,8 @@ function challengeOf (
 }
 
 /**
- * Finds a consent that makes the question to the user unnecessary. For self-registered clients the user is asked each
- * time, since anybody can use their id (RFC 8252, section 8.6).
+ * Finds a consent because of which the user need not be asked. For self-registered clients the user is asked each time,
+ * since anyone can use their id (RFC 8252, section 8.6).
  */
 async function findValidConsent (
   { clients, consents }: OAuthPorts,
@@ -248,16 +253,16 @@ async function findValidConsent (
   const client = await clients.find(clientId)
   if (client?.origin !== 'admin') return undefined
   const consent = await consents.find(username, clientId)
-  // A consent with a different mark is void: since it was given, the user's rights or password changed, or the account
-  // was replaced by another of the same name.
+  // A consent with a different mark is void: since then, the user's rights or password changed, or the account was
+  // replaced by another of the same name.
   return consent?.mark === mark ? consent : undefined
 }
 
 /**
- * Removes what belongs to removed accounts, and revokes what former admins granted while they were admins: otherwise it
- * would become valid again if they became admins again. Data of an account with a new password stays: it is void, since
- * it carries the former mark, and a removal by username, which every replica runs when it sees the change, would also
- * end logins made since.
+ * Removes the data of removed accounts, and revokes what former admins granted while they were admins: otherwise it
+ * would become valid again if they became admins again. Data of an account with a new password stays: it carries the
+ * former mark, so it is void; and removal by username, which every replica runs when it sees the change, would also end
+ * logins made since.
  */
 async function removeDataOfFormerUsers (
   app: FastifyInstance, { consents, loginStates }: OAuthPorts, former: Snapshot, next: Snapshot

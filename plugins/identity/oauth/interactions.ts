@@ -11,7 +11,7 @@ import type { GivenConsent } from './provider/grants.ts'
 import { defaultScope, grantableScopes, type OAuthSettings } from './settings.ts'
 import { createCsrfToken, readCsrfToken } from './csrf.ts'
 
-/** A browser's request to a page that asks the user, with the library's provider for it. */
+/** A browser's request to an interaction page, with the library's provider for it. */
 export interface BrowserRequest {
   readonly provider: Provider
   readonly issuer: string
@@ -21,7 +21,7 @@ export interface BrowserRequest {
   readonly csrfKey: string
 }
 
-/** The response to a browser: a page, or a redirect. `client`: the client to which the redirect leads in the end. */
+/** The response to a browser: a page or a redirect. `client`: the client to which the redirect finally leads. */
 export type BrowserResponse = Page | { readonly location: string, readonly client?: PageClient }
 
 interface InteractionDeps {
@@ -37,7 +37,7 @@ interface InteractionDeps {
   readonly otherLogins: (issuer: string, back: string) => ReadonlyArray<{ name: string, href: string }>
 }
 
-/** A function that checks a password, and throws after too many failures. */
+/** Checks a password; throws after too many failures. */
 type Authenticate = (username: string, password: string) => Promise<User | undefined>
 
 /** The content of a consent page that could change before the user decides. */
@@ -48,7 +48,7 @@ interface ShownConsent {
   readonly client: string
 }
 
-/** The authorization request that a user decides about. */
+/** The authorization request that a user decides on. */
 interface ConsentRequest {
   readonly clientId: string
   readonly client: ProviderClient | undefined
@@ -74,7 +74,7 @@ export class Interactions {
       : await this.#consent(request, details)
   }
 
-  /** Logs a user in with the fields of the form. After too many failures the page shows an error. */
+  /** Logs a user in with the fields of the form. After too many failures, the page shows an error. */
   async login (request: BrowserRequest, fields: FormFields, authenticate: Authenticate): Promise<BrowserResponse> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
@@ -107,7 +107,7 @@ export class Interactions {
     return await this.#finish(request, details, { login: { accountId: account, remember: true } })
   }
 
-  /** Continues an interaction after a social login. @param user of the browser's social session, if there is one */
+  /** Continues an interaction after a social login. @param user the user of the browser's social session, if any */
   async continueAfterSocialLogin (request: BrowserRequest, user: User | undefined): Promise<BrowserResponse> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
@@ -116,7 +116,7 @@ export class Interactions {
     return await this.#logIn(request, details, user)
   }
 
-  /** Handles the user's decision, from the fields of the form. */
+  /** Handles the user's decision, given by the fields of the form. */
   async decide (request: BrowserRequest, fields: FormFields): Promise<BrowserResponse> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
@@ -140,8 +140,8 @@ export class Interactions {
     const { username, mark } = parseAccountId(account)
     const resource = textOf(details.params.resource)
     const { consents, audit } = this.#deps
-    // Tokens of an earlier consent remain valid if the user's rights are the same, so the list of consents must include
-    // their scopes, too.
+    // Tokens of an earlier consent remain valid if the user's rights are unchanged, so the stored consent must include
+    // their scopes too.
     const former = await consents.find(username, clientId)
     const held = former?.resource === resource && former?.mark === mark ? former?.scope.split(' ') ?? [] : []
     const allowed = [...new Set([...held, ...scopes])].join(' ')
@@ -171,7 +171,7 @@ export class Interactions {
     try {
       return await provider.interactionDetails(raw, reply)
     } catch (error) {
-      // Errors of the library have a status; anything else is an internal error.
+      // Errors of the library have a status code; anything else is an internal error.
       if (!(error instanceof Error && 'statusCode' in error && Number(error.statusCode) < 500)) throw error
       return this.#expired()
     }
@@ -242,7 +242,7 @@ export class Interactions {
     })
   }
 
-  /** The requesting client, and those of the requested scopes that it may be granted. */
+  /** Returns the requesting client, and the requested scopes that it may be granted. */
   async #consentRequestOf ({ provider }: BrowserRequest, { params }: Interaction): Promise<ConsentRequest> {
     const clientId = textOf(params.client_id) ?? ''
     const [stored, client] = [await this.#deps.clients.find(clientId), await provider.Client.find(clientId)]
@@ -253,7 +253,7 @@ export class Interactions {
     return { clientId, client, scopes, isSelfRegistered: stored?.origin !== 'admin', fingerprint }
   }
 
-  /** Switches the browser's session to another user, who has logged in although somebody was logged in already. */
+  /** Switches the browser's session to another user, who has logged in over an existing login. */
   async #changeAccount (
     { provider, raw, reply }: BrowserRequest, details: Interaction, account: string
   ): Promise<void> {

@@ -11,14 +11,16 @@ export type OAuthSettings = Required<Omit<OAuthServer, 'dynamicRegistration'>> &
   dynamicRegistration: Required<NonNullable<OAuthServer['dynamicRegistration']>>
 }
 
-/** The settings of the authorization server. */
+/** Returns the settings of the authorization server. */
 export const oauthSettingsOf = memoized(({ oauthServer }: SystemConfig): OAuthSettings =>
   withDefaults(OAuthServer, oauthServer, { dynamicRegistration: {} }) as OAuthSettings)
 
 /** The environment variables that determine the addresses given to clients. */
 interface AddressEnv { readonly HOST: string, readonly TRUST_PROXY?: string, readonly BASE_URL?: string }
 
-/** A sentence for each problem of stored settings: invalid members (defaults apply), and unsuitable addresses. */
+/**
+ * Returns a sentence for each problem of stored settings: invalid members (defaults apply), and unsuitable addresses.
+ */
 export function oauthSettingsProblems (system: SystemConfig, addressing: AddressEnv): string[] {
   const { oauthServer } = system
   const sentences = [...Value.Errors(OAuthServer, oauthServer ?? {})]
@@ -47,9 +49,9 @@ function addressProblem (system: SystemConfig, addressing: AddressEnv): string |
 /** The scope that allows changing the configuration. Only clients created by an admin can have it. */
 export const manageScope = 'manage'
 /**
- * The scopes that a client may be granted: the intersection of those that the settings allow and those of its
- * registration. `manage` requires a client that an admin created.
- * @param client undefined for a client that is described by a metadata document
+ * Returns the scopes that a client may be granted: those that both the settings and its registration allow. `manage`
+ * requires a client created by an admin.
+ * @param client undefined for a client described by a metadata document
  */
 export function grantableScopes (
   client: Pick<OAuthClient, 'origin' | 'scope'> | undefined, { allowedScopes }: OAuthSettings
@@ -62,18 +64,21 @@ export function grantableScopes (
 /** The scopes that are granted when the client requests none. */
 export const defaultScope = 'mcp profile'
 
-/** Whether Client ID Metadata Documents are accepted. They are dynamic registrations of clients without a secret. */
+/**
+ * Whether Client ID Metadata Documents are accepted. They are treated as dynamic registrations of clients without a
+ * secret.
+ */
 export const allowsClientDocuments = ({ dynamicRegistration, requireClientSecret }: OAuthSettings): boolean =>
   dynamicRegistration.enabled && !dynamicRegistration.requiresAuthentication && !requireClientSecret
 
 /** The grant types of the token endpoint. */
 export const allGrantTypes = ['authorization_code', 'refresh_token'] as const
 
-/** The methods by which clients may authenticate at the token endpoint. */
+/** Returns the methods by which clients may authenticate at the token endpoint. */
 export const clientAuthMethods = (settings: OAuthSettings): string[] =>
   [...settings.requireClientSecret ? [] : ['none'], 'client_secret_basic', 'client_secret_post']
 
-/** The metadata of the authorization server (RFC 8414; RFC 9207; Client ID Metadata Documents). */
+/** Returns the metadata of the authorization server (RFC 8414; RFC 9207; Client ID Metadata Documents). */
 export function authorizationServerMetadata (issuer: string, settings: OAuthSettings): Record<string, unknown> {
   const { allowedScopes, dynamicRegistration: { enabled, allowedGrantTypes } } = settings
   return {
@@ -95,14 +100,14 @@ export function authorizationServerMetadata (issuer: string, settings: OAuthSett
   }
 }
 
-/** The metadata of a protected resource (RFC 9728). @param path below the issuer, `''` for the whole gateway */
+/** Returns the metadata of a protected resource (RFC 9728). @param path below the issuer, `''` for the whole gateway */
 export function resourceMetadata (
   issuer: string, path: string, { allowedScopes }: OAuthSettings
 ): Record<string, unknown> {
   return {
     resource: `${issuer}${path}`,
     authorization_servers: [issuer],
-    // Clients request every scope that is listed here; `manage` is for clients that ask for it explicitly.
+    // Clients request every scope listed here; `manage` must be requested explicitly.
     scopes_supported: allowedScopes.filter((scope) => scope !== manageScope),
     bearer_methods_supported: ['header'],
     resource_name: 'Tool-Hub'

@@ -15,13 +15,13 @@ interface BetterAuthDeps {
   readonly secret: string
   /** The public URL of social login, as browsers reach it. */
   readonly mountUrl: URL
-  /** Origins to which a login may redirect in the end. */
+  /** Origins to which a login may finally redirect. */
   readonly trustedOrigins: readonly string[]
   readonly cookies: CookieNames
   /** Lifetime of a session, in seconds. */
   readonly lifetime: number
   readonly providers: readonly IdentityProvider[]
-  /** Resolves the person whom a provider identifies to a local account, for the login in progress. */
+  /** Resolves the person identified by a provider to a local account, for the login in progress. */
   readonly resolveAccount: (provider: IdentityProvider, identify: () => Promise<Person>) =>
   Promise<{ person: Person, username: string }>
   /** The account to which the login in progress was resolved. */
@@ -33,8 +33,8 @@ interface BetterAuthDeps {
 }
 
 /**
- * Configures better-auth for what is used of it: sign-in by providers, sessions in the database, and sign-out. It makes
- * no requests, since the providers are this gateway's, and never receives a provider's tokens.
+ * Configures the used parts of better-auth: sign-in by providers, sessions in the database, and sign-out. It makes no
+ * requests, since the providers are this gateway's, and never receives a provider's tokens.
  */
 export function createBetterAuth (deps: BetterAuthDeps) {
   const { cookies, database, lifetime, mountUrl: mount, secret, trustedOrigins } = deps
@@ -75,7 +75,7 @@ export function createBetterAuth (deps: BetterAuthDeps) {
         }
       }
     },
-    // Messages of the library may contain text from a provider or a stranger.
+    // Messages of the library may contain untrusted text.
     logger: { level: 'debug', log: (level, message) => { deps.log(level, message) } }
   } satisfies BetterAuthOptions
   return betterAuth(options)
@@ -84,7 +84,7 @@ export function createBetterAuth (deps: BetterAuthDeps) {
 export type BetterAuth = ReturnType<typeof createBetterAuth>
 
 function providersOf ({ providers, resolveAccount: enter, runStep: remembered }: BetterAuthDeps): BetterAuthPlugin {
-  // The library prints errors of unknown classes: it gets an APIError, and `runStep` has recorded the cause.
+  // The library prints errors of unknown classes, so it gets an APIError; `runStep` has recorded the cause.
   const step: BetterAuthDeps['runStep'] = async (run) => {
     try {
       return await remembered(run)
@@ -98,7 +98,7 @@ function providersOf ({ providers, resolveAccount: enter, runStep: remembered }:
   }
 }
 
-/** A login's code with its parameters. better-auth passes it on in place of tokens, and does not store it. */
+/** A login's code with its parameters. better-auth passes it on instead of tokens, and does not store it. */
 interface UnspentCode {
   readonly raw: { readonly code: string, readonly codeVerifier: string, readonly redirectUri: string }
 }

@@ -49,7 +49,8 @@ export default fp<SocialOptions>(async (app, { socialLogins }) => {
   })
   app.decorate('social', social)
   if (!social.isOn || !logins) return
-  // Otherwise somebody could register another person's address as a name, and wait in that account for its owner.
+  // Otherwise somebody could register another person's e-mail address as a name, and wait in that account for its
+  // owner.
   app.users.addNameRule((name) => name.includes('@')
     ? 'the username may have no "@": e-mail addresses are for those who log in by a provider'
     : undefined)
@@ -59,14 +60,14 @@ export default fp<SocialOptions>(async (app, { socialLogins }) => {
       const later = users.get(user.username)
       if (later && accountSubjectOf(later) === accountSubjectOf(user)) continue
       social.removeAccountData(user).catch((error: unknown) => {
-        // The leftovers are invalid anyway, since they name the former account.
+        // The remaining data is invalid anyway, since it names the former account.
         app.log.warn({ err: error }, 'the social logins of a removed account could not be removed')
       })
     }
   })
 }, { name: 'social', dependencies: ['config', 'settings', 'users', 'teams', 'outbound'] })
 
-/** Stands in for the storage if there is no database. It is never called, since social login is then off. */
+/** Used as the storage if there is no database. It is never called, since social login is then disabled. */
 const unavailableLogins = {
   find: async () => undefined,
   put: async () => {},

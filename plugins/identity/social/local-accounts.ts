@@ -20,20 +20,20 @@ interface SocialAccountsDeps {
   readonly logRefusal: (about: { provider: string, username: string }, reason: string) => void
 }
 
-/** The hash of an identity: of the provider and its subject identifier for the person. */
+/** Returns the hash of an identity: of the provider and its subject identifier for the person. */
 export const identityHash = ({ provider, subject }: Pick<Person, 'provider' | 'subject'>): string =>
   createHash('sha256').update(JSON.stringify([provider, subject])).digest('hex')
 
 /**
- * The e-mail address under which better-auth stores a person. It is unique to the identity, so that better-auth never
- * links two identities by an address from a provider.
+ * Returns the e-mail address under which better-auth stores a person. It is unique to the identity, so that better-auth
+ * never links two identities by an address from a provider.
  */
 export const identityEmail = (hash: string): string => `${hash}@identity.invalid`
 
-/** An e-mail address for comparison. Only ASCII letters are folded: others may belong to other mailboxes. */
+/** Folds an e-mail address for comparison. Only ASCII letters are folded: others may belong to other mailboxes. */
 const foldEmail = (email: string): string => email.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 
-/** Finds or creates the local account of a person at a provider. It never makes anybody an admin. */
+/** Finds or creates the local account of a person at a provider. It never makes a user an admin. */
 export class SocialAccounts {
   readonly #deps: SocialAccountsDeps
 
@@ -45,9 +45,9 @@ export class SocialAccounts {
 
   /**
    * Returns the local account of a person. A verified e-mail address leads to the account of that name. Otherwise, a
-   * person can only use the account that was created for the same identity; without one, it is created.
-   * Its teams become those that the person's groups lead to.
-   * @throws Forbidden when the account belongs to somebody else; ReadOnly, LimitReached, StorageAway
+   * person can only use the account that was created for the same identity; without one, it is created. The groups of
+   * the login determine its teams.
+   * @throws Forbidden if the account belongs to somebody else; ReadOnly, LimitReached, StorageAway
    */
   async findOrCreate (person: Person): Promise<User> {
     const user = await this.#findOrCreate(person)
@@ -57,7 +57,7 @@ export class SocialAccounts {
 
   async #findOrCreate (person: Person): Promise<User> {
     const hash = identityHash(person)
-    // Another replica may have just created the account.
+    // Another replica may just have created the account.
     await this.#deps.settings.lookUp()
     for (let tries = 0; ; tries++) {
       const user = await this.#findBound(person, hash) ?? await this.#findByName(person, hash)
@@ -65,7 +65,7 @@ export class SocialAccounts {
       try {
         return await this.#create(person, hash)
       } catch (error) {
-        // Somebody else has taken the name meanwhile: decide once more.
+        // The name was taken meanwhile: try once more.
         if (!(error instanceof errors.InvalidInput) || tries > 0) throw error
       }
     }
@@ -78,11 +78,11 @@ export class SocialAccounts {
     if (!user || accountSubjectOf(user) !== identity.subject) return undefined
     const isVerified = hasVerifiedEmailAsName(person, user)
     if (identity.created && isVerified && !identity.verified) await this.#bind(person, hash, user, true)
-    // A binding by e-mail address is valid only while the address is verified as the person's.
+    // A binding by e-mail address is valid only while the provider verifies the address.
     return identity.created || isVerified ? user : undefined
   }
 
-  /** Finds an existing account of the person's name, and binds the identity to it. @throws Forbidden */
+  /** Finds an existing account with the person's name, and binds the identity to it. @throws Forbidden */
   async #findByName (person: Person, hash: string): Promise<User | undefined> {
     const name = this.#nameOf(person, hash)
     const folded = foldUsername(name)
@@ -93,7 +93,7 @@ export class SocialAccounts {
       throw this.#refusal(person, user, 'it is not vouched for that the name is this person\'s')
     }
     const creator = await this.#deps.logins.creatorOf(user.username, accountSubjectOf(user))
-    // The account may have been created by somebody who waited for the owner of this address.
+    // The account may have been created by somebody who waits for the owner of this address.
     if (creator && !creator.verified && creator.hash !== hash) {
       throw this.#refusal(person, user, 'it was made for somebody who had not verified the address')
     }
@@ -103,7 +103,7 @@ export class SocialAccounts {
 
   async #create (person: Person, hash: string): Promise<User> {
     const user = { username: this.#nameOf(person, hash), isAdmin: false, createdAt: new Date().toISOString() }
-    // The identity is bound first: an account without a bound identity could be used by nobody.
+    // The identity is bound first: nobody could use an account without a bound identity.
     await this.#bind(person, hash, user, true)
     try {
       await this.#deps.users.createWithoutPassword(user)
@@ -128,8 +128,8 @@ export class SocialAccounts {
   }
 
   /**
-   * The username for a new account: `email ?? name ?? id`; if that is not a valid username the id; if the id is not
-   * valid either, one derived from the hash.
+   * Returns the username for a new account: `email ?? name ?? id`; if that is not a valid username, the id; if the id
+   * is not valid either, a name derived from the hash.
    */
   #nameOf ({ provider, subject, email, name }: Person, hash: string): string {
     const names = [email === undefined ? name ?? subject : foldEmail(email), subject].map(canonicalUsername)

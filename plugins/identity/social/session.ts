@@ -10,7 +10,9 @@ export type ShownSocialSession = NonNullable<Static<typeof SocialSession>>
 
 export const sessionCredentialId = ({ id }: { id: string }): string => `social ${id}`
 
-/** The principal of a social session; undefined if the account was removed, replaced, or got another password. */
+/**
+ * Returns the principal of a social session; undefined if the account was removed, replaced, or got another password.
+ */
 export function principalOfSession (
   session: LoginAccount & { readonly id: string }, { users }: Snapshot
 ): Principal | undefined {

@@ -19,7 +19,7 @@ export interface OidcSettings extends ClientCredentials {
 
 /** The configuration of social login, fixed until the next start. */
 export interface SocialSettings {
-  /** The reason why social login is off, as a sentence; undefined if it is on. */
+  /** Why social login is disabled, as a sentence; undefined if it is enabled. */
   readonly offReason?: string
   /** Sentences for the operator about settings that have no effect. */
   readonly warnings: readonly string[]
@@ -40,10 +40,10 @@ const defaultScopes = ['openid', 'profile', 'email']
 type SocialEnv = Pick<SharedEnv, typeof socialVariableNames[number]>
 
 /**
- * Reads the settings from the environment, else from `systemConfig.auth.betterAuth`, else by default. Credentials come
- * from the environment only.
+ * Reads the settings from the environment, else from `systemConfig.auth.betterAuth`, else from the defaults.
+ * Credentials come only from the environment.
  * @param hasDatabase whether the settings are in a database, which social login requires
- * @throws Error naming the variable or member that is invalid
+ * @throws Error naming the invalid variable or member
  */
 export function readSocialSettings (env: SocialEnv, system: SystemConfig, hasDatabase: boolean): SocialSettings {
   const stored = storedConfig(system)
@@ -96,7 +96,10 @@ function providersOf (
   warnings: string[]
 ): Pick<SocialSettings, 'codehost' | 'idp' | 'oidc'> {
   const { codehost, idp, oidc } = providers
-  /** The credentials of a provider, if enabled and complete. @param more further required values, by variable */
+  /**
+   * Returns the credentials of a provider, if enabled and complete.
+   * @param more further required values, by variable
+   */
   const usable = (
     name: 'CODEHOST' | 'IDP' | 'OIDC',
     stored: boolean | undefined,
@@ -156,7 +159,7 @@ function oidcSettings (
   }
 }
 
-/** The origin of a URL; undefined for an invalid one, and for schemes without origins. */
+/** Returns the origin of a URL; undefined for an invalid one, and for schemes without origins. */
 export function originOf (address: string | undefined): string | undefined {
   if (address === undefined || !URL.canParse(address)) return undefined
   const { origin } = new URL(address)
@@ -194,8 +197,7 @@ function splitOrigins (text: string): readonly string[] {
 }
 
 /**
- * Validates the target of the redirect after a login: it must be a path on this gateway, or an address of a trusted
- * origin.
+ * Validates the redirect target after a login: it must be a path on this gateway, or an address of a trusted origin.
  * @returns undefined if the target is not allowed
  */
 export function validateRedirectTarget (target: string, isTrusted: (origin: string) => boolean): string | undefined {
@@ -218,8 +220,8 @@ const sessionCookie = 'tool-hub-social'
 const stateCookie = 'tool-hub-social-state'
 
 /**
- * The cookies for a public address. With https and without a path they get the `__Host-` prefix, so that no other host
- * of the domain can set them.
+ * Returns the cookies for a public address. With https and without a path they get the `__Host-` prefix, so that no
+ * other host of the domain can set them.
  * @param base the public address with the base path
  */
 export function cookieNames (base: string): CookieNames {
@@ -230,11 +232,11 @@ export function cookieNames (base: string): CookieNames {
   return { session: `${prefix}${sessionCookie}`, state: `${prefix}${stateCookie}`, path, isSecure }
 }
 
-/** A quick check whether a request has the cookie of a social login, or one whose name ends like that. */
+/** Checks quickly whether a request has the cookie of a social login, or one whose name ends in the same way. */
 export const hasSessionCookie = ({ cookie }: IncomingHttpHeaders): boolean =>
   cookie !== undefined && cookie.length <= identityLimits.social.cookies && cookie.includes(`${sessionCookie}=`)
 
-/** A `Cookie` header reduced to the cookies with these names. A cookie that is sent twice is removed. */
+/** Returns a `Cookie` header with only the cookies of these names. A cookie that is sent twice is removed. */
 export function pickCookies ({ cookie = '' }: IncomingHttpHeaders, names: readonly string[]): string {
   if (cookie.length > identityLimits.social.cookies) return ''
   const pairs = cookie.split(';').map((pair) => pair.trim())

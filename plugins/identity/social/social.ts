@@ -20,7 +20,7 @@ import { type ShownSocialSession, sessionCredentialId, principalOfSession } from
 interface PublicAddresses {
   /** The public address with the base path. */
   readonly base: () => string
-  /** The trusted origins if the operator configured none. */
+  /** The trusted origins to use if the operator configured none. */
   readonly defaultOrigins: () => readonly string[]
 }
 
@@ -46,10 +46,12 @@ interface SocialRequest {
 /** A redirect of a browser, with the values of its `Set-Cookie` headers. */
 export interface BrowserRedirect { readonly location: string, readonly cookies: readonly string[] }
 
-/** The login that a request is part of. `iss`: issuer in the provider's redirect; `problem`: of a failed step. */
+/**
+ * The login that a request belongs to. `iss`: issuer in the provider's redirect; `problem`: the error of a failed step.
+ */
 interface LoginInProgress { readonly iss?: string, account?: LoginAccount, problem?: unknown }
 
-/** better-auth with its configuration, which runs from the first login until the end of the process. */
+/** The configured better-auth, which runs from the first login until the end of the process. */
 interface RunningBetterAuth {
   readonly auth: BetterAuth, readonly mount: URL, readonly cookies: CookieNames, readonly trusted: ReadonlySet<string>
 }
@@ -86,7 +88,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
 
   /**
    * Begins a login.
-   * @param target where the browser goes in the end: a path on this gateway, or an address of a trusted origin
+   * @param target where the browser finally goes: a path on this gateway, or an address of a trusted origin
    * @returns the redirect to the provider
    * @throws SocialLoginOff, NoSuch, InvalidInput, UpstreamFailed, UpstreamSlow
    */
@@ -127,7 +129,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     return { location, cookies: response.headers.getSetCookie() }
   }
 
-  /** The session of a request; undefined if it has no valid one. @throws SocialLoginOff, StorageAway */
+  /** Returns the session of a request; undefined if it has no valid one. @throws SocialLoginOff, StorageAway */
   async session (headers: IncomingHttpHeaders): Promise<ShownSocialSession | undefined> {
     const found = await this.#findSession(headers)
     if (!found) return undefined
@@ -144,7 +146,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     }
   }
 
-  /** Ends a session here, not at the provider, where the user stays logged in. @returns `Set-Cookie` values */
+  /** Ends a session at this gateway; the user stays logged in at the provider. @returns `Set-Cookie` values */
   async signOut (headers: IncomingHttpHeaders): Promise<readonly string[]> {
     const { cookies } = await this.#ensureRunning()
     const found = await this.#findSession(headers)
@@ -153,7 +155,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
       headers: { cookie: pickCookies(headers, [cookies.session]), 'content-type': 'application/json' },
       body: '{}'
     })
-    // The library's answer is the same if it could not remove the session.
+    // The library responds in the same way if it could not remove the session.
     if (found && await this.#findSession(headers)) throw new errors.StorageAway('the session could not be ended')
     if (found) this.emit('ended', sessionCredentialId(found.session))
     return response.headers.getSetCookie()
@@ -164,15 +166,18 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     await this.#deps.logins?.removeIdentities(user.username, accountSubjectOf(user), identityEmail)
   }
 
-  /** The principal of a session; undefined: none. A promise only if there is a session cookie. @throws StorageAway */
+  /**
+   * Returns the principal of a session, or undefined. A promise only if there is a session cookie.
+   * @throws StorageAway
+   */
   identify (headers: IncomingHttpHeaders, snapshot: Snapshot): Promise<Principal | undefined> | undefined {
     if (!this.isOn || !hasSessionCookie(headers)) return undefined
     return this.#findSession(headers).then((found) => found && principalOfSession(found.session, snapshot))
   }
 
   /**
-   * Checks that a request which is authenticated by the cookie comes from a trusted page, since browsers send cookies
-   * with requests of all pages.
+   * Checks that a request authenticated by the cookie comes from a trusted page, since browsers send cookies with
+   * requests of all pages.
    * @throws UntrustedOrigin, also for a request with neither `Origin` nor `Referer`
    */
   async checkOrigin ({ headers, host, protocol }: SocialRequest): Promise<void> {
@@ -194,7 +199,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     }
   }
 
-  /** Passes a request to better-auth, as if it had received it over HTTP. @throws what a step of the login threw */
+  /** Passes a request to better-auth as if received over HTTP. @throws what a step of the login threw */
   async #request (
     path: string, init: RequestInit & { headers: Record<string, string> }, login: LoginInProgress = {}
   ): Promise<{ response: Response }> {
@@ -263,7 +268,10 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   }
 }
 
-/** The error for a failure that better-auth reports by a redirect. @param refusal the provider's `error` parameter */
+/**
+ * Returns the error for a failure that better-auth reports by a redirect.
+ * @param refusal the provider's `error` parameter
+ */
 function failureOf (location: string, refusal: string | null): Error {
   const code = URL.canParse(location) ? new URL(location).searchParams.get('error') ?? '' : ''
   if (/^state_|^no_code$/.test(code)) return new errors.LoginExpired()

@@ -10,23 +10,23 @@ import {
 import { changesForUnsharing } from '../users/account.ts'
 import { canonicalUsername, storedUsernameOf, usernameProblem } from '../users/rules.ts'
 
-/** A team as the API returns it: `members` include those that a login made members. `claims` are for admins only. */
+/** A team as the API returns it: `members` include those added by a login. `claims` are only for admins. */
 type ShownTeam = Required<Pick<Team, 'name' | 'members'>> & Pick<Team, 'description' | 'claims'>
 type TeamChange = Partial<Team>
 interface TeamResult { readonly data: ShownTeam, readonly warnings: string[] }
 
-/** The teams. Admins change them; their members see them. */
+/** Manages the teams. Admins change them; their members can see them. */
 export class Teams {
   readonly #settings: Settings
   readonly #readonly: boolean
 
-  /** @param readonly whether READONLY is set, so that logins change no membership */
+  /** @param readonly whether READONLY is set; then logins do not change memberships */
   constructor (settings: Settings, readonly: boolean) {
     this.#settings = settings
     this.#readonly = readonly
   }
 
-  /** The teams that a principal may see: all for an admin, else those that it belongs to. */
+  /** Returns the teams that a principal may see: all for an admin, else those it belongs to. */
   list (principal: Principal): ShownTeam[] {
     const snapshot = this.#settings.current
     const own = new Set(principal.isAdmin ? [] : teamsOf(snapshot, principal))
@@ -42,7 +42,7 @@ export class Teams {
     return toShownTeam(snapshot, principal, team)
   }
 
-  /** @throws InvalidInput when the name is invalid or taken */
+  /** @throws InvalidInput if the name is invalid or taken */
   async create (by: Principal, { name: sent, ...asked }: TeamChange & { name: string }): Promise<TeamResult> {
     const name = canonicalUsername(sent)
     const problem = usernameProblem(name, 'name')
@@ -57,7 +57,7 @@ export class Teams {
     return resultOf(snapshot, by, name)
   }
 
-  /** Changes the members of the record that are sent. @throws NoSuch, InvalidInput for another name */
+  /** Changes only the members of the record that are sent. @throws NoSuch, InvalidInput for another name */
   async update (by: Principal, name: string, asked: TeamChange): Promise<TeamResult> {
     checkUnchanged(asked, this.get(by, name), ['name'])
     const snapshot = await this.#settings.change((base) => {
@@ -67,7 +67,10 @@ export class Teams {
     return resultOf(snapshot, by, name)
   }
 
-  /** Removes a team, its keys, and what is shared with it: a later one of that name inherits nothing. @throws NoSuch */
+  /**
+   * Removes a team, its keys, and its shares of servers, so that a later team of that name inherits nothing.
+   * @throws NoSuch
+   */
   async remove (by: Principal, name: string): Promise<void> {
     await this.#settings.change((base) => {
       const team = requireTeam(base, name)
@@ -82,8 +85,9 @@ export class Teams {
   }
 
   /**
-   * Records the groups that a login of a user by OpenID Connect has, as far as teams name them: they replace those of
-   * the login before. @throws StorageAway
+   * Records the groups of a user's OpenID Connect login that teams name in `claims`. They replace those of the previous
+   * login.
+   * @throws StorageAway
    */
   async recordLogin (username: string, groups: readonly string[]): Promise<void> {
     if (this.#readonly) return
@@ -99,7 +103,7 @@ export class Teams {
   }
 }
 
-/** Finds a team by its name, in every spelling with the same canonical form. @throws NoSuch */
+/** Finds a team by its name, in any spelling with the same canonical form. @throws NoSuch */
 function requireTeam ({ teams }: Snapshot, name: string): Team {
   const team = teams.get(storedUsernameOf(teams, name))
   if (!team) throw noSuchError('team', name)
@@ -114,8 +118,8 @@ const toShownTeam = (snapshot: Snapshot, { isAdmin }: Principal, team: Team): Sh
 })
 
 /**
- * A team with the members of a request in place of its own. A list of members that a client has read, and sends back,
- * includes those by a login: they do not become permanent by that.
+ * Applies a request to a team. A list of members that a client has read and sends back includes those added by a login;
+ * they are not stored as permanent members.
  */
 function changedTeam ({ users }: Snapshot, stored: Team, { name: _, members, ...asked }: TeamChange): Team {
   const former = new Set(stored.members)
@@ -137,7 +141,7 @@ function resultOf (snapshot: Snapshot, by: Principal, name: string): TeamResult 
   return { data: toShownTeam(snapshot, by, team), warnings: unknownMemberWarnings(unknown) }
 }
 
-/** Max number of names in a warning; further ones are only counted. */
+/** Max number of names in a warning; for further ones, only the number is given. */
 const maxListedNames = 10
 
 function unknownMemberWarnings (names: readonly string[]): string[] {

@@ -6,25 +6,25 @@ import { hasStoredRights, isRestrictedConfig, type Principal, storersOf } from '
 import { defaultOwner } from './rules.ts'
 
 /**
- * The mark of an account: a digest that identifies it together with its current password. A new user with the name of a
- * deleted one has another mark. So does an account that was restored from a backup: even with the same password,
- * credentials issued before do not become valid again.
+ * Returns the mark of an account: a digest that identifies it together with its current password. A new user with the
+ * name of a deleted one has another mark, as does an account restored from a backup: credentials issued before do not
+ * become valid again, even with the same password.
  */
 export const accountMarkOf = ({ username, password, createdAt, restoredAt }: User): string =>
   digest([username, password, createdAt, ...(restoredAt === undefined ? [] : [restoredAt])])
 
 /**
- * As `accountMarkOf`, but it also changes when the user becomes an admin or stops being one. What an admin granted to a
+ * Like `accountMarkOf`, but also changes when the user becomes an admin or stops being one. What an admin granted to a
  * client ends with the admin's rights, even if the user regains them; what the user granted without admin rights never
  * gets them.
  */
 export const rightsMarkOf = (user: User): string =>
   user.isAdmin === true ? `${accountMarkOf(user)}+${user.demotedAt ?? ''}` : accountMarkOf(user)
 
-/** Identifies an account, and never a later one of the same name; the `sub` of OpenID Connect. */
+/** Returns an id of an account that a later account of the same name does not have; the `sub` of OpenID Connect. */
 export const accountSubjectOf = ({ username, createdAt }: User): string => digest(['sub', username, createdAt])
 
-/** The names of accounts that were removed or replaced by another account. */
+/** Yields the names of accounts that were removed or replaced by another account. */
 export function * removedAccountNames (
   former: ReadonlyMap<string, User>, next: ReadonlyMap<string, User>
 ): Generator<string> {
@@ -35,9 +35,12 @@ export function * removedAccountNames (
   }
 }
 
-/** The principal of a user who has logged in. @param standing the same one later; undefined: the login has ended */
+/**
+ * Makes the principal of a user who has logged in.
+ * @param standing returns the same principal later; undefined if the login has ended
+ */
 export const principalOfUser = (user: User, standing: Principal['inSnapshot']): Principal => ({
-  // Derived from the account, so that sessions are not inherited by a later account of the same name.
+  // Derived from the account, so that a later account of the same name does not inherit sessions.
   key: `user ${accountSubjectOf(user)}`,
   kind: 'user',
   user: user.username,
@@ -49,14 +52,14 @@ export const principalOfUser = (user: User, standing: Principal['inSnapshot']): 
 const digest = (parts: readonly unknown[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22)
 
-/** An account with its permissions, by which a client shows or hides parts of its interface. */
+/** An account with its permissions, by which clients show or hide parts of their interface. */
 interface ShownAccount {
   username: string
   isAdmin: boolean
   permissions: { admin: boolean; servers: 'all' | 'visible'; users: boolean; system: boolean }
 }
 
-/** The account of a principal; one without a user is named `anonymous`. */
+/** Returns the account of a principal; a principal without a user is named `anonymous`. */
 export function toShownAccount ({ username, isAdmin }: Pick<Principal, 'username' | 'isAdmin'>): ShownAccount {
   return {
     username: username ?? 'anonymous',
@@ -66,12 +69,12 @@ export function toShownAccount ({ username, isAdmin }: Pick<Principal, 'username
 }
 
 /**
- * The changes that remove a user. A later user of the same name must inherit nothing: servers pass to `admin` and
- * become private, groups pass to `admin`, servers are no longer shared with the user, who leaves all teams and the
- * approvers of policies (`admin` takes the place of the last one, since a policy without any asks the caller), and keys
- * are removed, also those that the user created for others or gave more rights to, since the user knows their tokens. A
- * server that is not started because its owner is not allowed to store it (`problem`) is disabled, since it would start
- * as soon as `admin` owns it.
+ * Returns the changes that remove a user. A later user of the same name must inherit nothing: servers pass to `admin`
+ * and become private, groups pass to `admin`, and servers are no longer shared with the user. The user is removed from
+ * all teams and from the approvers of policies (`admin` replaces the last approver, since a policy without any asks the
+ * caller). The user's keys are removed, as are keys that the user created for others or gave more rights to, since the
+ * user knows their tokens. A server that is not started because its owner may not store it (`problem`) is disabled,
+ * since it would start as soon as `admin` owns it.
  * @param sponsors the users on whose rights the removal relies. They become responsible for the servers that pass to
  *   `admin` and are in force; other servers that the user stored wait until an admin saves or enables them
  */
@@ -117,7 +120,7 @@ export function changesForRemoval (snapshot: Snapshot, username: string, sponsor
   return changes
 }
 
-/** The config of a server that is no longer shared with a user or team; the same object if it was not. */
+/** Returns the config of a server without its share with a user or team; the same object if there was none. */
 function withoutShare (config: ServerConfig, name: string): ServerConfig {
   const { sharedWithUsers } = config
   return sharedWithUsers?.includes(name) === true
@@ -126,9 +129,9 @@ function withoutShare (config: ServerConfig, name: string): ServerConfig {
 }
 
 /**
- * The changes that remove a user or team from all `sharedWithUsers`. Otherwise a later one of the same name would use
- * these servers.
- * @param name as `sharedWithUsers` contains it
+ * Returns the changes that remove a user or team from all `sharedWithUsers`. Otherwise a later one of the same name
+ * could use these servers.
+ * @param name as contained in `sharedWithUsers`
  */
 export const changesForUnsharing = ({ servers }: Snapshot, name: string): Change[] =>
   [...servers.values()].flatMap((server): Change[] => {
@@ -146,8 +149,9 @@ function replaceStorer (config: ServerConfig, username: string, others: readonly
 }
 
 /**
- * The changes for a user who ceases to be an admin: configs that the user owns, and that have no recorded author since
- * an earlier version stored them, get the user as their author. Restricted servers are judged by their owner anyway.
+ * Returns the changes for a user who ceases to be an admin: configs that the user owns and that have no recorded
+ * author, since an earlier version stored them, get the user as their author. Restricted servers are judged by their
+ * owner anyway.
  */
 export function changesForDemotion ({ servers }: Snapshot, username: string): Change[] {
   return [...servers.values()].flatMap(({ name, config }): Change[] => {

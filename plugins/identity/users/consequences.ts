@@ -4,22 +4,26 @@ import { inactivityOf } from '../keys/rights.ts'
 import { changesForDemotion, changesForRemoval } from './account.ts'
 import { requireUser } from './look-up.ts'
 
-/** The names of the keys, servers and groups that change when a user is removed or ceases to be an admin. */
+/** The names of the keys, servers and groups that are affected when a user is removed or ceases to be an admin. */
 export interface AccountConsequences {
   readonly removedKeys: readonly string[]
-  /** Keys that stay, and do not count any more. */
+  /** Keys that stay but become inactive. */
   readonly inactiveKeys: readonly string[]
   /** Servers that pass to `admin`. */
   readonly passedServers: readonly string[]
   /** Groups that pass to `admin`. */
   readonly passedGroups: readonly string[]
-  /** Servers that are not started any more. */
+  /** Servers that are no longer started. */
   readonly stoppedServers: readonly string[]
-  /** Servers that go on with the rights of a user: variables are not expanded, and addresses must be public. */
+  /** Servers that continue with the rights of a user: variables are not expanded, and addresses must be public. */
   readonly restrictedServers: readonly string[]
 }
 
-/** What a change of an account would do, found out in a copy of the settings. @param by an admin @throws NoSuch */
+/**
+ * Determines the consequences of a change of an account by applying it to a copy of the settings.
+ * @param by an admin
+ * @throws NoSuch
+ */
 export function consequencesOf (
   settings: Settings, by: Principal, name: string, change: 'removal' | 'demotion'
 ): AccountConsequences {

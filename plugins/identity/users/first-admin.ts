@@ -4,7 +4,7 @@ import type { Passwords } from '../../base/secrets/index.ts'
 import type { Settings } from '../../settings/index.ts'
 import { defaultOwner, passwordWeaknesses } from './rules.ts'
 
-/** The admin that a first start created. `password`: a generated one, which is not known to anybody yet. */
+/** The admin created by a first start. `password`: a generated one, which nobody knows yet. */
 export interface FirstAdmin { username: string, password?: string }
 
 /** Creates the first admin, unless there are users already. @returns undefined if this process created none */

@@ -16,7 +16,7 @@ export function requireUser (snapshot: Snapshot, username: string): User {
   return user
 }
 
-/** @throws InvalidInput when a user has this name, compared case-insensitively */
+/** @throws InvalidInput if a user has this name, compared case-insensitively */
 export function assertUsernameFree ({ users }: Snapshot, username: string): void {
   const folded = foldUsername(username)
   for (const other of users.keys()) {

@@ -26,16 +26,21 @@ const reservedNames = new Set([
  */
 const usernamePattern = /^(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{Nd}@._+-])+$/u
 
-/** The canonical spelling of a name (NFC): keyboards differ in whether they produce composed or decomposed letters. */
+/**
+ * Returns the canonical spelling of a name (NFC): keyboards differ in whether they produce composed or decomposed
+ * letters.
+ */
 export const canonicalUsername = (name: string): string => name.normalize('NFC')
 
-/** The stored spelling of a username: as given if there is such a user (of an old file), else the canonical one. */
+/**
+ * Returns the stored spelling of a username: the given one if a user has it (from an old file), else the canonical one.
+ */
 export const storedUsernameOf = (users: { has: (name: string) => boolean }, name: string): string =>
   users.has(name) ? name : canonicalUsername(name)
 
 /**
- * The reason why a new user or team may not have this name, as a sentence; undefined when it may. `@` at the beginning
- * is how `sharedWithUsers` refers to a team.
+ * Returns why a new user or team may not have this name, as a sentence; undefined if it may. A leading `@` marks a team
+ * in `sharedWithUsers`.
  * @param name in its canonical spelling
  */
 export function usernameProblem (name: string, noun: 'username' | 'name' = 'username'): string | undefined {
@@ -50,7 +55,7 @@ export function usernameProblem (name: string, noun: 'username' | 'name' = 'user
   return undefined
 }
 
-/** The owner of servers and groups that state no other. */
+/** The owner of servers and groups that name no other. */
 export const defaultOwner = 'admin'
 
 /** Whether a name is that of the default owner, compared case-insensitively. */
@@ -86,7 +91,10 @@ function checkRules (rules: readonly PasswordRule[], password: string): void {
   if (failed.length > 0) throw Object.assign(new errors.WeakPassword(failed.join(' ')), { errors: failed })
 }
 
-/** Checks, by all rules, a password that an admin sets. @throws WeakPassword with `errors`, a sentence for each */
+/**
+ * Checks a password set by an admin against all rules.
+ * @throws WeakPassword with `errors`, a sentence for each broken rule
+ */
 export function checkGivenPassword (password: string): void {
   checkRules([lengthRule(8), sizeRule, ...classRules], password)
 }
@@ -101,6 +109,6 @@ export function checkChosenPassword (password: string): string[] {
   return brokenRules(classRules, password)
 }
 
-/** A sentence for each rule, minimal or advisory, that a password breaks. */
+/** Returns a sentence for each rule, minimal or advisory, that a password breaks. */
 export const passwordWeaknesses = (password: string): string[] =>
   brokenRules([lengthRule(8), sizeRule, ...classRules], password)

@@ -15,15 +15,15 @@ import { putUserChange, findUser, requireUser, assertUsernameFree, type ShownUse
 interface NewUser { username: string, password: string, isAdmin?: boolean }
 
 interface UsersOptions {
-  /** Whether everybody may create an account for themselves (ALLOW_REGISTRATION). */
+  /** Whether anyone may create an account (ALLOW_REGISTRATION). */
   allowRegistration: boolean
-  /** Whether READONLY is set: no account but the first admin is created, and no password rehashed. */
+  /** Whether READONLY is set: then only the first admin is created, and no password is rehashed. */
   readonly: boolean
   /** Logs a warning for the operator. */
   warn: (sentence: string) => void
 }
 
-/** The local accounts. A username is found in every spelling with the same canonical form. */
+/** Manages the local accounts. A username is found in any spelling with the same canonical form. */
 export class Users {
   readonly #settings: Settings
   readonly #passwords: Passwords
@@ -52,14 +52,14 @@ export class Users {
 
   /**
    * Finds the user with this name and password; undefined if there is none. Takes equally long for an unknown name.
-   * @throws DataAway when a store shared with other replicas has been unavailable for so long that passwords may be
+   * @throws DataAway if a store shared with other replicas has been unavailable for so long that passwords may be
    *   outdated
    */
   async authenticate (username: string, password: string): Promise<User | undefined> {
     // A login may arrive while the first admin is being created.
     await this.#bootstrapping
-    // Another replica may have just created the account or changed the password. The look-up also follows a wrong
-    // password, so that the timing does not tell whether the name exists.
+    // Another replica may just have created the account or changed the password. The look-up also follows a wrong
+    // password, so that the timing does not reveal whether the name exists.
     const former = this.#settings.current
     if (this.#settings.isOutdated) throw new errors.DataAway()
     const user = await this.#verify(username, password)
@@ -80,10 +80,10 @@ export class Users {
   addNameRule (rule: (name: string) => string | undefined): void { this.#nameRules.push(rule) }
 
   /**
-   * Stores an account without a password, for a person who is identified by a provider. Nobody can log in to it with a
+   * Stores an account without a password, for a person identified by a provider. It cannot be logged in to with a
    * password.
    * @param user with a canonical name that `usernameProblem` accepts
-   * @throws InvalidInput when the name is taken, LimitReached, ReadOnly
+   * @throws InvalidInput if the name is taken, LimitReached, ReadOnly
    */
   async createWithoutPassword (user: Omit<User, 'password'>): Promise<void> {
     if (this.#options.readonly) throw new errors.ReadOnly()
@@ -100,7 +100,7 @@ export class Users {
   /**
    * Checks that a caller may create an account.
    * @param by the caller; null if the caller is not identified
-   * @throws Unauthorized, Forbidden when registration is closed
+   * @throws Unauthorized, Forbidden if registration is closed
    */
   assertMayRegister (by: Principal | null): void {
     if (by?.isAdmin === true || this.#options.allowRegistration) return
@@ -109,7 +109,7 @@ export class Users {
   }
 
   /**
-   * Creates an account: for the caller itself, or for anybody if the caller is an admin.
+   * Creates an account: for the caller, or for any user if the caller is an admin.
    * @returns the user, and a sentence for each advisory rule that the password breaks
    * @throws InvalidInput, WeakPassword, Forbidden, LimitReached
    */
@@ -164,7 +164,7 @@ export class Users {
   }
 
   /**
-   * Removes a user, with the consequences that `changesForRemoval` describes.
+   * Removes a user, with the consequences described at `changesForRemoval`.
    * @throws NoSuch, InvalidInput for the caller's own account, InvalidChange for the last admin, Forbidden
    */
   async remove (by: Principal, username: string): Promise<void> {
@@ -177,10 +177,13 @@ export class Users {
     }, by)
   }
 
-  /** A sentence for each advisory rule that a user's password breaks. @throws WeakPassword: it breaks a minimal one */
+  /**
+   * Returns the advisory rules that a password breaks, as sentences.
+   * @throws WeakPassword if it breaks a minimal rule
+   */
   checkNewPassword (password: string): string[] { return checkChosenPassword(password) }
 
-  /** The account of a principal. @throws Forbidden when it has no account, and so no password */
+  /** Returns the account of a principal. @throws Forbidden if it has no account, and so no password */
   accountOf ({ username }: Principal): User {
     const user = username === undefined ? undefined : this.#settings.current.users.get(username)
     if (!user) {
@@ -193,7 +196,7 @@ export class Users {
   /**
    * Sets a new password for a user who has just proved the current one. Earlier login tokens become invalid.
    * @returns the changed user
-   * @throws WeakPassword, Unauthorized when the account changed meanwhile
+   * @throws WeakPassword, Unauthorized if the account changed meanwhile
    */
   async changePassword (user: User, newPassword: string): Promise<User> {
     checkChosenPassword(newPassword)
@@ -209,10 +212,10 @@ export class Users {
   }
 
   /**
-   * Creates the first admin if there are no users at all.
-   * @param given the password; undefined for a generated one
-   * @param after the admin is created once this has resolved, and not at all if it rejects; logins wait meanwhile
-   * @param announce informs the operator before the admin is stored; if it rejects, none is stored
+   * Creates the first admin if there are no users.
+   * @param given the password; undefined to generate one
+   * @param after the admin is created once this resolves, and not at all if it rejects; logins wait meanwhile
+   * @param announce informs the operator before the admin is stored; if it rejects, no admin is stored
    * @returns the admin, with a generated password that is to be shown once; undefined if this process created none
    */
   createFirstAdmin (
@@ -227,7 +230,7 @@ export class Users {
     return bootstrapping
   }
 
-  /** The canonical spelling of a new user's name. @throws InvalidInput for a name that is invalid or taken */
+  /** Returns the canonical spelling of a new user's name. @throws InvalidInput if the name is invalid or taken */
   #newUsername (username: string): string {
     const name = canonicalUsername(username)
     const problem = usernameProblem(name)
@@ -236,7 +239,7 @@ export class Users {
     return name
   }
 
-  /** Stores a new user. @param by null if it registers itself @throws InvalidInput, LimitReached, Forbidden */
+  /** Stores a new user. @param by null if users register themselves @throws InvalidInput, LimitReached, Forbidden */
   async #add (by: Principal | null, { username, password, isAdmin }: Required<NewUser>): Promise<User> {
     // An account with the default owner's name owns everything without an explicit owner, so it must be an admin.
     if (username === defaultOwner && !isAdmin) {
@@ -261,7 +264,7 @@ export class Users {
     return user
   }
 
-  /** Replaces an imported or outdated hash, now that the password is known. A failure does not fail the login. */
+  /** Replaces an imported or outdated hash, now that the password is known. A failure does not make the login fail. */
   async #rehash (user: User, password: string): Promise<User | undefined> {
     const hashed = await this.#passwords.hash(password)
     await this.#settings

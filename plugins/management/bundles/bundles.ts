@@ -21,24 +21,24 @@ import { managementLimits } from '../limits.ts'
 
 interface BundlesDeps {
   folder: BundleFolder
-  /** The current settings. */
+  /** Returns the current settings. */
   settings: () => Snapshot
   /** Resolves when the processes of a server's former connections have ended. */
   waitUntilEnded: (server: string) => Promise<void>
   /** The environment variables PATH and HOME of child processes. */
   pathVariable: string
   home: string | undefined
-  /** Returns why the user of child processes cannot read a folder, or undefined if that user can. */
+  /** Returns why the user of child processes cannot read a folder; undefined if that user can. */
   readProblem: (folder: string) => Promise<string | undefined>
 }
 
 /**
- * Bundles (`.mcpb`, formerly `.dxt`): archives with a manifest that contain a server. An upload stores the files.
- * Servers whose configs refer to the folder run them; when the last such server is removed, so are the files.
+ * Manages bundles (`.mcpb`, formerly `.dxt`): archives with a manifest that contain a server. An upload stores the
+ * files. Servers whose configs refer to the folder run them; when the last such server is removed, so are the files.
  */
 export class Bundles {
   readonly #deps: BundlesDeps
-  /** Serialises unpacking, installation and removal, so that no two of them use one name at the same time. */
+  /** Serialises unpacking, installation and removal, so that no two of them use the same name at the same time. */
   readonly #oneAtATime = pLimit(1)
   /** The number of installations of each bundle by this process. */
   readonly #installCounts = new Map<string, number>()
@@ -49,8 +49,8 @@ export class Bundles {
   }
 
   /**
-   * Receives, checks and installs a bundle without running any of it. When the promise rejects, nothing of the upload
-   * is left on disk, and a former bundle of that name is unchanged.
+   * Receives, checks and installs a bundle without running any of it. If the promise rejects, nothing of the upload is
+   * left on disk, and a former bundle of that name is unchanged.
    * @param owner the uploader (`ownerOf`)
    * @param parts the parts of the multipart body
    * @param signal aborted when the client disconnects
@@ -62,7 +62,7 @@ export class Bundles {
   }
 
   /**
-   * Receives the archive of a skill's folder, in the field `skillFile`. Nothing of it stays on disk.
+   * Receives the archive of a skill's folder, in the field `skillFile`. Nothing of it is left on disk.
    * @returns its files as base64, by their paths in the folder
    * @throws the errors of `upload`
    */
@@ -79,7 +79,7 @@ export class Bundles {
     })
   }
 
-  /** Receives an archive, and uses it while no other one is used. @param field its field in the form */
+  /** Receives an archive, and processes it while no other archive is processed. @param field its field in the form */
   async #receive <Result> (
     owner: string, parts: AsyncIterable<MultipartPart>, field: string, signal: AbortSignal,
     use: (archive: string, unpacked: string) => Promise<Result>
@@ -104,7 +104,9 @@ export class Bundles {
     return [...new Set(configs.flatMap((config) => [...bundleNamesOf(this.#deps.folder.root, config)]))].sort()
   }
 
-  /** The names of the bundles that a config, which may be of another gateway, finds no files of on this machine. */
+  /**
+   * Returns the names of the bundles of a config, possibly from another gateway, whose files are not on this machine.
+   */
   async missingIn (config: ServerConfig): Promise<string[]> {
     const { root } = this.#deps.folder
     const missing = await Promise.all(bundlesOfAny(root, config).map(async ({ name, isOfThisGateway }) => {
@@ -115,7 +117,7 @@ export class Bundles {
     return [...new Set(missing.flat())].sort()
   }
 
-  /** Removes the bundles that `former` used and `next` does not, once their processes have ended. */
+  /** Removes the bundles that `former` used and `next` does not use, once their processes have ended. */
   async removeUnused (next: Snapshot, former: Snapshot): Promise<void> {
     const users = this.#serversByBundle(former.servers, ({ name, config }) => next.servers.get(name)?.config !== config)
     if (users.size === 0) return
@@ -124,7 +126,7 @@ export class Bundles {
       const installs = this.#installCounts.get(name)
       await Promise.all(servers.map(async (server) => { await this.#deps.waitUntilEnded(server) }))
       await this.#oneAtATime(async () => {
-        // The bundle may have been uploaded or used again in the meantime.
+        // The bundle may have been uploaded or used again meanwhile.
         if (this.#installCounts.get(
           name
         ) !== installs || this.#serversByBundle(this.#deps.settings().servers).has(name)) return
@@ -180,7 +182,7 @@ export class Bundles {
     }
   }
 
-  /** The names of the servers that use each bundle. @param counts selects the servers; by default all */
+  /** Returns the names of the servers that use each bundle. @param counts selects the servers; by default all */
   #serversByBundle (servers: Snapshot['servers'], counts: (server: Server) => boolean = () =>
     true): Map<string, string[]> {
     const users = new Map<string, string[]>()
@@ -220,7 +222,7 @@ export interface BundleOptions {
   /** Whether other replicas may use the folder at the same time. */
   isShared: boolean
   environment: Readonly<Record<string, string | undefined>>
-  /** The user that child processes run as, or undefined for the user of the gateway. */
+  /** The user that child processes run as; undefined for the user of the gateway. */
   childUser?: ProcessUser
 }
 
@@ -244,8 +246,8 @@ export default fp<BundleOptions>(async (app, { root, isShared, environment, chil
     bundles.removeUnused(next, former)
       .catch((error: unknown) => { app.log.warn({ err: error }, 'an unused bundle could not be removed') })
   }
-  // With several replicas, the one that committed the change removes files. A single process also reacts to edits of
-  // the settings file.
+  // With several replicas, the one that committed the change removes the files. A single process also reacts to edits
+  // of the settings file.
   if (isShared) app.settings.on('committed', ({ next, former }) => { removeUnused(next, former) })
   else app.settings.on('changed', removeUnused)
   app.addHook('onReady', async () => { await folder.removeLeftovers() })

@@ -6,7 +6,10 @@ import { makeFolder, syncPath } from '../../../db/folder.ts'
 import { currentVersionLink } from './launch.ts'
 
 const temporaryPrefix = '.tmp-'
-/** Age, in ms, from which an unfinished folder counts as abandoned by its process, if others may share the root. */
+/**
+ * Age in ms at which an unfinished folder is considered abandoned by its process, if other processes may share the
+ * root.
+ */
 const abandonedAge = 60 * 60_000
 
 interface BundleFolderOptions {
@@ -19,8 +22,8 @@ interface BundleFolderOptions {
 }
 
 /**
- * The bundles on disk. A bundle is `<root>/<name>`: each version in a separate folder, and the link `current` to one of
- * them, which is replaced as a whole. Unfinished work is in `<root>/.tmp-<uuid>`.
+ * The bundles on disk. A bundle is `<root>/<name>`: each version in its own folder, and the link `current` to one of
+ * them, which is replaced atomically. Unfinished work is in `<root>/.tmp-<uuid>`.
  */
 export class BundleFolder {
   readonly root: string
@@ -33,10 +36,10 @@ export class BundleFolder {
     this.#runsAsOtherUser = isForOthers
   }
 
-  /** The path of a bundle's current version, which is the same for all versions. */
+  /** Returns the path of a bundle's current version, which is the same for all versions. */
   pathOf (name: string): string { return join(this.root, name, currentVersionLink) }
 
-  /** A bundle whose name differs from this one only in case, which some file systems cannot distinguish. */
+  /** Returns a bundle whose name differs from this one only in case, which some file systems cannot distinguish. */
   async findCaseVariant (name: string): Promise<string | undefined> {
     const names = await readdir(this.root).catch((): string[] => [])
     return names.find((each) => each !== name && each.toLowerCase() === name.toLowerCase())
@@ -55,8 +58,8 @@ export class BundleFolder {
 
   /**
    * Makes an unpacked folder the current version of a bundle, on stable storage. The former version stays until the
-   * next installation, for processes that run it; older ones are removed. When the promise rejects, the former version
-   * is still the current one.
+   * next installation, for processes that run it; older ones are removed. If the promise rejects, the former version is
+   * still the current one.
    */
   async install (name: string, unpacked: string): Promise<void> {
     const folder = join(this.root, name)
@@ -76,10 +79,10 @@ export class BundleFolder {
     await this.#removeVersions(name, [version, before])
   }
 
-  /** Removes a bundle with all of its versions. */
+  /** Removes a bundle with all its versions. */
   async remove (name: string): Promise<void> {
     const path = join(this.root, `${temporaryPrefix}${randomUUID()}`)
-    // Rename first: the removal of a large folder takes time.
+    // Renamed first, since removing a large folder takes time.
     await rename(join(this.root, name), path)
       .catch((error: unknown) => { if (errorCode(error) !== 'ENOENT') throw error })
     await rm(path, { recursive: true, force: true })
@@ -112,7 +115,7 @@ export class BundleFolder {
     await syncPath(folder)
   }
 
-  /** The name of the current version's folder, or undefined if there is none. */
+  /** Returns the name of the current version's folder; undefined if there is none. */
   async #currentVersionOf (name: string): Promise<string | undefined> {
     const target = await readlink(this.pathOf(name)).catch(() => undefined)
     return target === undefined ? undefined : basename(target)

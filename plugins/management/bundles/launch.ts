@@ -18,20 +18,23 @@ interface Launch {
 interface LaunchPlace {
   /** The folder of the bundle: `${__dirname}`. */
   readonly folder: string
-  /** The home folder of the user that runs the bundle, or undefined if it is unknown. */
+  /** The home folder of the user that runs the bundle; undefined if unknown. */
   readonly home: string | undefined
-  /** The operating system, as `process.platform` names it. */
+  /** The operating system, as in `process.platform`. */
   readonly platform: string
 }
 
 const placeholder = /\$\{([^}]*)\}/g
 const optionKey = /^user_config\.(.+)$/
 
-/** The keys of unresolved options in a text: `${user_config.<key>}`. */
+/** Returns the keys of unresolved options in a text: `${user_config.<key>}`. */
 const unresolvedOptionKeys = (text: string): string[] =>
   [...text.matchAll(placeholder)].flatMap(([, name = '']) => optionKey.exec(name)?.[1] ?? [])
 
-/** The default of an option as words of a command line. Undefined without a default, or if the option is a secret. */
+/**
+ * Returns the default of an option as words of a command line; undefined without a default, or if the option is a
+ * secret.
+ */
 function defaultOf ({ default: value, sensitive }: BundleOption): string[] | undefined {
   if (value === undefined || value === '' || sensitive === true) return undefined
   return [value].flat().map(String)
@@ -42,7 +45,7 @@ function defaultOf ({ default: value, sensitive }: BundleOption): string[] | und
  * folders of the user, and defaults of `user_config`. A mandatory option without a default stays as
  * `${user_config.<key>}` and is listed as a required option. Arguments and variables that need an optional option
  * without a value are omitted.
- * @throws ArchiveError for any other variable, which the gateway's environment would supply
+ * @throws ArchiveError for any other variable, which would be expanded from the gateway's environment
  */
 export function resolveLaunch (manifest: BundleManifest, { folder, home, platform }: LaunchPlace): Launch {
   const { platform_overrides: overrides, ...usual } = manifest.server.mcp_config ?? uvLaunchConfig(manifest)
@@ -82,7 +85,7 @@ export function resolveLaunch (manifest: BundleManifest, { folder, home, platfor
   const filledArgs: string[] = []
   for (const arg of args) {
     if (hasNoValue(arg)) {
-      // For `--level ${user_config.level}`, the flag is omitted together with its value.
+      // In `--level ${user_config.level}`, the flag is omitted together with its value.
       if (/^\$\{[^}]*\}$/.test(arg) && /^-[^=]*$/.test(filledArgs.at(-1) ?? '')) filledArgs.pop()
       continue
     }
@@ -104,7 +107,10 @@ export function resolveLaunch (manifest: BundleManifest, { folder, home, platfor
   }
 }
 
-/** The config of a `uv` bundle without one (MCPB 0.4): `uv` installs the dependencies of its `pyproject.toml`. */
+/**
+ * Returns the launch config of a `uv` bundle without one (MCPB 0.4): `uv` installs the dependencies of its
+ * `pyproject.toml`.
+ */
 const uvLaunchConfig = ({ server }: BundleManifest): NonNullable<BundleManifest['server']['mcp_config']> => {
   // eslint-disable-next-line no-template-curly-in-string
   const folder = '${__dirname}'
@@ -124,7 +130,7 @@ const toRequired = (
   ...(value === undefined ? {} : { default: mask(String(value)) })
 })
 
-/** A warning for each omitted variable and argument, which need an optional option without a value. */
+/** Returns a warning for each omitted variable and argument, which need an optional option without a value. */
 function omissionWarnings (
   env: ReadonlyArray<readonly [name: string, text: string]>, args: readonly string[]
 ): string[] {
@@ -172,11 +178,11 @@ export const maskManifest = (manifest: BundleManifest): BundleManifest => ({
 /** The name of the link to the folder of a bundle's current version. */
 export const currentVersionLink = 'current'
 
-/** The texts of a config that determine what is run. */
+/** Returns the texts of a config that determine what is run. */
 const textsOf = ({ command, args = [], env = {}, cwd }: ServerConfig): string[] =>
   [command, cwd, ...args, ...Object.values(env)].filter((text) => text !== undefined)
 
-/** The names of the bundles that a config refers to. @param root the folder of all bundles */
+/** Returns the names of the bundles that a config refers to. @param root the folder of all bundles */
 export function bundleNamesOf (root: string, config: ServerConfig): Set<string> {
   const start = root + sep
   return new Set(textsOf(config).flatMap((text) =>
@@ -186,7 +192,10 @@ export function bundleNamesOf (root: string, config: ServerConfig): Set<string> 
 
 const anyBundleFolder = /[/\\]bundles[/\\]([A-Za-z0-9._-]{1,64})[/\\]current(?=[/\\]|$)/g
 
-/** The bundles that a config refers to, maybe of another gateway. @param root the folder of this one's bundles */
+/**
+ * Returns the bundles that a config refers to, including those of another gateway.
+ * @param root the folder of this gateway's bundles
+ */
 export const bundlesOfAny = (root: string, config: ServerConfig): Array<{ name: string, isOfThisGateway: boolean }> =>
   textsOf(config).flatMap((text) => [...text.matchAll(anyBundleFolder)].map(({ 0: found, 1: name = '', index }) => {
     const isOfThisGateway = text.slice(0, index + found.length).endsWith(join(root, name, currentVersionLink))
@@ -194,8 +203,8 @@ export const bundlesOfAny = (root: string, config: ServerConfig): Array<{ name: 
   }))
 
 /**
- * Makes a check of server configs. It returns, as a clause, why a server cannot be started: its bundle is not on this
- * machine, or an option of the bundle has no value. It returns undefined if no such problem is known.
+ * Returns a function that checks a server config. It returns, as a clause, why the server cannot be started: its bundle
+ * is not on this machine, or an option of the bundle has no value; undefined if no such problem is known.
  */
 export const createBundleCheck = (root: string) => async (config: ServerConfig): Promise<string | undefined> => {
   const names = bundleNamesOf(root, config)

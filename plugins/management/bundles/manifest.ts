@@ -36,20 +36,23 @@ function parse (text: string): unknown {
   }
 }
 
-/** Why a name is invalid for a bundle, as a clause, or undefined. A valid one is also a valid server name. */
+/**
+ * Returns why a name is invalid for a bundle, as a clause; undefined if it is valid. A valid one is also a valid server
+ * name.
+ */
 export function bundleNameProblem (name: string): string | undefined {
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(name)) return 'it must have 1 to 64 letters, digits, ".", "_" and "-"'
   return nameProblem(name)
 }
 
-/** The name of the runtime that each type of bundle needs, for messages. */
+/** The runtime that each type of bundle needs, for messages. */
 const runtimes: Readonly<Record<BundleManifest['server']['type'], string>> = {
   node: 'Node.js',
   python: 'Python',
   uv: 'uv (https://docs.astral.sh/uv)',
   binary: 'the program'
 }
-/** The alternative name of a command, which is used if the command itself is not in PATH. */
+/** The alternative name of a command, used if the command itself is not in PATH. */
 const aliases: Readonly<Record<string, string>> = { python: 'python3', python3: 'python' }
 
 const isProgram = async (path: string): Promise<boolean> =>
@@ -60,7 +63,7 @@ async function isInPath (command: string, path: string): Promise<boolean> {
   return false
 }
 
-/** The command of a bundle, and if it cannot be started, a warning that says why. */
+/** The command of a bundle; if it cannot be started, with a warning that says why. */
 interface FoundCommand { readonly command: string, readonly warning?: string }
 
 /**
@@ -81,7 +84,7 @@ export async function findCommand (
     const isFile = file.startsWith(unpacked + sep) && await stat(file).then((stats) => stats.isFile(), () => false)
     const named = quoteEntryName(command.slice(folder.length + 1))
     if (!isFile) throw new ArchiveError(`its command is the file ${named}, which it does not have`)
-    // Archives from Windows have no executable bit.
+    // Archives made on Windows have no executable bit.
     await chmod(file, 0o755)
     return { command }
   }

@@ -5,7 +5,7 @@ import { errorCode } from '../../../db/errors.ts'
 import { errors } from '../../base/errors/index.ts'
 import { managementLimits } from '../limits.ts'
 
-/** One part of a multipart body, as @fastify/multipart gives it. */
+/** One part of a multipart body, as provided by @fastify/multipart. */
 export type MultipartPart =
   | { readonly type: 'field', readonly fieldname: string }
   | { readonly type: 'file', readonly fieldname: string, readonly file: Readable }
@@ -61,7 +61,7 @@ async function receiveFile (file: Readable, path: string, signal: AbortSignal): 
 const unexpectedBodyError = (field: string): Error =>
   new errors.InvalidInput(`The body must hold one file, in the field "${field}", and nothing else`)
 
-/** Converts an error of the multipart parser to an error of the API; other errors stay. */
+/** Converts an error of the multipart parser to an error of the API; returns other errors unchanged. */
 function toError (error: unknown, field: string): unknown {
   const code = errorCode(error) ?? ''
   if (code === 'FST_REQ_FILE_TOO_LARGE') return new errors.BundleTooLarge(managementLimits.bundles.uploadSize)

@@ -6,11 +6,11 @@ import { extractEntries } from './archive/extract.ts'
 import { managementLimits } from '../limits.ts'
 
 const mainFile = 'SKILL.md'
-/** Files that archivers of some systems add to a folder. */
+/** Matches files that archivers of some systems add to a folder. */
 const isLeftover = (path: string): boolean => /^__MACOSX(?:\/|$)|(?:^|\/)\.DS_Store$/.test(path)
 
 /**
- * Reads the folder of a skill from its archive, which holds the folder or what is in it.
+ * Reads the folder of a skill from its archive, which contains the folder or its contents.
  * @param unpacked a folder to unpack it in, which the caller removes
  * @returns the files as base64, by their paths in the folder; `SKILL.md` comes first
  * @throws ArchiveError
@@ -35,7 +35,10 @@ export async function readSkillFolder (
   }
 }
 
-/** The folder of the skill in its archive, with a slash at its end; empty: the archive itself. @throws ArchiveError */
+/**
+ * Returns the folder of the skill in its archive, with a trailing slash; empty if it is the archive's root.
+ * @throws ArchiveError
+ */
 function folderOf (paths: readonly string[]): string {
   if (paths.includes(mainFile)) return ''
   const top = /^[^/]+\//.exec(paths[0] ?? '')?.[0] ?? ''

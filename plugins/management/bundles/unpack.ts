@@ -22,7 +22,7 @@ export async function unpack (archive: string, unpacked: string, signal: AbortSi
   }
 }
 
-/** Unpacks an archive that is no bundle. @throws ArchiveError */
+/** Unpacks an archive that is not a bundle. @throws ArchiveError */
 export async function unpackAll (archive: string, folder: string, bounds: ArchiveBounds): Promise<void> {
   const { signal } = new AbortController()
   const file = await open(archive, 'r')

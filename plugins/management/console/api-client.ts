@@ -17,9 +17,9 @@ export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly statusCode: number
   readonly code: string
-  /** Messages by the path of the member that each concerns; `''`: the whole body. */
+  /** Messages by the path of the member that each concerns; `''` is the whole body. */
   readonly fields: Readonly<Record<string, string>>
-  /** In s. */
+  /** In seconds. */
   readonly retryAfter: number | undefined
 
   constructor (status: number, answer: Readonly<Record<string, unknown>>, retryAfter?: number) {
@@ -33,8 +33,8 @@ export class ApiError extends Error {
 }
 
 /**
- * Calls the management API of this gateway as the user who has signed in, with a login token that does not leave the
- * process. So permissions, validation and audit are those of the API.
+ * Calls the management API of this gateway as the signed-in user, with a login token that does not leave the process.
+ * So permissions, validation and audit are those of the API.
  */
 export class ApiClient {
   readonly #outer: FastifyInstance
@@ -44,10 +44,11 @@ export class ApiClient {
   }
 
   /**
+   * Sends a request.
    * @param path below `/api`, with the query
    * @param body a JSON value, or its text, in which numbers keep all digits
-   * @param revision of the record that the change is for: another one is refused (status 412)
-   * @throws ApiError, Unauthorized when the account is gone
+   * @param revision of the record to change; status 412 if the record has another one
+   * @throws ApiError, Unauthorized if the account no longer exists
    */
   async ask (
     request: FastifyRequest,
@@ -69,7 +70,7 @@ export class ApiClient {
 
   /**
    * Uploads a file.
-   * @param field the field of the form that holds it
+   * @param field the form field of the file
    * @param signal aborts the upload
    * @throws as `ask`
    */
@@ -117,7 +118,9 @@ export class ApiClient {
   }
 }
 
-/** The messages for single members: from a list of findings, or from a message that begins with a member's name. */
+/**
+ * Returns the messages for single members: from a list of findings, or from a message that begins with a member's name.
+ */
 function fieldsOf (message: string, found: unknown): Record<string, string> {
   const findings = Array.isArray(found) ? found.filter(isObject) : []
   if (findings.length > 0) {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { packagePath } from '../../base/config/index.ts'
 
-/** The names of the bundled files, with a hash of their content in each. */
+/** The names of the bundled files, each with a hash of its content. */
 export interface AssetNames { readonly css: string, readonly js: string, readonly icons: string }
 
 interface Bundler { buildConsoleAssets: (root: string, folder: string) => Promise<AssetNames> }

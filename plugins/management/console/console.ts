@@ -10,10 +10,10 @@ declare module 'fastify' {
 
 interface ConsoleOptions { consoleSessions: ConsoleSessions }
 
-/** The web console. Its modules are loaded by the first request for it. */
+/** The web console. Its modules are loaded by the first request to it. */
 export class Console {
   readonly isOn: boolean
-  /** Its path, with the base path. */
+  /** Its path, including the base path. */
   readonly base: string
   readonly welcome: WelcomeLink
   readonly #app: FastifyInstance
@@ -28,7 +28,7 @@ export class Console {
     this.#sessions = sessions
   }
 
-  /** Loads the plugin of its annex. @param pages registers the pages below its path */
+  /** Loads the plugin that serves it. @param pages registers the pages below its path */
   async load (pages: FastifyPluginAsync): Promise<FastifyPluginAsync> {
     const { serveConsole } = await import('./serve.ts')
     return async (annex) => { this.#live = await serveConsole(annex, this.#app, this.#sessions, pages) }

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isObject } from '../../../protocol/json.ts'
 
 /**
- * The cookies of the console. Browsers send them to the console's paths only, and never with a cross-site POST
+ * The cookies of the console. Browsers send them only to the console's paths, and never with a cross-site POST
  * (SameSite=Lax).
  */
 export const cookies = {
@@ -20,21 +20,21 @@ export interface Notice { readonly kind: 'done' | 'warning' | 'error', readonly 
 const themes = ['auto', 'light', 'dark'] as const
 type Theme = typeof themes[number]
 export const isTheme = (text: unknown): text is Theme => themes.some((theme) => theme === text)
-/** The theme that the browser's cookie selects. */
+/** Returns the theme that the browser's cookie selects. */
 export const themeOf = ({ cookies: { [cookies.theme]: theme } }: FastifyRequest): Theme =>
   isTheme(theme) ? theme : 'auto'
 
-/** @param path of the console */
+/** Sets the cookie of the theme. @param path of the console */
 export function keepTheme (reply: FastifyReply, path: string, theme: Theme): void {
   reply.setCookie(cookies.theme, theme, { path, httpOnly: true, sameSite: 'lax', maxAge: 365 * 24 * 3_600 })
 }
 
 /** Max length of the text of a notice, in characters: browsers keep cookies of 4 KB. */
 const maxNotice = 1_000
-/** Max age of a notice, in s. */
+/** Max age of a notice, in seconds. */
 const noticeTime = 60
 
-/** Keeps a notice for the next page. @param path of the console */
+/** Stores a notice for the next page. @param path of the console */
 export function leaveNotice (reply: FastifyReply, path: string, { kind, text }: Notice): void {
   const value = Buffer.from(JSON.stringify({ kind, text: text.slice(0, maxNotice) })).toString('base64url')
   reply.setCookie(cookies.notice, value, { path, httpOnly: true, sameSite: 'lax', maxAge: noticeTime })
@@ -49,8 +49,8 @@ export function takeNotice (reply: FastifyReply, path: string): Notice | undefin
 }
 
 /**
- * A bearer key that a form has just created. It is in a cookie until the next page has shown it once, so that reloading
- * creates no second key.
+ * A bearer key that a form has just created. It is kept in a cookie until the next page has shown it once, so that
+ * reloading creates no second key.
  */
 export interface CreatedKey { readonly id: string, readonly token: string }
 

@@ -3,11 +3,11 @@ import type { Gateway, Surface } from '../../gateway/index.ts'
 import { itemText } from '../../gateway/index.ts'
 import { makeView, type Principal, type PresentationName } from '../../settings/index.ts'
 
-/** The size of a list of tools in tokens, which an agent spends to read it. */
+/** The size of a list of tools, in tokens, which agents spend to read it. */
 interface ListCost {
   readonly tools: number
   readonly tokens: number
-  /** For each server, the largest first. */
+  /** By server, the largest first. */
   readonly servers: ReadonlyArray<{ readonly name: string, readonly tokens: number }>
 }
 
@@ -26,12 +26,12 @@ export class ListCosts {
     this.#gateway = gateway
   }
 
-  /** The cost of the global route for a principal. @param presentation `search`: the route of `$smart` */
+  /** Returns the cost of the global route for a principal. @param presentation `search`: the `$smart` route */
   of (principal: Principal, presentation: PresentationName = 'merged'): ListCost {
     return this.#costOf(this.#gateway.surface(makeView(principal, { kind: 'global' }, presentation), gatewayClient))
   }
 
-  /** The cost of a group's route, with the names of its tools. */
+  /** Returns the cost of a group's route, with the names of its tools. */
   ofGroup (principal: Principal, { id, name }: { id: string, name: string }): ListCost & { names: string[] } {
     const view = makeView(principal, { kind: 'group', id, name }, 'merged')
     const surface = this.#gateway.surface(view, gatewayClient)
@@ -44,10 +44,10 @@ export class ListCosts {
     return known
   }
 
-  /** The tokens of a JSON value, such as a tool or a result. */
+  /** Returns the tokens of a JSON value, such as a tool or a result. */
   ofValue (value: unknown): number { return estimateTokens(JSON.stringify(value).length) }
 
-  /** The tokens of a server's tools as the server lists them. */
+  /** Returns the tokens of a server's tools as listed by the server. */
   ofServer (name: string): number {
     const tools = this.#gateway.catalogue(name)?.lists.tools ?? []
     return tools.reduce((sum, { text }) => sum + estimateTokens(text.length), 0)

@@ -14,13 +14,13 @@ interface Stream {
   readonly raw: FastifyReply['raw']
   /** The digest of the last value of `watch`. */
   seen: string
-  /** Whether `watch` has not answered yet. */
+  /** Whether a call of `watch` is pending. */
   isLooking: boolean
 }
 
 /** Time between two checks, in ms. */
 const interval = 1_000
-/** Number of checks after which a comment keeps the connection alive and the stored session is checked. */
+/** Number of checks between two keep-alive comments, with which the stored session is checked too. */
 const rareLook = 20
 
 /** SSE streams that notify open pages of changes. They end with the session. */
@@ -37,14 +37,14 @@ export class LiveStreams {
     this.#settings = settings
   }
 
-  /** Identifies the data that a page is about to show. */
+  /** Returns a digest of the data that a page is about to show. */
   async digestOf (watch: Watch, principal: Principal, params: Readonly<Record<string, unknown>>): Promise<string> {
     return digestOf(await watch(principal, params))
   }
 
   /**
-   * Answers with a stream. If the user has the max number of streams, the oldest one ends.
-   * @param seen the `digestOf` of the data that the page shows; undefined: that of now
+   * Responds with a stream. If the user has the max number of streams, the oldest one ends.
+   * @param seen the `digestOf` of the data that the page shows; by default that of the current data
    * @throws what `watch` throws for a page that does not exist
    */
   async open (reply: FastifyReply, signedIn: SignedIn, watch: Stream['watch'], seen?: string): Promise<void> {
@@ -52,7 +52,7 @@ export class LiveStreams {
     const own = [...this.#streams].filter(({ signedIn: { principal } }) => principal.key === signedIn.principal.key)
     if (own.length >= managementLimits.console.streamsPerUser) own[0]?.raw.end()
     const { raw } = reply.hijack()
-    // The browser has left meanwhile.
+    // The browser has disconnected meanwhile.
     if (raw.destroyed) return
     raw.writeHead(200, {
       'content-type': 'text/event-stream',
@@ -105,7 +105,7 @@ export class LiveStreams {
   }
 
   async #tellChange (stream: Stream, principal: Principal): Promise<void> {
-    // A database may take longer than the time between two checks.
+    // The database may take longer than the interval between two checks.
     if (stream.isLooking) return
     stream.isLooking = true
     const now = digestOf(await watched(stream.watch, principal))
@@ -121,8 +121,8 @@ export class LiveStreams {
 const finish = ({ raw }: Stream): void => { raw.end('event: ended\ndata: {}\n\n') }
 
 /**
- * The data of a page; the message of an error when the page does not exist any more, for example because its server was
- * removed. The browser then asks for the page, and shows the answer.
+ * Returns the data of a page, or the message of an error if the page no longer exists, for example because its server
+ * was removed. The browser then requests the page again, and shows the response.
  */
 async function watched (watch: Stream['watch'], principal: Principal): Promise<unknown> {
   try {
@@ -134,5 +134,5 @@ async function watched (watch: Stream['watch'], principal: Principal): Promise<u
 
 const digestOf = (shown: unknown): string => sha256(JSON.stringify(shown) ?? '')
 
-/** Whether a page refreshes itself. Such a request does not extend the session. */
+/** Whether a request is the refresh of a page, which does not extend the session. */
 export const isRefresh = ({ headers }: FastifyRequest): boolean => headers['x-console-refresh'] !== undefined

@@ -9,8 +9,8 @@ import { estimateTokens } from './costs.ts'
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * The identity for a request to the MCP endpoint; `undefined`: no credential. `credential`: a key or an access token,
- * which is sent as it is.
+ * The identity for a request to the MCP endpoint; undefined sends no credential. `credential`: a key or an access
+ * token, which is sent as it is.
  */
 export type Eyes = Parameters<FastifyInstance['auth']['issueInternalCredential']>[0] | {
   readonly credential: string
@@ -28,7 +28,7 @@ export interface McpAnswer {
 
 /** The client capabilities that the console declares. */
 const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }
-/** The options for following a request while it runs. */
+/** Options to follow a request while it runs. */
 export interface Follow {
   /** Cancels the request. */
   readonly signal: AbortSignal
@@ -38,15 +38,15 @@ export interface Follow {
 /** The params of `notifications/progress`. */
 export interface Progress { readonly progress?: number, readonly total?: number, readonly message?: string }
 
-/** `tool`: the tool that is called, whose schema may ask for headers that repeat arguments. */
+/** `tool`: the called tool, whose schema may require headers that repeat arguments. */
 interface Options { readonly tool?: unknown, readonly follow?: Follow }
 
-/** Max number of pages of one list that are read. */
+/** Max number of pages that are read of one list. */
 const maxPages = 50
 
 /**
- * A client of the gateway's own MCP endpoint, in the latest MCP revision. It uses a temporary credential for each
- * request, which never leaves the process.
+ * A client of the gateway's own MCP endpoint, in the latest MCP revision. Each request uses a temporary credential,
+ * which never leaves the process.
  */
 export class McpClient {
   readonly #outer: FastifyInstance
@@ -56,10 +56,10 @@ export class McpClient {
   }
 
   /**
-   * Sends a request, which the server may answer with questions.
+   * Sends a request; the server may respond with questions to the client.
    * @param path the path of the MCP route, below the base path
    * @param params an object as JSON text
-   * @throws when it is cancelled
+   * @throws if it is cancelled
    */
   async ask (
     request: FastifyRequest, path: string, eyes: Eyes, method: string, params: string, options: Options = {}
@@ -69,8 +69,9 @@ export class McpClient {
   }
 
   /**
-   * Sends a request with the identity of the signed-in user, and tells of its progress. The server cannot ask anything.
-   * @throws when it is cancelled
+   * Sends a request with the identity of the signed-in user, and reports its progress. The server cannot ask the client
+   * anything.
+   * @throws if it is cancelled
    */
   async follow (
     request: FastifyRequest, path: string, method: string, params: string, options: Options
@@ -105,7 +106,7 @@ export class McpClient {
       const member = nameMemberOf(method)
       const named = member && sent[member]
       const answer = await loadPackage('light-my-request').inject((incoming, response) => {
-        // To the endpoint, the client disconnects.
+        // Appears to the endpoint as a disconnect of the client.
         follow?.signal.addEventListener('abort', () => { response.destroy() }, { once: true })
         this.#outer.routing(incoming, response)
       }, {
@@ -134,7 +135,7 @@ export class McpClient {
     }
   }
 
-  /** The header of a credential: `routing.bearerAuthHeaderName` names that of keys. */
+  /** Returns the header for a credential; `routing.bearerAuthHeaderName` names the one for keys. */
   #headerOf (credential: string): string {
     const { routing } = this.#outer.settings.current.system
     const name = [credentialPrefixes.token, credentialPrefixes.lent].some((prefix) => credential.startsWith(prefix))
@@ -144,8 +145,8 @@ export class McpClient {
   }
 
   /**
-   * All items of one kind on a route, with an estimate of the tokens of their list.
-   * @param kind the member of the results that holds the items, such as `tools`
+   * Returns all items of one kind on a route, with an estimate of the tokens of their list.
+   * @param kind the member of the results that contains the items, such as `tools`
    */
   async list (
     request: FastifyRequest, path: string, eyes: Eyes, kind: string
@@ -168,7 +169,7 @@ export class McpClient {
   }
 }
 
-/** The headers that repeat arguments of a call (MCP 2026-07-28, "Custom Headers from Tool Parameters"). */
+/** Returns the headers that repeat arguments of a call (MCP 2026-07-28, "Custom Headers from Tool Parameters"). */
 function paramHeaders (tool: unknown, args: unknown): Record<string, string> {
   const headers = isObject(tool) ? paramHeadersOf(JSON.stringify(tool)) ?? [] : []
   return Object.fromEntries(headers.flatMap(({ header, path }): Array<[string, string]> => {
@@ -177,7 +178,7 @@ function paramHeaders (tool: unknown, args: unknown): Record<string, string> {
   }))
 }
 
-/** The text of an answer, whose notifications of progress are told as they arrive. */
+/** Returns the text of a response; reports its progress notifications as they arrive. */
 async function followedText (
   stream: AsyncIterable<Buffer>, isStream: boolean, { onProgress }: Follow
 ): Promise<string> {
@@ -197,7 +198,7 @@ async function followedText (
   return text
 }
 
-/** The `data` of each event in a complete SSE stream. */
+/** Returns the `data` of each event in a complete SSE stream. */
 const eventsOf = (text: string): string[] => text.split(/\r?\n\r?\n/).flatMap((event) => {
   const lines = event.split(/\r?\n/).filter((line) => line.startsWith('data:'))
   const data = lines.map((line) => line.slice(5).trim()).join('\n')
@@ -230,7 +231,7 @@ function tryParseJson (text: string): Json | undefined {
   }
 }
 
-/** Pretty-prints JSON. Text with numbers that would lose digits stays unchanged. */
+/** Pretty-prints JSON. Text with numbers that would lose digits is returned unchanged. */
 function prettyPrint (text: string): string {
   try {
     return /\d{16}|\d[eE][+-]?\d{3}/.test(text) ? text : JSON.stringify(JSON.parse(text), undefined, 2)

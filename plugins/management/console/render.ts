@@ -15,7 +15,7 @@ export interface NavPage {
   readonly isShownTo: (principal: Principal) => boolean
 }
 
-/** The data of a page. docs/console-design.md lists what templates get in addition. */
+/** The data of a page. docs/console-design.md lists what templates receive in addition. */
 export interface PageData {
   readonly title: string
   /** The parameters of the page's `watch`; with them, the page updates itself. */
@@ -32,7 +32,7 @@ interface RendererOptions {
   readonly version: string
   readonly readonly: boolean
   readonly assets: AssetNames
-  /** In the order of the navigation. */
+  /** In navigation order. */
   readonly nav: readonly NavPage[]
 }
 
@@ -52,7 +52,7 @@ export class Renderer {
     return reply.code(status).type('text/html; charset=utf-8').send(this.html(reply, page, data))
   }
 
-  /** @param page the name of its template */
+  /** Renders a page. @param page the name of its template */
   html (reply: FastifyReply, page: string, { live, ...data }: PageData): string {
     const { request } = reply
     const { base, assets, nav, version, readonly } = this.#options
@@ -85,7 +85,7 @@ export class Renderer {
   }
 }
 
-/** The templates: `@layout`, `@pages/<page>`, and `@<component>`. */
+/** Loads the templates: `@layout`, `@pages/<page>`, and `@<component>`. */
 export async function loadTemplates (): Promise<Eta> {
   const eta = new Eta({ autoEscape: true })
   const root = assetPath('console')
@@ -101,6 +101,6 @@ export async function loadTemplates (): Promise<Eta> {
   return eta
 }
 
-/** Whether a URL is that of a page (with any query) or below it. */
+/** Whether a URL is a page (with any query) or below it. */
 const isBelow = (url: string, path: string): boolean =>
   url.startsWith(path) && /^(?:[/?]|$)/.test(url.slice(path.length))

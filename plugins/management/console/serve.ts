@@ -31,12 +31,12 @@ declare module 'fastify' {
   interface FastifyInstance { kit: ConsoleKit }
   interface FastifyRequest { signedIn: SignedIn | null }
   interface FastifyReply {
-    /** The CSRF token for the forms of a page. */
+    /** Returns the CSRF token for the forms of a page. */
     csrf: () => string
   }
 }
 
-/** The services that only the routes of the console use. */
+/** The services for the routes of the console. */
 interface ConsoleKit {
   /** The path of the console. */
   readonly base: string
@@ -53,17 +53,17 @@ interface ConsoleKit {
   readonly serverFormOf: (config: Readonly<Record<string, unknown>>, isAdmin: boolean) => ServerForm
   /** Splits the result of a call into the blocks that a page shows. */
   readonly blocksOf: typeof blocksOf
-  /** The `Watch` of each page that updates itself, by name of the page. Routes add theirs. */
+  /** The `Watch` of each page that updates itself, by name of the page. Routes add their own. */
   readonly watches: Map<string, Watch>
-  /** The pages in the navigation, in order. Routes add theirs. */
+  /** The pages in the navigation, in order. Routes add their own. */
   readonly nav: NavPage[]
   /** Begins a session for an authenticated user, and ends a former session of this browser. */
   readonly signIn: (reply: FastifyReply, user: User) => Promise<void>
   readonly signOut: (reply: FastifyReply) => Promise<void>
-  /** Keeps a new key for the page that shows it once, at a path below the console. */
+  /** Stores a new key for the page that shows it once, at a path below the console. */
   readonly keepCreatedKey: (reply: FastifyReply, path: string, key: CreatedKey) => void
   readonly takeCreatedKey: (reply: FastifyReply, path: string) => CreatedKey | undefined
-  /** Leaves a notice for the next page. */
+  /** Stores a notice for the next page. */
   readonly notify: (reply: FastifyReply, notice: Notice) => void
   /** Stores the chosen theme (light or dark) in a cookie. */
   readonly setTheme: (reply: FastifyReply, theme: string) => void
@@ -91,11 +91,11 @@ const pageHeaders = {
 }
 
 /**
- * Serves the console: assets, session and CSRF guard, and the services of its pages.
- * @param app the annex of the console
+ * Serves the console: assets, session and CSRF checks, and the services of its pages.
+ * @param app the app of the console
  * @param main the app that serves the management API and the MCP endpoint
  * @param pages registers the pages below the path of the console
- * @returns the streams, which are to be closed before the main app waits for its connections
+ * @returns the streams, which must be closed before the main app waits for its connections
  */
 export async function serveConsole (
   app: FastifyInstance, main: FastifyInstance, stored: ConsoleSessions, pages: FastifyPluginAsync
@@ -188,7 +188,7 @@ export async function serveConsole (
   return live
 }
 
-/** The owner of a CSRF token: the session, or `nobody`. */
+/** Returns the owner of a CSRF token: the session, or `nobody`. */
 const holderOf = ({ signedIn }: FastifyRequest): string => signedIn?.id ?? 'nobody'
 
 function tokenIn (body: unknown): string {
@@ -218,7 +218,7 @@ function guard (scope: FastifyInstance, sessions: ConsoleSessionStore): void {
     else done()
   })
   scope.setErrorHandler<FastifyError>(async (error, request, reply) => {
-    // Hooks of all apps, such as that of READONLY, come before the hooks above and may refuse a request.
+    // Hooks of all apps, such as that of READONLY, run before the hooks above and may refuse a request.
     if (!reply.hasHeader('content-security-policy')) {
       request.cookies ??= scope.parseCookie(request.headers.cookie ?? '')
       await identify(request, reply)
@@ -260,7 +260,7 @@ const sentences: Readonly<Record<string, string>> = {
 
 const titles: Readonly<Record<number, string>> = { 401: 'You are not signed in', 404: 'There is no such page' }
 
-/** The error format of the console: a page with the message. */
+/** Sends an error as the console does: a page with the message. */
 function showError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, text, code } = toldError(given, request, reply)
   const title = titles[status] ?? 'This did not work'
@@ -294,7 +294,7 @@ export function ownPath (base: string, path: unknown): string {
   if (typeof path !== 'string' || !path.startsWith('/') || !URL.canParse(path, 'http://console')) return start
   const { origin, pathname, search } = new URL(path, 'http://console')
   if (origin !== 'http://console' || !pathname.startsWith(`${base}/`) || pathname.includes('//')) return start
-  // The router decodes a path before it compares it.
+  // The router decodes a path before matching it.
   const page = decoded(pathname.slice(base.length + 1))
   return page === undefined || /^(?:login|sign-out|welcome|live|assets|theme)(?:\/|$)/.test(page) ? start : `${pathname}${search}`
 }

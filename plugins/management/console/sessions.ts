@@ -17,7 +17,7 @@ export interface SignedIn {
 
 /**
  * The sessions of the console. The cookie contains a random token; its hash is stored. A session is valid while the
- * account has the password and the rights that it had at sign-in, so a changed password, demotion or deletion ends it
+ * account has the same password and rights as at sign-in, so a changed password, demotion or deletion ends it
  * immediately.
  */
 export class ConsoleSessionStore {
@@ -42,7 +42,7 @@ export class ConsoleSessionStore {
   }
 
   /**
-   * The session of a token; undefined: there is no valid one.
+   * Returns the session of a token; undefined if there is no valid one.
    * @param isUse false for a page that refreshes itself, which does not restart the idle timeout
    * @throws DataAway, StorageError
    */
@@ -53,7 +53,7 @@ export class ConsoleSessionStore {
     if (session === undefined) return undefined
     let principal = principalOf(session, this.#settings.current)
     if (principal === undefined) {
-      // Another replica may have just created or changed the account.
+      // Another replica may just have created or changed the account.
       await this.#settings.lookUp()
       principal = principalOf(session, this.#settings.current)
     }
@@ -74,7 +74,7 @@ export class ConsoleSessionStore {
   /** @throws StorageError */
   async end (token: string): Promise<void> { await this.#stored.end(sha256(token)) }
 
-  /** A failed write, as with a full disk, must not keep users from reading and signing out. */
+  /** A failed write, for example on a full disk, must not keep users from reading and signing out. */
   async #renew (id: string): Promise<void> {
     await this.#stored.renew(id, managementLimits.console.sessionIdleTimeout).catch((error: unknown) => {
       this.#warn({ err: error }, 'the time of a session of the console could not be extended')

@@ -14,7 +14,7 @@ interface WelcomeCode {
 
 /**
  * The one-time link of the first start, which signs its reader in as the first admin. Its code is valid for a short
- * time, and until that admin has a chosen password. It is kept in memory only.
+ * time, until that admin chooses a password. It is kept only in memory.
  */
 export class WelcomeLink {
   readonly #users: () => Snapshot['users']
@@ -35,7 +35,7 @@ export class WelcomeLink {
     return code
   }
 
-  /** The admin whom a code signs in; undefined: the code is wrong, used or expired. */
+  /** Returns the admin whom a code signs in; undefined if the code is wrong, used or expired. */
   find (code: string): User | undefined {
     const waiting = this.#waiting
     if (waiting === undefined || waiting.until <= this.#now()) return undefined

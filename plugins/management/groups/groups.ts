@@ -29,7 +29,7 @@ interface ChangedGroup { data: ShownGroup, warnings: string[] }
 /** Max number of warnings in one response. */
 const mostWarnings = 20
 
-/** The groups, for the management API. Every method accepts the id of a group or its name. */
+/** Manages the groups for the management API. Every method accepts the id of a group or its name. */
 export class Groups {
   readonly #settings: Settings
   readonly #gateway: Pick<Gateway, 'catalogues'>
@@ -39,7 +39,7 @@ export class Groups {
     this.#gateway = gateway
   }
 
-  /** The groups that the principal may see, with their members as bare names. */
+  /** Returns the groups that the principal may see, with their members as plain names. */
   list (principal: Principal): ShownGroup[] {
     const snapshot = this.#settings.current
     return [...snapshot.groups.values()]
@@ -50,7 +50,7 @@ export class Groups {
       }))
   }
 
-  /** The groups that the principal may see, each as `get` returns it: with the selectors of its members. */
+  /** Returns the groups that the principal may see, with the selectors of their members, as in `get`. */
   listWithSelectors (principal: Principal): ShownGroup[] {
     const snapshot = this.#settings.current
     return [...snapshot.groups.values()]
@@ -118,7 +118,7 @@ export class Groups {
     }
   }
 
-  /** The members that the principal may see, with all selectors. @throws NoSuch */
+  /** Returns the members that the principal may see, with all selectors. @throws NoSuch */
   memberConfigs (principal: Principal, idOrName: string): MemberConfig[] {
     const snapshot = this.#settings.current
     return visibleMembers(snapshot, principal, find(snapshot, principal, idOrName)).map(withDefaultSelectors)
@@ -132,7 +132,7 @@ export class Groups {
     })
   }
 
-  /** Removes a member. @throws NoSuch when it is not a member, or one that the principal may not see; Forbidden */
+  /** Removes a member. @throws NoSuch if it is not a member, or one that the principal may not see; Forbidden */
   async removeServer (principal: Principal, idOrName: string, name: string): Promise<ShownGroup> {
     return await this.#changeMembers(principal, idOrName, (base, stored) => {
       mustBeMember(base, principal, stored, name)
@@ -157,13 +157,17 @@ export class Groups {
     }
   }
 
-  /** A group that the principal may change, as `get` returns it. @throws NoSuch, Forbidden */
+  /** Returns a group that the principal may change, in the form of `get`. @throws NoSuch, Forbidden */
   getManaged (principal: Principal, idOrName: string): ShownGroup {
     const snapshot = this.#settings.current
     return toShownGroup(snapshot, principal, managedGroup(snapshot, principal, idOrName))
   }
 
-  /** Checks that the principal may change a group. @param member must be in it @throws NoSuch, Forbidden */
+  /**
+   * Checks that the principal may change a group.
+   * @param member a server that must be in it
+   * @throws NoSuch, Forbidden
+   */
   mustManage (principal: Principal, idOrName: string, member?: string): void {
     const snapshot = this.#settings.current
     const { members } = managedGroup(snapshot, principal, idOrName)
@@ -189,12 +193,12 @@ export class Groups {
     return withOwnItemNames(member, this.#cataloguesOf(principal, member.name), separator)
   }
 
-  /** The catalogues of a server; for users without what policies hide from them. */
+  /** Returns the catalogues of a server; for users, without what policies hide from them. */
   #cataloguesOf (principal: Principal, server: string): readonly Catalogue[] {
     return this.#gateway.catalogues(server, principal.isAdmin ? undefined : makeView(principal, { kind: 'global' }))
   }
 
-  /** Warnings about selected items that the servers are known not to list. */
+  /** Returns warnings about selected items that the servers are known not to list. */
   #unlistedWarnings (principal: Principal, id: string): string[] {
     const snapshot = this.#settings.current
     return visibleMembers(snapshot, principal, find(snapshot, principal, id))
@@ -219,21 +223,21 @@ export class Groups {
   }
 }
 
-/** The changes that remove a server from all groups. */
+/** Returns the changes that remove a server from all groups. */
 export function removeServerFromGroups ({ groups }: Snapshot, server: string): Change[] {
   return [...groups.values()].flatMap(({ members, ...rest }): Change[] => members.some(({ name }) => name === server)
     ? [{ entity: 'groups', key: rest.id, value: { ...rest, servers: members.filter(({ name }) => name !== server) } }]
     : [])
 }
 
-/** The owner of a new group: the principal's account, or the default owner if the principal has no account. */
+/** Returns the owner of a new group: the principal's account, or the default owner if the principal has no account. */
 const newGroupOwner = ({ users }: Snapshot, { username }: Principal): string =>
   username !== undefined && users.has(username) ? username : defaultOwner
 
 /**
- * The owner that an admin sets; other callers cannot set one.
+ * Returns the owner set by an admin; other callers cannot set one.
  * @param before the current owner
- * @throws InvalidInput for an unknown owner: a user who is created later with that name would own the group
+ * @throws InvalidInput for an unknown owner: a user created later with that name would own the group
  */
 function wantedOwner (
   { users }: Snapshot, { isAdmin }: Principal, { owner }: GroupInput, before?: string

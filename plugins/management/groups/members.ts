@@ -8,7 +8,7 @@ import { canSee, type ItemKind, itemKinds, mapToOwnNames, type Principal } from 
 import { managementLimits } from '../limits.ts'
 
 /**
- * Converts names of merged routes in the selectors of a member to the items' own names. Unknown names stay.
+ * Converts names of merged routes in the selectors of a member to the items' own names. Unknown names are kept.
  * @param catalogues the lists of the server, for each class of clients
  */
 export function withOwnItemNames (
@@ -27,12 +27,12 @@ export function withOwnItemNames (
   return next
 }
 
-/** Max number of names in a sentence; further ones are only counted. */
+/** Max number of names in a sentence; for further ones, only the number is given. */
 const maxListedNames = 10
 
 /**
- * Warnings about items that a member selects and its server does not list, one for each kind of items. There are none
- * if the lists of the server are unknown.
+ * Returns warnings about items that a member selects and its server does not list, one for each kind of item; none if
+ * the lists of the server are unknown.
  * @param catalogues the lists of the server, for each class of clients
  */
 export function unlistedItemWarnings (
@@ -63,7 +63,10 @@ function isVisibleMember (snapshot: Snapshot, principal: Principal, { name }: Gr
 export const visibleMembers = (snapshot: Snapshot, principal: Principal, group: StoredGroup): GroupMember[] =>
   group.members.filter((member) => isVisibleMember(snapshot, principal, member))
 
-/** A member with its selectors, `all` by default. `skills` only if it is a list: clients know the others. */
+/**
+ * A member with its selectors, `all` by default. `skills` is present only if it is a list, since not all clients know
+ * it.
+ */
 export type MemberConfig = GroupMember & Required<Pick<GroupMember, Exclude<ItemKind, 'skills'>>>
 
 export const withDefaultSelectors = (
@@ -77,7 +80,7 @@ export const withDefaultSelectors = (
   ...(alias === undefined ? {} : { alias })
 })
 
-/** Converts a member that has neither selectors nor an alias to its bare name. */
+/** Converts a member with neither selectors nor an alias to its plain name. */
 export function compactMember (member: GroupMember): string | GroupMember {
   const config = withDefaultSelectors(member)
   const isWhole = itemKinds.every((kind) => (config[kind] ?? 'all') === 'all')
@@ -92,7 +95,9 @@ export function mustBeMember (
   if (!member || !isVisibleMember(snapshot, principal, member)) throw noSuchError('server in this group', name)
 }
 
-/** The members of a group after an update. Members that the principal cannot see, and so cannot send, are kept. */
+/**
+ * Returns the members of a group after an update. Members that the principal cannot see, and so cannot send, are kept.
+ */
 export function updatedMembers (
   snapshot: Snapshot,
   principal: Principal,
@@ -107,8 +112,8 @@ export function updatedMembers (
 }
 
 /**
- * A sent member with its selector of skills. A client that does not know that selector keeps it; a client that sends
- * back the default adds nothing to what is stored.
+ * Returns a sent member with its skill selector. A member sent without the selector keeps the stored one; sending back
+ * the default stores nothing.
  */
 function withSkills ({ skills: sent, ...member }: GroupMember, former: GroupMember | undefined): GroupMember {
   const skills = sent === undefined || (sent === 'all' && former?.skills === undefined) ? former?.skills : sent
@@ -116,7 +121,7 @@ function withSkills ({ skills: sent, ...member }: GroupMember, former: GroupMemb
 }
 
 /**
- * Converts sent members to objects. The bare name of a stored member keeps that member unchanged; an object without
+ * Converts sent members to objects. The plain name of a stored member keeps that member unchanged; an object without
  * `skills` keeps that selector.
  * @throws InvalidInput for a server that does not exist or is invisible to the principal, for a duplicate, for an
  *   invalid alias, and for more values than a group may have
@@ -136,11 +141,11 @@ export function parseGroupMembers (
   return input.map((each) => {
     const name = typeof each === 'string' ? each : each.name
     const former = known.get(name)
-    // A client may read bare names and send them back. That must not widen a selection, so a bare name keeps selectors
-    // and alias.
+    // A client may read plain names and send them back. That must not widen a selection, so a plain name keeps
+    // selectors and alias.
     const member = typeof each === 'string' ? former ?? { name } : withSkills(each, former)
     const server = snapshot.servers.get(name)
-    // An admin sees members whose server is no longer configured, and may send them back.
+    // Admins see members whose server is no longer configured, and may send them back.
     if (!(principal.isAdmin && former) && (!server || !canSee(snapshot, principal, server, 'public'))) {
       throw new errors.InvalidInput(`"servers": there is no server named ${JSON.stringify(member.name)}`)
     }

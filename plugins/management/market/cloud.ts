@@ -15,7 +15,7 @@ interface RouterSettings { apiKey?: unknown, baseUrl?: unknown, referer?: unknow
 const pageSize = 100
 /** Max length of the texts of one server or tool, in characters; beyond: they are cut. */
 const longestText = 16 * 1024
-/** The variable that stands for the API key in configs. The key itself is only in the system configuration. */
+/** The variable used for the API key in configs. The key itself is only in the system configuration. */
 const keyVariable = 'MCPROUTER_API_KEY'
 
 /** The catalogue of the service whose address is in `mcpRouter` of the system configuration. */
@@ -29,7 +29,7 @@ export class CloudCatalogue {
     this.#settings = settings
   }
 
-  /** All servers. @throws InvalidInput if no address or key is configured, and as `CatalogueSource.ask` */
+  /** Returns all servers. @throws InvalidInput if no address or key is configured, and as `CatalogueSource.ask` */
   async listServers (owner: string): Promise<SourceAnswer<CloudServer[]>> {
     const seen = new Map<string, CloudServer>()
     let staleSince: string | undefined
@@ -48,7 +48,11 @@ export class CloudCatalogue {
     }
   }
 
-  /** One server. @param name here, its key at the service, or a config's @throws NoSuch, and as `listServers` */
+  /**
+   * Returns one server.
+   * @param name its name here, its key at the service, or the name in its config
+   * @throws NoSuch, and as `listServers`
+   */
   async findServer (name: string, owner: string): Promise<SourceAnswer<CloudServer>> {
     const { value, staleSince } = await this.listServers(owner)
     const server = value.find((each) => each.name === name) ??
@@ -57,7 +61,7 @@ export class CloudCatalogue {
     return { value: server, staleSince }
   }
 
-  /** The tools of a server. @throws as `findServer` */
+  /** Returns the tools of a server. @throws as `findServer` */
   async listTools (name: string, owner: string): Promise<SourceAnswer<CloudTool[]>> {
     const { value: { server_key: server } } = await this.findServer(name, owner)
     return await this.#post('list-tools', { server }, toolsOf, owner)
@@ -91,7 +95,7 @@ export class CloudCatalogue {
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 const textOf = (value: unknown): string => typeof value === 'string' ? value.slice(0, longestText) : ''
 
-/** The list of servers or tools in the `data` of an answer. @throws TypeError if there is none */
+/** Returns the list of servers or tools in the `data` of a response. @throws TypeError if there is none */
 function listOf (answer: unknown, name: 'servers' | 'tools'): Array<Record<string, unknown>> {
   const data = isObject(answer) && isObject(answer.data) ? answer.data : {}
   const list = data[name]
@@ -115,7 +119,7 @@ const serversOf = (answer: unknown): CloudServer[] => listOf(answer, 'servers').
   }
 })
 
-/** The config that connects to an address of the service. */
+/** Returns the config that connects to an address of the service. */
 function configFor (address: string): Pick<CloudServer, 'config' | 'required' | 'reason'> {
   if (address === '') return { required: [], reason: 'the service states no address for it' }
   try {

@@ -18,10 +18,10 @@ const bracesPattern = /\{([A-Za-z_][A-Za-z0-9_.-]*)\}/g
 const mark = '\u0000'
 
 /**
- * Composes the values of one config from the inputs of a registry entry, and collects the inputs that the user has to
- * fill in. The texts are untrusted, and the gateway substitutes `${NAME}` in configs by its environment variables.
- * Therefore the texts must not contain such references, and the names of placeholders begin with `INPUT_` and the
- * server's name, as no other variable does.
+ * Composes the values of one config from the inputs of a registry entry, and collects the inputs that the user must
+ * fill in. The texts are untrusted, and the gateway expands `${NAME}` in configs from its environment. Therefore the
+ * texts must not contain such references, and the names of placeholders begin with `INPUT_` and the server's name, as
+ * no other variable does.
  */
 export class ConfigInputs {
   readonly requiredFields: RequiredInput[] = []
@@ -30,7 +30,7 @@ export class ConfigInputs {
   /** The keys of placeholders, by place and title. */
   readonly #keys = new Map<string, string>()
 
-  /** @param server the name of the server that is made from the entry */
+  /** @param server the name of the server made from the entry */
   constructor (server: string) {
     this.#prefix = `INPUT_${toUpperName(server)}_`
   }
@@ -39,7 +39,7 @@ export class ConfigInputs {
    * Resolves an input of an entry to its value, which may contain placeholders.
    * @param title its name, as shown to the user
    * @param isNeeded whether it is mandatory here
-   * @returns undefined if the input is omitted: it is optional and has no value
+   * @returns undefined if the input is omitted since it is optional and has no value
    * @throws UnusableEntryError
    */
   resolveInput (input: InputWithVariables, place: Place, title: string, isNeeded = false): string | undefined {
@@ -82,7 +82,7 @@ export class ConfigInputs {
     this.optionalInputs.push({ title, place, description, sensitive: isSecret })
   }
 
-  /** The key of the placeholder for an input. Inputs with the same title in the same place share one. */
+  /** Returns the key of the placeholder for an input. Inputs with the same title in the same place share one. */
   #placeholderKey (
     { description, isSecret = false, format, placeholder, choices }: Input, place: Place, title: string
   ): string {
@@ -129,7 +129,7 @@ export const quoteText = (text: string): string => JSON.stringify(text.length > 
 const cleanName = (text: string): string =>
   text.normalize('NFC').replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[._-]+|[._-]+$/g, '').slice(0, 64)
 
-/** A valid name for a server of a catalogue, made of the first of these texts that yields one. */
+/** Returns a valid name for a server of a catalogue, made from the first of these texts that yields one. */
 export function localServerName (...texts: string[]): string {
   for (const text of texts) {
     const name = cleanName(text)
@@ -139,8 +139,8 @@ export function localServerName (...texts: string[]): string {
 }
 
 /**
- * The name for a server from a registry entry: `weather` for `io.github.ada/weather`. If that name is reserved, the
- * last part of the namespace is prepended: `ada-weather`.
+ * Returns the name for a server from a registry entry: `weather` for `io.github.ada/weather`. If that name is reserved,
+ * the last part of the namespace is prepended: `ada-weather`.
  */
 export function serverNameOfEntry (name: string): string {
   const [namespace = '', own = ''] = name.split('/', 2)

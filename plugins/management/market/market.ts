@@ -10,7 +10,7 @@ import { CloudCatalogue } from './cloud.ts'
 import { RegistryClient } from './registry.ts'
 import { CatalogueSource } from './source.ts'
 
-/** The catalogue of servers that is part of the package: `assets/market/servers.json`. */
+/** The server catalogue in the package: `assets/market/servers.json`. */
 class PackagedCatalogue {
   readonly #servers: readonly MarketServer[]
 
@@ -24,7 +24,7 @@ class PackagedCatalogue {
 
   listServers (): readonly MarketServer[] { return this.#servers }
 
-  /** The servers whose name, description, categories or tags hold each word of a query. */
+  /** Returns the servers whose name, description, categories or tags contain each word of a query. */
   search (query: string): readonly MarketServer[] {
     const words = query.toLowerCase().split(/\s+/).filter((word) => word !== '')
     return this.#servers.filter(({ name, display_name: title, description, categories, tags }) => {
@@ -43,7 +43,7 @@ class PackagedCatalogue {
   categories (): string[] { return sortedUnique(this.#servers.flatMap(({ categories }) => categories)) }
   tags (): string[] { return sortedUnique(this.#servers.flatMap(({ tags }) => tags)) }
 
-  /** The servers of a category, ignoring case; none for an unknown category. */
+  /** Returns the servers of a category, ignoring case; empty for an unknown category. */
   inCategory (name: string): readonly MarketServer[] {
     return this.#servers.filter(({ categories }) => includes(categories, name))
   }
@@ -74,10 +74,10 @@ const configOf = ({ command, args, env, url, headers }: Installation): ServerCon
   ? { type: 'stdio', command, args, ...(env && { env }) }
   : { type: 'streamable-http', url, ...(headers && { headers }) }
 
-/** The npm package of an entry: the first argument of npx that is not an option. Undefined if there is none. */
+/** Returns the npm package of an entry: the first argument of npx that is not an option; undefined if there is none. */
 export function npmPackageOf ({ installations: { npm } }: MarketEntry): string | undefined {
   const name = npm?.args?.find((arg) => !arg.startsWith('-'))
-  // Without a version: `@scope/name@1.2.3`.
+  // Removes the version: `@scope/name@1.2.3`.
   return name?.replace(/(?<=.)@[^/]*$/, '')
 }
 

@@ -8,7 +8,7 @@ import { noSuchError } from '../../base/errors/index.ts'
 import type { SourceAnswer, SourceQuery, CatalogueSource } from './source.ts'
 import { managementLimits } from '../limits.ts'
 
-/** The query parameter that includes deleted entries, which state the reason for the deletion. */
+/** The query parameter to include deleted entries, which state the reason for the deletion. */
 const includeDeleted = 'include_deleted=true'
 /** Max length of a cursor, in characters. A longer one is dropped, so the list ends there. */
 const longestCursor = 512
@@ -24,19 +24,19 @@ export class RegistryClient {
     this.#base = base.replace(/\/+$/, '')
   }
 
-  /** One page of the registry's entries. @throws as `CatalogueSource.ask` */
+  /** Returns one page of the registry's entries. @throws as `CatalogueSource.ask` */
   async listEntries (query: RegistryQuery, owner: string): Promise<SourceAnswer<RegistryPage>> {
     const given = Object.entries({ limit: 30, ...query }).filter(([, value]) => value !== undefined)
     const parameters = new URLSearchParams(given.sort().map(([name, value]): [string, string] => [name, String(value)]))
     return await this.#ask(`/v0.1/servers?${parameters.toString()}`, pageOf, owner)
   }
 
-  /** All versions of one entry. @throws as `CatalogueSource.ask` */
+  /** Returns all versions of one entry. @throws as `CatalogueSource.ask` */
   async listVersions (name: string, owner: string): Promise<SourceAnswer<RegistryPage>> {
     return await this.#ask(`/v0.1/servers/${segment(name)}/versions?${includeDeleted}`, pageOf, owner)
   }
 
-  /** One version of one entry. @param version `latest`, or an exact version @throws as `CatalogueSource.ask` */
+  /** Returns one version of one entry. @param version `latest`, or an exact version @throws as `CatalogueSource.ask` */
   async findVersion (name: string, version: string, owner: string): Promise<SourceAnswer<RegistryEntry>> {
     return await this.#ask(
       `/v0.1/servers/${segment(name)}/versions/${segment(version)}?${includeDeleted}`, entryOf, owner
@@ -100,7 +100,7 @@ async function entryOf (answer: unknown): Promise<RegistryEntry> {
   return { server: server as ServerJson, _meta: meta, configs }
 }
 
-/** Removes null members at any depth. The source has limited the depth of the answer. */
+/** Removes null members at any depth. The depth of the response is already limited. */
 function withoutNulls (value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls)
   if (!isObject(value)) return value

@@ -38,7 +38,7 @@ interface SourceDeps {
   name: string
   /** Returns the current time, in ms since the epoch. */
   now?: () => number
-  /** Logs the beginning and end of an outage. */
+  /** Logs the start and end of an outage. */
   reportOutage: ReportOutage
 }
 
@@ -57,8 +57,8 @@ class RejectedRequest extends Error {
 
 /**
  * Fetches parts of a service's catalogue through a cache: a response is fresh for a minute and then revalidated
- * (`If-None-Match`, RFC 9110 §13.1.2). While the service is down, the stale response is used. Callers with the same key
- * share one request.
+ * (`If-None-Match`, RFC 9110 §13.1.2). While the service is unavailable, the stale response is used. Callers with the
+ * same key share one request.
  */
 export class CatalogueSource {
   readonly #deps: Required<SourceDeps>
@@ -75,7 +75,7 @@ export class CatalogueSource {
   }
 
   /**
-   * The response to a request, from the cache if possible.
+   * Returns the response to a request, from the cache if possible.
    * @param owner the caller's owner (`ownerOf`), for its share of requests
    * @throws NoSuch for 404, InvalidInput for 400 and 422, UpstreamFailed if the service fails and nothing is cached,
    *   ShareError
@@ -99,13 +99,13 @@ export class CatalogueSource {
     }
   }
 
-  /** Ends all requests. */
+  /** Aborts all requests. */
   close (): void {
     this.#closing.abort()
     this.#outage.stop()
   }
 
-  /** The cached response after a failed request. @throws as `ask` */
+  /** Returns the cached response after a failed request. @throws as `ask` */
   #answerAfterFailure<Value> (error: unknown, key: string): SourceAnswer<Value> {
     const { name, now } = this.#deps
     if (error instanceof RejectedRequest) {
@@ -127,7 +127,7 @@ export class CatalogueSource {
     const { key, url, method = 'GET', headers, body, convert: read } = query
     const { outbound, now } = this.#deps
     const answer = await outbound.fetch(url, {
-      // An admin or the operator has chosen this service.
+      // This service was chosen by an admin or the operator.
       trusted: true,
       method,
       headers: {
@@ -161,7 +161,7 @@ const answerOf = <Value>({ value, givenAt, isStale }: CachedAnswer): SourceAnswe
 
 /**
  * Checks the status of a response.
- * @param isOfCaller whether the caller's parameters determine the request, so that they may be the reason for a 404
+ * @param isOfCaller whether the caller's parameters determine the request, so that they may be the cause of a 404
  * @throws RejectedRequest, UpstreamError
  */
 function checkStatus ({ status }: FetchedResponse, isOfCaller: boolean): void {
@@ -186,6 +186,6 @@ function parse (body: Buffer): unknown {
   }
 }
 
-/** The reason of a failed request as a clause, without addresses and without text from the service. */
+/** Returns the reason of a failed request as a clause, without addresses and without text from the service. */
 const reasonOf = (error: unknown): string =>
   error instanceof UpstreamError ? error.messageForClients : 'its answer has another form than expected'

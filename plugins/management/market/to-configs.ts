@@ -5,9 +5,9 @@ import { configProblem, ServerConfig } from '../../../schemas/server.ts'
 import { ConfigInputs, serverNameOfEntry, checkConfigText, quoteText, UnusableEntryError } from './inputs.ts'
 
 /**
- * The input of `POST /api/servers` for each remote and each package of an entry, remotes first, or the reason why no
- * config can be made. An entry without remotes and packages has one reason. The configs have different names, so that
- * all of them can be added.
+ * Returns the input of `POST /api/servers` for each remote and each package of an entry, remotes first, or the reason
+ * why no config can be made. An entry without remotes and packages yields one reason. The configs have different names,
+ * so that all of them can be added.
  */
 export function toConfigs ({ name: given, packages = [], remotes = [] }: ServerJson): ConvertedPackage[] {
   const name = serverNameOfEntry(given)
@@ -19,7 +19,7 @@ export function toConfigs ({ name: given, packages = [], remotes = [] }: ServerJ
   return ready.length > 0 ? withNames(ready, name) : [{ from: 'entry', reason: 'it names no package and no remote' }]
 }
 
-/** Names the configs: the first as the entry, others with a suffix of their kind and, if needed, a number. */
+/** Names the configs: the first like the entry, others with a suffix for their kind and, if needed, a number. */
 function withNames (ready: readonly ConvertedPackage[], name: string): ConvertedPackage[] {
   const taken = new Set<string>()
   return ready.map((each) => {
@@ -51,7 +51,7 @@ function toReadyConfig (
 
 const types = ['streamable-http', 'sse'] as const
 
-/** The config for a remote. @throws UnusableEntryError with the reason why no config can be made */
+/** Returns the config for a remote. @throws UnusableEntryError with the reason why no config can be made */
 function fromRemote (
   { type: given, url, headers = [], variables = {} }: RegistryTransport, inputs: ConfigInputs
 ): ServerConfig {
@@ -67,7 +67,7 @@ function fromRemote (
     if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(header.name) || header.name === '__proto__') {
       throw new UnusableEntryError(`${quoteText(header.name)} cannot be the name of a header`)
     }
-    // Headers may use the variables of the URL, too.
+    // Headers may also use the variables of the URL.
     const value = inputs.resolveInput(
       { ...header, variables: { ...variables, ...header.variables } }, 'header', header.name
     )
@@ -79,13 +79,19 @@ function fromRemote (
 /** The command that runs packages of one type. */
 interface Runner {
   readonly command: string
-  /** Runtime hints whose arguments are valid for this command: those for `node` mean something else to `npx`. */
+  /**
+   * Runtime hints whose arguments are valid for this command; arguments for `node`, for example, mean something else to
+   * `npx`.
+   */
   readonly acceptedHints: readonly string[]
-  /** Matches the registry that the command uses. Undefined if the identifier contains the registry. */
+  /** Matches the registry that the command uses; undefined if the identifier contains the registry. */
   readonly registryPattern?: RegExp
   /** Matches a valid identifier, which can never be an option of the command. */
   readonly identifierPattern: RegExp
-  /** The arguments up to and including the package. @param env names of variables that the command must pass on */
+  /**
+   * Returns the arguments up to and including the package.
+   * @param env names of variables that the command must pass on
+   */
   readonly buildArgs: (runtime: string[], target: string, env: readonly string[]) => string[]
 }
 
@@ -121,7 +127,7 @@ const unsupportedTypeMessages: Readonly<Record<string, string>> = {
   cargo: 'crates have to be compiled: install it yourself, and add a server with its command'
 }
 
-/** The config for a package. @throws UnusableEntryError with the reason why no config can be made */
+/** Returns the config for a package. @throws UnusableEntryError with the reason why no config can be made */
 function fromPackage (given: Package, inputs: ConfigInputs): ServerConfig {
   const { registryType, transport, runtimeArguments = [], packageArguments = [], environmentVariables = [] } = given
   const runner = Object.hasOwn(runners, registryType) ? runners[registryType] : undefined
@@ -149,7 +155,7 @@ function fromPackage (given: Package, inputs: ConfigInputs): ServerConfig {
   return { type: 'stdio', command: runner.command, args, ...(Object.keys(env).length > 0 && { env }) }
 }
 
-/** Checks that the command runs exactly the package of the entry. @throws UnusableEntryError */
+/** Checks that the command would run exactly the package of the entry. @throws UnusableEntryError */
 function checkSource (given: Package, runner: Runner): void {
   const { identifier, version, registryBaseUrl, registryType, fileSha256, runtimeHint, runtimeArguments = [] } = given
   const { command } = runner
@@ -174,7 +180,7 @@ function checkSource (given: Package, runner: Runner): void {
   }
 }
 
-/** The package argument of the command, with the version. */
+/** Returns the package argument of the command, with the version. */
 function targetOf ({ registryType, registryBaseUrl, identifier, version }: Package): string {
   if (registryType !== 'oci') return version === undefined ? identifier : `${identifier}@${version}`
   const image = withHost(identifier, registryBaseUrl)
@@ -182,7 +188,7 @@ function targetOf ({ registryType, registryBaseUrl, identifier, version }: Packa
   return isTagged || version === undefined ? image : `${image}:${version}`
 }
 
-/** An image name with its registry host, if the entry states the host separately. */
+/** Returns an image name with its registry host, if the entry states the host separately. */
 function withHost (identifier: string, registryBaseUrl: string | undefined): string {
   const [first = '', ...rest] = identifier.split('/')
   const hasHost = rest.length > 0 && /[.:]|^localhost$/.test(first)

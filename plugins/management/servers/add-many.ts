@@ -13,7 +13,7 @@ const maxEntries = 1_000
 /** The servers of a request, and warnings about members that are not servers. */
 export interface SentServers { readonly servers: readonly ForeignServer[], readonly warnings: string[] }
 
-/** The result for one of several servers. `unchanged`: the server was stored before, with the same config. */
+/** The result for one of several servers. `unchanged`: the server was already stored with the same config. */
 export interface AddOutcome { name: string, success: boolean, unchanged?: true, message?: string, warnings?: string[] }
 
 /** Reads the servers of a request body: a list, or the configuration file of a client. @throws InvalidInput */
@@ -35,8 +35,8 @@ export function parseServerEntries (body: unknown): SentServers {
 }
 
 /**
- * The changes that add several servers. One that cannot be stored does not prevent the others; one that exists with the
- * same config stays.
+ * Makes the changes that add several servers. A server that cannot be stored does not prevent the others; an existing
+ * one with the same config is unchanged.
  * @returns the changes, and the result of each server, in order
  */
 export function additionsOf (
@@ -68,7 +68,7 @@ export function additionsOf (
   return { changes, outcomes }
 }
 
-/** The reason why one of several servers or groups cannot be stored. @throws the error, if not specific to it */
+/** Returns why one of several servers or groups cannot be stored. @throws the error, if not specific to it */
 export function refusalMessage (error: unknown): string {
   const isRefusal =
     [errors.InvalidInput, errors.Forbidden, errors.LimitReached, errors.ShareUsed].some((kind) => error instanceof kind)

@@ -7,9 +7,9 @@ import {
 import { isMask } from '../../base/secrets/index.ts'
 
 /**
- * The places of values that still count as written by a user after an admin's edit. An admin takes responsibility for a
- * value by changing it; an unchanged value stays the user's. An edit by a user makes all values the user's, since it
- * may send an admin's header to another address.
+ * Returns the places of values that are still attributed to a user after an edit by an admin. An admin takes
+ * responsibility for a value by changing it; an unchanged value remains the user's. An edit by a user makes all values
+ * the user's, since it may send an admin's header to another address.
  * @param stored the config before the edit
  * @param next the config after it, with masks replaced by the stored secrets
  * @returns undefined if there are none
@@ -25,13 +25,13 @@ export function placesStillByUser (stored: ServerConfig | undefined, next: Serve
   for (const map of ['env', 'headers'] as const) {
     left.push(...unchangedPlacesInMap(map, stored[map] ?? {}, next[map] ?? {}, isUsers))
   }
-  // Arguments have no names, so an argument that a user wrote stays the user's at any position.
+  // Arguments have no names, so an argument written by a user remains the user's at any position.
   const users = new Set((stored.args ?? []).filter((_arg, at) => isUsers('args', at)))
   left.push(...(next.args ?? []).flatMap((arg, at) => users.has(arg) ? [jsonPointerOf('args', at)] : []))
   return left.length === 0 ? undefined : left
 }
 
-/** The places of a user's values in a map that are unchanged, or whose name alone was changed. */
+/** Returns the places of a user's values in a map that are unchanged, or of which only the name was changed. */
 function unchangedPlacesInMap (
   map: 'env' | 'headers',
   stored: Readonly<Record<string, string>>,
@@ -48,8 +48,8 @@ function unchangedPlacesInMap (
 }
 
 /**
- * The value at a place of a config, as a text for comparison. For an API description and for credentials, it consists
- * of the addresses in them. Undefined if the config has no value there.
+ * Returns the value at a place of a config, as a text for comparison. For an API description and for credentials, it
+ * consists of the addresses in them; undefined if the config has no value there.
  */
 function valueAt (
   { url, command, cwd, proxy, openapi, oauth }: ServerConfig,
@@ -70,7 +70,7 @@ function valueAt (
 /** Members of OpenAPI descriptions, of any version, that determine where calls and credentials are sent. */
 const addressMembers = new Set(['servers', 'host', 'basePath', 'schemes', 'tokenUrl', 'openIdConnectUrl'])
 
-/** The values of `addressMembers`, at any depth. @param schema the description, or its text: one address */
+/** Returns the values of `addressMembers`, at any depth. @param schema the description, or the address of one */
 function addressesOf (schema: unknown): unknown[] {
   if (!isObject(schema) && !Array.isArray(schema)) return typeof schema === 'string' ? [schema] : []
   return Object.entries(schema)
@@ -78,7 +78,10 @@ function addressesOf (schema: unknown): unknown[] {
     .filter((each) => each !== undefined)
 }
 
-/** The addresses and the command that receive the secrets of a config, as a text for comparison. Masks are ignored. */
+/**
+ * Returns the addresses and the command that receive the secrets of a config, as a text for comparison. Masks are
+ * ignored.
+ */
 export function secretTargetsOf (config: unknown): string {
   const { url, command, openapi, proxy, oauth } = config as ServerConfig
   const security = openapi?.security && securityOf(openapi.security)

@@ -9,12 +9,12 @@ import {
 import { managedServer, visibleServer } from '../checks.ts'
 import { findItem, type PresentedItem, unlistedItem } from './present.ts'
 
-/** An item in a path of the API. `name`: its server; `key`: its own name or URI, or the prefixed name. */
+/** An item in a path of the API. `name`: its server; `key`: its own name or URI, or its prefixed name. */
 interface ItemAddress { readonly name: string, readonly kind: ItemKind, readonly key: string }
 
 /**
- * Finds the server of an item, and the name or URI that the server gives the item. A name with the server's prefix is
- * translated. Any name is accepted while the server has never listed its items.
+ * Finds the server of an item, and the item's name or URI at the server. A name with the server's prefix is translated.
+ * Any name is accepted while the server has never listed its items.
  * @throws NoSuch for a server that the principal does not see, and an item that is neither listed nor overridden;
  *   Forbidden for a server that the principal may not change
  */
@@ -33,8 +33,8 @@ export function findItemToOverride (
 }
 
 /**
- * Stores an override of one tool, prompt, resource or skill: of `enabled`, or of its description.
- * @returns the item with its override; only the name and the override while the server does not list the item
+ * Stores an override of `enabled` or the description of one tool, prompt, resource or skill.
+ * @returns the item with its override; only the name and the override if the server does not list the item
  * @throws the errors of `findItemToOverride`; InvalidInput for more than `maxConfigEntries` overrides; ShareError
  */
 export async function overrideItem (

@@ -9,7 +9,7 @@ type Shown = Awaited<ReturnType<UserValues['describe']>>
 type Given = Awaited<ReturnType<UserValues['list']>>
 type AddChange = (by: Author, change: AuditedChange) => void
 
-/** The values that users give for servers (`userVariables`), as callers of the management API see and give them. */
+/** The values that users set for servers (`userVariables`), for callers of the management API. */
 export class OwnVariables {
   readonly #settings: Settings
   readonly #values: UserValues
@@ -21,17 +21,17 @@ export class OwnVariables {
     this.#addChange = addChange
   }
 
-  /** Checks that the principal may use a server, and is a user. @throws NoSuch, Forbidden */
+  /** Checks that the principal is a user and may use a server. @throws NoSuch, Forbidden */
   mustBeUser (principal: Principal, name: string): void { this.#of(principal, name) }
 
-  /** The variables of a server, and which of them the principal has given. @throws NoSuch, Forbidden */
+  /** Returns the variables of a server, and which of them the principal has set. @throws NoSuch, Forbidden */
   async get (principal: Principal, name: string): Promise<Shown> {
     const { server, user } = this.#of(principal, name)
     return await this.#values.describe(server, user)
   }
 
   /**
-   * Stores values of the principal; others stay, and null takes one back.
+   * Sets values of the principal; null removes one, and others are kept.
    * @returns the variables, and a message
    * @throws NoSuch, Forbidden, InvalidInput
    */
@@ -49,7 +49,7 @@ export class OwnVariables {
     return { data: await this.#values.describe(server, user), message }
   }
 
-  /** Forgets the principal's values for a server. @returns whether there were any @throws NoSuch, Forbidden */
+  /** Removes the principal's values for a server. @returns whether there were any @throws NoSuch, Forbidden */
   async forget (principal: Principal, name: string): Promise<boolean> {
     const { server, user } = this.#of(principal, name)
     const existed = await this.#values.forget(server, user)
@@ -57,7 +57,10 @@ export class OwnVariables {
     return existed
   }
 
-  /** The users who gave values for a server that the principal manages, with their names. @throws NoSuch, Forbidden */
+  /**
+   * Returns the users who set values for a server that the principal manages, with the names of these values.
+   * @throws NoSuch, Forbidden
+   */
   async list (principal: Principal, name: string): Promise<Given> {
     return await this.#values.list(managedServer(this.#settings.current, principal, name))
   }
@@ -77,7 +80,7 @@ declare module 'fastify' {
   interface FastifyInstance { ownVariables: OwnVariables }
 }
 
-/** `app.ownVariables`: the values that users give for servers. */
+/** `app.ownVariables`: the values that users set for servers. */
 export default fp(async (app) => {
   app.decorate('ownVariables', new OwnVariables(app.settings, app.userValues, (...change) => {
     app.audit.addChange(...change)

@@ -20,7 +20,9 @@ import {
 import type { Upstream, Upstreams } from '../../upstream/index.ts'
 import { ItemTexts } from './record-json.ts'
 
-/** One tool, prompt, resource or skill in a response of the management API: as listed upstream, with its override. */
+/**
+ * One tool, prompt, resource or skill in a response of the management API: as listed by its server, with its override.
+ */
 export type PresentedItem = Record<string, unknown> & { enabled: boolean, overridden?: boolean }
 
 /** A server in a response of the management API. */
@@ -38,11 +40,11 @@ export const withConfigDefaults = (config: Server['config']): Server['config'] &
   enabled: config.enabled !== false
 })
 
-/** The reason why a stored server is always disabled, which is an invalid name. Undefined if the name is valid. */
+/** Returns why a stored server is always disabled: its name is invalid; undefined if the name is valid. */
 export const disablingProblem = ({ name, problem }: Server): string | undefined =>
   problem === undefined ? undefined : nameProblem(name)
 
-/** The state of a server's connection, for those who manage it. */
+/** The state of a server's connection, for users who manage the server. */
 interface ConnectionState {
   readonly status: ProviderStatus
   readonly error: string | null
@@ -53,15 +55,15 @@ interface ConnectionState {
 }
 
 /**
- * The state of a server's connection as a caller sees it.
+ * Returns the state of a server's connection as a caller sees it.
  * @param isPerUser whether each user has own connections
- * @param wanted the login that the server requires from the caller, or undefined if it requires none
+ * @param wanted the login that the server requires from the caller; undefined if it requires none
  */
 export function connectionStateOf (
   upstream: Upstream, isPerUser: boolean, wanted: WantedLogin | undefined
 ): ConnectionState {
   const { warnings, connectedAt, protocolVersion, values } = upstream
-  // If each user has an own login, the status is that of the caller's connection.
+  // If each user logs in separately, the status is that of the caller's connection.
   const isOwn = isPerUser && upstream.login !== undefined && values?.isOwnerMissing !== true
   const status = isOwn
     ? (wanted ? 'oauth_required' : upstream.isAvailable ? 'connected' : upstream.status)
@@ -70,15 +72,15 @@ export function connectionStateOf (
   return { status, error, warnings, connectedAt, protocolVersion }
 }
 
-/** The login that a server requires from the caller. `flow` is undefined until the login URL has been made. */
+/** The login that a server requires from the caller. `flow` is undefined until the login URL was made. */
 interface WantedLogin { readonly flow: { readonly url: string } | undefined }
 
 /**
- * The API's record of a server. Secrets are masked for callers who manage it, and omitted for others.
- * @param state the state of the connection, or undefined if the server is not connected with this config
- * @param catalogue the lists for clients without capabilities, or undefined if they are unknown
+ * Returns the API's record of a server. Secrets are masked for callers who manage it, and omitted for others.
+ * @param state the state of the connection; undefined if the server is not connected with this config
+ * @param catalogue the lists for clients without capabilities; undefined if unknown
  * @param manages whether the caller may manage the server
- * @param wanted the login that the server requires from the caller, or undefined if it requires none
+ * @param wanted the login that the server requires from the caller; undefined if it requires none
  */
 export function toServerRecord (
   server: Server,
@@ -120,7 +122,7 @@ const shownConfigs = new WeakMap<object, Record<string, unknown>>()
 
 /**
  * Masks the secrets of a config. The result is cached, since the configs of a long list have many values.
- * @param stored the cache key; it is never changed in place
+ * @param stored the cache key; it is never mutated
  */
 function maskConfigCached (stored: object, config: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const known = shownConfigs.get(stored) ?? maskConfig(config)
@@ -134,8 +136,8 @@ function publicMembersOf (config: Server['config']): Record<string, unknown> {
 }
 
 /**
- * The error of a server as a caller sees it. Only those who manage the server see the text, since it may quote output
- * of a process that contains secrets.
+ * Returns the error of a server as a caller sees it. Only callers who manage the server see the text, since it may
+ * quote output of a process that contains secrets.
  */
 function shownError (error: string | null, manages: boolean, wanted: WantedLogin | undefined): string | null {
   if (error === null || manages) return error
@@ -144,7 +146,7 @@ function shownError (error: string | null, manages: boolean, wanted: WantedLogin
     : 'It is not connected; its owner can see why'
 }
 
-/** One item with its override, or undefined if no known list of the server has the item. */
+/** Returns one item with its override; undefined if no known list of the server has the item. */
 export function findItem (
   kind: ItemKind, key: string, server: Server, catalogues: readonly Catalogue[]
 ): PresentedItem | undefined {
@@ -158,7 +160,7 @@ export function findItem (
   return undefined
 }
 
-/** An item that no catalogue lists, made from its override. */
+/** Makes an item that no catalogue lists from its override. */
 export function unlistedItem (kind: ItemKind, key: string, server: Server): PresentedItem {
   const override = overrideOf(server, kind, key)
   return {
@@ -176,7 +178,7 @@ export class ServerLogins {
     this.#upstreams = upstreams
   }
 
-  /** The login that a server requires from a principal, or undefined if none is known to be required. */
+  /** Returns the login that a server requires from a principal; undefined if none is known to be required. */
   requiredLogin (principal: Principal, server: Server): WantedLogin | undefined {
     const holder = this.#holder(principal, server)
     return holder === undefined ? undefined : this.#upstreams.get(server.name)?.login?.pendingLogin(holder)
@@ -194,16 +196,19 @@ export class ServerLogins {
     return holder !== undefined && await this.#upstreams.get(server.name)?.login?.endLogin(holder) === true
   }
 
-  /** The holder of the login at a server that a principal may see and end. Undefined if there is none. */
+  /** Returns the holder of the login at a server that a principal may see and end; undefined if there is none. */
   #holder (principal: Principal, server: Server): string | undefined {
     if (isolationOf(server.config) !== 'user' && !canManage(principal, server)) return undefined
-    // A system key without an owner has the rights of an admin on the management API, and its own name as a client.
+    // A system key without an owner has admin rights on the management API, and its own name as a client.
     const user = principal.kind === 'system-key' && principal.user === 'system' ? principal.key : principal.user
     return this.#upstreams.get(server.name)?.login?.holder(user)
   }
 }
 
-/** Why the gateway will not connect to a stored server, as a sentence, or undefined. No host name is looked up. */
+/**
+ * Returns why the gateway will not connect to a stored server, as a sentence; undefined if it will. No host name is
+ * looked up.
+ */
 export function refusalToConnect (
   snapshot: Snapshot, name: string, outbound: Pick<Outbound, 'warning'>
 ): string | undefined {

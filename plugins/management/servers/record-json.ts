@@ -8,7 +8,7 @@ import {
 
 /**
  * The items of a server as JSON: each keeps the text from the server's list, with its overrides applied. The text is
- * not parsed and serialised again, since it may have megabytes and numbers would lose digits.
+ * not parsed and serialised again, since it may have megabytes and its numbers would lose digits.
  */
 export class ItemTexts {
   readonly #items: readonly Item[]
@@ -46,7 +46,7 @@ const chunkSize = 64 * 1024
 
 /**
  * Serialises a response that contains servers, in their order. A large response becomes a stream, whose chunks are made
- * as the client reads them. A string is returned unchanged.
+ * as the client reads. A string is returned unchanged.
  */
 export function recordsToJson (answer: unknown): string | Readable {
   if (typeof answer === 'string') return answer
@@ -76,7 +76,7 @@ function * chunksOf (pieces: Iterable<string>): Generator<string, undefined> {
   if (text !== '') yield text
 }
 
-/** The max depth at which a response contains records of servers: that of `GET /api/settings`. */
+/** The max depth of server records in a response: that of `GET /api/settings`. */
 const recordDepth = 4
 
 function * piecesOf (value: unknown, depth: number): Generator<string> {
@@ -92,7 +92,7 @@ function * piecesOf (value: unknown, depth: number): Generator<string> {
   }
 }
 
-/** A value with the text before it. */
+/** A value with the text that precedes it. */
 type Member = readonly [prefix: string, value: unknown]
 
 function * listOf (open: string, members: readonly Member[], close: string, depth: number): Generator<string> {

@@ -4,9 +4,9 @@ import type { Settings } from '../../settings/index.ts'
 
 interface Renaming {
   readonly name: string
-  /** Undefined: it stays. */
+  /** Undefined if the name is not changed. */
   readonly newName: string | undefined
-  /** @throws when the change is refused */
+  /** @throws if the change is refused */
   readonly check: (snapshot: Snapshot) => unknown
 }
 

@@ -9,7 +9,7 @@ import { ItemTexts } from './record-json.ts'
 
 export type ServerTest = Omit<Static<typeof ServerTestResult>, ItemKind> & Record<ItemKind, ItemTexts>
 
-/** Makes the result of a test from a probe. @param warnings warnings about the config as it was sent */
+/** Makes the result of a test from a probe. @param warnings about the config as sent */
 export function toServerTest (
   { status, error, catalogue, time, ...probe }: ProbeResult, config: ServerConfig, warnings: string[]
 ): ServerTest {
@@ -28,7 +28,7 @@ export function toServerTest (
   }
 }
 
-/** A summary of the result with the next step. @param name the name of a stored server */
+/** Summarises the result and names the next step. @param name the name of a stored server */
 export function testMessage ({ connected, status, tools }: ServerTest, name: string | undefined): string {
   if (connected) return `It connects, and lists ${tools.length} tools`
   if (status !== 'oauth_required') return 'It does not connect'

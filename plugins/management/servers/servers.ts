@@ -30,13 +30,13 @@ import { toEnabledChange, toServerChange } from './to-store.ts'
 
 /** The name under which a server without a name is tested. No server can be stored under this name. */
 const unnamedTestServer = '$test'
-/** Max wait for a server's processes to end, in ms. */
+/** Max time to wait for a server's processes to end, in ms. */
 const endTimeout = 5_000
 
 export type ServersDeps =
   Pick<FastifyInstance, 'settings' | 'upstreams' | 'gateway' | 'outbound' | 'definitions' | 'userValues'>
 
-/** The configured servers, as the management API reads and writes them. */
+/** Manages the configured servers for the management API. */
 export class Servers {
   readonly #settings: Settings
   readonly #upstreams: Upstreams
@@ -62,7 +62,7 @@ export class Servers {
     this.#logins = new ServerLogins(upstreams)
   }
 
-  /** Like `list`, with the login URLs of servers where the principal has to log in. */
+  /** Like `list`, with the login URLs of servers at which the principal must log in. */
   async listWithLoginUrls (principal: Principal): Promise<PresentedServer[]> {
     const snapshot = this.#settings.current
     const seen = [...snapshot.servers.values()].filter((server) => canSee(snapshot, principal, server, 'public'))
@@ -70,15 +70,15 @@ export class Servers {
     return this.list(principal)
   }
 
-  /** Like `get`, with the login URL if the principal has to log in. @throws NoSuch */
+  /** Like `get`, with the login URL if the principal must log in. @throws NoSuch */
   async getWithLoginUrl (principal: Principal, name: string): Promise<PresentedServer> {
     await this.#logins.prepareLogin(principal, visibleServer(this.#settings.current, principal, name))
     return this.get(principal, name)
   }
 
   /**
-   * Checks that the principal may end its login at a server. A login that all users share can be ended only by those
-   * who manage the server.
+   * Checks that the principal may end its login at a server. A login shared by all users can be ended only by users who
+   * manage the server.
    * @throws NoSuch, Forbidden
    */
   mustBeAbleToLogOut (principal: Principal, name: string): void {
@@ -87,13 +87,13 @@ export class Servers {
     if (isolationOf(config) !== 'user') managedServer(snapshot, principal, name)
   }
 
-  /** Ends the principal's login, also at its server. @returns whether there was one @throws NoSuch, Forbidden */
+  /** Ends the principal's login, including at its server. @returns whether there was one @throws NoSuch, Forbidden */
   async logOut (principal: Principal, name: string): Promise<boolean> {
     this.mustBeAbleToLogOut(principal, name)
     return await this.#logins.endLogin(principal, visibleServer(this.#settings.current, principal, name))
   }
 
-  /** The servers that the principal may see. */
+  /** Returns the servers that the principal may see. */
   list (principal: Principal): PresentedServer[] {
     const snapshot = this.#settings.current
     return [...snapshot.servers.values()]
@@ -102,8 +102,8 @@ export class Servers {
   }
 
   /**
-   * The servers that the principal may see, and their configs by name. The configs are in a Map, since an object would
-   * move names like `7` to the front.
+   * Returns the servers that the principal may see, and their configs by name. The configs are in a Map, since an
+   * object would move names like `7` to the front.
    */
   listWithConfigs (
     principal: Principal
@@ -128,9 +128,9 @@ export class Servers {
   }
 
   /**
-   * Connects to a server once, without storing it, and returns its items or the reason why it does not connect. The
-   * config is checked as if it were stored.
-   * @param name a stored server, whose masked secrets `config` may contain, or undefined for a new server
+   * Connects to a server once, without storing it, and returns its items or why it does not connect. The config is
+   * checked as if it were stored.
+   * @param name a stored server, whose masked secrets `config` may contain; undefined for a new server
    * @param signal aborted when the caller disconnects
    * @returns the result, and a message with the next step
    * @throws NoSuch, InvalidInput, Forbidden, LimitReached, ShareUsed, ShareError
@@ -155,7 +155,7 @@ export class Servers {
   }
 
   /**
-   * Replaces a server's config. Visibility, `enabled`, owner and overrides stay if the new config omits them.
+   * Replaces a server's config. Visibility, `enabled`, owner and overrides are kept if the new config omits them.
    * @param newName renames the server, also in groups and in the scopes of keys
    * @throws NoSuch, Forbidden, InvalidInput
    */
@@ -182,9 +182,9 @@ export class Servers {
   }
 
   /**
-   * Warnings about a stored server, as sentences for its manager. No host name is looked up: an address that may not
-   * be reached shows in the server's status when it connects.
-   * @param sent the config as it was sent, which may have members of other programs
+   * Returns warnings about a stored server, as sentences for users who manage it. No host name is looked up: a
+   * forbidden address is shown in the server's status when it connects.
+   * @param sent the config as sent, which may have members of other programs
    */
   warningsAbout (principal: Principal, name: string, sent: Record<string, unknown> = {}): string[] {
     const snapshot = this.#settings.current
@@ -201,7 +201,7 @@ export class Servers {
     findItemToOverride(this.#settings.current, this.#gateway, principal, { name, kind, key })
   }
 
-  /** The stored config of a server that the principal may change, with its secrets. @throws NoSuch, Forbidden */
+  /** Returns the config of a server that the principal may change, with its secrets. @throws NoSuch, Forbidden */
   getManagedConfig (principal: Principal, name: string): ServerConfig {
     return managedServer(this.#settings.current, principal, name).config
   }
@@ -223,7 +223,7 @@ export class Servers {
   }
 
   /**
-   * Enables or disables a server. An admin who enables a server that is not in force becomes its storer.
+   * Enables or disables a server. An admin who enables a server that is not in force is recorded as having stored it.
    * @throws NoSuch, Forbidden, InvalidInput for enabling a server with an invalid name, ShareError
    */
   async setEnabled (principal: Principal, name: string, enabled: boolean): Promise<PresentedServer> {
@@ -258,10 +258,9 @@ export class Servers {
   }
 
   /**
-   * Overrides `enabled` or the description of one tool, prompt or resource, even if the server does not list it now.
+   * Overrides `enabled` or the description of one tool, prompt, resource or skill.
    * @returns the item with its override; only name and override if no known list of the server has it
-   * @throws NoSuch, also for an item that is in no known list of the server; Forbidden; InvalidInput for more than
-   *   `maxEntries` overrides; ShareError
+   * @throws as `overrideItem` of overrides.ts
    */
   async overrideItem (
     principal: Principal, name: string, kind: ItemKind, key: string, change: OverrideChange

@@ -16,12 +16,12 @@ import { checkConfigQuota, checkMayStoreType, managedServer } from '../checks.ts
 import { disablingProblem, withConfigDefaults } from './present.ts'
 import { managementLimits } from '../limits.ts'
 
-/** Members of a stored config that an update keeps if it omits them, in addition to the owner. */
+/** Members of a stored config, besides the owner, that an update keeps if it omits them. */
 const keptMembers = ['visibility', 'enabled', ...itemKinds] as const
 
 /**
- * Makes the change that stores a server's config as a principal sent it. All configs that the management API receives
- * go through this function.
+ * Makes the change that stores a server's config as sent by a principal. All configs received by the management API go
+ * through this function.
  * @param sent may contain masks in place of stored secrets
  * @param usersMayRun ALLOW_USER_STDIO
  * @throws InvalidInput, Forbidden, NoSuch, LimitReached
@@ -35,12 +35,12 @@ export function toServerChange (
 ): Change & { entity: 'mcpServers' } {
   const stored = snapshot.servers.get(name)
   if (stored) managedServer(snapshot, principal, name)
-  // `storedBy` and `storedByUser` determine what the server may reach, so the gateway sets them. A sent `storedByUser`
-  // counts only if an admin adds an exported server.
+  // `storedBy` and `storedByUser` determine what the server may access, so the gateway sets them. A sent `storedByUser`
+  // is used only if an admin adds an exported server.
   checkValues(sent)
   const { storedByUser: said, storedBy: _, ...own } = translateConfig(sent).config
-  // Check the number of entries before unmasking, which compares each entry with a stored one. Masks do not change that
-  // number.
+  // The number of entries is checked before unmasking, which compares each entry with a stored one and does not change
+  // the number.
   if (hasTooManyEntries(own)) checkConfig(own)
   const config = withSecrets(own, stored)
   checkConfig(config)
@@ -57,7 +57,7 @@ export function toServerChange (
     ...(isolationOf(checked) === 'user' ? { isolation: 'user' as const } : {}),
     ...(storedByUser === undefined ? {} : { storedByUser })
   }
-  // A caller who sends back an unchanged server does not become the user who stored it, unless it is not in force.
+  // A caller who sends back an unchanged server is not recorded as the user who stored it, unless it is not in force.
   const isUnchanged = stored !== undefined && hasStoredRights(snapshot, stored) && isSame(stored.config, value)
   const { storedBy } = stored?.config ?? {}
   return {
@@ -70,8 +70,8 @@ export function toServerChange (
 }
 
 /**
- * Makes the change that enables or disables a server. An admin who enables a server that is not in force becomes its
- * storer.
+ * Makes the change that enables or disables a server. An admin who enables a server that is not in force is recorded as
+ * having stored it.
  * @throws InvalidInput for enabling a server with an invalid name
  */
 export function toEnabledChange (
@@ -86,7 +86,7 @@ export function toEnabledChange (
   return { entity: 'mcpServers', key: server.name, value: { ...config, enabled } }
 }
 
-/** Whether two configs are equal apart from who stored them and when they were created. */
+/** Whether two configs are equal, ignoring who stored them and when they were created. */
 function isSame (one: ServerConfig, other: ServerConfig): boolean {
   const comparable = (config: ServerConfig): unknown => {
     const { createdAt: _at, storedBy: _by, ...rest } = withConfigDefaults(config)
@@ -95,14 +95,14 @@ function isSame (one: ServerConfig, other: ServerConfig): boolean {
   return isDeepStrictEqual(comparable(one), comparable(other))
 }
 
-/** The config with the principal as the user who stored it, whose rights limit it from now on. */
+/** Returns the config with the principal recorded as the user who stored it, whose rights limit it from now on. */
 function withStorer ({ users }: Snapshot, principal: Principal, stored: ServerConfig): ServerConfig {
   const { storedBy: _, ...config } = stored
   const storedBy = responsibleUsersOf(users, principal)
   return storedBy.length === 0 ? config : { ...config, storedBy }
 }
 
-/** Whether storing this config would leave an existing server unchanged that the principal may change. */
+/** Whether an existing server that the principal may change would not be changed by storing this config. */
 export function isAlreadyStored (
   snapshot: Snapshot, principal: Principal, name: string, sent: Record<string, unknown>, usersMayRun: boolean
 ): boolean {
@@ -112,14 +112,14 @@ export function isAlreadyStored (
   return value !== undefined && isSame(stored.config, value)
 }
 
-/** The `storedByUser` of a request body, or undefined if it is absent or invalid. */
+/** Returns the `storedByUser` of a request body; undefined if absent or invalid. */
 function parseStoredByUser (said: unknown): StoredByUser {
   if (said === true) return true
   const pointers = Array.isArray(said) ? said.filter((each) => typeof each === 'string') : []
   return pointers.length === 0 ? undefined : pointers
 }
 
-/** @throws InvalidInput for a config that does not fit its schema */
+/** @throws InvalidInput for a config that does not match its schema */
 function checkConfig (config: unknown): void {
   const wrong = schemaProblems(ServerConfig, config)
     .map(({ path, message }) => ({ path: ['config', path].filter((part) => part !== '').join('.'), message }))
@@ -132,7 +132,7 @@ function checkValues ({ openapi, ...config }: Record<string, unknown>): void {
   if (countValues([config, others], managementLimits.configValues) > managementLimits.configValues) {
     throw new errors.InvalidInput(`"config": it has more than ${managementLimits.configValues} values`)
   }
-  // Each word may be a secret that texts are searched for, except in descriptions and overrides.
+  // Each word may be a secret, which texts are searched for, except in descriptions and overrides.
   const {
     tools: _tools, prompts: _prompts, resources: _resources, skills: _skills, description: _text, ...secrets
   } = config
@@ -165,14 +165,14 @@ function withOwner (
     ...Object.fromEntries(keptMembers.filter(isKept).map((key) => [key, stored?.config[key]])),
     createdAt: stored ? stored.config.createdAt : new Date().toISOString()
   }
-  // The API shows an absent `enabled` as true, so sending true back is no change.
+  // The API shows an absent `enabled` as true, so sending back true is not a change.
   if (stored && sent.enabled === true && stored.config.enabled === undefined) delete config.enabled
   const keepsOwner = sent.owner === undefined || sent.owner === before.owner
   const owner = keepsOwner ? before.owner : storedUsernameOf(snapshot.users, sent.owner ?? '')
   if (!principal.isAdmin && owner !== before.owner) {
     throw new errors.Forbidden('Only an admin may set a server\'s owner')
   }
-  // Otherwise a user who is created later with that name would own the server.
+  // Otherwise a user created later with that name would own the server.
   if (owner !== defaultOwner && owner !== before.owner && !snapshot.users.has(owner)) {
     throw new errors.InvalidInput(`"config.owner": there is no user named ${JSON.stringify(owner)}`)
   }
@@ -187,7 +187,7 @@ function withOwner (
 /**
  * Replaces masks in a sent config by the stored secrets.
  * @returns the config with secrets
- * @throws InvalidInput for a mask that stands for no secret, or when the secrets would be sent to another target
+ * @throws InvalidInput for a mask without a stored secret, or if the secrets would be sent to another target
  */
 function withSecrets (sent: Record<string, unknown>, stored: Server | undefined): unknown {
   const { value: config, unknown } = unmask(sent, stored?.config, stored && maskConfig(stored.config))

@@ -3,7 +3,7 @@ import { parseSize } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { isMask } from '../../base/secrets/index.ts'
 
-/** Headers that already have a meaning: a bearer key there would be misread, or passed on to a server. */
+/** Headers with another meaning: a bearer key in one of them would be misread, or forwarded to a server. */
 const takenHeaders = new Set([
   'cookie',
   'host',
@@ -28,7 +28,7 @@ const isHttpUrl = (text: string): boolean =>
 /** Bounds of `routing.jsonBodyLimit`, in bytes. */
 const bodyLimit = { min: 1_024, max: 256 * 1024 * 1024 }
 
-/** Takes the path of a member that is not valid, and the reason. */
+/** Receives the path of an invalid member, and the reason. */
 export type Report = (path: string, message: string) => void
 
 /** Checks what the schema of the system configuration cannot express. */
@@ -69,13 +69,13 @@ export function checkSections (sent: SystemSections, report: Report): void {
   if (dbUrl && !isMask(dbUrl) && !dbUrl.includes('${') && !/^(postgres(ql)?|pglite):\/\//.test(dbUrl)) {
     report('smartRouting.dbUrl', 'expected postgres://… or pglite://<folder>')
   }
-  // `install.baseUrl` is public and gets paths appended: no credentials, query or fragment.
+  // `install.baseUrl` is public, and paths are appended to it: no credentials, query or fragment.
   if (install.baseUrl && !isMask(install.baseUrl) && /[?#]|^[^/]*\/*[^/]*@/.test(install.baseUrl)) {
     report('install.baseUrl', 'expected an address without user, query and fragment')
   }
 }
 
-/** Rejects a masked secret if its address changes: the stored one would be sent there. @throws InvalidInput */
+/** Rejects a masked secret if its address changes: the stored secret would be sent there. @throws InvalidInput */
 export function checkMaskedSecrets (sent: SystemSections, stored: SystemSections, next: SystemSections): void {
   const targets = [
     [

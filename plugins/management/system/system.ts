@@ -17,7 +17,7 @@ import { checkSections, checkMaskedSecrets, type Report } from './checks.ts'
 
 type Json = Record<string, unknown>
 
-/** The members of each section that users without admin rights may see. `true`: a setting that is no section. */
+/** The members of each section that users without admin rights may see. `true`: the setting is not a section. */
 const publicMembers: Readonly<Record<string, true | readonly string[]>> = {
   routing: ['enableGlobalRoute', 'enableGroupNameRoute', 'enableBearerAuth', 'bearerAuthHeaderName', 'skipAuth'],
   install: ['baseUrl'],
@@ -31,20 +31,25 @@ const publicMembers: Readonly<Record<string, true | readonly string[]>> = {
 /** Max number of sentences about the settings. */
 const mostProblems = 100
 
-/** The system configuration, as the management API reads and writes it. */
+/** Manages the system configuration for the management API. */
 class System {
   readonly #settings: Settings
   readonly #baseUrl: string | undefined
   readonly #warn: (sentence: string) => void
 
-  /** @param baseUrl BASE_URL, which precedes `install.baseUrl` @param warn logs a warning for the operator */
+  /**
+   * @param baseUrl BASE_URL, which takes precedence over `install.baseUrl`
+   * @param warn logs a warning for the operator
+   */
   constructor (settings: Settings, baseUrl: string | undefined, warn: (sentence: string) => void) {
     this.#settings = settings
     this.#baseUrl = baseUrl
     this.#warn = warn
   }
 
-  /** The configuration with defaults and masked secrets. Users without admin rights get the public members only. */
+  /**
+   * Returns the configuration with defaults and masked secrets; to users without admin rights, only the public members.
+   */
   get (principal: Principal): Json {
     const shown = show(this.#settings.current.system)
     if (principal.isAdmin) return shown
@@ -55,7 +60,10 @@ class System {
     }))
   }
 
-  /** What of the settings cannot be used, and why, for admins. Servers are left out: their state tells why. */
+  /**
+   * Returns sentences about settings that cannot be used, for admins. Servers are left out, since their state shows the
+   * reason.
+   */
   problems (): string[] {
     const { current, editProblem, problem } = this.#settings
     const told = new Set([...current.servers.values()].flatMap((server) =>
@@ -65,7 +73,7 @@ class System {
     ].filter((each) => each !== undefined).slice(0, mostProblems)
   }
 
-  /** Changes members in one commit. @returns the configuration as `get`, with warnings @throws InvalidInput */
+  /** Changes members in one commit. @returns the configuration as in `get`, with warnings @throws InvalidInput */
   async update (principal: Principal, body: Json): Promise<{ data: Json, warnings: string[] }> {
     if (Object.keys(body).length === 0) {
       throw new errors.InvalidInput(
@@ -75,8 +83,8 @@ class System {
     }
     let warning: string | undefined
     await this.#settings.change(({ system, keys, users }) => {
-      // Clients generate a `bearerAuthKey` when they switch bearer authentication on. If there are keys already, it
-      // would open everything without anyone having asked for it.
+      // Clients generate a `bearerAuthKey` when they enable bearer authentication. If keys already exist, it would give
+      // access to everything without anyone having asked for it.
       const hasKeys = keys.size > 0 || system.bearerAuthKeyMigrated === true
       const token = legacyKeyIn(body)
       // A key has the rights of its creator, and a guest cannot create one.
@@ -106,7 +114,7 @@ class System {
     return { data: this.get(principal), warnings }
   }
 
-  /** The warning that BASE_URL overrides a sent `install.baseUrl`, or undefined if it does not. */
+  /** Returns the warning that BASE_URL overrides a sent `install.baseUrl`; undefined if it does not. */
   #baseUrlWarning ({ install }: Json): string | undefined {
     const sent = isObject(install) ? install.baseUrl : undefined
     if (this.#baseUrl === undefined || typeof sent !== 'string' || sent === this.#baseUrl) return undefined
@@ -114,7 +122,7 @@ class System {
   }
 }
 
-/** The `routing.bearerAuthKey` of a sent configuration, or undefined if there is none. */
+/** Returns the `routing.bearerAuthKey` of a sent configuration; undefined if there is none. */
 function legacyKeyIn ({ routing }: Json): string | undefined {
   const key = isObject(routing) ? routing.bearerAuthKey : undefined
   return typeof key === 'string' && key !== '' && !isMask(key) ? key : undefined
@@ -132,7 +140,7 @@ function replaceFormerNames (system: Json): Json {
   return isObject(smartRouting) ? { ...system, smartRouting: withCurrentNames(smartRouting) } : system
 }
 
-/** The configuration as GET returns it to an admin. */
+/** Returns the configuration as an admin gets it with GET. */
 function show (system: Json): Json {
   const sections: Json = {
     routing: {},
@@ -158,7 +166,7 @@ export default fp(async (app) => {
   app.decorate('system', new System(app.settings, app.config.env.BASE_URL, (sentence) => { app.log.warn(sentence) }))
 }, { name: 'system', dependencies: ['config', 'settings', 'keys'] })
 
-/** The properties of an object schema; undefined for any other schema. */
+/** Returns the properties of an object schema; undefined for any other schema. */
 const membersOf = (schema: TSchema | undefined): Record<string, TSchema> | undefined =>
   schema?.type === 'object' ? (schema.properties as Record<string, TSchema>) : undefined
 
@@ -167,7 +175,7 @@ const membersOf = (schema: TSchema | undefined): Record<string, TSchema> | undef
  * changes nothing, null resets to the default. A value equal to the shown one changes nothing, even if its key is not
  * in the schema.
  * @param shown what GET returns for `stored`: masks for secrets, defaults for absent values
- * @param report gets the path of an unknown key or an invalid value, with the reason
+ * @param report receives the path of an unknown key or an invalid value, with the reason
  */
 function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, report: Report, path = ''): Json {
   const next: Json = { ...stored }
@@ -199,7 +207,7 @@ function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, report: 
   return next
 }
 
-/** A sent configuration without the members that were found wrong. */
+/** Returns a sent configuration without its invalid members. */
 function withoutMembers (sent: Json, findings: readonly Finding[]): Json {
   const rest = structuredClone(sent)
   for (const { path } of findings) {
@@ -210,7 +218,7 @@ function withoutMembers (sent: Json, findings: readonly Finding[]): Json {
   return rest
 }
 
-/** An own member that is an object, or an empty object. */
+/** Returns an own member that is an object; else an empty object. */
 const objectIn = (value: Json, key: string): Json => {
   const member = Object.hasOwn(value, key) ? value[key] : undefined
   return isObject(member) ? member : {}

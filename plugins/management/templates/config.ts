@@ -39,19 +39,19 @@ export function toPortable (config: Readonly<Json>): Json {
   return isObject(kept.oauth) ? { ...kept, oauth: pick(kept.oauth, oauthMembers) } : kept
 }
 
-/** The names of the known members of a config that a template does not contain. */
+/** Returns the names of the known members of a config that a template does not contain. */
 const omittedMembers = (config: Readonly<Json>): string[] =>
   Object.keys(config).filter((name) => localMembers.has(name))
 
-/** The names of the variables that a config refers to, in those parts where variables are substituted. */
+/** Returns the names of the variables that a config refers to, in the places where variables are expanded. */
 export function referencedVariables ({ env, headers, url, args, proxy, oauth, openapi }: Readonly<Json>): string[] {
   const { url: document, security } = isObject(openapi) ? openapi : {}
   return variableNamesIn(JSON.stringify([env, headers, url, args, proxy, oauth, document, security]))
 }
 
 /**
- * Replaces the secrets of a config by variables: all masked values, and values that look like tokens. A `${NAME}` that
- * a user wrote is replaced too, since an importing admin's gateway would substitute it.
+ * Replaces the secrets of a config by variables: all masked values, and values that look like tokens. A `${NAME}`
+ * written by a user is replaced too, since the gateway of an importing admin would expand it.
  */
 export function replaceSecrets (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
   const isUsers = isByUser(config)
@@ -69,7 +69,7 @@ export function replaceSecrets (name: string, config: Readonly<Json>, variables:
 const isByUser = ({ storedByUser }: Readonly<Json>): boolean => storedByUser !== undefined && storedByUser !== false
 
 /**
- * The members of a config for a template. Variables that a user wrote, which this gateway does not substitute, are
+ * Returns the members of a config for a template. Variables written by a user, which this gateway does not expand, are
  * replaced by new ones in any notation, since an import reads the notations of other programs.
  */
 function withoutUsersVariables (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
@@ -95,16 +95,16 @@ function coverAll (value: unknown, cover: ReturnType<TemplateVariables['createRe
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, coverAll(each, cover)]))
 }
 
-/** Max warnings about one item of a template. */
+/** Max number of warnings about one item of a template. */
 const mostWarnings = 20
 
-/** The names of unknown members. Comment members do not count. */
+/** Returns the names of unknown members, without comment members. */
 const unknownIn = (value: Readonly<Json>, known: Readonly<Json>): string[] =>
   Object.keys(value).filter((name) => !Object.hasOwn(known, name) && !isCommentName(name))
 
 const uniqueWarnings = (warnings: Iterable<string>): string[] => [...new Set(warnings)].slice(0, mostWarnings)
 
-/** Warnings about unknown top-level members of a template. */
+/** Returns warnings about unknown top-level members of a template. */
 export function templateWarnings (template: SentTemplate): string[] {
   const known = Object.keys(Template.properties).map((name) => `"${name}"`).join(', ')
   return uniqueWarnings(unknownIn(template, Template.properties).map((name) =>
@@ -146,7 +146,7 @@ export function readTemplateGroup (value: unknown): { group: TemplateGroup, warn
   return { group, warnings: uniqueWarnings(unknown.map((path) => `${quoteName(path)} is not known and has no effect`)) }
 }
 
-/** A message about the first wrong member of a group, or undefined if no member is wrong. */
+/** Returns a message about the first invalid member of a group; undefined if all are valid. */
 function memberProblem (servers: unknown): string | undefined {
   if (!Array.isArray(servers)) return '"servers": expected a list of names'
   for (const [at, member] of servers.entries()) {

@@ -22,7 +22,7 @@ import { identityLimits } from '../../identity/index.ts'
 
 const version = '1.0'
 
-/** An exported template, and remarks about it for the user. */
+/** An exported template, and remarks on it for the user. */
 interface ExportedTemplate { data: Template, message?: string }
 
 /** The result of an import, with warnings about the template as a whole. */
@@ -209,13 +209,16 @@ export class Templates {
 
 const pickGroup = ({ name, description, servers }: TemplateGroup): TemplateGroup => ({ name, description, servers })
 
-/** The warnings about an added item as a message, without duplicates. */
+/** Returns the warnings about an added item as a message, without duplicates. */
 const warningsMessage = (warnings: readonly string[]): { message?: string } =>
   warnings.length === 0 ? {} : { message: [...new Set(warnings)].join('. ') }
 
 const quoteNames = (names: readonly string[]): string => names.map((name) => JSON.stringify(name)).join(', ')
 
-/** Remarks on parts that a template omits: members of groups, and bundles of servers. Empty if it omits nothing. */
+/**
+ * Returns remarks on parts that a template omits: members of groups, and bundles of servers. Empty if nothing is
+ * omitted.
+ */
 const remarksOn = (leftOut: readonly string[], bundles: readonly string[]): string => [
   ...(leftOut.length === 0 ? [] : [`Left out, since you do not manage them: ${quoteNames(leftOut)}`]),
   ...(bundles.length === 0
@@ -227,7 +230,7 @@ const remarksOn = (leftOut: readonly string[], bundles: readonly string[]): stri
 const missingBundleRemark = (name: string): string =>
   `The bundle ${JSON.stringify(name)} is not here: upload it, and put its folder into this config`
 
-/** The summary of an import. @param variables environment variables that the new servers need */
+/** Returns the summary of an import. @param variables environment variables that the new servers need */
 function importSummary ({ details }: TemplateImportResult, variables: readonly string[]): string {
   const has = (action: ImportDetail['action']): boolean => details.some((each) => each.action === action)
   const cause = '`details` says why'

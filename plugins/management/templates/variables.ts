@@ -2,30 +2,33 @@ import { Env } from '../../../schemas/env.ts'
 import { coverAroundVariables, type MaskSecret, isPlaceholder } from '../../base/secrets/index.ts'
 import { isGatewaySecretName, type ProcessEnvironment, variablePattern } from '../../upstream/index.ts'
 
-/** Variables that no secret may get: those of the gateway, the system and the runtime have a meaning anywhere. */
+/**
+ * Variables that must not be used for secrets: those of the gateway, the system and the runtime have a meaning
+ * everywhere.
+ */
 const reservedNames = new Set([
   ...Object.keys(Env.properties),
   ...'PATH HOME USER LOGNAME SHELL LANG TZ PWD TMPDIR TEMP TMP TERM HOSTNAME NODE_ENV NODE_OPTIONS'.split(' ')
 ])
 
-/** Converts a text to a variable name; empty if no character of it can be used. */
+/** Converts a text to a variable name; empty if none of its characters can be used. */
 const toName = (text: string): string =>
   text.normalize('NFKD').replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '').toUpperCase().slice(0, 64)
 
-/** All `${NAME}` in a text. */
+/** Returns the names of all `${NAME}` in a text. */
 export const variableNamesIn = (text: string): string[] =>
   [...text.matchAll(variablePattern)].map(([, name = '']) => name)
 
 /** Matches a secret after an authentication scheme, which stays readable. */
 const scheme = /^((?:bearer|basic|token|apikey) +)(.+)$/is
 
-/** The rules for the names of the variables of a server. */
+/** How the variables of a server are named. */
 interface VariableNaming {
   /** Whether the hint can be used as the variable's name, as in `env`. */
   readonly canUseHint?: boolean
   /**
-   * Whether a user without admin rights wrote a value, and so may have chosen the names that form the variable's name.
-   * A prefix and a suffix then keep it from naming a variable of the importing gateway.
+   * Whether a user without admin rights wrote a value, and so may have chosen the names that the variable is named
+   * after. A prefix and a suffix then keep it from naming a variable of the importing gateway.
    */
   readonly isByUser?: boolean
 }
@@ -35,14 +38,14 @@ export class TemplateVariables {
   /** The secret that each variable replaces; undefined for a variable that the configs already refer to. */
   readonly #secrets = new Map<string, string | undefined>()
 
-  /** For numbered names: the next number, and the names by secret: an address may have thousands of parameters. */
+  /** For numbered names: the next number, and the names by secret, since a URL may have thousands of parameters. */
   readonly #numbers = new Map<string, { next: number, readonly names: Map<string, string> }>()
 
   /** The names of the gateway's environment variables, in upper case: some systems ignore case. */
   readonly #environmentNames: ReadonlySet<string>
 
   /**
-   * @param named variables that the configs refer to themselves
+   * @param named the variables that the configs already refer to
    * @param environment the gateway's environment; none of its names is used for a secret
    */
   constructor (named: Iterable<string>, environment: ProcessEnvironment) {
@@ -50,7 +53,7 @@ export class TemplateVariables {
     this.#environmentNames = new Set(Object.keys(environment).map((name) => name.toUpperCase()))
   }
 
-  /** Makes the function that replaces each secret of one server by a variable. */
+  /** Returns a function that replaces each secret of one server by a variable. */
   createReplacer (server: string, naming: VariableNaming = {}): MaskSecret {
     const cover: MaskSecret = (secret, hint) => {
       if (isPlaceholder(secret)) return secret
@@ -62,7 +65,7 @@ export class TemplateVariables {
     return cover
   }
 
-  /** Replaces, like a secret, a user's variable that is not substituted for that user. @param written `${NAME}` */
+  /** Replaces a user's variable that is not expanded for that user, like a secret. @param written `${NAME}` */
   replaceUserVariable (written: string, server: string, hint: string): string {
     return `\${${this.#nameOf(written, server, hint, { isByUser: true })}}`
   }
@@ -87,7 +90,10 @@ export class TemplateVariables {
     return this.#numberedName(`MCP_${prefixed}_VALUE`, secret, candidates.length)
   }
 
-  /** The numbered name of a secret: its former one, or the next free one. @param first the first number */
+  /**
+   * Returns the numbered name of a secret: the one it already has, or the next free one.
+   * @param first the first number
+   */
   #numberedName (name: string, secret: string, first: number): string {
     let numbered = this.#numbers.get(name)
     if (!numbered) this.#numbers.set(name, numbered = { next: first, names: new Map() })

@@ -1,24 +1,24 @@
 import { visitLines, roundRobinOrder, shortenLine } from './lines.ts'
 import { strategyBounds, formatQuantity, formatNumber, type Strategy } from './strategy.ts'
 
-/** A removed line, an added line, or both as a replacement. `block`: the number of the block of adjacent changes. */
+/** A removed line, an added line, or both (a replacement). `block`: the number of its block of adjacent changes. */
 interface Change { readonly block: number, removed?: string, added?: string }
 /** A hunk of a file: its header, its first changes, and the number of all its changed lines. */
 interface Hunk { header: string, changes: Change[], changeCount: number }
-/** The diff of one file: its first hunks, the number of all its hunks, and of its added and removed lines. */
+/** The diff of one file: its first hunks, and the numbers of all its hunks, added lines and removed lines. */
 interface FileDiff { path: string, headers: string[], hunks: Hunk[], hunkCount: number, added: number, removed: number }
 
 const longestChange = 300
 
-/** Number of files that are listed before any change is shown; more names would fill the space. */
+/** Max number of files that are listed before any change is shown; more names would leave no room for changes. */
 const maxLeadingFiles = 20
 
-/** Length of a line's start that is parsed, in characters. */
+/** Number of characters at the start of a line that are parsed. */
 const parsedLength = 1_000
 
 /**
  * Keeps the headers of files and hunks and the changed lines; drops the context first, then the later changes of each
- * hunk. A removed line stays with its replacement, so that some files have whole changes and others none.
+ * hunk. A removed line stays with its replacement, so that the changes that are shown are complete.
  */
 export const diffStrategy: Strategy = (text) => {
   const { files, otherFiles: others, added, removed } = parseDiff(text)
@@ -29,7 +29,7 @@ export const diffStrategy: Strategy = (text) => {
     hunks.map(({ changes }) => [...changes].sort((one, other) => Number(isRemoval(one)) - Number(isRemoval(other))))
   const order = roundRobinOrder(hunks.map(({ changes }) => changes.length))
   /**
-   * The numbers of files and changes that a level shows. Low levels show files only; higher ones show one change for
+   * Returns the numbers of files and changes at a level. Low levels have files only; higher levels add one change with
    * each further file, and then more changes.
    */
   const shownAt = (level: number): { files: number, changes: number } => {
@@ -44,7 +44,7 @@ export const diffStrategy: Strategy = (text) => {
   return {
     highestLevel: files.length + order.length,
     render: (level, most) => {
-      // A file takes at least six characters, a change at least one.
+      // A file needs at least six characters, a change at least one.
       const shown = shownAt(level)
       if (level > most || shown.files * 6 > most) return undefined
       const left = files.length + others - shown.files
@@ -67,7 +67,7 @@ const summary = ({ path, added, removed }: FileDiff): string =>
 
 const isRemoval = ({ added }: Change): boolean => added === undefined
 
-/** The lines of the kept changes of a hunk. In a block, removed lines come first, as in a diff. */
+/** Returns the lines of the kept changes of a hunk. In a block, removed lines come first, as in a diff. */
 function linesIn (hunk: Hunk, kept: readonly Change[]): string[] {
   const shown = new Set(kept)
   const lines: string[] = []
@@ -108,7 +108,9 @@ const maxHeaders = 20
 const fileHeader =
   /^(?:diff --git |--- |\+\+\+ |rename |new file|deleted file|old mode|new mode|Binary files|similarity )/
 
-/** A parsed diff: its first files, the number of the others, and of the added and removed lines of all files. */
+/**
+ * A parsed diff: its first files, the number of other files, and the numbers of added and removed lines in all files.
+ */
 interface ParsedDiff { files: FileDiff[], otherFiles: number, added: number, removed: number }
 
 function parseDiff (text: string): ParsedDiff {
@@ -156,7 +158,7 @@ function parseDiff (text: string): ParsedDiff {
   visitLines(text, (start, end, next) => {
     const isOldName = text.startsWith('--- ', start) && text.startsWith('+++ ', next)
     const isGit = text.startsWith('diff --git ', start)
-    // Without `diff --git`, a file begins with its old name.
+    // Without `diff --git`, the line with the old name (`---`) begins a file.
     if (isGit || (isOldName && !before.startsWith('diff --git ') && (hunk !== undefined || file === undefined))) {
       file = begin()
     }

@@ -4,7 +4,9 @@ import { truncate } from '../../../../protocol/text.ts'
 import { visitLines } from './lines.ts'
 import { strategyBounds, formatQuantity, formatNumber, type Renderings, type Strategy } from './strategy.ts'
 
-/** Bounds of a written value: items of an array, keys of an object, characters of a string, levels below the top. */
+/**
+ * Max amounts for a rendered value: items of an array, keys of an object, characters of a string, levels below the top.
+ */
 interface Amount { items: number, keys: number, characters: number, depth: number }
 
 const maxLevel = 180
@@ -18,14 +20,15 @@ const amountOf = (level: number): Amount => ({
   depth: 2 + Math.floor(level / 9)
 })
 
-/** Keeps the structure: a long array becomes a description of its items and a sample; long strings are cut. */
+/** Keeps the structure: a long array becomes a description of its items and a sample of them; long strings are cut. */
 export const jsonStrategy: Strategy = (text) => {
   const value = valueOf(text)
   return value === undefined ? undefined : renderingsOf(value, false)
 }
 
 /**
- * Renders a value for a program: nothing is added, all keys stay, and only arrays and strings become shorter.
+ * Renders a value so that programs can still read it: nothing is added, all keys stay, and only arrays and strings are
+ * shortened.
  * @param text one JSON value
  */
 export const renderPlainJson = (text: string): Renderings => renderingsOf(text, true)
@@ -45,7 +48,7 @@ function renderingsOf (text: string, isPlain: boolean): Renderings {
   }
 }
 
-/** The JSON value of a text; JSON lines become an array. */
+/** Returns the JSON value of a text, with JSON lines as an array; undefined if it is neither. */
 function valueOf (text: string): string | undefined {
   const trimmed = text.trim()
   if (!/^[[{]/.test(trimmed) || isDeeperThan(trimmed, maxNesting)) return undefined
@@ -61,7 +64,7 @@ function valueOf (text: string): string | undefined {
   return isValid && lines > 1 ? `[${trimmed.replace(/\n\s*/g, ',')}]` : undefined
 }
 
-/** Min length of a text that is validated without `JSON.parse`, to save memory, and of a container that is cached. */
+/** From this length, a text is validated without `JSON.parse`, to save memory, and an array or object is cached. */
 const minLargeLength = 64 * 1024
 
 function isJson (text: string): boolean {
@@ -74,7 +77,7 @@ function isJson (text: string): boolean {
   }
 }
 
-/** The parts of the arrays and objects of one text. Those of large ones are kept, since a text is rendered often. */
+/** Parses the arrays and objects of one text. Those of large ones are cached, since a text is rendered repeatedly. */
 class Containers {
   readonly #elements = new Map<string, string[]>()
   readonly #members = new Map<string, Member[]>()
@@ -94,13 +97,13 @@ function kept<Part> (known: Map<string, Part>, text: string, read: (text: string
   return part
 }
 
-/** Thrown when a rendering exceeds the useful length. */
+/** Thrown when a rendering exceeds its max length. */
 class TooLong extends Error {}
 
 const innerBounds = (amount: Amount): Amount =>
   ({ ...amount, depth: amount.depth - 1, items: Math.ceil(amount.items / 2) })
 
-/** Writes one rendering. Numbers and short strings keep their bytes. */
+/** Writes one rendering. Numbers and short strings stay byte for byte. */
 class Writer {
   readonly #containers: Containers
   readonly #isPlain: boolean
@@ -122,7 +125,7 @@ class Writer {
     return this.#count(first === '"' ? writtenString(text, amount.characters) : text)
   }
 
-  /** Subtracts the length of a part and its separator from what is left. @throws TooLong */
+  /** Subtracts the length of a part and its separator from the remaining length. @throws TooLong */
   #count (part: string): string {
     this.#remainingLength -= part.length + 1
     if (this.#remainingLength < 0) throw new TooLong()
@@ -140,7 +143,7 @@ class Writer {
     const write = (from: number, to: number): void => {
       for (const element of elements.slice(from, to)) parts.push(this.write(element, innerBounds(amount)))
     }
-    // If only one item would be left out, it is written, since a description of it is no shorter.
+    // A single left-out item is written, since its description would be no shorter.
     if (count <= amount.items + 1) {
       write(0, count)
       return `[${parts.join(',')}]`
@@ -165,7 +168,7 @@ class Writer {
       return this.#count(JSON.stringify(`{… ${formatQuantity(count, 'key')} …}`))
     }
     this.#count('')
-    // A value for a program needs all its keys.
+    // Programs need all keys.
     const shown = this.#isPlain ? members : members.slice(0, amount.keys)
     const parts = shown.map(({ keyStart, start, end }) => {
       const key = this.#count(text.slice(keyStart, start).replace(/\s*:\s*$/, ':'))
@@ -194,14 +197,14 @@ const schemaBounds = { items: 20_000, inner: 5, keys: 30, depth: 3, characters: 
 /** The type of an array's items, in TypeScript notation: `{id: number, name?: string, tags: string[]}`. */
 interface Schema {
   readonly type: string
-  /** Whether the type is that of all items, or of a sample of a long array. */
+  /** Whether all items were examined to find the type, or only a sample of a long array. */
   readonly coversAllItems: boolean
 }
 
-/** The type of the items of an array. */
+/** Returns the schema of an array's items. */
 function schemaOf (array: string, containers: Containers): Schema {
   const elements = containers.elements(array)
-  // An odd step, so that alternating items are both sampled.
+  // An odd step, so that of two alternating kinds of items both are sampled.
   const step = elements.length <= schemaBounds.items ? 1 : Math.ceil(elements.length / schemaBounds.items) | 1
   const type = typeOf(elements.filter((_, index) => index % step === 0), schemaBounds.depth, containers)
   return {

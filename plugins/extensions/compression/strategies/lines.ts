@@ -18,13 +18,13 @@ export function visitLines (text: string, visit: (start: number, end: number, ne
     const last = found === -1 ? text.length : found
     const end = found > start && text.charCodeAt(found - 1) === 0x0d ? found - 1 : last
     const next = last + 1
-    // No line begins after the last line break.
+    // A line break at the end of the text does not begin another line.
     if (!visit(start, end, next) || next >= text.length) return
     start = next
   }
 }
 
-/** The line that begins at an index, without its line break. */
+/** Returns the line that begins at an index, without its line break. */
 export function lineAt (text: string, start: number): string {
   const found = text.indexOf('\n', start)
   if (found === -1) return text.slice(start)
@@ -38,15 +38,15 @@ export function shortenLine (line: string, longest = longestLine): string {
   return `${head}… (${formatQuantity(line.length - head.length, 'more character')})`
 }
 
-/** Removes ANSI escape codes (colours of terminals) from a line. */
+/** Removes ANSI escape codes (terminal colours) from a line. */
 export const stripAnsiCodes = (line: string): string => line.includes('\x1b') ? stripVTControlCharacters(line) : line
 
 /**
- * Joins the entries of a text that are kept, with a mark in each place where lines are missing.
+ * Joins the kept entries of a text, with a mark wherever lines are missing.
  * @param kept the indexes of the entries, ascending
  * @param total the number of entries
- * @param write the text of an entry
- * @param linesBefore the number of lines before an entry; for `total`, of all lines
+ * @param write returns the text of an entry
+ * @param linesBefore returns the number of lines before an entry; for `total`, of all lines
  */
 export function joinWithGaps (
   kept: readonly number[],
@@ -70,8 +70,7 @@ export function joinWithGaps (
 }
 
 /**
- * The order in which items of several groups are kept: the first item of each group, then the second of each, and so
- * on.
+ * Orders the items of several groups: the first item of each group, then the second of each, and so on.
  * @param sizes the number of items of each group
  * @returns (group, item) pairs
  */
@@ -85,7 +84,7 @@ export function roundRobinOrder (sizes: readonly number[]): Array<[group: number
   return order
 }
 
-/** A growing list of offsets in a text, with four bytes each. */
+/** A growing list of offsets in a text, stored in four bytes each. */
 export class OffsetList {
   #values = new Uint32Array(256)
   length = 0
@@ -99,6 +98,6 @@ export class OffsetList {
     this.#values[this.length++] = value
   }
 
-  /** The offset at an index, or 0 beyond the end of the list. */
+  /** Returns the offset at an index, or 0 beyond the end of the list. */
   at (index: number): number { return this.#values[index] ?? 0 }
 }

@@ -2,7 +2,7 @@ import { visitLines, roundRobinOrder, lineAt, stripAnsiCodes, shortenLine, joinW
 import { FailureNeighbours, type FoldedLog } from './neighbours.ts'
 import { strategyBounds, formatQuantity, type Strategy } from './strategy.ts'
 
-/** Matches a word for a failure that is not part of a path or another name. */
+/** Matches a word that means a failure and is not part of a path or another name. */
 const failure = new RegExp(
   '(?<![\\w/\\\\.@-])' +
   '(?:error|err|fatal|panic|critical|crit|alert|emerg|exception|fail(?:ed|ure|s|ing)?|traceback|assert(?:ion)?|' +
@@ -16,21 +16,24 @@ const warning = /\bwarn(?:ing)?\b|\bdeprecated\b/i
 /** Match the HTTP status of a request in an access log (common log format): 5xx, and 4xx. */
 const serverErrorPattern = /" 5\d\d(?: |$)/
 const clientErrorPattern = /" 4\d\d(?: |$)/
-/** Matches a continuation of a log entry: stack frame, cause, indented line, name and message of an exception. */
+/** Matches a line that continues a log entry: stack frame, cause, indented line, name and message of an exception. */
 const continuation =
   /^(?:\s+\S|Caused by|\.\.\. \d+ more|During handling|The above exception|(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b)/
 /** Matches the cause of an exception, in the form of Java, Node.js or Python. */
 const cause =
   /^\s*(?:Caused by|\[cause\]|During handling|The above exception|(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b)/
-/** Length of a line's start that is parsed, in characters. */
+/** Number of characters at the start of a line that are parsed. */
 const parsedLength = 1_000
 
-/** Max number of folded lines that can be shown: different lines of failures, and lines beside failures. */
+/**
+ * Max number of folded lines that can be shown, for each of two kinds: different lines of failures, and lines next to
+ * failures.
+ */
 const mostUnfolded = 1_000
 
 /**
- * Keeps failures with the lines around them, the first line of each shape, and both ends. Repeated lines are folded;
- * with space left, those of failures and beside failures are shown.
+ * Keeps failures with the lines around them, the first line of each shape, and the first and last lines. Repeated lines
+ * are folded; if space is left, folded lines of failures and next to failures are shown.
  */
 export const logStrategy: Strategy = (text) => {
   const entries = foldLines(text)
@@ -42,7 +45,7 @@ export const logStrategy: Strategy = (text) => {
   return {
     highestLevel: total + failures + FailureNeighbours.countLines(entries, mostUnfolded),
     render: (level, most) => {
-      // Each entry takes at least one character, its line break.
+      // Each entry needs at least one character, its line break.
       if (level > most + 1) return undefined
       if (order.length < Math.min(level, total)) order = highestRanked(entries.priorities, Math.min(total, most + 1))
       const kept = order.slice(0, level).sort((a, b) => a - b)
@@ -66,7 +69,7 @@ export const logStrategy: Strategy = (text) => {
   }
 }
 
-/** The lines that were folded into entries with failures, without repetition, taken from these entries in turns. */
+/** The lines that were folded into entries with failures, without duplicates, taken from these entries in turn. */
 class UnfoldedLines {
   readonly #lines: Array<readonly string[]>
   readonly #entries: readonly number[]
@@ -88,7 +91,7 @@ class UnfoldedLines {
     this.#order = roundRobinOrder(this.#lines.map(({ length }) => length))
   }
 
-  /** The first `count` of the folded lines, by the index of their entry. */
+  /** Returns the first `count` folded lines, by the index of their entry. */
   firstLines (count: number): Map<number, string[]> {
     const found = new Map<number, string[]>()
     for (const [at, line] of this.#order.slice(0, count)) {
@@ -121,7 +124,7 @@ function foldLines (text: string): FoldedLog {
   visitLines(text, (start, end) => {
     const { shape, flags } = kindOf(text.slice(start, Math.min(end, start + parsedLength)))
     if (shape !== last) {
-      // Beyond the bound, no shape counts as new.
+      // When the bound is reached, no shape counts as new.
       const isNew = seen.size < strategyBounds.logShapes && !seen.has(shape)
       if (isNew) seen.add(shape)
       starts.push(start)
@@ -156,7 +159,7 @@ function foldLines (text: string): FoldedLog {
   }
 }
 
-/** Makes a function that returns the kind of a line, with a cache for repeated lines. */
+/** Returns a function that classifies a line, with a cache for repeated lines. */
 function kindsOfLines (): (line: string) => Kind {
   const known = new Map<string, Kind>()
   return (line) => {
@@ -175,11 +178,13 @@ function kindOf (line: string): Kind {
   const flags = (isFailure
     ? failureFlag
     : 0) | (isWarning ? warningFlag : 0) | (severePattern.test(line) ? severeFlag | failureFlag : 0)
-  // The flags in the shape keep a failure from being folded into other lines.
+  // The flags are part of the shape, so that failures are not folded into other lines.
   return { shape: `${flags}${shapeOf(line)}`, flags }
 }
 
-/** The shape of a line: its text with `#` in place of times, ids and numbers, which differ between repeats. */
+/**
+ * Returns the shape of a line: its text with `#` in place of times, ids and numbers, which differ between repetitions.
+ */
 function shapeOf (line: string): string {
   const start = shortenLine(line, 300)
   if (!/\d/.test(start)) return start
@@ -259,7 +264,7 @@ function prioritiesOf (text: string, starts: OffsetList, kinds: OffsetList): Uin
       const line = stripAnsiCodes(lineAt(text.slice(start, start + parsedLength), 0))
       if (!continuation.test(line)) break
       const isCause = cause.test(line)
-      // The frame after a cause has its location.
+      // The frame after a cause shows its location.
       if (isCause) shown = Math.min(shown, frames - 2)
       if (isCause || shown++ < frames) raise(next, isCause ? causes : stack)
     }
@@ -267,7 +272,7 @@ function prioritiesOf (text: string, starts: OffsetList, kinds: OffsetList): Uin
   return values
 }
 
-/** The indexes of the entries with the highest ranks, highest first; entries of equal rank keep their order. */
+/** Returns the indexes of the entries with the highest ranks, highest first; entries of equal rank keep their order. */
 function highestRanked (priorities: Uint8Array, most: number): number[] {
   const order: number[] = []
   for (const value of [...new Set(priorities)].sort((a, b) => b - a)) {

@@ -1,10 +1,13 @@
 import { roundRobinOrder, lineAt, type OffsetList } from './lines.ts'
 
-/** A log as entries. An entry is a line, and the next lines that differ from it only in numbers, ids and times. */
+/**
+ * A log as entries. An entry is a line together with the following lines that differ from it only in numbers, ids and
+ * times.
+ */
 export interface FoldedLog {
   readonly entryCount: number
   readonly starts: OffsetList
-  /** The number of lines before each entry, and at the end the number of all lines. */
+  /** The number of lines before each entry; the last value is the number of all lines. */
   readonly linesBefore: OffsetList
   /** The rank of each entry. */
   readonly priorities: Uint8Array
@@ -15,13 +18,13 @@ export interface FoldedLog {
   readonly failureEntries: readonly number[]
 }
 
-/** Lines of a folded entry: those after the failure that precedes it, and those before the failure that follows it. */
+/** Lines of a folded entry: those after the preceding failure, and those before the following failure. */
 interface BesideFailures { readonly afterFailure: string[], readonly beforeFailure: string[] }
 
 /** One side of a failure: the entry before or after it, and the number of lines of that entry that can be shown. */
 interface FailureSide { readonly entry: number, readonly isBefore: boolean, readonly count: number }
 
-/** The folded lines before and after failures, those nearest to a failure first. */
+/** The folded lines next to failures, those nearest to a failure first. */
 export class FailureNeighbours {
   readonly #text: string
   readonly #entries: FoldedLog
@@ -37,12 +40,12 @@ export class FailureNeighbours {
     this.#order = roundRobinOrder(this.#sides.map(({ count }) => count)).slice(0, most)
   }
 
-  /** The number of lines that `firstLines` can return, or slightly more. */
+  /** Returns the number of lines that `firstLines` can return, or slightly more. */
   static countLines (entries: FoldedLog, most: number): number {
     return Math.min(most, sidesOf(entries, most).reduce((sum, { count }) => sum + count, 0))
   }
 
-  /** The first lines beside failures, by the index of their entry. @param wanted the number of lines */
+  /** Returns the first lines next to failures, by the index of their entry. @param wanted the number of lines */
   firstLines (wanted: number): Map<number, BesideFailures> {
     const found = new Map<number, BesideFailures>()
     for (const [at, line] of this.#order.slice(0, wanted)) {
@@ -52,7 +55,7 @@ export class FailureNeighbours {
       const { entry, isBefore } = side
       const beside = found.get(entry) ?? { afterFailure: [], beforeFailure: [] }
       found.set(entry, beside)
-      // An entry between two failures has lines for both. Its first line is shown anyway.
+      // An entry between two failures has lines for both; its first line is shown anyway and not counted here.
       if (beside.afterFailure.length + beside.beforeFailure.length >= sizeOf(this.#entries, entry) - 1) continue
       if (isBefore) beside.beforeFailure.unshift(text)
       else beside.afterFailure.push(text)
@@ -60,7 +63,7 @@ export class FailureNeighbours {
     return found
   }
 
-  /** The lines of a side, the nearest first, up to one that equals the entry's first line. */
+  /** Returns the lines of a side, nearest first, up to one that equals the entry's first line. */
   #linesOf (side: FailureSide): readonly string[] {
     const known = this.#linesBySide.get(side)
     if (known) return known
@@ -86,7 +89,7 @@ export class FailureNeighbours {
 const sizeOf = ({ linesBefore }: FoldedLog, entry: number): number =>
   linesBefore.at(entry + 1) - linesBefore.at(entry)
 
-/** The sides of failures on which there is an entry with folded lines that is not a failure itself. */
+/** Returns the sides of failures where the adjacent entry has folded lines and is not a failure itself. */
 function sidesOf (entries: FoldedLog, most: number): FailureSide[] {
   const { failureEntries: failures, entryCount: total } = entries
   const isFailure = new Set(failures)

@@ -6,15 +6,15 @@ interface FileHits { path: string, hits: string[], hitCount: number }
 
 /** Matches `path:12:text`, `path:12:5:text` and `path-12-text` of grep-like tools, also with a Windows drive. */
 const hit = /^((?:[A-Za-z]:)?[^:\n]{1,500}?)[:-](\d{1,9})(?::\d{1,9})?[:-](.*)$/
-/** Matches a hit below a line with the path, as ripgrep prints it at a terminal. */
+/** Matches a hit that follows a line with the path, as ripgrep prints it to a terminal. */
 const headedHit = /^(\d{1,9})[:-](.*)$/
 
 const longestHit = 200
 
-/** Length of a line's start that is parsed, in characters. */
+/** Number of characters at the start of a line that are parsed. */
 const parsedLength = 1_000
 
-/** Keeps the first hits of each file, and the number of all. */
+/** Keeps the first hits of each file, and the number of all hits. */
 export const searchStrategy: Strategy = (text) => {
   const found = new HitCollector()
   visitLines(text, (start, end) => {
@@ -29,7 +29,7 @@ export const searchStrategy: Strategy = (text) => {
   return {
     highestLevel: order.length,
     render: (level, most) => {
-      // A hit takes at least five characters.
+      // A hit needs at least five characters.
       if (level * 5 > most) return undefined
       const kept = new Map<number, number>()
       for (const [file] of order.slice(0, level)) kept.set(file, (kept.get(file) ?? 0) + 1)
@@ -53,7 +53,7 @@ export const searchStrategy: Strategy = (text) => {
   }
 }
 
-/** Collects the hits of a search from its output lines, by file, in the order of their first hits. */
+/** Collects the hits in the output of a search, by file, in the order of each file's first hit. */
 export class HitCollector {
   readonly #files = new Map<string, FileHits>()
   #heading: string | undefined
@@ -73,7 +73,7 @@ export class HitCollector {
     }
     const found = hit.exec(start)
     if (found) this.#add(found[1] ?? '', [found[0], found[2] ?? '', found[3] ?? ''], line)
-    // A line without a hit may be a heading.
+    // A line that is not a hit may be the path above the hits of a file.
     this.#heading = found || line.trim() === '' || line.length > 500 || line === '--' ? undefined : line
   }
 

@@ -1,9 +1,9 @@
-/** Shorter forms of a text, one for each level: level 0 is the shortest, the highest level is the longest. */
+/** Shorter forms of a text, one for each level. Level 0 is the shortest, `highestLevel` the longest. */
 export interface Renderings {
   readonly highestLevel: number
   /**
    * @param most max useful length, in characters
-   * @returns undefined for a longer rendering; one that is slightly longer may be returned
+   * @returns undefined if the rendering is longer; a slightly longer one may still be returned
    */
   render: (level: number, most: number) => string | undefined
 }
@@ -16,15 +16,15 @@ export type StrategyName = typeof strategyNames[number]
 
 /**
  * Max numbers of the parts of a text that are kept in memory; further parts are only counted. `items`: hits, changed
- * lines; `groups`: files, hunks; `itemsPerGroup`: items of one group; `logShapes`: different lines of a log.
+ * lines; `groups`: files, hunks; `itemsPerGroup`: items of one group; `logShapes`: different shapes of log lines.
  * `jsonLines`: lines of JSON; a text with more lines is treated as plain text.
  */
 export const strategyBounds = {
   items: 50_000, groups: 50_000, itemsPerGroup: 1_000, logShapes: 10_000, jsonLines: 500_000
 }
 
-/** A number with separators: `2,000`. */
+/** Formats a number with separators: `2,000`. */
 export const formatNumber = (count: number): string => count.toLocaleString('en-US')
-/** `1 line`, `2,000 lines`. */
+/** Formats a number with its noun: `1 line`, `2,000 lines`. */
 export const formatQuantity = (count: number, noun: string): string =>
   `${formatNumber(count)} ${noun}${count === 1 ? '' : 's'}`

@@ -1,15 +1,15 @@
 import { matchesOf, type Find } from './range.ts'
 
-/** One or two characters between groups: space, some punctuation, or one that is not seen. */
+/** One or two characters between groups: spaces, some punctuation, or invisible characters. */
 const gap = '([\\s./_+\\u200b-\\u200d\\u2060-]{1,2})'
-/** Matches digits without separators, or in the groups that are printed on cards. */
+/** Matches digits without separators, or in groups as printed on cards. */
 const written = new RegExp('(?<![A-Za-z0-9]|\\d[.,])(?:' + [
   '\\d{13,19}',
   `\\d{4}${gap}\\d{4}\\1\\d{4}\\1\\d{4}(?:\\1\\d{1,3})?`,
   `\\d{4}${gap}\\d{6}\\2\\d{4,5}`
 ].join('|') + ')(?![A-Za-z0-9]|[.,]\\d)', 'g')
 
-/** The first digits that the schemes use, with their lengths. */
+/** The leading digits of the card schemes, with the lengths of their numbers. */
 const schemes: ReadonlyArray<readonly [RegExp, readonly number[]]> = [
   [/^4/, [13, 16, 19]],
   [/^(?:5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)/, [16]],
@@ -21,7 +21,7 @@ const schemes: ReadonlyArray<readonly [RegExp, readonly number[]]> = [
   [/^(?:50|5[6-9]|6)/, [16, 17, 18, 19]]
 ]
 
-/** The check digit of Luhn (ISO/IEC 7812-1). */
+/** Whether digits pass the Luhn check (ISO/IEC 7812-1). */
 function hasCheckDigit (digits: string): boolean {
   let sum = 0
   for (let at = digits.length - 1, isDoubled = false; at >= 0; at--, isDoubled = !isDoubled) {
@@ -31,17 +31,17 @@ function hasCheckDigit (digits: string): boolean {
   return sum % 10 === 0
 }
 
-/** Whether digits are the number of a payment card. */
+/** Whether digits are a payment card number. */
 export const isCard = (digits: string): boolean =>
   /^\d{13,19}$/.test(digits) && !/^(\d)\1*$/.test(digits) && hasCheckDigit(digits) &&
   schemes.some(([beginning, lengths]) => beginning.test(digits) && lengths.includes(digits.length))
 
-/** The numbers of payment cards. */
+/** Finds payment card numbers. */
 export const findCards: Find = function * (text) {
   for (const { 0: found, index: start } of matchesOf(written, text)) {
     const firstGap = found.search(/\D/)
     if (isCard(found.replace(/\D/g, ''))) yield { start, end: start + found.length }
-    // Digits before a card may look like its first group.
+    // Digits before a card number may look like its first group.
     else if (firstGap !== -1) written.lastIndex = start + firstGap + 1
   }
 }

@@ -1,14 +1,14 @@
 import type { Find } from './range.ts'
 
 const localPart = /[\p{L}\p{N}.!#$&'*+/=?^_`{|}~-]/u
-/** Max length of a local part that is looked for, in characters; RFC 5321 allows 64. */
+/** Max length of a local part, in characters; RFC 5321 allows 64. */
 const maxLocal = 256
-/** Labels, and a last one of letters. */
+/** Matches a domain: labels, the last one made of letters. */
 const domain = /(?:[\p{L}\p{N}](?:[\p{L}\p{N}_-]{0,62})\.){1,8}(?:xn--[a-z0-9-]{2,59}|\p{L}{2,24})(?![\p{L}\p{N}])/uy
-/** The ends of file names such as `icon@2x.png`. */
+/** Matches the end of file names such as `icon@2x.png`. */
 const fileName = /\.(?:avif|gif|ico|jpe?g|png|svg|webp)$/i
 
-/** E-mail addresses, those in URLs included. */
+/** Finds e-mail addresses, including those in URLs. */
 export const findEmails: Find = function * (text) {
   for (let at = text.indexOf('@'); at !== -1; at = text.indexOf('@', at + 1)) {
     domain.lastIndex = at + 1
@@ -16,7 +16,7 @@ export const findEmails: Find = function * (text) {
     if (host === undefined || fileName.test(host)) continue
     let start = at
     while (start > 0 && at - start < maxLocal && localPart.test(text.charAt(start - 1))) start--
-    // What a URL or a quotation puts before an address does not belong to it.
+    // A prefix from a URL or a quotation is not part of the address.
     start += Math.max(...['/', '=', '\''].map((mark) => text.slice(start, at).lastIndexOf(mark))) + 1
     while (start < at && /[^\p{L}\p{N}_+]/u.test(text.charAt(start))) start++
     if (start < at) yield { start, end: at + 1 + host.length }

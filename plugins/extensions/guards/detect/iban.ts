@@ -1,6 +1,6 @@
 import { matchesOf, type Find } from './range.ts'
 
-/** The lengths of IBANs by country (the registry of ISO 13616). */
+/** IBAN lengths by country (registry of ISO 13616). */
 const lengths = new Map(Object.entries({
   15: 'NO',
   16: 'BE BI',
@@ -24,7 +24,9 @@ const lengths = new Map(Object.entries({
 
 const beginning = /(?<![A-Za-z0-9])[A-Za-z]{2}[ ]?\d{2}/g
 
-/** The check digits: the number modulo 97, with letters as numbers from 10 and the first four characters last. */
+/**
+ * Verifies the check digits: the number modulo 97, with letters as numbers from 10 and the first four characters last.
+ */
 function hasCheckDigits (iban: string): boolean {
   let rest = 0
   for (const character of iban.slice(4) + iban.slice(0, 4)) {
@@ -34,7 +36,7 @@ function hasCheckDigits (iban: string): boolean {
   return rest === 1
 }
 
-/** The end of so many letters and digits, with at most one space or hyphen between two. */
+/** Returns the end of a run of `length` letters and digits, with at most one space or hyphen between two of them. */
 function endOf (text: string, start: number, length: number): number | undefined {
   let at = start
   for (let left = length; left > 0; at++) {
@@ -44,7 +46,7 @@ function endOf (text: string, start: number, length: number): number | undefined
   return at
 }
 
-/** International bank account numbers. */
+/** Finds International Bank Account Numbers. */
 export const findIbans: Find = function * (text) {
   for (const { index: start } of matchesOf(beginning, text)) {
     const length = lengths.get(text.slice(start, start + 2).toUpperCase())

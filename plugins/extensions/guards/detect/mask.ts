@@ -11,10 +11,10 @@ import { findSecrets } from './secrets.ts'
 
 export type Kind = NonNullable<Guard['detect']>[number]
 
-/** A text without what was found in it, and the kinds of that. */
+/** A text with the found content masked, and the kinds of content found. */
 export interface Masked { readonly text: string, readonly found: readonly Kind[] }
 
-/** By kind; of two at one place, the earlier in this order is the one that is named. */
+/** The finder of each kind; if two find the same place, the earlier kind in this list is named. */
 const finders: ReadonlyArray<readonly [Kind, Find]> = [
   ['secrets', findSecrets], ['email', findEmails], ['card', findCards], ['iban', findIbans], ['phone', findPhones]
 ]
@@ -22,15 +22,15 @@ const marks: Readonly<Record<Kind, string>> =
   { secrets: '[secret]', email: '[email]', card: '[card]', iban: '[iban]', phone: '[phone]' }
 
 /**
- * Masks the given kinds of content in JSON, which stays JSON of the same shape.
- * @param isResult whether it is a result, whose content may be media, which are no text
+ * Masks the given kinds of content in JSON; the result is JSON of the same shape.
+ * @param isResult whether the JSON is a result, which may contain media in base64
  */
 export function maskJson (json: string, kinds: readonly Kind[], isResult = false): Masked {
   const masker = new Masker(kinds)
   return { text: masker.json(json, isResult), found: [...masker.found] }
 }
 
-/** As `maskJson`, for a plain text. */
+/** Like `maskJson`, for plain text. */
 export function maskText (text: string, kinds: readonly Kind[]): Masked {
   const masker = new Masker(kinds)
   return { text: masker.plain(text), found: [...masker.found] }
@@ -42,11 +42,11 @@ const COLON = 0x3a
 const isOpening = (code: number): boolean => code === 0x7b || code === 0x5b
 const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
-/** Base64 of at least this length in media is not read as text, in which it would match by chance. */
+/** Media data of at least this length is not searched as text, since base64 would match by chance. */
 const minBinary = 256
-/** The keys of what is around an item of content: of a tool, a resource, or a prompt; of a task's result, too. */
+/** Matches the path of keys to a content item: in the result of a tool, resource, prompt or finished task. */
 const contentItem = /^,(?:result,)?(?:content,content|contents,contents|messages,messages,content)(?:,resource)?$/
-/** The length of the shortest content that is found, `a@b.cc`: shorter texts need no search. */
+/** The length of the shortest content that can be found, `a@b.cc`; shorter texts are not searched. */
 const minContent = 6
 
 class Masker {
@@ -58,20 +58,20 @@ class Masker {
     this.#finders = finders.filter(([kind]) => kinds.includes(kind))
   }
 
-  /** Masks a text as it is written, and its decodings (JSON within a string, percent-encoding). */
+  /** Masks content in the raw text and in its decodings (JSON within a string, percent-encoding). */
   plain (text: string): string {
     if (text.length < minContent) return text
     const masked = maskDecoded(text, (reading) => this.#rangesIn(reading))
-    // A reader may also take for content what only looks as if an escape was before it.
+    // Readers may also recognise content behind characters that only look like an escape.
     return /[\\%]/.test(masked) ? maskDecoded(masked, (reading) => this.#rangesBesideEscapes(reading)) : masked
   }
 
-  /** Masks the strings and keys of JSON, and numbers that are cards. Everything else keeps its bytes. */
+  /** Masks the strings and keys of JSON, and numbers that are card numbers. Everything else stays byte for byte. */
   json (json: string, isResult: boolean): string {
     const parts: string[] = []
     let from = 0
     let key = ''
-    /** The objects and arrays around a place. */
+    /** The objects and arrays that contain the current position. */
     const around: Array<{ readonly start: number, readonly key: string, media?: string }> = []
     const mediaOf = (): string => {
       const inner = around.at(-1)
@@ -96,7 +96,7 @@ class Masker {
         at = end
       } else if (code === MINUS || isDigit(code)) {
         const end = skipValue(json, at)
-        // A value of the same type, which still fits its schema.
+        // A number again, so that the value still fits its schema.
         if (this.#isCardNumber(json.slice(at, end))) replace(at, end, '0')
         at = end
       } else {
@@ -108,7 +108,7 @@ class Masker {
     return from === 0 ? json : parts.join('') + json.slice(from)
   }
 
-  /** A key without what was found; different keys stay different. */
+  /** Masks a key. Different keys stay different. */
   #key (text: string): string {
     const masked = this.plain(text)
     if (masked === text) return text
@@ -116,8 +116,8 @@ class Masker {
   }
 
   /**
-   * @param key the member that holds the string, or an array with it
-   * @param mediaOf returns the member of the object around it that holds media
+   * @param key the member that holds the string, or the array that contains it
+   * @param mediaOf returns the name of the member with media data in the containing object
    */
   #string (text: string, key: string, mediaOf: () => string): string {
     if (text.length < minContent || (key !== 'blob' && key !== 'data')) return this.plain(text)
@@ -149,7 +149,7 @@ class Masker {
     const ranges: SecretRange[] = []
     for (const [kind, find] of this.#finders) {
       for (const { start, end } of find(text)) {
-        // What begins within an escape is found in the decoding of the text.
+        // Content that begins within an escape is found in the decoded text.
         if (escapeAround(text, start) !== undefined) continue
         ranges.push({ start, end, shown: marks[kind] })
         this.found.add(kind)
@@ -158,7 +158,10 @@ class Masker {
     return ranges
   }
 
-  /** Finds content in the raw text, with `%` and `\u` read as spaces; a finding includes the escape it begins in. */
+  /**
+   * Finds content in the raw text, with `%` and `\u` read as spaces. A range that begins within an escape is extended
+   * to its start.
+   */
   #rangesBesideEscapes (text: string): SecretRange[] {
     const reading = text.replace(escapeMark, (mark) => ' '.repeat(mark.length))
     if (reading === text) return []
@@ -168,7 +171,10 @@ class Masker {
 
 const escapeMark = /\\(?:u(?=[\da-fA-F]{4})|["\\/bfnrt])|%(?=[\da-fA-F]{2})/g
 
-/** The member of an object that holds media in base64: that of an image, of audio, or of a resource; '' if none. */
+/**
+ * Returns the name of the member that holds media in base64, in an image, audio or resource object; '' if there is
+ * none.
+ */
 function mediaMember (json: string, start: number): string {
   const texts = new Map(membersOf(json.slice(start, skipValue(json, start)))
     .map((member) => [member.key, json.slice(start + member.start, start + member.end)]))
@@ -176,7 +182,10 @@ function mediaMember (json: string, start: number): string {
   return texts.get('uri')?.startsWith('"') === true ? 'blob' : ''
 }
 
-/** How bytes are text; undefined if they are none. Text has no control characters but those of lines. */
+/**
+ * Returns the character set of bytes, or undefined if they are not text. Text has no control characters except line
+ * breaks and the like.
+ */
 function charsetOf (bytes: Buffer): 'utf8' | 'latin1' | undefined {
   if (isUtf8(bytes)) return 'utf8'
   return bytes.some((byte) => byte < 0x20 && (byte < 0x09 || byte > 0x0d)) ? undefined : 'latin1'
@@ -185,12 +194,12 @@ function charsetOf (bytes: Buffer): 'utf8' | 'latin1' | undefined {
 const escape = /\\(?:u[\da-fA-F]{4}|["\\/bfnrt])|%[\da-fA-F]{2}/y
 const longestEscape = 6
 
-/** Where the escape of JSON or of a URL begins that a place is in the middle of; undefined: it is in none. */
+/** Returns the start of the JSON or URL escape that surrounds a position; undefined if there is none. */
 function escapeAround (text: string, place: number): number | undefined {
   for (let at = Math.max(0, place - longestEscape + 1); at < place; at++) {
     escape.lastIndex = at
     if (!escape.test(text) || escape.lastIndex <= place) continue
-    // A backslash that is itself escaped begins nothing.
+    // A backslash that is itself escaped does not start an escape.
     let first = at
     while (text.charAt(first - 1) === '\\') first--
     if ((at - first) % 2 === 0) return at

@@ -1,12 +1,12 @@
 import { matchesOf, type Find } from './range.ts'
 
-/** A phone number: as it is written, and the numbers of digits that it may have. */
+/** A format of phone numbers, and the min and max number of digits. */
 interface Form { readonly pattern: string, readonly min: number, readonly max: number }
 
 const gap = '[ \\u00a0./()-]{0,3}'
 
 const forms: readonly Form[] = [
-  // International (E.164), or with 00 in place of the plus sign and a space after the country.
+  // International (E.164), or with 00 in place of the plus sign and a separator after the country code.
   { pattern: `\\+${gap}[1-9](?:${gap}\\d){6,14}`, min: 7, max: 15 },
   { pattern: `00[1-9]\\d{0,2}[ /-](?:${gap}\\d){5,12}`, min: 9, max: 17 },
   // North America.
@@ -18,7 +18,7 @@ const forms: readonly Form[] = [
 const patterns = forms.map(({ pattern }) => `(${pattern})`).join('|')
 const written = new RegExp(`(?<![\\w.+/-])(?:${patterns})(?!\\w|[.-]\\d)`, 'g')
 
-/** Phone numbers that are written as such: international ones, and national ones with separators. */
+/** Finds phone numbers that are formatted as such: international ones, and national ones with separators. */
 export const findPhones: Find = function * (text) {
   for (const match of matchesOf(written, text)) {
     const found = match[0]

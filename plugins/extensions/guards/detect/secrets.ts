@@ -1,16 +1,16 @@
 import { matchesOf, type Find, type Range } from './range.ts'
 
 /**
- * The shapes of tokens that their issuers document, each with a fixed beginning. Group 1, where there is one, is the
- * part that is secret. Repetitions are bounded, so that the time is linear in the length of the text.
+ * Patterns of tokens whose issuers document them, each with a fixed prefix. Group 1, if present, is the secret part.
+ * Repetitions are bounded, so that matching takes linear time.
  */
 const shapes: readonly string[] = [
-  // AWS: secret keys after their name.
+  // AWS: secret keys after their names.
   '(?:aws_?secret_?access_?key|AWS_SECRET_ACCESS_KEY|[sS]ecretAccessKey)["\']?\\s{0,4}[:=]\\s{0,4}["\']?' +
     '([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])',
   // Telegram.
   '\\d{8,10}:AA[\\w-]{33}(?![\\w-])',
-  // Payment.
+  // Payment providers.
   '(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{10,255}',
   'sq0(?:atp|csp)-[\\w-]{22,43}',
   // Google, Azure, HashiCorp, Databricks.
@@ -18,22 +18,22 @@ const shapes: readonly string[] = [
   '(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/]{43,88}={0,2})',
   'hv[sbr]\\.[\\w-]{24,255}',
   'dapi[a-f0-9]{32}(?:-\\d)?(?![a-f0-9])',
-  // Providers of models.
+  // Model providers.
   'sk-(?:ant-|proj-|svcacct-|admin-|or-|lf-)?[\\w-]{20,255}',
   '(?:hf|gsk|r8|nvapi|pplx|xai|tgp_v1|fc)[_-][A-Za-z0-9_-]{32,255}',
-  // Mail and services.
+  // Mail and other services.
   'SG\\.[\\w-]{16,32}\\.[\\w-]{16,64}',
   'key-[a-f0-9]{32}(?![a-f0-9])',
   'ntn_[A-Za-z0-9]{40,60}',
-  // The gateway's own.
+  // The gateway's own keys and tokens.
   'th[klctr]_[\\w-]{20,255}',
-  // A JSON Web Token, with the base64 of `{"` at the beginning of its parts.
+  // JSON Web Tokens, whose parts begin with the base64 of `{"`.
   '(?<![\\w-])eyJ[\\w-]{10,4096}\\.eyJ[\\w-]{2,16384}\\.[\\w-]{10,2048}',
-  // The password of a URL.
+  // The password in a URL.
   '[a-z][a-z0-9+.-]{1,20}://[^\\s:@/?#"\'<>]{0,256}:([^\\s@/"\'<>]{3,256})(?=@[\\w[])'
 ]
 
-/** Shapes that no word ends with, so that a letter before them hides nothing. */
+/** Patterns whose prefixes end no ordinary word, so they also match directly after a letter. */
 const distinctShapes: readonly string[] = [
   '(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}(?![A-Z0-9])',
   'gh[pousr]_[A-Za-z0-9]{36,255}',
@@ -61,7 +61,7 @@ const distinctShapes: readonly string[] = [
 
 const tokens = new RegExp(`(?:${distinctShapes.join('|')})|(?<![A-Za-z0-9])(?:${shapes.join('|')})`, 'dg')
 
-/** Min entropy of the characters of a token, in bits each: less has an example such as `ghp_xxxx…`. */
+/** Min entropy of a token, in bits per character; examples such as `ghp_xxxx…` have less. */
 const minEntropy = 2.5
 
 function entropyOf (text: string): number {
@@ -72,13 +72,13 @@ function entropyOf (text: string): number {
   return sum
 }
 
-/** Whether a text of a token's shape is one. Words with hyphens, such as the name of a CSS class, have no digit. */
+/** Whether a text that matches a pattern is a token. Hyphenated words, such as names of CSS classes, have no digits. */
 const isToken = (text: string): boolean =>
   entropyOf(text) >= minEntropy && (!/^\w{2,4}-/.test(text) || /\d/.test(text))
 
 const keyEdge = /-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g
 
-/** Private keys in PEM; one without an end lasts to the end of the text. */
+/** Finds private keys in PEM; one without an end line extends to the end of the text. */
 function * privateKeys (text: string): Generator<Range> {
   if (!text.includes('PRIVATE KEY')) return
   const edges = matchesOf(keyEdge, text)
@@ -89,11 +89,11 @@ function * privateKeys (text: string): Generator<Range> {
   }
 }
 
-/** Tokens of services, private keys, and passwords in URLs. */
+/** Finds tokens of services, private keys, and passwords in URLs. */
 export const findSecrets: Find = function * (text) {
   yield * privateKeys(text)
   for (const match of matchesOf(tokens, text)) {
-    // The secret part of the match, or all of it.
+    // The secret part of the match, or the whole match.
     const [start, end] = match.indices?.slice(1).find((each) => each !== undefined) ??
       [match.index, match.index + match[0].length]
     if (isToken(text.slice(start, end)) || match[0].includes('://')) yield { start, end }

@@ -1,17 +1,17 @@
-/** Characters that are invisible, or change the order in which others are shown. Line ends and tabs are none. */
+/** Characters that are invisible, or that reorder the display of others, except line ends and tabs. */
 const hidden = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Co}\p{Default_Ignorable_Code_Point}]/gu
-/** Emoji of flags, which contain tags. */
+/** Emoji of flags, which contain tag characters. */
 const flag = /\u{1f3f4}[\u{e0061}-\u{e007a}\u{e0030}-\u{e0039}]{1,8}\u{e007f}/gu
-/** Selectors and joiners within emoji. */
+/** Variation selectors and joiners within emoji. */
 const emoji = /(?<=[\p{Emoji}\u20e3])[\ufe0e\ufe0f]|(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d(?=\p{Extended_Pictographic})/gu
-/** Joiners, directional marks and other formats in scripts that are written with them. */
+/** Joiners, directional marks and other format characters next to scripts that use them. */
 const joined = /(?<=[\p{sc=Arab}\p{sc=Syrc}\p{sc=Mong}\p{sc=Deva}\p{sc=Beng}\p{sc=Guru}\p{sc=Gujr}\p{sc=Orya}\p{sc=Taml}\p{sc=Telu}\p{sc=Knda}\p{sc=Mlym}\p{sc=Sinh}\p{sc=Khmr}\p{sc=Hebr}])[\u200c-\u200f]/gu
-/** Soft hyphens, which many texts have by copying. */
+/** Soft hyphens, which often come with copied text. */
 const softHyphen = /\u00ad/g
-/** A byte order mark at the beginning. */
+/** A byte order mark at the start. */
 const mark = /^\ufeff/
 
-/** The text without what writers of any language use. */
+/** Removes hidden characters that ordinary texts contain. */
 const withoutOrdinary = (text: string): string =>
   text.replace(mark, '').replace(flag, '').replace(emoji, '').replace(joined, '').replace(softHyphen, '')
 
@@ -33,7 +33,7 @@ const ranges: ReadonlyArray<readonly [first: number, last: number, name: string]
 const rangeOf = (point: number): string =>
   ranges.find(([first, last]) => point >= first && point <= last)?.[2] ?? 'invisible characters'
 
-/** A clause about the hidden characters of a text; undefined: it has none. */
+/** Returns a clause about the hidden characters of a text; undefined if there are none. */
 export function hiddenUnicode (text: string): string | undefined {
   const found = withoutOrdinary(text).match(hidden)
   if (found === null) return undefined
@@ -42,6 +42,9 @@ export function hiddenUnicode (text: string): string | undefined {
   return `hidden Unicode: ${[...kinds].join(', ')} (${found.length}, the first is U+${first})`
 }
 
-/** The text as a reader sees it, for the search of phrases: without hidden characters, on one line, in lower case. */
+/**
+ * Returns the text as a reader sees it, for the search for phrases: without hidden characters, on one line, in lower
+ * case.
+ */
 export const visibleText = (text: string): string =>
   text.replace(hidden, '').normalize('NFKC').replace(/\s+/g, ' ').toLowerCase()

@@ -1,10 +1,10 @@
-/** A pattern of texts that poison agents. Each is linear: gaps are bounded, and no repetition is in another. */
+/** Patterns of texts that poison agents. Each takes linear time: gaps are bounded, and repetitions are not nested. */
 interface Rule {
   readonly message: string
   readonly patterns: readonly RegExp[]
-  /** Whether a text that only quotes the phrase, or is about it, is none. */
+  /** Whether a text that only quotes or discusses the phrase does not match. */
   readonly maybeQuoted?: true
-  /** `schema`: only in schemas. */
+  /** `schema`: applies only to texts in schemas. */
   readonly where?: 'schema'
 }
 
@@ -18,7 +18,7 @@ const passes = '\\b(?:send|post|upload|forward|transmit|copy|copies|leak|email|r
 const place = '(?:hosts?|servers?|endpoints?|collectors?|analytics|address|url|webhook)'
 const outside = '(?:external|remote|attacker|third[- ]party|unknown|our|collector|exfil)'
 
-/** The rules, by what they tell. Texts are in lower case and on one line (`visibleText`). */
+/** The rules. Texts are in lower case and on one line (`visibleText`). */
 const rules: readonly Rule[] = [
   {
     message: 'it asks the model to ignore its instructions',
@@ -118,25 +118,25 @@ const rules: readonly Rule[] = [
   {
     message: 'it has an address (URL) in its schema',
     where: 'schema',
-    // Addresses of examples, of this machine and of specifications are no addresses of anybody.
+    // URLs of examples, localhost and specifications are excluded.
     patterns: [
       /\b(?:https?|wss?|ftp):\/\/(?!(?:[\w-]+\.){0,3}(?:example\.(?:com|org|net)|(?:your|my)[\w-]*\.\w+|localhost|json-schema\.org|schema\.org|www\.w3\.org)\b|127\.0\.0\.1|0\.0\.0\.0|localhost\b|[[<{$*.…])[\w-]+[.:]/
     ]
   }
 ]
 
-/** Words that say that a text is about the phrase after them, in the same sentence. */
+/** Words that show that the phrase after them, in the same sentence, is only discussed. */
 const about = /\b(?:detect|analy[sz]e|check|scan|flag|block|prevent|recogni[sz]e|identif|report|explain|classif|filter|test|illustrat|example|sample|mock|expected|such as)\w*\b[^.!?]*$/
-/** Max distance of these words, in characters. */
+/** Max distance of these words from the phrase, in characters. */
 const aboutDistance = 90
 
-/** Whether a phrase at this place is quoted, or the subject of its sentence. */
+/** Whether a phrase at this position is quoted or discussed. */
 function isMention (text: string, at: number): boolean {
   const before = text.slice(Math.max(0, at - aboutDistance), at)
   return /['"`‘“«]$/.test(before) || about.test(before)
 }
 
-/** The messages of the rules that a text matches. @param text as `visibleText` makes it */
+/** Returns the messages of the rules that a text matches. @param text a result of `visibleText` */
 export function findPhrases (text: string, isInSchema: boolean): string[] {
   return rules.flatMap(({ message, patterns, maybeQuoted, where }) => {
     if (where === 'schema' && !isInSchema) return []

@@ -1,30 +1,30 @@
-// The first look at definitions: what in them may poison agents. A pure function that the worker pool runs, since the
-// texts are strangers'.
+// Scans definitions for content that may poison agents. A pure function that runs in the worker pool, since the texts
+// are untrusted.
 import { encodedPayload } from './encoded.ts'
 import { hiddenUnicode, visibleText } from './hidden-unicode.ts'
 import { findPhrases } from './phrases.ts'
 import { textsOf } from './texts.ts'
 
-/** A definition: its kind, its name, and its JSON text (of instructions: the JSON of a string). */
+/** A definition: its kind, its name, and its JSON text (for instructions, a JSON string). */
 export interface ScannedDefinition { readonly kind: string, readonly item: string, readonly text: string }
-/** A remark about a definition. `place`: a JSON pointer within it. */
+/** A finding in a definition. `place`: a JSON pointer within it. */
 export interface Finding {
   readonly kind: string, readonly item: string, readonly place: string, readonly message: string
 }
-/** `names`: identifiers that a text asks the model to call; they may be tools of other servers. */
+/** `names`: identifiers that a text tells the model to call; they may be tools of other servers. */
 export interface Scan {
   readonly findings: Finding[]
   readonly names: ReadonlyArray<Omit<Finding, 'message'> & { readonly name: string }>
 }
 
-/** Max findings that are kept of one server. */
+/** Max number of findings of one scan. */
 const maxFindings = 200
 /** Max characters of one text that are searched. */
 const maxText = 32 * 1024
-/** A name that the model is told to call. */
+/** Matches a name that the model is told to call. */
 const calledName = /\b(?:call|invoke|use|run|execute|trigger)s? (?:the )?[`'"]?([a-z][a-z0-9]*(?:[_-][a-z0-9]+)+)\b/g
 
-/** Searches definitions; deterministic. */
+/** Scans definitions; deterministic. */
 export function scanDefinitions (definitions: readonly ScannedDefinition[]): Scan {
   const findings: Finding[] = []
   const names: Array<Scan['names'][number]> = []

@@ -4,16 +4,16 @@ import { isObject } from '../../../../protocol/json.ts'
 export interface PlacedText {
   readonly place: string
   readonly text: string
-  /** Whether it is in a schema, and so filled in or followed by the model. */
+  /** Whether the text is in a schema; the model fills in or follows schemas. */
   readonly isInSchema: boolean
 }
 
-/** Max depth to which a definition is searched. */
+/** Max depth of a definition that is searched. */
 const maxDepth = 40
-/** Members that are no text for the model: images, and the addresses of schemas. */
+/** Members that are not text for the model: images, and URLs of schemas. */
 const skipped: ReadonlySet<string> = new Set(['icons', '$schema', '$id', '$ref'])
 
-/** All texts of a definition: its strings, and the names of its members. */
+/** Returns all texts of a definition: its strings, and the names of its members. */
 export function textsOf (definition: unknown, place = '', isInSchema = false, depth = 0): PlacedText[] {
   if (typeof definition === 'string') return [{ place, text: definition, isInSchema }]
   if (depth > maxDepth) return []

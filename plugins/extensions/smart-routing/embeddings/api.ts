@@ -4,11 +4,14 @@ import type { Outbound } from '../../../base/outbound/index.ts'
 import type { EmbeddingOptions } from './options.ts'
 import { extensionsLimits } from '../../limits.ts'
 
-/** The request for embeddings failed. The message, for the log, has neither the API key nor what the API sent. */
+/**
+ * A failed request for embeddings. The message is for the log; it contains neither the API key nor anything the API
+ * sent.
+ */
 export class EmbeddingsError extends Error {
-  /** The time of the response's `Retry-After` header, in ms. */
+  /** The time in the response's `Retry-After` header, in ms. */
   readonly retryAfter: number | undefined
-  /** True if the API rejects these texts, so that a retry is pointless. */
+  /** Whether the API rejects these texts, so that a retry is pointless. */
   readonly isRefusal: boolean
 
   constructor (message: string, { retryAfter, isRefusal = false }: {
@@ -62,7 +65,7 @@ export class EmbeddingsApi {
   }
 }
 
-/** The time until a retry, in ms, from a `Retry-After` header in seconds or with a date (RFC 9110 §10.2.3). */
+/** Parses a `Retry-After` header with seconds or a date (RFC 9110 §10.2.3). @returns the time in ms */
 function retryAfterOf (header: string | undefined): number | undefined {
   if (header === undefined) return undefined
   const time = /^\d+$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - Date.now()
@@ -89,7 +92,7 @@ function embeddingsOf (body: Buffer, count: number): number[][] {
   return embeddings
 }
 
-/** Whether a value is a vector of finite numbers that is not zero. */
+/** Whether a value is a non-zero vector of finite numbers. */
 function isEmbedding (value: unknown): value is number[] {
   if (!Array.isArray(value) || value.length > bounds.vectorLength) return false
   return value.every((each) => Number.isFinite(each)) && value.some((each) => each !== 0)

@@ -2,8 +2,8 @@ import { messageOf } from '../../../../db/errors.ts'
 import type { Outage } from '../../../base/limits/index.ts'
 
 /**
- * Exponential back-off: 1 s after the first failure, then twice as long after each further one, up to a minute; a
- * longer `Retry-After` takes precedence.
+ * Exponential back-off: 1 s after the first failure, doubled after each further one, up to a minute; a longer
+ * `Retry-After` takes precedence.
  */
 export class BackOff {
   readonly #now: () => number
@@ -11,7 +11,7 @@ export class BackOff {
   #failureCount = 0
   #retryAt = 0
 
-  /** @param now a clock, in ms @param outage logs the beginning and the end of an outage */
+  /** @param now a clock, in ms @param outage logs the start and the end of an outage */
   constructor (now: () => number = () => performance.now(), outage?: Pick<Outage, 'recordFailure' | 'recordSuccess'>) {
     this.#now = now
     this.#outage = outage

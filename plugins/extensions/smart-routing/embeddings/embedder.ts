@@ -10,24 +10,24 @@ import { textToEmbed, vectorIdOf } from './texts.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 const bounds = extensionsLimits.smartRouting.embeddings
-/** Number of tools that one turn of the event loop hashes. */
+/** Number of tools hashed in one turn of the event loop. */
 const perTurn = 50
 
 export interface EmbedderDeps {
   readonly api: Pick<EmbeddingsApi, 'embed'>
   readonly backOff: BackOff
-  /** Returns the store of the vectors. @throws when it is unavailable */
+  /** Returns the vector store. @throws if it is unavailable */
   readonly vectors: () => Promise<VectorStore>
   readonly collection: string
   readonly counters: Counters
-  /** Returns the owner of a server, whose quota its tools use, or undefined if the owner is an admin. */
+  /** Returns the owner of a server, whose quota the server's tools use; undefined if the owner is an admin. */
   readonly ownerOf: (server: string) => string | undefined
   readonly warn: (error: unknown, sentence: string) => void
 }
 
 /**
- * Embeds tools in the background, in batches and with back-off, unless their vectors are stored already. Only one
- * replica embeds at a time; each first looks for vectors that another one has stored.
+ * Embeds tools in the background, in batches and with back-off, unless their vectors are already stored. One replica
+ * embeds at a time; each first looks for vectors that another one has stored.
  */
 export class Embedder {
   readonly #deps: EmbedderDeps
@@ -52,12 +52,12 @@ export class Embedder {
 
   isStored (id: string): boolean { return this.#storedAt.has(id) }
 
-  /** Whether the vector of this id is queued and within the quota. */
+  /** Whether the tool with this vector id is queued and within the quota. */
   isQueued (id: string): boolean { return this.#queue.has(id) && !this.#overQuota.has(id) }
 
   /**
-   * Queues the tools that are not embedded yet. From time to time, the others are queued too, so that their vectors are
-   * looked up and marked as in use: another process may have removed them.
+   * Queues the tools that are not embedded yet. At intervals, the others are queued too, so that their vectors are
+   * looked up and marked as in use, since another process may have removed them.
    */
   enqueueMissing (tools: ReadonlyMap<string, ShownTool>): void {
     if (this.#isRecent(this.#followedAt.get(tools))) return
@@ -100,7 +100,7 @@ export class Embedder {
         const { count, left } = await counters.take(`embeddings ${collection}`, 1, bounds.leaseTime)
         if (count > 1) { await sleep(Math.min(left, bounds.pollInterval), undefined, { signal, ref: false }); continue }
         const isStopped = await this.#embedUntil(vectors, performance.now() + left - bounds.requestTimeout)
-          // Releases the lease in every case, so that no replica waits for its expiry.
+          // The lease is always released, so that no replica waits until it expires.
           .finally(async () => { await counters.reset(`embeddings ${collection}`) })
         if (isStopped) await sleep(bounds.quotaRetryDelay, undefined, { signal, ref: false })
       } catch (error) {
@@ -110,7 +110,7 @@ export class Embedder {
     }
   }
 
-  /** Removes from the queue the tools whose vectors are stored, and marks these vectors as in use. */
+  /** Removes tools whose vectors are stored from the queue, and marks these vectors as in use. */
   async #skipStored (vectors: VectorStore): Promise<void> {
     const { collection } = this.#deps
     const ids = [...this.#queue.keys()]
@@ -125,7 +125,7 @@ export class Embedder {
     }
   }
 
-  /** Embeds batches until the lease ends. @returns true if all queued tools exceed the quota */
+  /** Embeds batches until the lease ends. @returns whether all queued tools exceed the quota */
   async #embedUntil (vectors: VectorStore, until: number): Promise<boolean> {
     while (performance.now() < until && !this.#closing.signal.aborted && this.#queue.size > 0) {
       const batch = this.#nextBatch()
@@ -135,7 +135,7 @@ export class Embedder {
       } catch (error) {
         for (const [, tool] of batch) this.#quota.refund(this.#deps.ownerOf(tool.server))
         if (!(error instanceof EmbeddingsError) || !error.isRefusal) throw error
-        // A single text may be the reason for the rejection: halve the batch until it is found.
+        // A single text may be the cause of the rejection: halve the batch until it is found.
         if (batch.length === 1) {
           this.#queue
             .delete(batch[0]?.[0] ?? ''); this.#deps.warn(error, 'A tool cannot be embedded')

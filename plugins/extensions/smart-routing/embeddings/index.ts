@@ -20,7 +20,7 @@ interface ApiEmbeddingsDeps extends Pick<EmbedderDeps, 'ownerOf' | 'warn'> {
   readonly options: () => EmbeddingOptions | undefined
   readonly outbound: Pick<Outbound, 'fetch'>
   readonly counters: Counters
-  /** The vectors in the gateway's own storage. */
+  /** The vector store in the gateway's own storage. */
   readonly vectors: VectorStore
   readonly separateVectors: SeparateVectors
 }
@@ -29,7 +29,7 @@ interface Current {
   readonly options: EmbeddingOptions, readonly embedder: Embedder, readonly queryComparer: QueryComparer
 }
 
-/** Semantic search by an embeddings API. A change of its settings replaces the client, the queue and the back-off. */
+/** Semantic search with an embeddings API. A change of its settings replaces the client, the queue and the back-off. */
 export class ApiEmbeddings implements SemanticSearch {
   readonly #deps: ApiEmbeddingsDeps
   readonly #closing = new AbortController()
@@ -49,7 +49,7 @@ export class ApiEmbeddings implements SemanticSearch {
     return await this.#ensureCurrent()?.queryComparer.similarity(query, tools) ?? { reason: 'embeddings are off' }
   }
 
-  /** Removes vectors that were not used for long, in small steps: those of removed tools and of former models. */
+  /** Removes vectors that have long been unused (of removed tools or former models), in small steps. */
   async removeUnused (): Promise<void> {
     const { vectors: own, separateVectors: vectorsAt } = this.#deps
     const { signal } = this.#closing

@@ -11,7 +11,7 @@ const bounds = extensionsLimits.smartRouting.embeddings
 
 /** Reasons why a search used words only although embeddings are configured, for `metadata.reason`. */
 const reasons = {
-  /** The request failed, or the back-off after a failure has not ended. */
+  /** The request failed, or the back-off after a failure is still running. */
   outage: 'the embeddings API is not available',
   slow: 'the embeddings API is slow',
   indexing: 'tools are still being embedded',
@@ -24,7 +24,7 @@ interface QueryComparerDeps {
   readonly vectors: () => Promise<VectorStore>
   readonly collection: string
   readonly isStored: (id: string) => boolean
-  /** Whether the vector of an id is queued and within the quota. */
+  /** Whether the tool with a vector id is queued and within the quota. */
   readonly isQueued: (id: string) => boolean
   readonly warn: (error: unknown, sentence: string) => void
 }
@@ -73,7 +73,9 @@ export class QueryComparer {
     }
   }
 
-  /** Compares a query with tools. It goes on after the time limit, so that a repeated query has a cached embedding. */
+  /**
+   * Compares a query with tools. Continues after the time limit, so that the embedding is cached for a repeated query.
+   */
   async #compare (query: string, byId: ReadonlyMap<string, readonly ShownTool[]>): Promise<SimilarityResult> {
     const { vectors, collection, warn } = this.#deps
     let embedding: number[]

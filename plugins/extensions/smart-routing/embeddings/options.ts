@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { SmartRoutingSettings } from '../options.ts'
 
-/** How to reach an embeddings API (OpenAI-compatible), and where its vectors are kept. */
+/** How to reach an embeddings API (OpenAI-compatible), and where to store its vectors. */
 export interface EmbeddingOptions {
   /** The URL of the `embeddings` endpoint. */
   readonly url: string
@@ -11,7 +11,7 @@ export interface EmbeddingOptions {
   readonly dimensions: number | undefined
   /** The URL of the database for the vectors, or undefined for the gateway's own database. */
   readonly dbUrl: string | undefined
-  /** The collection that holds the vectors of this model; another model uses another collection. */
+  /** The collection for the vectors of this model; each model has its own. */
   readonly collection: string
 }
 
@@ -21,7 +21,7 @@ const usualModel = 'text-embedding-3-small'
 const takesDimensions = (model: string): boolean => /(^|\/)text-embedding-3-/.test(model)
 
 /**
- * The embedding options of the settings, or undefined if no API address is set, so that nothing is sent anywhere.
+ * Returns the embedding options of the settings, or undefined if no API address is set; then nothing is sent.
  * @param passthrough EMBEDDING_DIMENSIONS_API_PASSTHROUGH, which takes precedence over the setting
  */
 export function embeddingOptionsOf (

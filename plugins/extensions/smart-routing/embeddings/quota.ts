@@ -3,7 +3,7 @@ import { TokenBucket, type Rate } from '../../../base/limits/index.ts'
 /** Max number of texts per `quotaPeriod` (in ms): for one owner, and for all owners together. */
 interface QuotaBounds { readonly textsPerOwner: number, readonly textsInTotal: number, readonly quotaPeriod: number }
 
-/** Limits the number of embedded texts, since they cost money and a server can change its tools at any time. */
+/** Limits the number of embedded texts, since embedding costs money and a server can change its tools at any time. */
 export class EmbeddingQuota {
   readonly #ownerBuckets: TokenBucket
   readonly #totalBucket: TokenBucket
@@ -17,7 +17,7 @@ export class EmbeddingQuota {
 
   /**
    * Takes one text from the quotas.
-   * @param owner the owner whose quota is used in addition to the total; undefined for an admin's server
+   * @param owner the owner whose quota is used besides the total; undefined for an admin's server
    * @returns false if a quota is exhausted
    */
   take (owner: string | undefined): boolean {

@@ -5,8 +5,8 @@ import type { ShownTool } from '../search-tools.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 /**
- * The text that is embedded for a tool: name, server, title, description and parameters. The name is the one that the
- * server uses, which does not depend on the route.
+ * Returns the text to embed for a tool: name, server, title, description and parameters. The name is the one at the
+ * server, which does not depend on the route.
  */
 export function textToEmbed ({ ownName, server, title, description, inputSchema }: ShownTool): string {
   const properties = isObject(inputSchema) && isObject(inputSchema.properties)
@@ -26,12 +26,12 @@ export function textToEmbed ({ ownName, server, title, description, inputSchema 
 
 const ids = new WeakMap<ShownTool, string>()
 
-/** The id of a tool's vector: the hash of its embedded text. Equal texts share a vector. */
+/** Returns the id of a tool's vector: the hash of its embedded text. Equal texts share a vector. */
 export function vectorIdOf (tool: ShownTool): string {
   let id = ids.get(tool)
   if (id === undefined) ids.set(tool, id = createHash('sha256').update(textToEmbed(tool)).digest('hex'))
   return id
 }
 
-/** The id of a tool's vector if it was computed before; undefined otherwise. */
+/** Returns the id of a tool's vector if it was computed before, else undefined. */
 export const knownVectorId = (tool: ShownTool): string | undefined => ids.get(tool)

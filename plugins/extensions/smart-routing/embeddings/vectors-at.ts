@@ -1,7 +1,7 @@
 import type { OpenVectorStore, VectorStore } from '../../../../db/ports/vectors.ts'
 import { BackOff } from './back-off.ts'
 
-/** The vectors in a separate database (`smartRouting.dbUrl`), which is opened at its first use. */
+/** The vectors in a separate database (`smartRouting.dbUrl`), which is opened on first use. */
 export class SeparateVectors {
   readonly #openDatabase: (dbUrl: string) => Promise<OpenVectorStore>
   #backOff = new BackOff()

@@ -6,12 +6,12 @@ import { extensionsLimits } from '../../limits.ts'
 
 const bounds = extensionsLimits.smartRouting.learning
 
-/** The last search of a principal: the codes of its words, and the tools that it found, as `server tool`. */
+/** The last search of a principal: the codes of its words, and the found tools, as `server tool`. */
 interface LastSearch { readonly codes: readonly number[], readonly found: ReadonlySet<string>, readonly at: number }
 
 interface LearningDeps {
   readonly cache: Pick<CatalogueCache, 'readUses' | 'writeUses'>
-  /** The names of the tools that a server lists now; undefined: unknown. */
+  /** Returns the names of the tools that a server lists now; undefined if unknown. */
   readonly listed: (server: string) => ReadonlySet<string> | undefined
   readonly warn: (error: unknown) => void
   /** A clock, in ms. */
@@ -21,8 +21,8 @@ interface LearningDeps {
 const keyOf = (server: string, tool: string): string => `${server} ${tool}`
 
 /**
- * Learns which tools are called after a search: a tool that was found and then called by the same principal counts for
- * the words of the query. The counts break ties of later searches, and are stored with the server's catalogue.
+ * Learns which tools are called after a search: a tool that was found and then called by the same principal is counted
+ * for the words of the query. These counters break ties in later searches, and are stored with the server's catalogue.
  */
 export class Learning {
   readonly #deps: LearningDeps
@@ -40,8 +40,8 @@ export class Learning {
   }
 
   /**
-   * Moves tools that were called after similar queries before others whose score is almost the same, and remembers the
-   * query for a later call.
+   * Moves tools that were called after similar queries before others with almost the same score, and remembers the
+   * query until the next call.
    * @param found best first; scores from 0 to 1
    * @param words the words of the query
    */
@@ -74,7 +74,7 @@ export class Learning {
     })
   }
 
-  /** Stores what was learned since the last time. */
+  /** Stores what was learned since the last write. */
   async close (): Promise<void> {
     await this.#counting
     clearTimeout(this.#timer)

@@ -5,10 +5,10 @@ import { extensionsLimits } from '../../limits.ts'
 
 const bounds = extensionsLimits.smartRouting.learning
 
-/** The number by which a word is kept: words themselves are not. */
+/** Returns the number under which a word is stored; words themselves are not stored. */
 export const codeOf = (word: string): number => Number.parseInt(sha256(word).slice(0, 8), 16)
 
-/** The uses of one server's tools: how often each was called after a query with a word, by the code of the word. */
+/** The uses of one server's tools: how often each was called after a query with a word, by the word's code. */
 export class Uses {
   readonly #tools = new BoundedMap<string, BoundedMap<number, number>>(bounds.tools)
 
@@ -20,21 +20,21 @@ export class Uses {
     for (const code of codes) uses.setNewest(code, Math.min(bounds.count, (uses.get(code) ?? 0) + 1))
   }
 
-  /** The part of a query for whose words the tool was used before, from 0 to 1. */
+  /** Returns the share of a query's words for which the tool was used before, from 0 to 1. */
   evidence (tool: string, codes: readonly number[]): number {
     const uses = this.#tools.get(tool)
     if (!uses || codes.length === 0) return 0
     return codes.reduce((sum, code) => sum + Math.min(1, (uses.get(code) ?? 0) / bounds.enough), 0) / codes.length
   }
 
-  /** Forgets the tools that are not listed any more. */
+  /** Removes the tools that are no longer listed. */
   keepOnly (tools: ReadonlySet<string>): void {
     for (const tool of this.#tools.keys()) if (!tools.has(tool)) this.#tools.delete(tool)
   }
 
   toText (): string { return JSON.stringify([...this.#tools].map(([tool, uses]) => [tool, [...uses]])) }
 
-  /** @param text as `toText` returns it; anything else is ignored */
+  /** @param text a result of `toText`; anything else is ignored */
   static fromText (text: string): Uses {
     const uses = new Uses()
     try {

@@ -1,17 +1,17 @@
 import { wordsOf } from '../words/tokens.ts'
 
 /**
- * The file of a model: `TH01`, the numbers of words and of dimensions and the length of the list of words in bytes, as
- * 32-bit little-endian integers; the words, in UTF-8, divided by line feeds; then, from the next multiple of four, the
- * scale of each word as a 32-bit float, and its vector as 8-bit integers.
+ * The file format of a model: `TH01`; the number of words, the number of dimensions and the length of the list of words
+ * in bytes, as 32-bit little-endian integers; the words, in UTF-8, separated by line feeds; then, from the next
+ * multiple of four, the scale of each word as a 32-bit float, and its vector as 8-bit integers.
  */
 export const magic = 'TH01'
 export const head = 16
 
-/** Max number of distinct known words that a text's vector is made of; further ones are ignored. */
+/** Max number of distinct known words that are added to a text's vector; further ones are ignored. */
 const mostWords = 200
 
-/** Vectors of words; the vector of a text is the sum of those of its words. */
+/** Word vectors. The vector of a text is the sum of the vectors of its words. */
 export class StaticModel {
   readonly dimensions: number
   readonly #rows = new Map<string, number>()
@@ -20,7 +20,7 @@ export class StaticModel {
 
   /** @throws Error if these are not the bytes of a model */
   constructor (bytes: Uint8Array) {
-    // A copy of its own buffer begins at a multiple of four.
+    // A copied buffer begins at a multiple of four.
     const { buffer } = new Uint8Array(bytes)
     const view = new DataView(buffer)
     if (Buffer.from(buffer, 0, 4).toString('latin1') !== magic) throw new Error('The static model is no model')
@@ -34,9 +34,9 @@ export class StaticModel {
   }
 
   /**
-   * The unit vector of several texts with weights, given as words. A word counts once, with the weight of the first
-   * text that has it.
-   * @returns undefined: no word is known
+   * Returns the unit vector of weighted texts, given as words. A repeated word is added once, with the weight of the
+   * first text that has it.
+   * @returns undefined if no word is known
    */
   embed (parts: ReadonlyArray<readonly [weight: number, words: Iterable<string>]>): Float32Array | undefined {
     const sum = new Float32Array(this.dimensions)
@@ -58,12 +58,12 @@ export class StaticModel {
   }
 }
 
-/** The products of a vector with each row of a matrix. */
+/** Returns the products of a vector with each row of a matrix. */
 export function products (vector: Float32Array, rows: Float32Array): Float32Array {
   const size = vector.length
   const found = new Float32Array(rows.length / size)
   for (let row = 0, from = 0; row < found.length; row++, from += size) {
-    // Two sums, so that an addition need not wait for the one before.
+    // Two sums, so that an addition need not wait for the previous one.
     let [even, odd] = [0, 0]
     for (let i = 0; i < size; i += 2) {
       even += (vector[i] ?? 0) * (rows[from + i] ?? 0)
@@ -80,5 +80,5 @@ export function product (one: Float32Array, other: Float32Array): number {
   return sum
 }
 
-/** The words of a text, as a model knows them. @param max max number of words */
+/** Returns the words of a text as the model knows them. @param max max number of words */
 export const modelWordsOf = (text: string, max: number): string[] => wordsOf(text, max, false)

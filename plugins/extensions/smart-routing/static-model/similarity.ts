@@ -8,29 +8,32 @@ import { extensionsLimits } from '../../limits.ts'
 const bounds = extensionsLimits.smartRouting.staticModel
 /** The weights of a tool's parts in its vector. */
 const partWeights = { name: 1, summary: 1, parameters: 0.5 }
-/** A tool that shares no word with a query is found from this cosine on. */
+/** Min cosine similarity at which a tool that shares no word with a query is found. */
 const leastCosine = 0.4
 
-/** The tools of a view in order, with their vectors one after another; a zero vector: the model knows no word. */
+/**
+ * The tools of a view in order, with their concatenated vectors. The vector is zero if the model knows no word of the
+ * tool.
+ */
 interface ToolVectors<Tool> { readonly tools: readonly Tool[], readonly vectors: Float32Array }
 
 let loading: Promise<StaticModel> | undefined
 
-/** The model of `assets/search/`, which is read once, with the first search. @throws if it is missing or invalid */
+/** Loads the model of `assets/search/` once, with the first search. @throws if it is missing or invalid */
 async function loadModel (): Promise<StaticModel> {
   loading ??= readAssetBytes('search/model.bin').then((bytes) => new StaticModel(bytes))
   return await loading
 }
 
-/** Compares queries with tools by the vectors of words that the gateway is shipped with. */
+/** Compares queries with tools by the word vectors shipped with the gateway. */
 export class StaticSimilarity<Tool extends SearchTool = SearchTool> {
   readonly #vectors = new WeakMap<Tool, Float32Array>()
   readonly #views = new WeakMap<ReadonlyMap<string, Tool>, Promise<ToolVectors<Tool>>>()
 
   /**
-   * The cosines of the tools that are nearest to a query, and of all that were found by words.
+   * Returns the cosine similarities of the tools nearest to a query, and of all that were found by words.
    * @param words the words of the query
-   * @returns undefined: the model knows none of the words
+   * @returns undefined if the model knows none of the words
    */
   async cosines (
     words: readonly string[], tools: ReadonlyMap<string, Tool>, found: ReadonlySet<SearchTool>
@@ -60,7 +63,7 @@ export class StaticSimilarity<Tool extends SearchTool = SearchTool> {
       if (vector) {
         const from = at * model.dimensions
         vectors.set(vector, from)
-        // A part of the same memory, from which the next list of this view is made.
+        // A view on the same memory; it is reused for the next list of this view.
         this.#vectors.set(tool, vectors.subarray(from, from + model.dimensions))
       }
       if (budget.isSpent) await budget.yieldToEventLoop()
@@ -69,7 +72,7 @@ export class StaticSimilarity<Tool extends SearchTool = SearchTool> {
   }
 }
 
-/** The `count`-th highest cosine, rounded down to a hundredth. */
+/** Returns the `count`-th highest cosine, rounded down to a hundredth. */
 function nthHighest (cosines: Float32Array, count: number): number {
   const steps = new Uint32Array(102)
   for (const cosine of cosines) {
@@ -81,7 +84,7 @@ function nthHighest (cosines: Float32Array, count: number): number {
   return step / 100
 }
 
-/** The vector of a tool: of its name, the first sentence of its description and the names of its parameters. */
+/** Returns the vector of a tool: of its name, the first sentence of its description and the names of its parameters. */
 function vectorOf (
   { ownName, title = '', description = '', inputSchema }: SearchTool, model: StaticModel
 ): Float32Array | undefined {
@@ -95,7 +98,7 @@ function vectorOf (
   ])
 }
 
-/** The first sentence or line of a description. */
+/** Returns the first sentence or line of a description. */
 export function firstSentence (description: string): string {
   const text = description.trimStart().slice(0, bounds.sentence)
   return /^[^]*?(?:[.!?。](?=\s)|\n)/.exec(text)?.[0] ?? text

@@ -4,7 +4,7 @@ import { forgetWords, stemOf, tokenOf, tokensOf, tokensOfAll, type WordToken } f
 import { wordsOf } from './tokens.ts'
 import { extensionsLimits } from '../../limits.ts'
 
-/** A tool's terms with their weights, in units of 1 / `unit`. It depends on the tool alone: all indexes share it. */
+/** A tool's terms with their weights, in units of 1 / `unit`. It depends only on the tool, so all indexes share it. */
 export interface Analysis {
   /** The terms of the name, in order. */
   readonly name: readonly string[]
@@ -19,7 +19,8 @@ export const maxWeight = 1023
 
 /**
  * `weight`: of one word. `length`: the typical number of words; `norm`: how much a longer field lowers the weight of
- * each word (b of BM25F). `most`: max number of words that are read. `repeats`: max number of times that a term counts.
+ * each word (b of BM25F). `most`: max number of words that are indexed. `repeats`: max number of occurrences of a term
+ * that are counted.
  */
 interface Field {
   readonly weight: number
@@ -39,10 +40,10 @@ const fields = {
 } satisfies Record<string, Field>
 
 const bounds = extensionsLimits.wordSearch
-/** Max length of a value that is read, in characters. */
+/** Max length of an enum value, in characters; longer ones are cut. */
 const longestValue = 40
 
-/** The terms of a tool. */
+/** Returns the terms of a tool. */
 export function analyse (tool: SearchTool): Analysis {
   forgetWords()
   const terms = new Terms()
@@ -57,7 +58,7 @@ export function analyse (tool: SearchTool): Analysis {
   return terms.analysis(wordsOf(tool.ownName.slice(0, 256), fields.name.most, false).map(stemOf))
 }
 
-/** The first sentence of a description, and what follows. */
+/** Splits a description into its first sentence and the rest. */
 function summaryOf (description: string): [string, string] {
   const text = description.slice(0, bounds.text).trimStart()
   const end = /[.!?。](?=\s|$)|\n/.exec(text.slice(0, 300))
@@ -65,7 +66,7 @@ function summaryOf (description: string): [string, string] {
   return [text.slice(0, length), text.slice(length)]
 }
 
-/** The names, descriptions and enum values of a schema's properties, including nested ones. */
+/** Returns the names, descriptions and enum values of a schema's properties, including nested ones. */
 function parametersOf (schema: unknown): string[] {
   const texts: string[] = []
   let properties = 0
@@ -87,17 +88,20 @@ function parametersOf (schema: unknown): string[] {
   return texts
 }
 
-/** The first enum values of a parameter, which may be actions: `create`, `list`. Long lists hold countries etc. */
+/**
+ * Returns the first enum values of a parameter, which may be actions: `create`, `list`. Long lists usually hold data
+ * such as countries.
+ */
 function valuesOf (values: readonly unknown[]): string {
   const texts = values.slice(0, bounds.values).filter((value) => typeof value === 'string')
   return texts.map((text) => text.slice(0, longestValue)).join(' ')
 }
 
-/** For each term number: 1 + the index of the term in the tool that is being read; 0: not in it. */
+/** For each term number: 1 + the index of the term in the tool being analysed; 0 if the tool does not have it. */
 const places: number[] = []
 /**
- * For each term index of the tool that is being read: its weight, and below its number of occurrences in the current
- * field. Only one tool is read at a time.
+ * For each term index of the tool being analysed: its weight, and below, its number of occurrences in the current
+ * field. Only one tool is analysed at a time.
  */
 const weightAt = new Float64Array(bounds.terms)
 const timesAt = new Uint16Array(bounds.terms)
@@ -105,7 +109,10 @@ const timesAt = new Uint16Array(bounds.terms)
 class Terms {
   readonly #tokens: WordToken[] = []
 
-  /** @param isName whether each pair of neighbouring words is also a term: `file_system` is found as `filesystem` */
+  /**
+   * Adds the terms of a field.
+   * @param isName whether each pair of adjacent words is also a term: `file_system` is found as `filesystem`
+   */
   add (tokens: readonly WordToken[], field: Field, isName: boolean): void {
     const { weight, norm, length, repeats } = field
     const each = weight / (1 - norm + norm * Math.max(0.5, tokens.length / length))

@@ -15,7 +15,7 @@ export type { ScoreExplanation } from './why.ts'
 
 export interface RankedTool { readonly tool: SearchTool, readonly score: number, readonly why?: ScoreExplanation }
 
-/** A synonym is ignored if it occurs in more than `tools` tools and in more than this part of all. */
+/** A synonym is ignored if it occurs in more than `tools` tools and in more than this share of all tools. */
 const common = { tools: 500, part: 0.1 }
 /** Added to the score of a tool whose name equals the query. */
 const exactNameBonus = 1_000
@@ -26,8 +26,8 @@ const analysisOf = memoized(analyse)
 interface IndexedTool { readonly tool: SearchTool, readonly analysis: Analysis }
 
 /**
- * The index of one view's tools for search by words. It ranks by BM25F: fields have different weights, and rare words
- * count more than common ones. All statistics come from the tools of this index, so that tools outside the view have no
+ * The word search index of one view's tools. It ranks by BM25F: fields have different weights, and rare words weigh
+ * more than common ones. All statistics come from the tools of this index, so that tools outside the view have no
  * influence. docs/search.md describes the ranking.
  */
 export class ToolIndex {
@@ -47,7 +47,7 @@ export class ToolIndex {
 
   /**
    * Replaces the searched tools. Only new and changed tools are analysed. Yields to the event loop every few ms.
-   * Removed tools are no longer found from the call on; new ones are found when the promise resolves.
+   * Removed tools are no longer found as soon as this is called; new ones are found once the promise resolves.
    */
   async update (tools: readonly SearchTool[]): Promise<void> {
     this.#newestTools = [...new Set(tools)]
@@ -102,10 +102,10 @@ export class ToolIndex {
   }
 
   /**
-   * The tools that match a query, best first; ties keep the order of the tools. Deterministic.
-   * @param query natural language; its first 4,000 characters and 400 words are read
+   * Returns the tools that match a query, best first; ties keep the order of the tools. Deterministic.
+   * @param query natural language; its first 4,000 characters and 400 words are used
    * @param limit max number of results
-   * @param explains whether the results say what their scores consist of
+   * @param explains whether the results include the parts of their scores
    */
   search (query: string, limit: number, explains = false): RankedTool[] {
     if (!this.#lexicon || limit < 1) return []
@@ -170,7 +170,7 @@ export class ToolIndex {
     return scores
   }
 
-  /** The terms of a concept that are not too frequent, with the factor of each. */
+  /** Returns the terms of a concept that are not too frequent, with the factor of each. */
   #termsOf ({ weight, variants }: Concept): Array<{ term: string, factor: number }> {
     const [first] = variants
     const highest = first && first.weight > 0.75 ? this.#rarityOf(first.term, variants) : Infinity
@@ -178,14 +178,14 @@ export class ToolIndex {
       .map(({ term, weight: own }) => ({ term, factor: weight * own * Math.min(highest, this.#rarity(term)) }))
   }
 
-  /** The inverse document frequency of a term (IDF of BM25). */
+  /** Returns the inverse document frequency of a term (IDF of BM25). */
   #rarity (term: string): number {
     const count = this.#slotOf.size
     const places = Math.min(count, Math.max(tuning.rarity.least, this.#vocabulary.get(term)?.places.length ?? 0))
     return Math.log(1 + (count - places + 0.5) / (places + 0.5))
   }
 
-  /** The IDF of a term, moved towards that of its most frequent synonym. */
+  /** Returns the IDF of a term, moved towards that of its most frequent synonym. */
   #rarityOf (term: string, variants: readonly Variant[]): number {
     const own = this.#rarity(term)
     let least = own
@@ -193,7 +193,10 @@ export class ToolIndex {
     return own + tuning.rarity.ofSynonyms * (least - own)
   }
 
-  /** The part of a tool's name that the query mentions, from 0 to 1. Words of most tools of its server do not count. */
+  /**
+   * Returns the share of a tool's name that the query mentions, from 0 to 1. Words in most tool names of its server are
+   * ignored.
+   */
   #namePart (slot: number, server: string, asked: ReadonlyMap<string, number>): number {
     let [all, part] = [0, 0]
     for (const term of this.#slots[slot]?.analysis.name ?? []) {
@@ -211,19 +214,19 @@ export class ToolIndex {
     return (this.#vocabulary.get(term)?.places.length ?? 0) > Math.max(common.tools, this.#slotOf.size * common.part)
   }
 
-  /** The words of a query. Foreign words are translated, and unknown ones precede their corrections. */
+  /** Returns the words of a query. Foreign words are translated; unknown words are followed by their corrections. */
   interpret (query: string): readonly string[] {
     return this.#lexicon ? readQuestion(query, this.#lexicon, this.#vocabulary).words : []
   }
 }
 
-/** The weight of a term in a tool, with saturation (BM25). */
+/** Returns the weight of a term in a tool, with saturation (BM25). */
 function saturatedWeight (place: number): number {
   const amount = placeWeight(place) / unit
   return amount * (tuning.saturation + 1) / (amount + tuning.saturation)
 }
 
-/** How much each term of a query counts in a tool's name, from 0 to 1. */
+/** Returns the weight of each term of a query in a tool's name, from 0 to 1. */
 function worthOfTerms (concepts: readonly Concept[]): Map<string, number> {
   const terms = new Map<string, number>()
   for (const { weight, variants } of concepts) {

@@ -6,7 +6,7 @@ import { fold, isUnspaced, wordsOf } from './tokens.ts'
 import { tuning } from './tuning.ts'
 import { letterBits, WordList } from './typos.ts'
 
-/** A term that can stand for another one; `weight`: its value relative to an exact match. */
+/** A term that can replace another one; `weight`: its value relative to an exact match. */
 export interface Variant { readonly term: string, readonly weight: number }
 /** The English meaning of a foreign word, as a term and in words. */
 export interface Foreign { readonly language: string, readonly english: string, readonly term: string }
@@ -20,7 +20,7 @@ const longestEnding = 5
 /** Max number of characters of a word in a script without spaces. */
 const longestUnspaced = 8
 
-/** The thesaurus of the trade, and its translations. A term is a stem, or several stems joined: `pullrequest`. */
+/** The thesaurus of domain terms, and its translations. A term is a stem, or several stems joined: `pullrequest`. */
 export class Lexicon {
   readonly #equivalents = new Map<string, string[][]>()
   readonly #synonyms = new Map<string, string[][]>()
@@ -75,7 +75,10 @@ export class Lexicon {
   /** Whether the lexicon has this English term. */
   knows (term: string): boolean { return this.#equivalents.has(term) || this.#synonyms.has(term) }
 
-  /** Whether this is a written form of an English word or inflection. The stem of `invoce` is that of `invocation`. */
+  /**
+   * Whether a word is a written form of an English word or inflection. Comparing stems would not suffice: the stem of
+   * `invoce` is that of `invocation`.
+   */
   isWritten (word: string): boolean {
     const bare = word.replace(/(?:ing|ed)$/, '')
     return [
@@ -84,13 +87,13 @@ export class Lexicon {
     ].some((form) => this.#englishWords.has(form))
   }
 
-  /** Whether it is an everyday word, which is never treated as a typo. */
+  /** Whether a word is an everyday word, which is never treated as a typo. */
   isCommon (word: string): boolean { return this.#commonWords.has(word) || stopWords.has(word) }
 
-  /** The English words of a given length. */
+  /** Returns the English words of a given length. */
   ofLength (length: number): WordList | undefined { return this.#byLength.get(length) }
 
-  /** The synonyms and spellings of a term, without the term itself; best first. */
+  /** Returns the synonyms and spellings of a term, without the term itself; best first. */
   variants (term: string): Variant[] {
     const found = new Map<string, number>()
     const add = (other: string, weight: number): void => {
@@ -111,7 +114,7 @@ export class Lexicon {
 
   stopLanguages (word: string): readonly string[] { return this.#stopWords.get(word) ?? [] }
 
-  /** The meanings of a word, or of several words joined by spaces, in all languages. */
+  /** Returns the meanings of a word, or of several words joined by spaces, in all languages. */
   foreign (text: string): readonly Foreign[] {
     for (const spelling of [text, text.replace(/([aou])e/g, '$1')]) {
       const found = [...this.#foreign.get(spelling) ?? [], ...this.#findByBeginning(spelling)]
@@ -120,7 +123,7 @@ export class Lexicon {
     return []
   }
 
-  /** Whether a language has exactly this word; a common beginning is not enough. */
+  /** Whether a language has exactly this word; a common prefix is not enough. */
   isForeign (word: string): boolean { return this.#foreign.has(word) }
 
   #findByBeginning (word: string): readonly Foreign[] {
@@ -157,7 +160,7 @@ function push<K, V> (map: Map<K, V[]>, key: K, value: V): void {
 
 let loading: Promise<Lexicon> | undefined
 
-/** The lexicon of `assets/lexicons/`, which is read once, in steps. @throws if a file is missing or invalid */
+/** Loads the lexicon of `assets/lexicons/` once, in steps. @throws if a file is missing or invalid */
 export async function loadLexicon (): Promise<Lexicon> {
   loading ??= readAll()
   return await loading

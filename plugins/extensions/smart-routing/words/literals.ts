@@ -1,18 +1,18 @@
-// Literal values in a query, such as a file name, an address or a quotation: their kind says more about the wanted tool
-// than their words.
+// Literal values in a query, such as a file name, an address or a quotation. The kind of a literal says more about the
+// wanted tool than its words.
 
-/** A piece of a query. `weight`: of its words. `hint`: the kind of a literal, in English words. */
+/** A piece of a query. `weight`: the weight of its words. `hint`: the kind of a literal, in English words. */
 interface Piece { readonly text: string, readonly weight: number, readonly hint?: string }
 
 interface Kind {
   readonly pattern: RegExp
   readonly weight: number
   readonly hint?: string
-  /** A further condition for the value, which is case-sensitive. */
+  /** A further, case-sensitive condition for the value. */
   readonly only?: RegExp
 }
 
-/** The kinds of literals. The first match counts. */
+/** The kinds of literals; the first match applies. */
 const kinds: readonly Kind[] = [
   { pattern: /\bselect\s[^;]{1,300}\sfrom\s/, weight: 0.3, hint: 'run sql query' },
   { pattern: /["“„«][^"“”„«»]{1,200}["”“»]/, weight: 0.4 },

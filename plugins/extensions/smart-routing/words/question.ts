@@ -11,7 +11,9 @@ import { extensionsLimits } from '../../limits.ts'
 /** One thing that a query asks for. A tool scores by its best variant. */
 export interface Concept { readonly weight: number, readonly variants: readonly Variant[] }
 
-/** `words`: of the query; foreign words are translated, and unknown ones precede their corrections. */
+/**
+ * `words`: the words of the query; foreign words are translated, and unknown words are followed by their corrections.
+ */
 interface Question { readonly concepts: readonly Concept[], readonly words: readonly string[] }
 
 const bounds = extensionsLimits.wordSearch
@@ -25,7 +27,7 @@ export function readQuestion (query: string, lexicon: Lexicon, vocabulary: Vocab
 }
 
 /**
- * Lowers a main synonym of several concepts in all of them but the one where it has the highest weight. Otherwise
+ * Lowers the weight of a main synonym that several concepts share, except in the concept where it is highest. Otherwise
  * `message`, a synonym of `send` and of `email`, would outrank `email` in a query about sending an email.
  */
 function withoutRepetition (concepts: readonly Concept[]): Concept[] {
@@ -94,7 +96,7 @@ class QuestionReader implements Question {
     return new Set([...evidence].filter(([, count]) => count >= most).map(([language]) => language))
   }
 
-  /** Whether a tool has a word, or it is a form of an English word of the lexicon. */
+  /** Whether a tool has a word, or it is a form of an English word in the lexicon. */
   #isKnown (word: string): boolean { return this.#vocabulary.has(stemOf(word)) || this.#lexicon.isWritten(word) }
 
   /** Adds a concept with the synonyms of its terms, once for each first term. */
@@ -121,8 +123,8 @@ class QuestionReader implements Question {
   }
 
   /**
-   * Adds the longest foreign phrase that begins at an index; or two English words as one, beside these words.
-   * @returns the number of words that need no further reading
+   * Adds the longest foreign phrase that begins at an index; else two English words as one, besides the single words.
+   * @returns the number of words that need no further processing
    */
   #addPhrase (at: number): number {
     for (let length = Math.min(longestPhrase, this.#list.length - at); length > 1; length--) {
@@ -140,7 +142,7 @@ class QuestionReader implements Question {
     return 0
   }
 
-  /** The meanings of foreign words: those in the languages of the query if there are any, else all. */
+  /** Returns the meanings of foreign words in the languages of the query, or in all languages if there are none. */
   #foreign (words: string): readonly Foreign[] {
     const all = this.#lexicon.foreign(words)
     const own = all.filter(({ language }) => this.#languages.has(language))
@@ -168,7 +170,7 @@ class QuestionReader implements Question {
     return 1
   }
 
-  /** Adds a word that no tool has: as one of theirs that differs by a letter, a foreign word, or a misspelled one. */
+  /** Adds a word that no tool has: as a tool's word that differs by one letter, a foreign word, or a misspelled one. */
   #addUnknown (word: string, foreign: readonly Foreign[], factor: number): void {
     const isLookedUp = this.#lookUps++ < bounds.misspelled
     const near = isLookedUp && !this.#lexicon.isForeign(word) ? nearInTools(word, this.#vocabulary) : []

@@ -10,7 +10,7 @@ export class Scores {
   readonly #sums: Float64Array
   readonly #offers: Float64Array
   readonly #covered: Float64Array
-  /** Slots with an offer in this round; below, slots with a score. */
+  /** Slots with an offer in this round, and slots with a score. */
   #offered: number[] = []
   readonly #scored: number[] = []
 
@@ -26,14 +26,14 @@ export class Scores {
     this.#covered = sharedArrays.covered.fill(0, 0, size)
   }
 
-  /** Offers a score to a slot. The highest offer of a round counts. */
+  /** Offers a score to a slot. Only the highest offer of a round is added. */
   offer (slot: number, amount: number): void {
     const before = this.#offers[slot] ?? 0
     if (before === 0) this.#offered.push(slot)
     if (amount > before) this.#offers[slot] = amount
   }
 
-  /** Ends a round. @param covered the part of the query that this round stands for */
+  /** Ends a round. @param covered the share of the query that this round represents */
   endRound (covered: number): void {
     for (const slot of this.#offered) {
       if (this.#sums[slot] === 0) this.#scored.push(slot)
@@ -44,7 +44,7 @@ export class Scores {
     this.#offered = []
   }
 
-  /** Multiplies each score by `base` plus the covered part of the query. */
+  /** Multiplies each score by `base` plus the covered share of the query. */
   finish (base: number): void {
     for (const slot of this.#scored) this.scale(slot, base + (this.#covered[slot] ?? 0))
   }
@@ -53,14 +53,14 @@ export class Scores {
 
   of (slot: number): number { return this.#sums[slot] ?? 0 }
 
-  /** At least `count` slots with the highest scores, unsorted; includes all that tie with the last of them. */
+  /** Returns at least `count` slots with the highest scores, unsorted, including all that tie with the last of them. */
   best (count: number): number[] {
     if (this.#scored.length <= count) return this.#scored
     const least = this.#leastOf(count)
     return this.#scored.filter((slot) => this.of(slot) >= least)
   }
 
-  /** The lowest of the `count` highest scores, by a min-heap. */
+  /** Returns the lowest of the `count` highest scores, using a min-heap. */
   #leastOf (count: number): number {
     const heap = new Float64Array(count)
     for (const slot of this.#scored) {

@@ -1,4 +1,4 @@
-/** A tool as the search needs it. An unchanged tool stays the same object. */
+/** A tool to be searched. An unchanged tool must stay the same object. */
 export interface SearchTool {
   /** The name on the route, for example `github-create_issue`. */
   readonly name: string

@@ -1,10 +1,10 @@
 import { stemOf } from './stem.ts'
 import { wordsOf } from './tokens.ts'
 
-/** A word identifies servers by name only if at most this many servers have it in their names. */
+/** A word identifies servers only if at most this many have it in their names. */
 const namesakes = 3
 
-/** Tells which servers a query names, and which words are usual in the tool names of a server. */
+/** Finds the servers that a query names, and the words that are usual in the tool names of a server. */
 export class ServerNames {
   readonly #slots = new Map<string, Set<number>>()
   /** The servers by each word of their names. */
@@ -47,13 +47,16 @@ export class ServerNames {
     if (counts.size === 0) this.#nameWords.delete(server)
   }
 
-  /** Whether most tool names of a server contain a word, which then distinguishes nothing. */
+  /** Whether most tool names of a server contain a word, so that it does not distinguish them. */
   isUsual (term: string, server: string): boolean {
     const size = this.#slots.get(server)?.size ?? 0
     return size > 2 && (this.#nameWords.get(server)?.get(term) ?? 0) > size / 2
   }
 
-  /** The slots of the servers' tools that these terms name. @param count tools with a term; frequent ones name none */
+  /**
+   * Returns the slots of the tools of servers that these terms name.
+   * @param count returns the number of tools with a term; frequent terms do not name a server
+   */
   namedBy (terms: Iterable<string>, count: (term: string) => number): Set<number> {
     const found = new Set<number>()
     if (this.#slots.size < 2) return found

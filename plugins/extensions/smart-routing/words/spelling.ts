@@ -4,26 +4,29 @@ import { tuning } from './tuning.ts'
 import { distance, letterBits, mistakesIn, type Word, type WordList } from './typos.ts'
 import type { Vocabulary } from './vocabulary.ts'
 
-/** A possible correction. `rank`: mistakes plus penalties, the lowest is best. `places`: how many tools have it. */
+/**
+ * A possible correction. `rank`: mistakes plus penalties; the lowest is best. `places`: the number of tools that have
+ * it.
+ */
 interface Candidate { readonly term: string, readonly rank: number, readonly mistakes: number, readonly places: number }
 
-/** A word of the tools, or, without `places`, a word of the lexicon. */
+/** A word of the tools, or, without `places`, of the lexicon. */
 interface KnownWord extends Word { readonly places?: readonly number[] }
 
 /** Returns the known words of a given length. */
 type Source = (length: number) => ReadonlyArray<WordList<KnownWord> | undefined>
 
-/** Three consonants, such as `snd`: words of three letters count as misspelled only without a vowel. */
+/** Three consonants, such as `snd`: only such three-letter words are treated as misspelled. */
 const lacksVowel = /^[b-df-hj-np-tv-xz]{3}$/
 /** Numbers are not corrected: `8080` is not a misspelling of `800`. */
 const numberPattern = /^\d+$/
-/** Penalties in mistakes, for another first letter, and for a word of the lexicon that no tool has. */
+/** Penalties, in mistakes: for another first letter, and for a word of the lexicon that no tool has. */
 const penalty = { first: 0.8, useless: 0.9 }
 
 const maxMistakesIn = (word: string): number =>
   lacksVowel.test(word) ? 1 : numberPattern.test(word) ? 0 : mistakesIn(word.length)
 
-/** Finds the known words that differ from a word by at most `most` mistakes; a plural counts as its singular. */
+/** Finds the known words that differ from a word by at most `most` mistakes; plurals are also compared as singulars. */
 function compare (
   word: string, most: number, source: Source, found: (mistakes: number, known: KnownWord) => void
 ): void {
@@ -40,7 +43,9 @@ function compare (
   }
 }
 
-/** At most three candidates of the best rank, the most frequent first. If tools have some of them, only those. */
+/**
+ * Returns at most three candidates of the best rank, the most frequent first; if tools have some of them, only those.
+ */
 function toVariants (candidates: Candidate[]): Variant[] {
   const [first, ...others] = candidates.sort((a, b) =>
     a.rank - b.rank || b.places - a.places || (a.term < b.term ? -1 : 1))
@@ -52,9 +57,10 @@ function toVariants (candidates: Candidate[]): Variant[] {
 }
 
 /**
- * The words of the tools that differ from a word by one letter, but not the first: `contaner` becomes `container`.
+ * Returns the words of the tools that differ from a word by one letter other than the first: `contaner` becomes
+ * `container`.
  * @param word in lower case; no tool has it
- * @returns at most three, the most frequent ones; none for words of less than four letters
+ * @returns at most three, the most frequent ones; none for words of fewer than four letters
  */
 export function nearInTools (word: string, vocabulary: Vocabulary): Variant[] {
   const found: Candidate[] = []
@@ -67,8 +73,8 @@ export function nearInTools (word: string, vocabulary: Vocabulary): Variant[] {
 }
 
 /**
- * The words of the tools and of the lexicon that a misspelled word may stand for: ordered by mistakes and penalties,
- * then by frequency.
+ * Returns the words of the tools and of the lexicon that a misspelled word may stand for, ordered by mistakes and
+ * penalties, then by frequency.
  * @param word an unknown word, in lower case
  * @returns at most three
  */

@@ -1,4 +1,4 @@
-// Stems of English words by the Porter algorithm: M. F. Porter, An algorithm for suffix stripping (1980).
+// Stems English words by the Porter algorithm: M. F. Porter, An algorithm for suffix stripping (1980).
 import { runsOf, wordsOf } from './tokens.ts'
 import { extensionsLimits } from '../../limits.ts'
 
@@ -6,7 +6,9 @@ const consonant = '[^aeiou]'
 const vowel = '[aeiouy]'
 const consonants = `${consonant}[^aeiouy]*`
 const vowels = `${vowel}[aeiou]*`
-/** Porter's measure m, of vowel-consonant sequences: m > 0, m = 1, m > 1; and `*v*`, the stem has a vowel. */
+/**
+ * Porter's measure m, the number of vowel-consonant sequences: m > 0, m = 1, m > 1; and `*v*`, the stem has a vowel.
+ */
 const measureAbove0 = new RegExp(`^(${consonants})?${vowels}${consonants}`)
 const measureIs1 = new RegExp(`^(${consonants})?${vowels}${consonants}(${vowels})?$`)
 const measureAbove1 = new RegExp(`^(${consonants})?${vowels}${consonants}${vowels}${consonants}`)
@@ -29,7 +31,7 @@ const adjectiveEndings: Array<[RegExp, string]> = [
 const endings = /^(.+?)(al|ance|ence|er|ic|able|ible|ant|ement|ment|ent|ou|ism|ate|iti|ous|ive|ize)$/
 const ionEnding = /^(.+?[st])ion$/
 
-/** @param word in lower case @returns its stem; the word itself if it is short or holds other letters than a to z */
+/** @param word in lower case @returns its stem; the word itself if it is short or has letters other than a to z */
 function stem (word: string): string {
   const own = exceptions.get(word)
   if (own !== undefined) return own
@@ -64,7 +66,7 @@ function withoutVerbEnding (word: string): string {
   return shortEnd.test(base) ? `${base}e` : base
 }
 
-/** Replaces the first ending that matches, if the measure of the rest is above 0. */
+/** Replaces the first matching ending, if the measure of the rest is above 0. */
 function replaceEnding (word: string, rules: Array<[RegExp, string]>): string {
   for (const [ending, by] of rules) {
     const base = ending.exec(word)?.[1]
@@ -73,7 +75,10 @@ function replaceEnding (word: string, rules: Array<[RegExp, string]>): string {
   return word
 }
 
-/** Words that the algorithm would conflate with words of another meaning; they and their plurals are their own stem. */
+/**
+ * Words that the algorithm would conflate with words of another meaning; they and their plurals are not stemmed
+ * further.
+ */
 const exceptions = new Map<string, string>([
   'news', 'customer', 'terminal', 'container', 'general', 'generic', 'important', 'internal', 'international',
   'author', 'authority',
@@ -84,7 +89,7 @@ const exceptions = new Map<string, string>([
 export interface WordToken {
   readonly word: string
   readonly term: string
-  /** The number of the term in the cache. Terms are counted in an array, which is faster than a map. */
+  /** The number of the term in the cache. Counting terms in an array is faster than in a map. */
   readonly number: number
 }
 
@@ -93,7 +98,7 @@ const numbers = new Map<string, number>()
 /** Cache of the words of each run of letters and digits; most runs occur many times. */
 const runs = new Map<string, readonly WordToken[]>()
 
-/** A word with its stem, from a cache. Equal words share one object, which keeps large indexes small. */
+/** Returns a word with its stem, from a cache. Equal words share one object, which keeps large indexes small. */
 export function tokenOf (word: string): WordToken {
   const known = tokens.get(word)
   if (known) return known
@@ -106,7 +111,7 @@ export function tokenOf (word: string): WordToken {
   return token
 }
 
-/** The words of a text as `wordsOf` splits it, from the cache. @param max max number of words */
+/** Returns the words of a text, as split by `wordsOf`, from the cache. @param max max number of words */
 export function tokensOf (text: string, max: number): WordToken[] {
   const found: WordToken[] = []
   for (const run of runsOf(text)) {
@@ -122,7 +127,7 @@ export function tokensOf (text: string, max: number): WordToken[] {
 /** Cache of the words of short texts that many tools share, such as descriptions of parameters. */
 const texts = new Map<string, readonly WordToken[]>()
 
-/** The words of several texts, from the cache. @param max max number of words */
+/** Returns the words of several texts, from the cache. @param max max number of words */
 export function tokensOfAll (parts: readonly string[], max: number): WordToken[] {
   const found: WordToken[] = []
   for (const part of parts) {

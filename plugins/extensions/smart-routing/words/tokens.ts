@@ -1,4 +1,4 @@
-// Splits texts into words: identifiers are split, accents removed, and scripts without spaces become pairs of
+// Splits texts into words: identifiers are split, accents removed, and scripts without spaces split into pairs of
 // characters.
 
 /** Max length of a word, in characters; longer words are cut. */
@@ -29,8 +29,8 @@ export function fold (word: string): string {
 }
 
 /**
- * The words of a text, in order: `createPullRequest` is create, pull, request; `GitHub` is git, hub, github; `oauth2`
- * is oauth2, oauth.
+ * Returns the words of a text, in order: `createPullRequest` is create, pull, request; `GitHub` is git, hub, github;
+ * `oauth2` is oauth2, oauth.
  * @param max max number of words
  * @param isWhole whether a split identifier is also a word as a whole: yes for an index, no for a query, where order
  *   matters
@@ -45,7 +45,10 @@ export function wordsOf (text: string, max: number, isWhole = true): string[] {
   return words
 }
 
-/** The runs of letters and digits of a text, each cut to `longestWord`; some may be empty. `wordsOf` splits them. */
+/**
+ * Returns the runs of letters and digits of a text, each cut to `longestWord`; some may be empty. `wordsOf` splits
+ * them.
+ */
 export function runsOf (text: string): readonly string[] {
   const runs = asciiWords.test(text) ? text.split(noWord) : text.normalize('NFKC').match(run) ?? []
   for (let i = 0; i < runs.length; i++) {
@@ -87,14 +90,14 @@ function addPart (words: string[], part: string): void {
   for (const letters of word.match(/\p{L}{3,}/gu) ?? []) words.push(letters)
 }
 
-/** The pairs of adjacent characters: 搜索文件 becomes 搜索, 索文, 文件. A single character stays itself. */
+/** Returns the pairs of adjacent characters: 搜索文件 becomes 搜索, 索文, 文件. A single character is returned as it is. */
 function pairs (text: string): string[] {
   const characters = [...text]
   if (characters.length < 2) return characters
   return characters.slice(1).map((character, i) => `${characters[i] ?? ''}${character}`)
 }
 
-/** The runs of characters in scripts without spaces. For Korean, a run may contain single spaces. */
+/** Returns the runs of characters in scripts without spaces. For Korean, a run may contain single spaces. */
 export function unspacedRuns (text: string): string[] {
   return text.normalize('NFKC').match(unspacedRun) ?? []
 }

@@ -1,8 +1,8 @@
-/** The parameters of the ranking. Quality hardly changes around each of them (docs/search.md). */
+/** The parameters of the ranking. Small changes of each hardly affect the quality (docs/search.md). */
 export const tuning = {
   /** Saturation of the term frequency (k1 of BM25). */
   saturation: 2,
-  /** The part of the score that depends on how much of the query a tool covers. */
+  /** The share of the score that depends on how much of the query a tool covers. */
   coverage: 0.4,
   /**
    * `whole`: bonus for a tool whose whole name is in the query. `exponent`: applied to the weight of a synonym there.
@@ -13,21 +13,24 @@ export const tuning = {
   server: 1.6,
   /**
    * `least`: min number of tools for the IDF. `ofSynonyms`: how far the IDF of a word moves towards that of its most
-   * frequent synonym: few tools say `make`, many say `create`.
+   * frequent synonym; for example, `make` is rare in tools, `create` is common.
    */
   rarity: { least: 3, ofSynonyms: 0.5 },
-  /** Weights of a match relative to an exact one: other spellings, main synonyms, fellow synonyms, translations. */
+  /**
+   * Weights of a match relative to an exact one: other spellings, main synonyms, words with the same main synonym,
+   * translations.
+   */
   same: 0.9,
   synonym: 0.5,
   fellow: 0.15,
   translation: 0.85,
-  /** A synonym, for each further word of the query that it stands for. */
+  /** Factor of a synonym for each further word of the query that it stands for. */
   again: 0.6,
-  /** Misspelled words; two neighbouring words written as one. */
+  /** Misspelled words, and two adjacent words written as one. */
   oneMistake: 0.8,
   twoMistakes: 0.6,
   joined: 1,
-  /** Everyday words, the kind of a literal, pairs of characters. */
+  /** Everyday words, the kinds of literals, pairs of characters. */
   everyday: 0.6,
   kind: 0.6,
   pair: 0.5

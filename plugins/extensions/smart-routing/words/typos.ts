@@ -1,10 +1,10 @@
 /** A word that a misspelled word can be compared with. `bits`: its letters as a bit set. */
 export interface Word { readonly word: string, readonly term: string, readonly bits: number }
 
-/** Max number of mistakes in a word of this length. */
+/** Returns the max number of mistakes in a word of this length. */
 export const mistakesIn = (length: number): number => length < 4 ? 0 : length < 8 ? 1 : 2
 
-/** The edit distance of two words with transpositions (optimal string alignment), at most `most + 1`. */
+/** Returns the edit distance of two words with transpositions (optimal string alignment), at most `most + 1`. */
 export function distance (a: string, b: string, most: number): number {
   if (Math.abs(a.length - b.length) > most || b.length >= rowLength) return most + 1
   let [before, last, row] = rows
@@ -33,14 +33,14 @@ const rows: [
   Uint8Array, Uint8Array, Uint8Array
 ] = [new Uint8Array(rowLength), new Uint8Array(rowLength), new Uint8Array(rowLength)]
 
-/** The letters of a word as a bit set. Words that differ in few letters differ in few bits. */
+/** Returns the letters of a word as a bit set. Words that differ in few letters differ in few bits. */
 export function letterBits (word: string): number {
   let bits = 0
   for (let i = 0; i < word.length; i++) bits |= 1 << (word.charCodeAt(i) % 32)
   return bits
 }
 
-/** The number of bits in which two values differ. */
+/** Returns the number of bits in which two values differ. */
 function countDifferentBits (a: number, b: number): number {
   let bits = a ^ b
   bits -= bits >>> 1 & 0x55555555
@@ -48,7 +48,7 @@ function countDifferentBits (a: number, b: number): number {
   return Math.imul(bits + (bits >>> 4) & 0x0f0f0f0f, 0x01010101) >>> 24
 }
 
-/** A list of words with an array of their bit sets, which rule out most: scanning it is ten times as fast. */
+/** A list of words with an array of their bit sets. Comparing bit sets first makes a search ten times as fast. */
 export class WordList<Entry extends Word = Word> {
   readonly #words: Entry[] = []
   readonly #bits: number[] = []
@@ -67,7 +67,11 @@ export class WordList<Entry extends Word = Word> {
 
   [Symbol.iterator] (): Iterator<Entry> { return this.#words[Symbol.iterator]() }
 
-  /** Words whose bit set is similar. @param bits a word's `letterBits` @param most max number of different bits */
+  /**
+   * Returns the words whose bit set is similar.
+   * @param bits a word's `letterBits`
+   * @param most max number of different bits
+   */
   findSimilar (bits: number, most: number): Entry[] {
     const found: Entry[] = []
     for (let i = 0; i < this.#bits.length; i++) {

@@ -3,7 +3,7 @@ import { letterBits, WordList, type Word } from './typos.ts'
 
 /**
  * A term with its first written form and its places: slots of tools with weights, packed as `slot << bits | weight`.
- * `gone`: the number of places that are being removed.
+ * `gone`: the number of places being removed.
  */
 interface Entry extends Word { places: number[], gone: number }
 
@@ -14,7 +14,7 @@ export const placeWeight = (place: number): number => place & maxWeight
 /** The terms of all tools of an index. */
 export class Vocabulary {
   readonly #entries = new Map<string, Entry>()
-  /** The entries by length and first letter of their word, for spelling mistakes and prefixes. */
+  /** The entries by length and first letter of their word, to find spelling mistakes and prefixes. */
   readonly #byLength = new Map<number, Map<number, WordList<Entry>>>()
 
   add (slot: number, { tokens, weights }: Analysis): void {
@@ -44,7 +44,7 @@ export class Vocabulary {
   }
 
   /**
-   * Removes tools, with one pass over each of their terms however many tools have it.
+   * Removes tools. Each of their terms is processed once, however many of the tools have it.
    * @param slots the slots, with the analyses that were added for them
    * @param count the number of all slots
    */
@@ -83,10 +83,10 @@ export class Vocabulary {
 
   has (term: string): boolean { return this.#entries.has(term) }
 
-  /** The words of a given length that begin with a letter. @param letter its character code */
+  /** Returns the words of a given length that begin with a letter. @param letter its character code */
   begun (letter: number, length: number): WordList<Entry> | undefined { return this.#byLength.get(length)?.get(letter) }
 
-  /** The words of a given length that do not begin with a letter. */
+  /** Returns the words of a given length that do not begin with a letter. */
   notBegun (letter: number, length: number): Array<WordList<Entry>> {
     return [...this.#byLength.get(length) ?? []].filter(([other]) => other !== letter).map(([, words]) => words)
   }

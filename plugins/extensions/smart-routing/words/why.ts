@@ -1,17 +1,19 @@
-/** The components of the score of a tool. */
+/** The parts of a tool's score. */
 export interface ScoreExplanation {
-  /** The terms of the query that the tool has, those that count most first. */
+  /** The terms of the query that the tool has, ordered by their share of the score, highest first. */
   readonly terms: readonly Term[]
-  /** The part of its name that the query mentions, from 0 to 1, which raises the score. */
+  /** The share of its name that the query mentions, from 0 to 1; it raises the score. */
   readonly name: number
-  /** Whether the query is its name. */
+  /** Whether the query equals its name. */
   readonly isNamed: boolean
 }
 
-/** `word`: in the tools; `asked`: in the query, if it is another; `part`: of the score by terms, from 0 to 1. */
+/** `word`: in the tools; `asked`: in the query, if different; `part`: its share of the score by terms, from 0 to 1. */
 interface Term { readonly word: string, readonly asked?: string, readonly part: number }
 
-/** The scores of a tool by the concepts of a query as parts of their sum; a term of several concepts is one. */
+/**
+ * Converts the scores of a tool by concept to shares of their sum; the scores of a term in several concepts are added.
+ */
 export function mergeTerms (
   scored: ReadonlyArray<{ readonly word: string, readonly asked?: string, readonly score: number }>
 ): Term[] {

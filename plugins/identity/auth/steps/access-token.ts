@@ -6,9 +6,9 @@ import { rightsMarkOf } from '../../users/account.ts'
 import type { AuthStep } from '../chain.ts'
 
 /**
- * An access token of the gateway's own authorization server, in `Authorization: Bearer`. It acts as its user, who is
- * read from the current settings: a demotion, a deletion or a new password ends it at once. Its scopes limit the user's
- * rights.
+ * Authenticates by an access token of the gateway's own authorization server, in `Authorization: Bearer`. It acts as
+ * its user, who is read from the current settings: a demotion, a deletion or a new password ends it at once. Its scopes
+ * limit the user's rights.
  */
 export const accessTokenStep = (tokens: AccessTokens, config: AddressConfig): AuthStep =>
   (credentials, _routes, snapshot) => {
@@ -23,7 +23,7 @@ export const accessTokenStep = (tokens: AccessTokens, config: AddressConfig): Au
 
 const principals = new WeakMap<Snapshot, WeakMap<StoredToken, Principal>>()
 
-/** The principal of a token, cached per snapshot, since views are cached by principal. */
+/** Returns the principal of a token, cached per snapshot, since views are cached by principal. */
 function principalOf (token: StoredToken, snapshot: Snapshot, config: AddressConfig): Principal | undefined {
   let known = principals.get(snapshot)
   if (!known) principals.set(snapshot, known = new WeakMap())
@@ -36,8 +36,8 @@ const pathOf = (uri: string | undefined): string =>
   uri !== undefined && URL.canParse(uri) ? new URL(uri).pathname.replace(/\/+$/, '') : ''
 
 /**
- * The path of a resource, as requests for it arrive at the gateway: a proxy strips the part of the public base before
- * the base path. A resource without a path is the whole gateway.
+ * Returns the path of a resource as it arrives at the gateway: a proxy strips the part of the public base before the
+ * base path. A resource without a path is the whole gateway.
  * @param base the public base
  */
 function audienceOf (resource: string | undefined, base: string | undefined, basePath: string): { audience?: string } {

@@ -6,8 +6,8 @@ import { isActiveKey } from '../../keys/rights.ts'
 import type { RequestCredentials, AuthStep } from '../chain.ts'
 
 /**
- * A bearer key, in the header that `routing.bearerAuthHeaderName` names, with or without `Bearer `; outside the MCP
- * routes also in `Authorization`. The management API accepts unscoped system keys only.
+ * Authenticates by a bearer key, in the header named by `routing.bearerAuthHeaderName`, with or without `Bearer `;
+ * outside the MCP routes also in `Authorization`. The management API accepts only unscoped system keys.
  */
 export const bearerKeyStep = (keys: BearerKeys): AuthStep => ({ headers }, routes, snapshot) => {
   const name = keyHeaderOf(snapshot)
@@ -20,7 +20,7 @@ export const bearerKeyStep = (keys: BearerKeys): AuthStep => ({ headers }, route
   const bearer = name === 'authorization' || authorization === undefined
     ? undefined
     : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
-  // `Authorization` takes precedence, as everywhere else on these routes.
+  // `Authorization` takes precedence, as in the other steps of these routes.
   for (const each of [bearer === undefined ? undefined : keys.find(bearer), key]) {
     const principal = each && recordUse(
       keys, each, routes === 'api' ? managementPrincipalOf(each) : principalOf(each, snapshot)
@@ -30,7 +30,7 @@ export const bearerKeyStep = (keys: BearerKeys): AuthStep => ({ headers }, route
   return undefined
 }
 
-/** The reason why the management API refuses a valid key, as a sentence; undefined if the request has no key. */
+/** Returns why the management API refuses a valid key, as a sentence; undefined if the request has no key. */
 export function keyRestriction (
   keys: BearerKeys, headers: RequestCredentials['headers'], snapshot: Snapshot
 ): string | undefined {
@@ -49,7 +49,9 @@ function recordUse (keys: BearerKeys, key: BearerKey, principal: Principal | und
   return principal
 }
 
-/** The principal of a key on the management API. An unscoped system key acts as its owner, with admin rights. */
+/**
+ * Returns the principal of a key on the management API. An unscoped system key acts as its owner, with admin rights.
+ */
 function managementPrincipalOf (key: BearerKey): Principal | undefined {
   if (key.kind === 'user' || (key.accessType ?? 'all') !== 'all') return undefined
   const username = key.owner ?? 'system'
@@ -71,7 +73,7 @@ function managementPrincipalOf (key: BearerKey): Principal | undefined {
 
 const principals = new WeakMap<Snapshot, Map<BearerKey, Principal | undefined>>()
 
-/** The principal of a key on MCP routes, cached per snapshot, since views are cached by principal. */
+/** Returns the principal of a key on MCP routes, cached per snapshot, since views are cached by principal. */
 function principalOf (key: BearerKey, snapshot: Snapshot): Principal | undefined {
   let known = principals.get(snapshot)
   if (!known) principals.set(snapshot, known = new Map())
@@ -79,7 +81,10 @@ function principalOf (key: BearerKey, snapshot: Snapshot): Principal | undefined
   return known.get(key)
 }
 
-/** A user key whose owner does not exist has no principal. That of a team has no user. */
+/**
+ * Makes the principal of a key. A user key whose owner does not exist has none. The principal of a team's key has no
+ * user.
+ */
 function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined {
   const { accessType = 'all' } = key
   const common = {
@@ -100,11 +105,14 @@ function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined
 
 const credentialOf = ({ id, name }: BearerKey): Credential => ({ id, name })
 
-/** The current principal of a key; undefined if the key is not active, or its owner does not exist. */
+/** Returns the current principal of a key; undefined if the key is not active, or its owner does not exist. */
 export const currentPrincipalOfKey = (principal: Principal, snapshot: Snapshot): Principal | undefined =>
   principalOfKey(principal.key.slice(keyPrefix.length), snapshot)
 
-/** The principal of a stored key on MCP routes; undefined: there is none, it is not active, or has no owner. */
+/**
+ * Returns the principal of a stored key on MCP routes; undefined if the key is missing or inactive, or its owner does
+ * not exist.
+ */
 export function principalOfKey (id: string, snapshot: Snapshot): Principal | undefined {
   const key = snapshot.keys.get(id)
   return key && isActiveKey(key, snapshot) ? principalOf(key, snapshot) : undefined

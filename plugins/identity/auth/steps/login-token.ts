@@ -12,8 +12,9 @@ import type { AuthStep, RequestCredentials } from '../chain.ts'
 export interface LoginClaims { sub: string, mark: string }
 
 /**
- * A login token, in `x-auth-token`; on the management API also in `?token=`, which is an argument of the tool on open
- * routes. The user is read from the current settings: a demotion, a deletion or a new password takes effect at once.
+ * Authenticates by a login token, in `x-auth-token`; on the management API also in `?token=`, which on open routes is
+ * an argument of the tool. The user is read from the current settings: a demotion, a deletion or a new password takes
+ * effect at once.
  */
 export const loginTokenStep = (claimsOf: (token: string) => LoginClaims | undefined): AuthStep =>
   ({ headers, query }, routes, snapshot) => {
@@ -36,8 +37,9 @@ const isSameMark = (one: unknown, other: string): boolean =>
   typeof one === 'string' && one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
 
 /**
- * The credential of the command line on this machine: created at each start, in a file that only the gateway's user can
- * read. It grants admin rights on the management API, to direct connections from a loopback address.
+ * Authenticates by the credential of the command line on this machine: created at each start, in a file that only the
+ * gateway's user can read. It grants admin rights on the management API, only for direct connections from a loopback
+ * address.
  * @param token undefined if no such credential was created
  */
 export function localCredentialStep (token: string | undefined): AuthStep {
@@ -54,7 +56,9 @@ export function localCredentialStep (token: string | undefined): AuthStep {
   return (credentials, routes) => routes !== 'mcp' && isOurs(credentials) ? principal : undefined
 }
 
-/** Creates a test whether a request carries the command line's credential and comes from this machine. */
+/**
+ * Returns a function that checks whether a request carries the command line's credential and comes from this machine.
+ */
 export function createLocalCredentialCheck (token: string | undefined): (credentials: RequestCredentials) => boolean {
   const expected = token === undefined ? undefined : Buffer.from(sha256(token))
   return ({ headers, socket }) => {
@@ -65,7 +69,7 @@ export function createLocalCredentialCheck (token: string | undefined): (credent
   }
 }
 
-/** Headers in which proxies name the original client. */
+/** Headers in which proxies state the original client. */
 const forwardingHeaders = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via']
 
 /** Whether a request comes from this machine and not through a proxy. */

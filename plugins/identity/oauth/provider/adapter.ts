@@ -8,7 +8,7 @@ import { sha256 } from '../../../base/secrets/index.ts'
 import { toAccountId, parseAccountId } from '../identifiers.ts'
 import type { GivenConsent } from './grants.ts'
 
-/** The ports in which the authorization server keeps its data, and the actions that follow from it. */
+/** The storage of the authorization server, and the actions that follow from changes of it. */
 export interface AuthorizationStorage {
   readonly grants: OneTimeValues
   readonly tokens: OAuthTokens
@@ -23,15 +23,15 @@ export interface AuthorizationStorage {
   readonly isAccountValid: (accountId: string) => boolean
 }
 
-/** The code or refresh token that a request presents. The library's grant is derived from it, and never stored. */
+/** The code or refresh token that each request presents. The library's grant is derived from it, and never stored. */
 const presentedPayloads = new WeakMap<KoaContextWithOIDC, AdapterPayload>()
-/** The new refresh token of a request, until its access token exists as well: both are stored in one step. */
+/** The new refresh token of a request, kept until its access token exists too, since both are stored in one step. */
 const newRefreshTokens = new WeakMap<KoaContextWithOIDC, IssuedToken>()
 
 const seconds = (ms: number): number => Math.floor(ms / 1_000)
 
 /**
- * Whether a request may get a refresh token. If a client adds the grant type (RFC 7592) after the user's consent, the
+ * Whether a request may get a refresh token. If a client adds the grant type (RFC 7592) after the user's consent, its
  * registration at the time of the consent decides.
  */
 export function isRefreshable (ctx: KoaContextWithOIDC): boolean {
@@ -41,7 +41,7 @@ export function isRefreshable (ctx: KoaContextWithOIDC): boolean {
     (consent?.isRefreshable ?? source?.isRefreshable ?? true)
 }
 
-/** The request that the library is serving. */
+/** Returns the request that the library is serving. */
 function currentContext (): KoaContextWithOIDC {
   const { ctx } = Provider
   if (!ctx) throw new Error('the adapter was used outside of a request')
@@ -50,7 +50,7 @@ function currentContext (): KoaContextWithOIDC {
 
 const returnNothing = async (): Promise<undefined> => undefined
 
-/** The adapter of a model that is not stored. */
+/** The adapter for models that are not stored. */
 const emptyAdapter: Adapter = {
   upsert: returnNothing,
   find: returnNothing,
@@ -61,7 +61,10 @@ const emptyAdapter: Adapter = {
   revokeByGrantId: returnNothing
 }
 
-/** The library's storage adapter on our ports. Secrets are stored as hashes. @returns a model's adapter, by name */
+/**
+ * Returns the library's storage adapter on the gateway's storage ports. Secrets are stored as hashes.
+ * @returns a function from the name of a model to its adapter
+ */
 export const createAdapters = (storage: AuthorizationStorage) => (model: string): Adapter => {
   switch (model) {
     case 'AuthorizationCode': return codesOn(storage)
@@ -75,7 +78,7 @@ export const createAdapters = (storage: AuthorizationStorage) => (model: string)
   }
 }
 
-/** Authorization codes are used once. A second use revokes all that was issued for the code (RFC 6749, 4.1.2). */
+/** Authorization codes are used once. A second use revokes all tokens issued for the code (RFC 6749, 4.1.2). */
 const codesOn = ({ grants, revokeFamily: revoke }: AuthorizationStorage): Adapter => ({
   ...emptyAdapter,
   upsert: async (code, { jti: _, ...payload }) => {
@@ -92,28 +95,28 @@ const codesOn = ({ grants, revokeFamily: revoke }: AuthorizationStorage): Adapte
   }
 })
 
-/** Access and refresh tokens. A refresh token is swapped atomically: of concurrent requests, one succeeds. */
+/** Access and refresh tokens. A refresh token is swapped atomically: of concurrent requests, only one succeeds. */
 function tokensOn (storage: AuthorizationStorage, kind: TokenKind): Adapter {
   const {
     tokens, clients, consents, revokeFamily: revoke, endRevokedFamilies: endRevoked, isAccountValid: stands
   } = storage
-  /** Only issuing a token marks a client as used; a request that merely names its id does not. */
+  /** Only issuing a token marks a client as used; a request that merely contains its id does not. */
   const touch = (clientId: string): void => { void clients.touch(clientId, Date.now()) }
 
-  /** Stores the first tokens of an authorization. @throws InvalidGrant when the consent was withdrawn meanwhile */
+  /** Stores the first tokens of an authorization. @throws InvalidGrant if the consent was withdrawn meanwhile */
   const issue = async (
     issued: IssuedToken, { grantId: family = '', clientId = '', accountId = '' }: AdapterPayload
   ): Promise<void> => {
     const account = parseAccountId(accountId)
     await tokens.put({ family, clientId, ...account }, [issued])
-    // The client or the consent may have been removed since the code was issued: that revoked only the tokens which
+    // The client or the consent may have been removed since the code was issued, which revoked only the tokens that
     // existed then.
     if (await consents.find(account.username, clientId)) { touch(clientId); return }
     await revoke(family)
     throw new failures.InvalidGrant('the user has withdrawn the authorization')
   }
 
-  /** Swaps a refresh token for its successors once both exist. @throws InvalidGrant when it was used before */
+  /** Swaps a refresh token for its successors once both exist. @throws InvalidGrant if it was used before */
   const rotate = async (
     ctx: KoaContextWithOIDC, former: { jti: string, grantId?: string }, issued: IssuedToken
   ): Promise<void> => {
@@ -178,7 +181,7 @@ const tokenPayload = (text: string, kind: TokenKind, token: StoredToken): Adapte
   ...(kind === 'access' ? { aud: token.resource } : { resource: token.resource })
 })
 
-/** The library's grant, derived from the code or refresh token of this request. */
+/** Returns the library's grant, derived from the code or refresh token of this request. */
 function derivedGrant (id: string): AdapterPayload | undefined {
   const source = presentedPayloads.get(currentContext())
   if (source?.grantId !== id) return undefined
@@ -196,8 +199,9 @@ function derivedGrant (id: string): AdapterPayload | undefined {
 }
 
 /**
- * A client in the form that the library expects. The secret is a hash, which `provider.ts` makes the library compare
- * with. Scopes are left out: the settings determine them, and the library would reject a client with an unknown scope.
+ * Returns a client in the form that the library expects. The secret is a hash; `provider.ts` makes the library compare
+ * hashes. Scopes are left out: the settings determine them, and the library would reject a client with an unknown
+ * scope.
  */
 function clientPayload (client: OAuthClient | undefined): AdapterPayload | undefined {
   if (!client) return undefined
@@ -220,14 +224,14 @@ function clientPayload (client: OAuthClient | undefined): AdapterPayload | undef
   }
 }
 
-/** Replaces the id of an interaction in its stored value. */
+/** Stands for the id of an interaction in its stored value. */
 const idPlaceholder = '{id}'
 
-/** Login sessions of browsers, and authorization requests that wait for their user. */
+/** Login sessions of browsers, and pending interactions. */
 function loginStatesOn (
   { loginStates, isAccountValid: stands }: AuthorizationStorage, kind: 'session' | 'interaction'
 ): Adapter {
-  /** A session is valid only while its account is; otherwise the browser must log in again. */
+  /** A session is valid only while its account version is; otherwise the browser must log in again. */
   const payloadOf = (id: string, state: LoginState | undefined): AdapterPayload | undefined => {
     if (state?.kind !== kind) return undefined
     const payload = state.value as AdapterPayload

@@ -9,7 +9,10 @@ export interface OAuthProblem { readonly error: string, readonly error_descripti
 export interface CorrectionDeps {
   /** Renders the page for an error that is not reported to the client. */
   readonly problemPage: (problem: OAuthProblem, status: number) => Page
-  /** The page for an error that reaches the client if the user follows the link. @param href redirect URI with it */
+  /**
+   * Renders the page for an error that reaches the client if the user follows the link.
+   * @param href the redirect URI with the error
+   */
   readonly refusalPage: (problem: OAuthProblem, status: number, client: PageClient, href: string) => Page
   /** Whether an admin created a client. @throws StorageError */
   readonly isCreatedByAdmin: (clientId: string) => Promise<boolean>
@@ -33,7 +36,8 @@ export async function correctExchange (ctx: Context, next: () => Promise<void>, 
     if (ctx.path === '/oauth/authorize' && ctx.method === 'GET' && !hasScope) query.set('scope', defaultScope)
     ctx.querystring = query.toString()
   } else {
-    // With a browser's Accept header, the library would answer an error of the token endpoint with a page.
+    // If the Accept header is that of a browser, the library would respond to an error of the token endpoint with a
+    // page.
     ctx.req.headers.accept = 'application/json'
     ctx.set('cache-control', 'no-store')
     if (ctx.querystring !== '') {
@@ -58,9 +62,9 @@ function sendPage (ctx: Context, { html, headers, status }: Page): void {
 }
 
 /**
- * Replaces a redirect that reports an error to a client before the user was asked anything by a page: since anybody can
- * register a client, this gateway would otherwise be an open redirector (RFC 9700, section 4.11.2). Clients that an
- * admin created get the redirect.
+ * Replaces a redirect that reports an error to a client before the user was asked anything by a page: since anyone can
+ * register a client, the gateway would otherwise be an open redirector (RFC 9700, section 4.11.2). Clients created by
+ * an admin get the redirect.
  */
 async function replaceErrorRedirect (
   ctx: Context, { isCreatedByAdmin: isAdmins, refusalPage }: CorrectionDeps
@@ -83,7 +87,7 @@ async function replaceErrorRedirect (
   )
 }
 
-/** The target of a redirect, else empty. Contrary to its types, Koa returns undefined for a missing header. */
+/** Returns the target of a redirect, or ''. Contrary to its types, Koa returns undefined for a missing header. */
 const locationOf = ({ response }: Pick<Context, 'response'>): string =>
   (response.get('location') as string | undefined) ?? ''
 
@@ -105,7 +109,9 @@ const unavailableProblem: OAuthProblem = {
   error_description: 'The storage cannot be used now; try again in a moment'
 }
 
-/** The response while the storage is away, unless a redirect reports the error to the client. Browsers get a page. */
+/**
+ * Responds while the storage is unavailable, unless a redirect reports the error to the client. Browsers get a page.
+ */
 export function answerUnavailable (ctx: KoaContextWithOIDC): void {
   ctx.state.isAway = true
   if (locationOf(ctx) !== '') return

@@ -5,7 +5,10 @@ import { OAuthError } from '../../../base/errors/index.ts'
 import { checkRedirectUris } from '../client-metadata.ts'
 import { identityLimits } from '../../limits.ts'
 
-/** Checks the metadata in a Client ID Metadata Document, as stored ones were. @throws InvalidClientMetadata */
+/**
+ * Checks the metadata in a Client ID Metadata Document in the same way as that of registered clients.
+ * @throws InvalidClientMetadata
+ */
 export function checkClientDocument (metadata: Record<string, unknown>): void {
   if (typeof metadata.client_id !== 'string' || !metadata.client_id.startsWith('https://')) return
   metadata.application_type = 'native'
@@ -19,13 +22,13 @@ export function checkClientDocument (metadata: Record<string, unknown>): void {
   }
 }
 
-/** A media type of JSON (draft-ietf-oauth-client-id-metadata-document, section 4.1; RFC 6839, section 3.1). */
+/** Whether a media type is JSON (draft-ietf-oauth-client-id-metadata-document, section 4.1; RFC 6839, section 3.1). */
 const isJson = (type: string | undefined): boolean =>
   /^application\/(?:[\w.!#$&^+-]+\+)?json *(?:;|$)/i.test(type?.trim() ?? '')
 
 /**
- * Fetches a Client ID Metadata Document. The URL comes from a stranger, so it must be public; the response must be
- * JSON; and redirects are not followed, since the URL is the identity of the client.
+ * Fetches a Client ID Metadata Document. The URL is untrusted, so it must be public; the response must be JSON; and
+ * redirects are not followed, since the URL is the identity of the client.
  */
 export async function fetchClientDocument (outbound: Pick<Outbound, 'fetch'>, url: string): Promise<Response> {
   const options = {
@@ -46,7 +49,10 @@ export async function fetchClientDocument (outbound: Pick<Outbound, 'fetch'>, ur
   return new Response(status === 200 ? withoutNullMembers(body) : new Uint8Array(body), { status, headers: kept })
 }
 
-/** A document's text without null members. Text that is no JSON object stays as it is; the library rejects it. */
+/**
+ * Returns a document's text without null members. Text that is not a JSON object is returned unchanged; the library
+ * rejects it.
+ */
 function withoutNullMembers (body: Buffer): string {
   const text = new TextDecoder().decode(body)
   try {

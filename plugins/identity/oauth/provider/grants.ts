@@ -4,18 +4,18 @@ import type { FastifyRequest } from 'fastify'
 import type { Grant, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Consent } from '../../../../db/ports/consents.ts'
 
-/** A function that finds an earlier consent, which makes the question to the user unnecessary. */
+/** Finds an earlier consent because of which the user need not be asked. */
 export type FindConsent =
   (accountId: string, clientId: string) => Promise<Pick<Consent, 'scope' | 'resource'> | undefined>
 
 /** The consent that a user has just given. */
 export interface GivenConsent {
   readonly scope: string
-  /** Whether the client was registered for refresh tokens at the consent. */
+  /** Whether the client was registered for refresh tokens at the time of the consent. */
   readonly isRefreshable: boolean
 }
 
-/** The grant of an authorization request, from the consent that the user has just given or gave before. */
+/** Returns the grant of an authorization request, from the consent that the user has just given or gave before. */
 export async function loadGrant (
   provider: Provider, ctx: KoaContextWithOIDC, remembered: FindConsent
 ): Promise<Grant | undefined> {
@@ -27,13 +27,13 @@ export async function loadGrant (
     ? await rememberedConsent(remembered, account.accountId, client.clientId, resources, provider.issuer)
     : { scope: given.scope }
   if (!consent) return undefined
-  // Each authorization is a separate family of tokens.
+  // Each authorization has its own family of tokens.
   const grant = new provider.Grant({ accountId: account.accountId, clientId: client.clientId })
   grant.jti = randomUUID()
   grant.addOIDCScope(consent.scope)
   for (const resource of resources) grant.addResourceScope(resource, consent.scope)
   if (given === undefined) return grant
-  // Scopes that the user did not allow are marked as rejected: otherwise the library would ask for them again and
+  // Scopes that the user did not allow are marked as rejected; otherwise the library would ask for them again and
   // again.
   const allowed = new Set(consent.scope.split(' '))
   const rejected = [...ctx.oidc.requestParamScopes].filter((scope) => !allowed.has(scope)).join(' ')
@@ -58,17 +58,17 @@ async function rememberedConsent (
   return isEnough ? consent : undefined
 }
 
-/** The Fastify requests of the raw requests that were passed to the library. */
+/** The Fastify request of each raw request that was passed to the library. */
 const requests = new WeakMap<IncomingMessage, FastifyRequest>()
 
-/** The Fastify request of a raw one. @throws Error for one that `passToProvider` did not pass to the library */
+/** Returns the Fastify request of a raw one. @throws Error for one that `passToProvider` did not pass to the library */
 export function fastifyRequestOf (raw: IncomingMessage): FastifyRequest {
   const request = requests.get(raw)
   if (!request) throw new Error('the request was not handed over')
   return request
 }
 
-/** Rewrites a request as if sent to the issuer's address: the library builds URLs from headers of the caller. */
+/** Rewrites a request as if it was sent to the issuer's address, since the library builds URLs from request headers. */
 export function setIssuerAddress (issuer: string, raw: IncomingMessage): void {
   const { host, protocol } = new URL(issuer)
   raw.headers.host = host
@@ -76,7 +76,7 @@ export function setIssuerAddress (issuer: string, raw: IncomingMessage): void {
   for (const name of ['x-forwarded-host', 'x-forwarded-for', 'forwarded']) delete raw.headers[name]
 }
 
-/** Passes a request to the library, which responds. @param path path and query below the base path */
+/** Passes a request to the library, which sends the response. @param path path and query below the base path */
 export function passToProvider (
   provider: Provider,
   issuer: string,
@@ -88,7 +88,7 @@ export function passToProvider (
   requests.set(raw, request)
   setIssuerAddress(issuer, raw)
   raw.url = path
-  // Fastify stores the original URL here: the library would build its URLs from it instead of the issuer.
+  // Fastify stores the original URL here; the library would build its URLs from it instead of from the issuer.
   delete raw.originalUrl
   reply.setHeader('x-content-type-options', 'nosniff')
   void provider.callback()(raw, reply)

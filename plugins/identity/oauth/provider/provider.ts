@@ -25,7 +25,10 @@ export interface ProviderDeps extends CorrectionDeps {
   /** The scopes that a client may be granted. */
   readonly scopesOf: (clientId: string) => Promise<readonly string[]>
   readonly findConsent: FindConsent
-  /** Checks a client's secret, unless too many failed. @throws TooManyFailures, TooManyRequests, StorageAway */
+  /**
+   * Checks a client's secret, unless too many checks have failed.
+   * @throws TooManyFailures, TooManyRequests, StorageAway
+   */
   readonly checkSecret: (raw: IncomingMessage, clientId: string, check: () => boolean) => Promise<boolean>
   /** Counts a client registration. @throws TooManyRequests, StorageAway */
   readonly countRegistration: (raw: IncomingMessage) => Promise<void>
@@ -37,8 +40,8 @@ const sessionLifetime = 8 * 3_600
 const interactionLifetime = 10 * 60
 
 /**
- * Creates the library's provider for one issuer, which runs the authorization, token and revocation endpoints. The
- * library implements OpenID Connect: where it differs from OAuth 2.1, `corrections.ts` adjusts it, and no ID tokens are
+ * Creates the library's provider for one issuer, which serves the authorization, token and revocation endpoints. The
+ * library implements OpenID Connect; where it differs from OAuth 2.1, `corrections.ts` adjusts it, and no ID tokens are
  * issued.
  */
 export function createProvider (issuer: string, deps: ProviderDeps): Provider {
@@ -118,7 +121,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
       clientIdMetadataDocument: {
         enabled: true,
         ack: 'draft-02',
-        // Without a request, the library uses a document that was fetched before.
+        // Without a request, the library uses a document that was fetched earlier.
         allowFetch: async (ctx: KoaContextWithOIDC | undefined) => {
           if (!allowsClientDocuments(settings())) return false
           if (!ctx) return true
@@ -155,7 +158,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
     return await checkSecret(deps, this.clientId, () => matchesHash(actual, this.clientSecret))
   }
   provider.use(async (ctx, next) => {
-    // The library finds the issuer's path in the URL of the request only if the query is unchanged.
+    // The library finds the issuer's path in the request URL only if the query is unchanged.
     ctx.mountPath = issuerPath(issuer)
     await correctExchange(ctx, next, deps)
   })
@@ -166,14 +169,14 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
   return provider
 }
 
-/** Gives tokens of a kind the prefix of this gateway's credentials. */
+/** Adds a prefix to the ids of a kind of token. */
 function prefixTokens (Kind: { prototype: object }, prefix: string): void {
   const made = Kind.prototype as { generateTokenId: () => string }
   const { generateTokenId } = made
   made.generateTokenId = function () { return `${prefix}${generateTokenId.call(this)}` }
 }
 
-/** The error of the library for a request beyond a rate limit. */
+/** The library's error for a request beyond a rate limit. */
 class TooManyRequestsError extends failures.OIDCProviderError {
   constructor (description: string) {
     super(429, 'temporarily_unavailable')
@@ -218,7 +221,10 @@ function cookiesOf (issuer: string): Configuration['cookies'] {
   }
 }
 
-/** The library's reasons to prompt, without that for each authorization of a native client: `loadGrant` decides. */
+/**
+ * Returns the library's reasons to prompt, except the one for each authorization of a native client; `loadGrant`
+ * decides instead.
+ */
 function promptPolicy (): ReturnType<typeof interactionPolicy.base> {
   const prompts = interactionPolicy.base()
   prompts.get('consent')?.checks.remove('native_client_prompt')

@@ -64,7 +64,7 @@ export class GithubProvider implements IdentityProvider {
       this.#client.get(`${this.#endpoints.api}/user`, headers),
       this.#client.get(`${this.#endpoints.api}/user/emails`, headers)
     ])
-    // The numeric id of an account is permanent; its name can be given up and taken by somebody else.
+    // The numeric id of an account is permanent; its name can be released and taken by another user.
     const id: unknown = 'id' in user ? user.id : undefined
     if (typeof id !== 'number' || !Number.isSafeInteger(id)) {
       throw this.#client.createFailure('does not say who its user is')

@@ -18,7 +18,7 @@ interface ProviderMetadata {
   readonly algorithms: string[]
   /** Whether its authorization responses always contain `iss` (RFC 9207). */
   readonly sendsIssuer: boolean
-  /** Whether it accepts the client's secret in `Authorization` only. */
+  /** Whether it accepts the client's secret only in `Authorization`. */
   readonly isBasicOnly: boolean
   readonly findKey: FindKey
 }
@@ -101,7 +101,7 @@ export class OidcProvider implements IdentityProvider {
     }
   }
 
-  /** The verified claims of an ID token (OpenID Connect Core, section 3.1.3.7). @throws Forbidden */
+  /** Returns the verified claims of an ID token (OpenID Connect Core, section 3.1.3.7). @throws Forbidden */
   async #claimsOf (
     { issuer, algorithms, findKey }: ProviderMetadata, token: string | undefined, nonce: string
   ): Promise<Record<string, unknown>> {
@@ -119,7 +119,10 @@ export class OidcProvider implements IdentityProvider {
     throw new errors.Forbidden(`The login provider ${this.name} gave no valid ID token`)
   }
 
-  /** The claims of the userinfo endpoint. @throws Forbidden: they are of another subject (OpenID Connect, 5.3.2) */
+  /**
+   * Returns the claims of the userinfo endpoint.
+   * @throws Forbidden if they are of another subject (OpenID Connect, 5.3.2)
+   */
   async #userinfo (url: string, accessToken: string, subject: string): Promise<Record<string, unknown>> {
     const info = await this.#client.get(url, { authorization: `Bearer ${accessToken}` }) as Record<string, unknown>
     if (info.sub !== subject) throw new errors.Forbidden(`The login provider ${this.name} speaks of two users at once`)
@@ -165,16 +168,16 @@ export class OidcProvider implements IdentityProvider {
   }
 }
 
-/** The groups in a claim: an array of texts, or one text. Without the claim, the user has none. */
+/** Returns the groups in a claim: an array of strings, or one string; empty without the claim. */
 const groupsIn = (claim: unknown): string[] =>
   (Array.isArray(claim) ? claim : [claim]).filter((group): group is string => nonEmptyText(group) !== undefined)
 
 const listOf = (value: unknown): readonly unknown[] => Array.isArray(value) ? value : []
 
-/** The code challenge of a verifier (RFC 7636, section 4.2). */
+/** Returns the code challenge of a verifier (RFC 7636, section 4.2). */
 export const codeChallenge = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url')
 
-/** Google, as a provider of OpenID Connect. */
+/** Returns the settings of Google as an OpenID Connect provider. */
 export const googleSettings = (client: ClientCredentials): OidcSettings => ({
   ...client,
   id: 'idp',

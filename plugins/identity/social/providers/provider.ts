@@ -28,16 +28,19 @@ export interface AuthorizationRequest {
 
 export interface AuthorizationResponse extends Omit<AuthorizationRequest, 'state'> { readonly code: string }
 
-/** An identity provider. Methods may throw UpstreamFailed or UpstreamSlow, with nothing that the provider sent. */
+/**
+ * An identity provider. Methods may throw UpstreamFailed or UpstreamSlow, whose messages contain nothing that the
+ * provider sent.
+ */
 export interface IdentityProvider {
   readonly id: string
   /** The display name. */
   readonly name: string
-  /** The URL to which the browser is redirected. */
+  /** Returns the URL to which the browser is redirected. */
   authorizationUrl: (request: AuthorizationRequest) => Promise<URL>
   /** Checks `iss` of an authorization response (RFC 9207). @throws Forbidden */
   checkIssuer: (iss: string | undefined) => Promise<void>
-  /** Exchanges the code for the provider's statements about its user. @throws Forbidden when they cannot be trusted */
+  /** Exchanges the code for the provider's claims about its user. @throws Forbidden if they cannot be trusted */
   identify: (response: AuthorizationResponse) => Promise<Person>
 }
 
@@ -45,7 +48,7 @@ type Get = (url: string, headers?: Record<string, string>) => Promise<Record<str
 type Post = (url: string, fields: Record<string, string>, headers?: Record<string, string>) =>
 Promise<Record<string, unknown>>
 
-/** Requests to one provider, under the outbound rules for addresses that an admin configured. */
+/** Sends requests to one provider, under the outbound rules for addresses configured by an admin. */
 export class ProviderClient {
   readonly #outbound: Outbound
   readonly #name: string
@@ -73,7 +76,7 @@ export class ProviderClient {
   /**
    * Creates the error for a failed request to the provider.
    * @param what the provider did, as the end of a sentence
-   * @param cause the original error, for the log only, since it may contain addresses
+   * @param cause the original error, only for the log, since it may contain addresses
    */
   createFailure (what: string, cause?: unknown): Error {
     return Object.assign(new errors.UpstreamFailed(`The login provider ${this.#name} ${what}`), { cause })
@@ -102,11 +105,11 @@ export class ProviderClient {
   }
 }
 
-/** Returns a string that is not empty; undefined for any other value. */
+/** Returns a non-empty string; undefined for any other value. */
 export const nonEmptyText = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined
 
-/** A URL with parameters added to its query. */
+/** Returns a URL with parameters added to its query. */
 export function withQuery (address: string, params: Readonly<Record<string, string | undefined>>): URL {
   const url = new URL(address)
   for (const [name, value] of Object.entries(params)) if (value !== undefined) url.searchParams.set(name, value)

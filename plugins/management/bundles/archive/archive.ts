@@ -1,4 +1,6 @@
-/** An archive cannot be accepted. The message is a clause that says why, such as `it holds two files named "a"`. */
+/**
+ * An archive that cannot be accepted. The message is a clause that says why, such as `it holds two files named "a"`.
+ */
 export class ArchiveError extends Error {
   override readonly name = 'ArchiveError'
 }
@@ -11,7 +13,7 @@ export interface ArchiveBounds {
   readonly maxFileSize: number
   /** Max size of all inflated files. */
   readonly maxTotalSize: number
-  /** Max ratio of inflated to compressed bytes, which is checked beyond `ratioCheckedFrom` inflated bytes. */
+  /** Max ratio of inflated to compressed bytes, checked only beyond `ratioCheckedFrom` inflated bytes. */
   readonly maxRatio: number
   readonly ratioCheckedFrom: number
   /** Max depth of folders. */
@@ -22,7 +24,7 @@ export interface ArchiveBounds {
   readonly maxPathLength: number
 }
 
-/** One file or folder of an archive, whose headers were checked. */
+/** One file or folder of an archive, with checked headers. */
 export interface ArchiveEntry {
   /** A relative path with slashes, without `..`; without a trailing slash for a folder. */
   readonly path: string
@@ -44,7 +46,7 @@ export const quoteEntryName = (name: string): string =>
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Decodes the name of an entry. @throws ArchiveError when it is not UTF-8 */
+/** Decodes the name of an entry. @throws ArchiveError if it is not UTF-8 */
 export function decodeEntryName (raw: Buffer): string {
   try {
     return utf8.decode(raw)
@@ -53,7 +55,7 @@ export function decodeEntryName (raw: Buffer): string {
   }
 }
 
-/** The reason why a path is invalid, as the end of a clause, or undefined if it is valid. */
+/** Returns why a path is invalid, as the end of a clause; undefined if it is valid. */
 function pathProblem (path: string, bounds: ArchiveBounds): string | undefined {
   if (/\p{Cc}/u.test(path)) return 'has a control character'
   if (path.includes('\\')) return 'has a backslash'
@@ -68,13 +70,19 @@ function pathProblem (path: string, bounds: ArchiveBounds): string | undefined {
   return Buffer.byteLength(path) > bounds.maxPathLength ? `has more than ${bounds.maxPathLength} bytes` : undefined
 }
 
-/** The form in which paths are compared: equal forms are one file on systems that ignore case or normalize Unicode. */
+/**
+ * Returns the form in which paths are compared: paths with equal forms are one file on systems that ignore case or
+ * normalize Unicode.
+ */
 const comparableForm = (path: string): string => path.normalize('NFC').toUpperCase().toLowerCase().normalize('NFC')
 
-/** The paths of an archive. All are valid, and differ even where case is ignored or Unicode normalized. */
+/** Checks the paths of an archive: all must be valid, and differ even if case is ignored or Unicode normalized. */
 export class ArchivePaths {
   readonly #bounds: ArchiveBounds
-  /** The paths by their comparable form. `isStated`: an entry has this path; else it is only a parent folder of one. */
+  /**
+   * The paths by their comparable form. `isStated`: whether an entry has this path; else it is only a parent folder of
+   * one.
+   */
   readonly #pathsByForm = new Map<string, { readonly path: string, readonly isFolder: boolean, isStated: boolean }>()
 
   constructor (bounds: ArchiveBounds) {

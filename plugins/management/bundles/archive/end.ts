@@ -11,7 +11,7 @@ const zip64LocatorSignature = 0x07064b50
 /** The number of entries, and where the central directory begins and ends, in bytes from the start of the file. */
 interface ArchiveEnd { readonly entryCount: number, readonly directoryAt: number, readonly endAt: number }
 
-/** Reads a part of a file. @throws ArchiveError when the file is shorter */
+/** Reads a part of a file. @throws ArchiveError if the file is shorter */
 async function readPart (file: FileHandle, at: number, length: number): Promise<Buffer> {
   const buffer = Buffer.allocUnsafe(length)
   for (let done = 0; done < length;) {

@@ -8,14 +8,14 @@ import { findCentralDirectory } from './end.ts'
 /** Bits of the flags of an entry (APPNOTE 4.4.4). */
 const flag = { encrypted: 1, descriptor: 8, stronglyEncrypted: 0x40, utf8: 0x800, masked: 0x2000 } as const
 const flags = Object.values(flag).reduce((all, each) => all | each, 0)
-/** Extra fields (APPNOTE 4.5, 4.6): sizes of ZIP64, attributes of UNIX, a second name, attributes of ASi UNIX. */
+/** Extra fields (APPNOTE 4.5, 4.6): ZIP64 sizes, UNIX attributes, a second name, ASi UNIX attributes. */
 const extra = { zip64: 0x0001, unix: 0x000d, unicodePath: 0x7075, asiUnix: 0x756e } as const
 /** File types in the upper 16 bits of the external attributes. */
 const fileType = { mask: 0o170000, none: 0, file: 0o100000, folder: 0o040000 } as const
 
 /**
  * Reads and checks the headers of all entries: paths, kinds, stated sizes, local headers against the central directory,
- * and overlapping data. `extractEntries` counts the bytes that are actually inflated.
+ * and overlapping data. `extractEntries` checks the sizes after inflating.
  * @throws ArchiveError
  */
 export async function readEntries (
@@ -44,7 +44,7 @@ export async function readEntries (
   return entries
 }
 
-/** Replaces an error of yauzl by an error with a fixed message. @throws ArchiveError */
+/** Replaces an error of yauzl by one with a fixed message. @throws ArchiveError */
 async function asArchiveError<Result> (reading: Promise<Result>): Promise<Result> {
   return await reading.catch((error: unknown) => {
     if (error instanceof Error && 'syscall' in error) throw error
@@ -93,7 +93,7 @@ function toEntry (entry: Entry, local: LocalFileHeader): ArchiveEntry {
   }
 }
 
-/** Whether a local header agrees with the central directory. With a data descriptor, some may be absent. */
+/** Whether a local header agrees with the central directory. With a data descriptor, some values may be absent. */
 function matchesDirectory (entry: Entry, local: LocalFileHeader): boolean {
   const hasDescriptor = (entry.generalPurposeBitFlag & flag.descriptor) !== 0
   const matchesKnown = (stated: number, known: number): boolean => stated === known || (hasDescriptor && stated === 0)
@@ -131,7 +131,7 @@ function checkSizes ({ path, size, compressedSize }: ArchiveEntry, total: number
   }
 }
 
-/** @throws ArchiveError when two entries share bytes, or one reaches into the directory */
+/** @throws ArchiveError if two entries share bytes, or one extends into the directory */
 function checkOverlaps (entries: readonly ArchiveEntry[], directoryAt: number): void {
   let last = 0
   for (const { path, headerAt, dataAt, compressedSize } of [...entries].sort((one, other) =>

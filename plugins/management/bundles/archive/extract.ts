@@ -6,16 +6,16 @@ import pLimit from 'p-limit'
 import { ArchiveError, quoteEntryName, type ArchiveBounds, type ArchiveEntry } from './archive.ts'
 import { syncPath } from '../../../../db/folder.ts'
 
-/** Number of bytes that are read at once. */
+/** Number of bytes read at once. */
 const chunkSize = 64 * 1024
 /** Max number of concurrent file syncs. */
 const maxConcurrentSyncs = 8
 
 /**
  * Writes the entries of an archive to a new folder. Files get the mode 0644 or 0755, folders 0755. When the promise
- * resolves, everything is on stable storage. When it rejects, the caller must remove the incomplete folder.
+ * resolves, everything is on stable storage. If it rejects, the caller must remove the incomplete folder.
  * @param file the archive
- * @param entries as `readEntries` returns them
+ * @param entries as returned by `readEntries`
  * @throws ArchiveError if the content differs from its headers or is too large; errors of the file system
  */
 export async function extractEntries (
@@ -31,7 +31,7 @@ export async function extractEntries (
     if (folders.has(path)) return
     if (path !== '.') await makeFolder(dirname(path))
     folders.add(path)
-    // Fails if the path exists, even as a link: the folder contains only what this function creates.
+    // Fails if the path exists, even as a link: the folder must contain only what this function creates.
     await mkdir(join(folder, path), { mode: 0o755 })
   }
   let total = 0
@@ -81,7 +81,7 @@ async function extractFile (
   }
   const inflate = createInflateRaw()
   try {
-    // Sets the mode regardless of the umask, since another user may have to read the file.
+    // Sets the mode regardless of the umask, since another user may need to read the file.
     await output.chmod(mode)
     const bytes = (): AsyncGenerator<Buffer> => read(archive, dataAt, compressedSize)
     if (isDeflated) await pipeline(bytes, inflate, write, { signal })

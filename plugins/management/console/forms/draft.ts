@@ -1,7 +1,7 @@
 import { isObject } from '../../../../protocol/json.ts'
 import type { FieldShape } from './schema.ts'
 
-/** A field, as the component `schema-field` takes it. */
+/** A field, in the form that the component `schema-field` expects. */
 export interface Field {
   readonly kind: Exclude<FieldShape['kind'], 'integer'> | 'pair'
   readonly name: string
@@ -12,9 +12,9 @@ export interface Field {
   readonly options?: ReadonlyArray<{ readonly value: string, readonly text: string, readonly isChosen: boolean }>
   readonly fields?: readonly Field[]
   readonly items?: readonly Field[]
-  /** An optional object without values, which the page shows folded. */
+  /** Whether it is an optional object without values, which the page shows collapsed. */
   readonly isFolded?: boolean
-  /** The label of the button that adds an item or removes this one. */
+  /** The labels of the buttons that add an item or remove this one. */
   readonly add?: string
   readonly remove?: string
 }
@@ -25,10 +25,10 @@ export type Draft = Readonly<Record<string, string>>
 /** Error messages by field name. */
 export type Errors = Readonly<Record<string, string>>
 
-/** Max items of a list. */
+/** Max number of items of a list. */
 export const mostItems = 200
 
-/** The field name of a part: the name of the whole followed by a JSON pointer (RFC 6901). */
+/** Returns the field name of a part: the name of the whole followed by a JSON pointer (RFC 6901). */
 export const join = (name: string, part: string | number): string =>
   `${name}/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`
 
@@ -36,7 +36,7 @@ export const join = (name: string, part: string | number): string =>
 export const isTyped = (draft: Draft, name: string): boolean =>
   Object.entries(draft).some(([key, value]) => value !== '' && key.startsWith(`${name}/`))
 
-/** The number of items of a list in a draft. */
+/** Returns the number of items of a list in a draft. */
 export function countOf (draft: Draft, name: string): number {
   const numbers = Object.keys(draft).flatMap((key) =>
     key.startsWith(`${name}/`) ? Number(/^\d{1,3}(?=$|[/~])/.exec(key.slice(name.length + 1))?.[0] ?? -1) : [])
@@ -48,7 +48,7 @@ export function fail (errors: Record<string, string>, name: string, sentence: st
   return undefined
 }
 
-/** The arguments of a form that is one JSON field. @param name of the field */
+/** Reads the arguments from a form that is one JSON field. @param name of the field */
 export function readWhole (name: string, draft: Draft): { readonly json: string } | { readonly errors: Errors } {
   const text = draft[name]?.trim() ?? ''
   if (text === '') return { json: '{}' }

@@ -1,7 +1,10 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { countOf, type Draft, fail, type Field, join, mostItems } from './draft.ts'
 
-/** The fields of an object with texts under any names: each entry has a field for its name and one for its text. */
+/**
+ * Returns the fields of an object with arbitrary names and string values: each entry has a field for its name and one
+ * for its value.
+ */
 export function mapFields (name: string, draft: Draft): Field[] {
   return Array.from({ length: countOf(draft, name) }, (_, at): Field => {
     const entry = join(name, at)
@@ -18,7 +21,7 @@ export function mapFields (name: string, draft: Draft): Field[] {
   })
 }
 
-/** The JSON text of such an object. An entry with neither name nor text is omitted. */
+/** Returns the JSON text of such an object. An entry with neither name nor value is omitted. */
 export function readMap (
   name: string, isRequired: boolean, draft: Draft, errors: Record<string, string>
 ): string | undefined {

@@ -1,9 +1,9 @@
-/** How names are told apart in a field; a part of the hint of each field that `namesIn` reads. */
+/** The separators of names in a field; part of the hint of each field that `namesIn` reads. */
 export const namesHint = 'with commas or new lines between them'
 
 /**
- * The names in the text of a field: commas and new lines part them, empty ones are dropped, and each is there once.
- * @param mayHaveSpaces otherwise spaces part them, too
+ * Splits the text of a field into names, separated by commas and new lines; without empty ones and duplicates.
+ * @param mayHaveSpaces if false, spaces also separate names
  */
 export const namesIn = (text: string, mayHaveSpaces = false): string[] =>
   [...new Set(text.split(mayHaveSpaces ? /[,\r\n]/ : /[,\s]/).map((name) => name.trim()).filter((name) => name !== ''))]

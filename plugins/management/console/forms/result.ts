@@ -1,10 +1,10 @@
 import { isObject } from '../../../../protocol/json.ts'
 
-/** A part of a result, as the component `result` takes it. */
+/** A part of a result, in the form that the component `result` expects. */
 export interface Block {
   readonly kind: 'text' | 'json' | 'image' | 'audio' | 'link' | 'file'
   readonly text?: string
-  /** A `data:` address. */
+  /** A `data:` URL. */
   readonly src?: string
   readonly mimeType?: string
   readonly href?: string
@@ -14,8 +14,8 @@ export interface Block {
 }
 
 /**
- * The blocks of a result of `tools/call`, `prompts/get` or `resources/read`, in order. Structured content comes last
- * unless a text block repeats it.
+ * Returns the blocks of a result of `tools/call`, `prompts/get` or `resources/read`, in order. Structured content comes
+ * last, unless a text block repeats it.
  */
 export function blocksOf (result: unknown): Block[] {
   if (!isObject(result)) return [json(result)]
@@ -59,18 +59,18 @@ function blockOf (part: unknown): Block {
     if (typeof blob === 'string') {
       const size = Math.floor(blob.length * 3 / 4).toLocaleString('en')
       const text = `${size} bytes of ${typeof kind === 'string' ? kind : 'an unknown type'}`
-      // Of no type that a browser would show: it is saved.
+      // The media type makes browsers save the file, not show it.
       return { kind: 'file', text, src: `data:application/octet-stream;base64,${blob}`, name: fileNameOf(resource.uri) }
     }
   }
   return json(part)
 }
 
-/** A name for the content of a resource, from the last part of its URI. */
+/** Returns a file name for the content of a resource, from the last part of its URI. */
 const fileNameOf = (uri: unknown): string =>
   /([\w.-]{1,100})$/.exec(String(uri))?.[1]?.replace(/^\.+/, '') || 'resource'
 
-/** A text block; text that is JSON is shown as JSON. */
+/** Returns a text block; JSON text is shown as JSON. */
 function textBlock (text: string): Block {
   if (!/^\s*[[{]/.test(text) || text.length > 1024 * 1024) return { kind: 'text', text }
   try {

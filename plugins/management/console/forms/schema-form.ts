@@ -7,13 +7,13 @@ import { type Schema, type FieldShape, type FormContext, shapeOf } from './schem
 
 export type { Field } from './draft.ts'
 
-/** The arguments as JSON text, in which numbers keep all digits that were typed; or error messages by field name. */
+/** The arguments as JSON text, in which numbers keep all digits as typed; or error messages by field name. */
 type SubmittedArguments = { readonly json: string } | { readonly errors: Errors }
 
-/** Max depth of a form. A larger schema gets less, and one that is too large for any a JSON field. */
+/** Max depth of a form. For a large schema, the depth is reduced; if that is not enough, the form is one JSON field. */
 const maxDepth = 4
 
-/** The field for all arguments, if their schema is too large for a form. */
+/** The hint of the field for all arguments, if their schema is too large for a form. */
 const tooLarge = 'The schema of these arguments is too large for a form. They are edited'
 
 /** The name of the root field. The names of all other fields begin with it. */
@@ -25,14 +25,14 @@ export const argumentsField = 'arg'
  */
 export class SchemaForm {
   readonly #schema: Schema
-  /** The depth of the form; undefined: it is one JSON field. */
+  /** The depth of the form; undefined if it is one JSON field. */
   readonly #depth: number | undefined
   readonly #wantsText: boolean
   #context: FormContext
 
   /**
-   * @param schema of an object, as a server wrote it
-   * @param options `wantsText`: a required text must not be empty. Otherwise it is sent as it is, since tools take it
+   * @param schema of an object, as received from the server
+   * @param options `wantsText`: whether a required string must not be empty; tools accept empty ones
    */
   constructor (schema: unknown, { wantsText = false }: { readonly wantsText?: boolean } = {}) {
     this.#wantsText = wantsText
@@ -43,7 +43,7 @@ export class SchemaForm {
     this.#depth = depth < 0 ? undefined : depth
   }
 
-  /** @throws InvalidInput if the lists of the draft make the form too large */
+  /** Returns the fields of the form. @throws InvalidInput if the lists of the draft make the form too large */
   fields (draft: Draft): Field[] {
     if (this.#depth === undefined) {
       const value = draft[argumentsField] ?? ''
@@ -55,7 +55,7 @@ export class SchemaForm {
       this.#field(schema, join(argumentsField, name), name, isRequired, draft, 1))
   }
 
-  /** Converts the values of the form to arguments. @throws InvalidInput as `fields` does */
+  /** Converts the values of the form to arguments. @throws InvalidInput as `fields` */
   read (draft: Draft): SubmittedArguments {
     const errors: Record<string, string> = {}
     if (this.#depth === undefined) return readWhole(argumentsField, draft)
@@ -64,7 +64,7 @@ export class SchemaForm {
     return Object.keys(errors).length > 0 ? { errors } : { json }
   }
 
-  /** Converts arguments to the values of the form. @throws InvalidInput as `fields` does */
+  /** Converts arguments to the values of the form. @throws InvalidInput as `fields` */
   draft (value: unknown): Draft {
     const draft: Record<string, string> = {}
     if (this.#depth === undefined) return { [argumentsField]: JSON.stringify(value, undefined, 2) ?? '' }
@@ -74,7 +74,7 @@ export class SchemaForm {
   }
 
   /**
-   * The values of the form after a click on the button of a list or of alternatives.
+   * Returns the values of the form after a click on the button of a list or of alternatives.
    * @param what `add:<name>`, `remove:<name of the item>`, or `choose:<name>`, which only changes the visible fields
    */
   change (draft: Draft, what: string): Draft {
@@ -186,7 +186,7 @@ export class SchemaForm {
     }
   }
 
-  /** The JSON text of one value; undefined: it is omitted. */
+  /** Returns the JSON text of one value; undefined if it is omitted. */
   #read (
     schema: unknown, name: string, isRequired: boolean, draft: Draft, errors: Record<string, string>, depth: number
   ): string | undefined {

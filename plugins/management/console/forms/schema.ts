@@ -3,34 +3,34 @@ import { errors } from '../../../base/errors/index.ts'
 
 export type Schema = Readonly<Record<string, unknown>>
 
-/** A schema that the fields of a form are made from. */
+/** The schema of a form, and the limits for converting it. */
 export interface FormContext {
   /** The schema in which `$ref` is resolved. */
   readonly root: Schema
   /** Max depth of the form; deeper values are edited as JSON. */
   readonly maxDepth: number
-  /** Steps that may still be taken: each field takes some, and each member and text of its schema. */
+  /** Remaining steps of the conversion: each field costs some, as do the members and texts of its schema. */
   left: number
 }
 
-/** @throws InvalidInput if there are no steps left */
+/** @throws InvalidInput if no steps are left */
 function takeSteps (context: FormContext, steps: number): void {
   context.left -= steps
   if (context.left < 0) throw new errors.InvalidInput('This form has too many fields: edit the arguments as JSON')
 }
 
-/** Steps for a field, which is some hundred characters of a page. */
+/** Steps per field, which is some hundred characters of the page. */
 const stepsPerField = 20
-/** Characters of a schema's texts for a step. */
+/** Number of characters of a schema's texts that cost one step. */
 const charactersPerStep = 20
-/** Max length of a reference, in characters. */
+/** Max length of a `$ref`, in characters. */
 const maxReference = 1_024
-/** Max length of a chain of references. */
+/** Max length of a chain of `$ref`s. */
 const mostReferences = 16
 
 /** The form field for a schema. */
 export interface FieldShape {
-  /** A `map` has texts by names that its schema does not list. */
+  /** `map`: string values under arbitrary names. */
   readonly kind:
     'text' | 'long' | 'number' | 'integer' | 'boolean' | 'choice' | 'object' | 'map' | 'list' | 'either' | 'json'
   readonly title?: string
@@ -49,8 +49,8 @@ export interface FieldShape {
 const longTextName = /^(?:body|content|text|description|message|code|query|sql|prompt|markdown|script|diff|html|data)$/i
 
 /**
- * The form field for the values of a schema (JSON Schema 2020-12, with older keywords). A schema that a form cannot
- * express becomes a JSON field.
+ * Returns the form field for the values of a schema (JSON Schema 2020-12, with older keywords). A schema that a form
+ * cannot express becomes a JSON field.
  * @param name of the member, which determines the size of its field
  * @throws InvalidInput if the context has no steps left
  */
@@ -86,7 +86,7 @@ export function shapeOf (schema: unknown, context: FormContext, name: string, de
   }
 }
 
-/** Whether an object has texts under any names. */
+/** Whether an object has string values under arbitrary names. */
 function hasTexts ({ additionalProperties, patternProperties }: Schema): boolean {
   const schemas = [additionalProperties, ...isObject(patternProperties) ? Object.values(patternProperties) : []]
     .filter(isObject)
@@ -140,11 +140,11 @@ function resolve (schema: unknown, context: FormContext, seen = 0): Schema {
   return parts.length === 0 ? own : mergeSchemas([...parts, own])
 }
 
-/** The steps to copy a schema. */
+/** Returns the steps to copy a schema. */
 const sizeOf = ({ properties, required, ...others }: Schema): number => 1 + Object.keys(others).length +
   (isObject(properties) ? Object.keys(properties).length : 0) + (Array.isArray(required) ? required.length : 0)
 
-/** Merges schemas that all apply. Constraints that a form cannot express are left to the server. */
+/** Merges schemas that all apply. Constraints that a form cannot express are checked by the server. */
 function mergeSchemas (schemas: readonly Schema[]): Schema {
   const properties =
     Object.assign({}, ...schemas.map((each) => isObject(each.properties) ? each.properties : {})) as Schema
@@ -156,7 +156,7 @@ function mergeSchemas (schemas: readonly Schema[]): Schema {
   }
 }
 
-/** Resolves a JSON pointer within the document; undefined: it is unknown, or is none. */
+/** Resolves a JSON pointer within the document; undefined if it leads nowhere, or the reference is not a pointer. */
 function resolveJsonPointer (root: Schema, reference: string): unknown {
   if (!reference.startsWith('#/')) return reference === '#' ? root : undefined
   const pointer = reference.length > maxReference ? undefined : decoded(reference.slice(2))
@@ -171,7 +171,7 @@ function resolveJsonPointer (root: Schema, reference: string): unknown {
   return at
 }
 
-/** The text of a URI fragment; undefined: its escapes are wrong. */
+/** Decodes a URI fragment; undefined if its escapes are invalid. */
 function decoded (fragment: string): string | undefined {
   try {
     return decodeURIComponent(fragment)

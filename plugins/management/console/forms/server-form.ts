@@ -10,7 +10,7 @@ import { argumentsField, SchemaForm } from './schema-form.ts'
 type Config = Readonly<Record<string, unknown>>
 type Member = keyof typeof ServerConfig.properties
 
-/** The members of a config that say where its server is, by the kind of its location. */
+/** The members of a config that locate its server, by kind of location. */
 const locationMembers = {
   command: { first: ['command', 'args', 'env', 'cwd'], more: ['startOnDemand', 'idleTimeoutMs'] },
   address: {
@@ -23,20 +23,19 @@ const locationMembers = {
   }
 } as const satisfies Readonly<Record<string, Record<'first' | 'more', readonly Member[]>>>
 
-/** Members of every config. `enabled` and the overrides have forms of their own; the gateway sets the rest. */
+/** Members of every config. `enabled` and the overrides have their own forms; the gateway sets the rest. */
 const common = {
   last: ['description', 'visibility', 'sharedWithUsers'], more: ['isolation', 'pin', 'options']
 } as const
 
-/** Members that are lists of names. A field for one of them may hold several, and those that are empty are dropped. */
+/** Members that are lists of names. One field of such a list may contain several names; empty ones are dropped. */
 const nameLists: readonly string[] = ['sharedWithUsers', 'passthroughHeaders']
 
-/** Members of an OpenAPI description's credentials in which another notation repeats the others. */
+/** Members of an OpenAPI server's credentials that repeat other members in another notation. */
 const repeatedMembers = ['apiKey', 'http', 'oauth2', 'openIdConnect'] as const
 
 /**
- * A form for the config of a server of one type. Members that the form does not show stay as they are, nested ones
- * included.
+ * A form for the config of a server of one type. Members that the form does not show are kept, including nested ones.
  */
 export class ServerForm {
   readonly type: TransportType
@@ -45,7 +44,7 @@ export class ServerForm {
   readonly #form: SchemaForm
   readonly #more: ReadonlySet<string>
 
-  /** @param config its type decides which fields the form has @param isAdmin whether the form has the field `owner` */
+  /** @param config its type determines the fields of the form @param isAdmin whether the form has the field `owner` */
   constructor (config: Config, isAdmin: boolean) {
     const type = formTypeOf(config)
     const { first, more } = locationMembers[transports[type].locatedBy]
@@ -61,7 +60,7 @@ export class ServerForm {
     this.#form = new SchemaForm(this.#schema)
   }
 
-  /** The fields that matter first, and the others. */
+  /** Returns the fields in two groups: the important ones, and the others. */
   fields (draft: Draft): { first: Field[], more: Field[] } {
     const fields = this.#form.fields(draft).map((field) => foldEmptyObjects(field, draft))
     return {
@@ -69,7 +68,7 @@ export class ServerForm {
     }
   }
 
-  /** The values of the form for a config; undefined: the form cannot show it without a loss. */
+  /** Returns the values of the form for a config; undefined if the form cannot represent it without loss. */
   draft (config: Config): Draft | undefined {
     const draft = this.#form.draft(config)
     const read = this.#form.read(draft)
@@ -79,9 +78,9 @@ export class ServerForm {
   change (draft: Draft, what: string): Draft { return this.#form.change(draft, what) }
 
   /**
-   * The config that a form states.
-   * @param base the config whose other members stay
-   * @param stored a server that changes its type loses the members of the former type
+   * Returns the config from a submitted form.
+   * @param base the config whose other members are kept
+   * @param stored the stored config: if its type changes, the members of the former type are dropped
    */
   read (draft: Draft, base: Config, stored: Config): { readonly config: Config } | { readonly errors: Errors } {
     const read = this.#form.read(draft)
@@ -92,8 +91,8 @@ export class ServerForm {
   }
 
   /**
-   * The form of the type that a draft chooses, which may be another one, with its values. `base` also has what the
-   * draft says, so that nothing is lost if the former type is chosen again.
+   * Returns the form of the type that a draft selects, which may be another one, with its values. `base` also contains
+   * the values of the draft, so that nothing is lost if the former type is selected again.
    */
   switchType (draft: Draft, base: Config): { readonly form: ServerForm, readonly draft: Draft, readonly base: Config } {
     const read = this.#form.read(draft)
@@ -106,8 +105,8 @@ export class ServerForm {
   #merged (json: string, base: Config): Config { return mergeTyped(base, JSON.parse(json) as Config, this.#schema) }
 
   /**
-   * The fields of messages by members of the config, such as `config.env.HOME`. A message about the config as a whole
-   * belongs to the first member that it names in quotes.
+   * Maps messages by members of the config, such as `config.env.HOME`, to fields. A message about the config as a whole
+   * is shown at the first member that it names in quotes.
    */
   errors (fields: Errors, draft: Draft): Errors {
     const shown = (path: string): string | undefined => this.#fieldOf(path, draft)
@@ -131,7 +130,7 @@ export class ServerForm {
   }
 }
 
-/** The type whose form shows a config. */
+/** Returns the type whose form shows a config. */
 const formTypeOf = ({ type, command, openapi }: Config): TransportType =>
   transportTypes.find((each) => each === type) ??
     (openapi !== undefined ? 'openapi' : command !== undefined ? 'stdio' : 'streamable-http')
@@ -144,7 +143,7 @@ function ofType (config: Config, type: TransportType): Config {
   return Object.fromEntries(Object.entries(config).filter(([name]) => own.has(name) || !others.has(name)))
 }
 
-/** The part of the schema of a config that the form shows. */
+/** Returns the part of a config member's schema that the form shows. */
 function schemaOf (name: Member): unknown {
   const schema = ServerConfig.properties[name]
   if (name !== 'openapi') return schema
@@ -154,19 +153,19 @@ function schemaOf (name: Member): unknown {
   return { ...schema, properties: { ...openapi, security: { ...openapi.security, properties: security } } }
 }
 
-/** Optional objects without values are folded, at each level. */
+/** Collapses optional objects without values, at each level. */
 const foldEmptyObjects = (field: Field, draft: Draft): Field => ({
   ...field,
   ...field.kind === 'object' && !field.isRequired && { isFolded: !isTyped(draft, field.name) },
   ...field.fields && { fields: field.fields.map((each) => foldEmptyObjects(each, draft)) }
 })
 
-/** The names of all fields, nested ones included. */
+/** Returns the names of all fields, including nested ones. */
 const fieldNamesIn = (fields: readonly Field[]): Set<string> =>
   new Set(fields.flatMap((field) => [field.name, ...fieldNamesIn([...field.fields ?? [], ...field.items ?? []])]))
 
 /**
- * Replaces the members of a config that the form has fields for, at each level; other members stay.
+ * Replaces the members of a config that the form has fields for, at each level; other members are kept.
  * @param properties of the schema that the form is made from
  */
 function mergeTyped (base: Config, typed: Config, { properties }: { readonly properties: Config }): Config {
@@ -183,7 +182,7 @@ function mergeTyped (base: Config, typed: Config, { properties }: { readonly pro
   return result
 }
 
-/** A config whose lists of names hold one name in each entry; those without a name are omitted. */
+/** Returns a config whose lists of names have one name per entry, without empty entries. */
 const withNames = (config: Config): Config =>
   Object.fromEntries(Object.entries(config).flatMap(([member, value]) => {
     const isNames = nameLists.includes(member) && Array.isArray(value)
@@ -192,7 +191,7 @@ const withNames = (config: Config): Config =>
     return names.length === 0 ? [] : [[member, names]]
   }))
 
-/** Whether two configs are equal but for members that are empty. */
+/** Whether two configs are equal, ignoring empty members. */
 const isSame = (one: Config, other: Config): boolean => isDeepStrictEqual(withoutEmpty(one), withoutEmpty(other))
 
 function withoutEmpty (value: unknown): unknown {

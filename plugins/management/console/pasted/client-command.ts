@@ -2,7 +2,7 @@ import { isObject } from '../../../../protocol/json.ts'
 
 type Config = Record<string, unknown>
 
-/** A server that a client's command such as `claude mcp add` adds. */
+/** A server that a client's command, such as `claude mcp add`, adds. */
 interface AddedServer { readonly name: string, readonly config: Config }
 
 /** Options with a value, by short and long name. */
@@ -60,7 +60,7 @@ function readAdd (program: string, words: readonly string[]): AddedServer {
     }
     const [option = '', joined] = /^(--[^=]+)=(.*)$/s.exec(word)?.slice(1) ?? [word]
     const kind = optionsWithValue[option]
-    // Words after a server's command are its arguments.
+    // Words after the command of a server are its arguments.
     const isOfCommand = plain.length > 1 && !/^https?:/i.test(plain[1] ?? '')
     if (kind === undefined || isOfCommand) {
       if (!option.startsWith('-') || isOfCommand) plain.push(word)

@@ -34,7 +34,7 @@ function endOfQuote (line: string, start: number): number {
   throw new SyntaxError(`the quote ${quote} has no end`)
 }
 
-/** The command lines of a text, without prompts (`$`), comments and empty lines. */
+/** Returns the command lines of a text, without prompts (`$`), comments and empty lines. */
 export function linesOf (text: string): string[] {
   return text.replace(/\\\r?\n/g, ' ').split(/\r?\n/)
     .map((line) => line.replace(/^\s*[$>%]\s+/, '').trim())

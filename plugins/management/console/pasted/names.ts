@@ -3,7 +3,7 @@ import { toModelCharacters } from '../../../../schemas/names.ts'
 /** Words that do not identify a server. */
 const genericWord = /^(?:mcp|server|www|api|com|org|net|io|dev|app|ai)$/
 
-/** A server name from the identifying words of a text. @param fallback if no word is left */
+/** Returns a server name made of the identifying words of a text. @param fallback used if no word is left */
 function nameOfWords (text: string, fallback: string): string {
   const words = toModelCharacters(text.toLowerCase()).split(/[-_]+/).filter((word) => word !== '')
   const telling = words.filter((word) => !genericWord.test(word))
@@ -11,7 +11,7 @@ function nameOfWords (text: string, fallback: string): string {
   return name === '' ? fallback : name
 }
 
-/** A server name from an address: `notion` for `https://mcp.notion.com/mcp`. @param url an absolute URL */
+/** Returns a server name for an address: `notion` for `https://mcp.notion.com/mcp`. @param url an absolute URL */
 export function nameOfAddress (url: string): string {
   const { hostname } = new URL(url)
   if (/^[\d.]+$|^\[/.test(hostname) || hostname === 'localhost') return 'local'
@@ -21,11 +21,11 @@ export function nameOfAddress (url: string): string {
     labels[0] ?? '', 'server')
 }
 
-/** Options of package runners and of docker that take a value of their own. */
+/** Matches options of package runners and of docker that take a value. */
 const optionWithValue =
   /^(?:-p|--package|--from|--with|--python|-e|--env|-v|--volume|--mount|--name|--network|-w|--env-file)$/
 
-/** A server name from a command: `memory` for `npx -y @modelcontextprotocol/server-memory@1.2`. */
+/** Returns a server name for a command: `memory` for `npx -y @modelcontextprotocol/server-memory@1.2`. */
 export function nameOfCommand (command: string, args: readonly string[]): string {
   const program = command.replace(/^.*[\\/]/, '').replace(/\.(?:cmd|exe|bat)$/i, '')
   const isRunner = /^(?:npx|bunx|uvx|pnpx|pnpm|yarn|npm|uv|pipx|docker|podman|node|bun|deno|python3?|cmd|bash|sh)$/
@@ -34,13 +34,13 @@ export function nameOfCommand (command: string, args: readonly string[]): string
   const subject = args.find((arg, at) => !arg.startsWith('-') && !/^\/[ck]$/i.test(arg) &&
     !/^(?:run|x|dlx|exec|tool|npx)$/.test(arg) && !optionWithValue.test(args[at - 1] ?? ''))
   if (subject === undefined) return nameOfWords(program, 'server')
-  // The version, which is in the last part. A scope such as `@scope` is none.
+  // The `@` before the version, which is in the last part; the one of a scope such as `@scope` is not.
   const version = subject.indexOf('@', Math.max(1, subject.lastIndexOf('/') + 1))
   const path = (version === -1 ? subject : subject.slice(0, version)).replace(/\.(?:[cm]?[jt]s|py)$/, '')
   const parts = path.split(/[\\/]/).filter((part) => !/^(?:index|main|server|dist|build|src|bin|\.{0,2})$/.test(part))
   return nameOfWords((parts.at(-1) ?? path).replace(/:[\w.-]+$/, ''), program)
 }
 
-/** A server name from the title of an OpenAPI document. */
+/** Returns a server name for the title of an OpenAPI document. */
 export const nameOfTitle = (title: unknown): string =>
   nameOfWords((typeof title === 'string' ? title : '').replace(/\bopenapi\b|\d+\.\d+/gi, ''), 'api')

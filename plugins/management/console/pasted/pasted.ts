@@ -15,29 +15,26 @@ import { nameOfAddress, nameOfCommand, nameOfTitle } from './names.ts'
 
 type Config = Record<string, unknown>
 
-/**
- * A server from a pasted text, in the form in which it is stored. `remarks`: parts of the text that have no effect or
- * another one.
- */
+/** A server from a pasted text, in stored form. `remarks`: parts of the text that have no effect or a different one. */
 interface PastedServer {
   readonly name: string
   readonly config: Config
   readonly remarks: readonly string[]
   /**
-   * The values that the config asks for by `${input:<id>}`, as VS Code writes it. In `config` each is a variable,
-   * `${<key>}`, for which the console shows a field.
+   * The values requested with `${input:<id>}`, as in VS Code. In `config` each is a variable, `${<key>}`, for which the
+   * console shows a field.
    */
   readonly inputs: ReadonlyArray<{
     readonly key: string, readonly title: string, readonly isSecret: boolean, readonly fallback?: string
   }>
 }
 
-/** The depth of the servers in clients' configuration files; down to it, members keep their order. */
+/** The depth of server configs in clients' configuration files; down to it, members keep their order. */
 const orderedLevels = 4
 
 /**
- * Detects the format of a text and reads its servers: the configuration of a client, one server of it, an OpenAPI
- * document, an address, a command line, or a command of a client such as `claude mcp add`.
+ * Detects the format of a text and reads its servers: a client's configuration, one server of it, an OpenAPI document,
+ * an address, a command line, or a client's command such as `claude mcp add`.
  * @throws InvalidInput whose message lists the supported formats
  */
 export function readPasted (text: string): PastedServer[] {
@@ -61,10 +58,10 @@ export function readPasted (text: string): PastedServer[] {
   })
 }
 
-/** Max values that are asked for by one server. */
+/** Max number of values requested by one server. */
 const maxInputs = 50
 
-/** The beginning of JSON, and not of an IPv6 address. */
+/** Matches the start of JSON, but not of an IPv6 address. */
 const isJson = /^(?:\{|\[(?![\da-f:.]{2,45}\][:/]))/i
 
 interface Found {
@@ -145,19 +142,19 @@ function ofLines (text: string): Found[] {
   })
 }
 
-/** Ends of file names that are no domains of servers. */
+/** Matches the ends of file names that are not domains of servers. */
 const programSuffix = /\.(?:sh|py|rb|pl|php|js|mjs|cjs|ts|mts|jar|exe|cmd|bat|ps1|bin|so|go|rs)$/i
 
 /**
- * The URL for an address without its scheme, such as `127.0.0.1:9000/mcp` or `mcp.example.com/mcp`; undefined for any
- * other text. This machine and private networks are addressed by http, others by https.
+ * Returns the URL for an address without a scheme, such as `127.0.0.1:9000/mcp` or `mcp.example.com/mcp`; undefined for
+ * any other text. The URL has http for this machine and private networks, else https.
  */
 function withScheme (line: string): string | undefined {
   const [, host = '', port, path] =
     /^(\[[\da-f:.]{2,45}\]|[a-z\d](?:[a-z\d.-]{0,252}[a-z\d])?)(:\d{1,5})?([/?]\S*)?$/i.exec(line) ?? []
   const isNumeric = /^\[|^\d{1,3}(?:\.\d{1,3}){3}$/.test(host)
   const isNamed = host === 'localhost' || /\.[a-z][a-z-]*[a-z]$/i.test(host)
-  // A name alone with a port is a host of a local network, such as a container.
+  // A single name with a port is a host in a local network, such as a container.
   const isAddress = isNumeric || (isNamed && !programSuffix.test(host)) || (/^[a-z]/i.test(host) && port !== undefined)
   if (!isAddress || (host === 'localhost' && port === undefined && path === undefined)) return undefined
   const isLocal = isNumeric || !host.includes('.') || /\.(?:local|localhost|lan|internal)$/i.test(host)
@@ -177,7 +174,7 @@ function ofAddress (url: string): Found {
   }
 }
 
-/** A command line: variable assignments, then a command with its arguments. */
+/** Reads a server from a command line: variable assignments, then a command with its arguments. */
 function ofCommand (words: readonly string[]): Found {
   const start = words.findIndex((word) => !/^[A-Za-z_]\w*=/.test(word))
   const [command, ...args] = start === -1 ? [] : words.slice(start)
@@ -202,7 +199,10 @@ function limitServers (count: number): void {
   if (count > max) throw new errors.InvalidInput(`"text": it holds ${count} servers: paste at most ${max} at once`)
 }
 
-/** @param names the names in use, each with the number of the last name that was made from it */
+/**
+ * Returns a name that is not in use.
+ * @param names the names in use, each with the number of the last name derived from it
+ */
 function unique (name: string, names: Map<string, number>): string {
   let number = names.get(name) ?? 1
   let free = name
