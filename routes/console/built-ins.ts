@@ -184,7 +184,7 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
         title: `Remove ${title}?`,
         subject: title,
         crumbs,
-        consequences: [`The ${noun} itself: agents do not find it any more.`],
+        consequences: [`Agents no longer find this ${noun}.`],
         confirm: { label: `Remove ${title}`, href: `${base}${pathOf(id)}/remove`, method: 'post' },
         cancel: `${base}${pathOf(id)}`
       }

@@ -96,7 +96,7 @@ for (const [name, options] of windows) {
     await hers.waitForURL('**/approvals')
     await assertShown(hers, 'approvals')
     await hers.click('text=Approve')
-    await hers.waitForSelector('#pending >> text=Nothing waits')
+    await hers.waitForSelector('#pending >> text=Nothing is waiting')
     assert.equal(await call(), 'hi')
 
     upstream.options.tools = [{ ...tool('echo'), description: 'Says it twice' }]

@@ -252,7 +252,7 @@ void test('a server is shared with a team, and an admin sees what a member sees'
   const refused = await browser.post('/teams/new', { name: '@web', members: 'alice' }, '/teams/new')
   assert.equal(refused.status, 400)
   assert.match(refused.text, /must not begin with &quot;@&quot;[\s\S]*>\nalice</)
-  assert.match((await browser.get('/users/alice/view')).text, /No server/)
+  assert.match((await browser.get('/users/alice/view')).text, /No servers/)
   assert.match((await browser.get('/servers/fake/configuration')).text, /Who else may use it/)
   await app.settings.change(({ servers }) => [{
     entity: 'mcpServers', key: 'fake', value: { ...servers.get('fake')?.config, sharedWithUsers: ['@web'] }
