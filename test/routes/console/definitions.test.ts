@@ -33,7 +33,7 @@ test('a changed definition is shown as a difference, and accepted; its owner see
 
   const owner = new Browser(app)
   await owner.signIn('alice')
-  assert.doesNotMatch((await owner.get('/overview')).text, /Waits for you/, 'an admin accepts it')
+  assert.doesNotMatch((await owner.get('/overview')).text, /Waiting for you/, 'an admin accepts it')
   const seen = await owner.get(path)
   assert.match(seen.text, /keep something from the user/)
   assert.doesNotMatch(seen.text, /<del>/)
@@ -45,7 +45,7 @@ test('a changed definition is shown as a difference, and accepted; its owner see
   const done = await browser.post(path, fields, path)
   assert.deepEqual([done.status, done.location], [303, `/console${path}`])
   assert.match((await browser.get(path)).text, /Nothing has changed/)
-  assert.doesNotMatch((await browser.get('/overview')).text, /Waits for you/)
+  assert.doesNotMatch((await browser.get('/overview')).text, /Waiting for you/)
 })
 
 test('a tool that has changed can be turned off in place of accepting it', async (t) => {

@@ -225,7 +225,7 @@ void test('an answer that is refused says why at its field, and keeps what was t
   assert.match(refused.text, /value="Ada"/)
   const empty = await browser.post(path, { question: questionIn(asked.text), answer: 'accept', 'arg/name': ' ' }, path)
   assert.equal(empty.status, 400)
-  assert.match(empty.text, /id="arg\/name-problem"[\s\S]*A text is missing/)
+  assert.match(empty.text, /id="arg\/name-problem"[\s\S]*Enter a text/)
 })
 
 void test('a question that no page has made is refused (400)', async (t) => {

@@ -105,7 +105,7 @@ void test('who is named as an approver has Approvals in the navigation, and a co
   const inNav = /<a href="\/console\/approvals">/
   const counted = /<a href="\/console\/approvals">.*Calls to approve or deny<\/span> <b>1</
   assert.match((await pages('alice')).overview, inNav)
-  assert.doesNotMatch((await pages('alice')).overview, /Waits for you/)
+  assert.doesNotMatch((await pages('alice')).overview, /Waiting for you/)
   const session = await openSession(app, '/mcp', OTHER)
   await session.request('tools/call', { name: 'up-delete', arguments: {} })
   for (const user of ['alice', 'admin']) {
