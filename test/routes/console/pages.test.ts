@@ -40,7 +40,7 @@ void test('a tool is called by the form made from its schema', async (t) => {
   assert.match(refused.text, /name="arg\/message"[^>]*>\ntyped</)
   const called = await browser.post('/servers/fake/tools/echo', { do: 'call', mode: 'form', 'arg/message': hostile })
   assert.equal(called.status, 200)
-  assert.match(called.text, /What it answered/)
+  assert.match(called.text, />Result</)
   isSafe(called)
   const json = await browser.post('/servers/fake/tools/echo', { do: 'json', mode: 'form', 'arg/message': 'm', 'arg/n': '7' })
   assert.match(json.text, /&quot;n&quot;: 7/)
@@ -54,7 +54,7 @@ void test('what agents read about a tool is changed, and restored', async (t) =>
   const { browser } = await startWith(t, [tool('echo')])
   const path = '/servers/fake/tools/echo'
   await browser.post(`${path}/override`, { description: 'Of mine' })
-  assert.match((await browser.get(path)).text, /It was changed here[\s\S]*Of mine/)
+  assert.match((await browser.get(path)).text, /Changed here[\s\S]*Of mine/)
   await browser.post(`${path}/override`, { do: 'reset', description: 'x' })
   assert.match((await browser.get(path)).text, /As the server wrote it/)
 })
@@ -212,7 +212,7 @@ void test('the audit log tells what was changed, without secrets', async (t) => 
   const page = await browser.get('/audit?entity=user')
   assert.match(page.text, /added user <strong>carol<\/strong>/)
   assert.ok(!page.text.includes('Same-5678'))
-  assert.match((await browser.get('/audit?username=nobody')).text, /No change is like that/)
+  assert.match((await browser.get('/audit?username=nobody')).text, /No changes match/)
 })
 
 void test('lines of the log are text, and are filtered', async (t) => {
