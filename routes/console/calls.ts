@@ -136,7 +136,7 @@ function rowOf (base: string, call: Call): object {
     at: timestamp,
     server,
     tool,
-    who: username ?? keyName ?? 'nobody',
+    who: username ?? keyName ?? 'anonymous',
     state: stateOf(call),
     error: status === 'error' ? errorMessage : undefined,
     ms: duration
@@ -149,7 +149,7 @@ function wholeOf ({ kit: { base }, servers }: FastifyInstance, principal: Princi
   const href = pageOf(base, server)
   const facts: Array<[string, unknown]> = [
     ['When', { time: timestamp }], ['Server', isThere ? { text: server, href } : server],
-    ['Caller', username ?? 'nobody'], ['Key', keyName],
+    ['Caller', username ?? 'anonymous'], ['Key', keyName],
     ['Group', group], ['From', sourceIp], ['Duration', `${Math.round(duration)} ms`],
     ['Application', call.clientName ?? call.clientId],
     ['Rule', policy && ruleText(policy)],

@@ -96,7 +96,7 @@ async function toPageData (app: FastifyInstance, visit: Visit): Promise<{ data: 
     q,
     kind,
     noun,
-    run: `${run} as ${eyes === 'nobody' ? 'nobody' : own}`
+    run: `${run} as ${eyes === 'nobody' ? 'anonymous' : own}`
   }
   if (query.route === undefined) return { data: common }
   const listed = await kit.mcp.list(request, pathOf(route), lookWith(app, principal, eyes, route), kind)

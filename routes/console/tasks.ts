@@ -55,7 +55,7 @@ function tasksPart (base: string, tasks: readonly Task[], page: string): object 
     rows: items.map(({ id, tool, server, username, keyName, route, state, startedAt, updatedAt, ttl }) => ({
       cells: [
         { text: shortNameOf(tool), under: `${server} · ${route} · ${shortIdOf(id)}`, isMono: true },
-        { text: username ?? keyName ?? 'nobody', under: username === undefined ? undefined : keyName },
+        { text: username ?? keyName ?? 'anonymous', under: username === undefined ? undefined : keyName },
         states.get(state) ?? shortNameOf(state),
         { time: startedAt },
         { time: updatedAt },

@@ -173,7 +173,7 @@ void test('an import shows what the API remarks about each item, such as a bundl
   const bundled = { command: 'node', args: ['/srv/other/bundles/notes/current/server.js'], enabled: false }
   const template = JSON.stringify({ version: '1.0', servers: { notes: bundled, plain: { url: 'http://127.0.0.1:9/mcp' } }, groups: [] })
   const done = await browser.post('/templates/import', { do: 'import', template }, '/templates')
-  assert.match(done.text, /notes[\s\S]*was added[\s\S]*The bundle &quot;notes&quot; is not here: upload it/)
+  assert.match(done.text, /notes[\s\S]*added[\s\S]*The bundle &quot;notes&quot; is not here: upload it/)
   assert.equal(done.text.match(/warn-text/g)?.length, 1)
   assert.doesNotMatch(done.text, /value="import"/, 'it is done')
   assert.deepEqual([...app.settings.current.servers.keys()], ['notes', 'plain'])
