@@ -201,7 +201,7 @@ void test('the link of the first start is good once, from this machine alone, an
   ]) {
     const refused = await new Browser(app).get(path, options)
     assert.equal(refused.status, 403)
-    assert.match(refused.text, /good once, for 15 minutes, on the machine/)
+    assert.match(refused.text, /works once, for 15 minutes, on the machine/)
   }
   assert.equal((await new Browser(app).get('/welcome?code=wrong')).status, 403)
   const browser = new Browser(app)
