@@ -50,7 +50,7 @@ void test('a server is shared with several names of one field, with nobody by an
   assert.deepEqual(shared(), ['alice', 'admin'])
   await share('')
   assert.deepEqual(shared(), undefined)
-  assert.match(await share('web'), /&quot;web&quot; is a team: write &quot;@web&quot;/)
+  assert.match(await share('web'), /&quot;web&quot; is a team: to share the server with it, write &quot;@web&quot;/)
   assert.doesNotMatch(await share('@web'), /is a team: write/)
 })
 
