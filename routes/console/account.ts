@@ -7,10 +7,10 @@ const routes: FastifyPluginAsync = async (app) => {
   const { page, form } = pagesOf(app)
   const shown = {
     title: 'Your account',
-    lead: 'Another password ends your sessions and login tokens, but for this one.',
+    lead: 'Changing your password ends all your other sessions and login tokens.',
     action: `${kit.base}/account`,
     cancel: `${kit.base}/overview`,
-    submit: 'Change the password',
+    submit: 'Change password',
     fields: [
       {
         name: 'currentPassword',

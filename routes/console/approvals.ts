@@ -3,7 +3,7 @@ import { type ShownApproval, visible } from '../../plugins/extensions/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { noticeOf, pagesOf } from './page.ts'
 
-const states = { pending: 'waits', approved: 'approved', denied: 'denied', expired: 'expired' } as const
+const states = { pending: 'pending', approved: 'approved', denied: 'denied', expired: 'expired' } as const
 const minute = 60_000
 
 /**
@@ -41,7 +41,7 @@ const routes: FastifyPluginAsync = async (app) => {
       rows: all.filter(({ state }) => state !== 'pending').slice(0, 50).map((approval) => ({
         cells: [
           { text: visible(approval.tool), under: visible(approval.server), isMono: true },
-          approval.username === '' ? 'somebody without credentials' : visible(approval.username),
+          approval.username === '' ? 'someone without credentials' : visible(approval.username),
           {
             text: states[approval.state],
             under: approval.decidedBy === undefined ? undefined : `by ${approval.decidedBy}`

@@ -28,7 +28,7 @@ const routes: FastifyPluginAsync = async (app) => {
         { name: 'username', label: 'User', value: username },
         {
           name: 'action',
-          label: 'Did what',
+          label: 'Change',
           value: action,
           options: [
             { value: '', text: 'anything' }, { value: 'create', text: 'added' }, { value: 'update', text: 'changed' },
@@ -37,7 +37,7 @@ const routes: FastifyPluginAsync = async (app) => {
         },
         {
           name: 'entity',
-          label: 'To what',
+          label: 'Kind',
           value: entity,
           options: [{ value: '', text: 'anything' }, ...auditedEntities.map((each) => ({ value: each, text: each }))]
         },

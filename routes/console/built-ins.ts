@@ -28,20 +28,20 @@ const kinds = {
     heading: 'Prompts',
     fields: [
       { name: 'name', label: 'Name', required: true },
-      { name: 'title', label: 'Title', hint: 'For people.' },
-      { name: 'description', label: 'Description', hint: 'When it is good for something.' },
+      { name: 'title', label: 'Title', hint: 'Shown to people.' },
+      { name: 'description', label: 'Description', hint: 'When to use it.' },
       {
         name: 'template',
         label: 'Text',
         type: 'textarea',
         isProse: true,
         required: true,
-        hint: '{{name}} stands for the argument of this name.'
+        hint: '{{name}} stands for the argument with that name.'
       },
       {
         name: 'arguments',
         label: 'Arguments',
-        hint: `Names, ${namesHint}; a * marks those that must be given: language, code*`
+        hint: `Names, ${namesHint}; mark required ones with *: language, code*`
       }
     ]
   },
@@ -65,7 +65,7 @@ const kinds = {
         label: 'SKILL.md',
         type: 'textarea',
         required: true,
-        hint: 'It begins with name and description, between two lines of three hyphens.'
+        hint: 'Starts with name and description, between two lines of three hyphens.'
       },
       {
         name: 'routes',
@@ -91,7 +91,7 @@ export const builtIns: FastifyPluginAsync = async (app) => {
       return {
         id: kind,
         heading,
-        empty: `There are no ${kind} of the gateway itself.`,
+        empty: `The gateway has no ${kind} of its own.`,
         caption: heading,
         unit: pages.total === 1 ? noun : kind,
         pages,
@@ -108,7 +108,7 @@ export const builtIns: FastifyPluginAsync = async (app) => {
 export const changeBuiltIns: FastifyPluginAsync = async (app) => {
   const { builtIns, kit: { base, api, renderer } } = app
   const { page, form } = pagesOf(app)
-  const uploading = { title: 'Upload a skill', lead: 'Agents that know skills get it.' }
+  const uploading = { title: 'Upload a skill', lead: 'Agents that support skills get it.' }
   page('skill-upload', { title: uploading.title, path: '/built-ins/skills/upload' }, () => uploading)
   await addUpload(app, {
     path: '/built-ins/skills/upload',
@@ -129,7 +129,7 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
     const added = {
       ...common,
       title: `Add a ${noun}`,
-      lead: kind === 'skills' ? 'Agents that know skills get it.' : 'Every agent gets it.',
+      lead: kind === 'skills' ? 'Agents that support skills get it.' : 'Every agent gets it.',
       action: `${base}/built-ins/${kind}`,
       submit: `Add the ${noun}`,
       fields: fields.map((field) => field.name === 'routes' ? { ...field, value: globalRoute } : field)
@@ -184,7 +184,7 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
         title: `Remove ${title}?`,
         subject: title,
         crumbs,
-        consequences: [`The ${noun} itself: agents do not find it any more.`],
+        consequences: [`Agents no longer find this ${noun}.`],
         confirm: { label: `Remove ${title}`, href: `${base}${pathOf(id)}/remove`, method: 'post' },
         cancel: `${base}${pathOf(id)}`
       }

@@ -19,7 +19,7 @@ const path = '/add-a-server/bundle'
 /** Page: upload a bundle. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
-  const lead = 'A local server as one file. Its files are stored; it runs when you add the server.'
+  const lead = 'A local server in one file. The upload is stored; it runs once you add the server.'
   pagesOf(app).page('bundle', { title: 'Bundle', path }, ({ principal }) =>
     ({ lead, tabs: tabsOf(app, principal, 'bundle') }))
 
@@ -32,7 +32,7 @@ const routes: FastifyPluginAsync = async (app) => {
       const { name, config, manifest, required, usedBy, warnings } = data as Uploaded
       const uses = usedBy.length === 0
         ? []
-        : [`It replaced the former version, which ${usedBy.join(', ')} runs until it is reloaded`]
+        : [`It replaced the previous version, which ${usedBy.join(', ')} runs until it is reloaded`]
       return showEntries(app, reply, {
         entries: [{
           index: 0,
@@ -51,7 +51,7 @@ const routes: FastifyPluginAsync = async (app) => {
         }],
         source: {
           title: [manifest.display_name ?? name, manifest.version].filter((each) => each !== undefined).join(' '),
-          text: manifest.description ?? 'Look at the command before you add it: nobody has checked this program.',
+          text: manifest.description ?? 'Check the command before you add it: nobody has reviewed this program.',
           back: `${kit.base}${path}`
         }
       })

@@ -59,7 +59,7 @@ const routes: FastifyPluginAsync = async (app) => {
   page('call', { title: 'Two calls', path: '/calls/compare' }, async ({ principal, request }) => {
     const { id = [] } = request.query as { id?: string | string[] }
     const chosen = [id].flat().slice(0, 2)
-    if (chosen.length === 0) throw new errors.InvalidInput('Choose two calls of the list, then compare them')
+    if (chosen.length === 0) throw new errors.InvalidInput('Select two calls in the list, then compare them')
     const calls = await Promise.all(chosen.map(async (each) => await callOf(principal, each)))
     return { calls: calls.map((call) => wholeOf(app, principal, call)) }
   })
@@ -95,7 +95,7 @@ function fieldsOf (asked: Query, { servers, tools, usernames }: Values, { isAdmi
   return [
     choice('server', 'Server', servers),
     choice('tool', 'Tool', tools),
-    ...isAdmin ? [choice('username', 'Who', usernames)] : [],
+    ...isAdmin ? [choice('username', 'Caller', usernames)] : [],
     choice('status', 'Outcome', ['success', 'error']),
     { name: 'startDate', label: 'Since', type: 'date', value: asked.startDate }
   ]
@@ -126,7 +126,7 @@ const stateOf = ({ status, refused }: Call): 'failed' | 'refused' | undefined =>
   refused ? 'refused' : status === 'error' ? 'failed' : undefined
 
 const ruleText = ({ name, mode, decision }: NonNullable<Call['policy']>): string =>
-  `${name} ${decisionWords[decision]}${mode === 'observe' ? ', and only observes' : ''}`
+  `${name} ${decisionWords[decision]}${mode === 'observe' ? ' (observe only)' : ''}`
 
 function rowOf (base: string, call: Call): object {
   const { id, timestamp, server, tool, username, keyName, status, errorMessage, duration } = call
@@ -136,7 +136,7 @@ function rowOf (base: string, call: Call): object {
     at: timestamp,
     server,
     tool,
-    who: username ?? keyName ?? 'nobody',
+    who: username ?? keyName ?? 'anonymous',
     state: stateOf(call),
     error: status === 'error' ? errorMessage : undefined,
     ms: duration
@@ -149,8 +149,8 @@ function wholeOf ({ kit: { base }, servers }: FastifyInstance, principal: Princi
   const href = pageOf(base, server)
   const facts: Array<[string, unknown]> = [
     ['When', { time: timestamp }], ['Server', isThere ? { text: server, href } : server],
-    ['Who', username ?? 'nobody'], ['Key', keyName],
-    ['Group', group], ['From', sourceIp], ['Took', `${Math.round(duration)} ms`],
+    ['Caller', username ?? 'anonymous'], ['Key', keyName],
+    ['Group', group], ['From', sourceIp], ['Duration', `${Math.round(duration)} ms`],
     ['Application', call.clientName ?? call.clientId],
     ['Rule', policy && ruleText(policy)],
     ...guards.map(({ name, action, found }): [string, string] => ['Guard', `${name}: ${found.join(', ')} (${action})`])

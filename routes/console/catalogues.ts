@@ -78,7 +78,7 @@ function cataloguesOf ({ kit: { api } }: FastifyInstance): Readonly<Record<strin
   return {
     market: {
       title: 'Market',
-      lead: 'Servers that this project knows, each with what it needs.',
+      lead: 'Servers known to this project, each with what it needs.',
       list: async (request, { q }) => {
         const { data } = await ask(request, addressOf('/market/servers/search', { query: q }))
         return {
@@ -94,7 +94,7 @@ function cataloguesOf ({ kit: { api } }: FastifyInstance): Readonly<Record<strin
     },
     registry: {
       title: 'Registry',
-      lead: 'The registry of the MCP project: everybody may publish in it, and nobody has looked at what they publish.',
+      lead: 'The registry of the MCP project. Anyone can publish in it, and nobody reviews what they publish.',
       list: async (request, { q, cursor }) => {
         const query = { search: q, cursor, version: 'latest' }
         const { data, message } = await ask(request, addressOf('/registry/servers', query))
@@ -109,7 +109,7 @@ function cataloguesOf ({ kit: { api } }: FastifyInstance): Readonly<Record<strin
     },
     cloud: {
       title: 'Cloud',
-      lead: 'Servers of the service that mcpRouter names in the settings: they run there.',
+      lead: 'Servers hosted by the service set as mcpRouter in the settings.',
       list: async (request, { q }) => {
         const { data, message } = await ask(request, '/cloud/servers')
         const all = (data as readonly CloudServer[]).map(({ name, title, description: text, ...more }): Row =>
@@ -133,7 +133,7 @@ function rowOf ({ server: { name = '', title = name, description = '', version }
     title,
     text: description,
     tags: [...version === undefined ? [] : [version], ...new Set(configs.map(({ from }) => from))],
-    ...configs.length === reasons.length && { reason: reasons[0] ?? 'It names nothing that could be run' }
+    ...configs.length === reasons.length && { reason: reasons[0] ?? 'It names nothing that can be run' }
   }
 }
 
@@ -155,7 +155,7 @@ function entriesOf (ready: readonly ConvertedPackage[]): Entry[] {
 
 const toVariable = ({ key, title, description, sensitive, placeholder, choices }: RequiredInput): Variable => {
   const hasExample = placeholder !== undefined && placeholder !== '…'
-  const sentences = [description, hasExample ? `For example ${placeholder}` : undefined]
+  const sentences = [description, hasExample ? `For example, ${placeholder}` : undefined]
     .filter((each) => each !== undefined && each !== '')
   return {
     key,

@@ -112,7 +112,7 @@ export async function actOnEntries (
   }
   const { stored, left, problems } = await store(app, request, entries, configs)
   const names = stored.map((name) => JSON.stringify(name)).join(', ')
-  const notice = { kind: 'done', text: `Added: ${names}. What was added is connecting now.` } as const
+  const notice = { kind: 'done', text: `Added: ${names}. Connecting now.` } as const
   if (left.some(({ isChosen }) => isChosen)) {
     return showEntries(app, reply, {
       ...common, entries: left, errors: problems, ...stored.length > 0 && { notice }
@@ -187,7 +187,7 @@ function parseEntries (
     }
     for (const [at, { isNeeded }] of variables.entries()) {
       const field = fieldOf(index, at)
-      if (isChosen && isNeeded === true && values[field] === '') wrong[field] = 'A value is missing.'
+      if (isChosen && isNeeded === true && values[field] === '') wrong[field] = 'Enter a value.'
     }
   }
   return { configs, wrong }
@@ -207,8 +207,8 @@ function toPageData (entry: Entry, budget: Budget): object {
       const value = values[fieldOf(index, at)] ?? ''
       const hints = [
         description === undefined || /[.!?]$/.test(description) ? description : `${description}.`,
-        ...multiple === true ? ['One a line.'] : [],
-        ...isNeeded === true ? [] : [`Left empty, it is the variable ${key} of the gateway’s environment.`]
+        ...multiple === true ? ['One per line.'] : [],
+        ...isNeeded === true ? [] : [`Leave empty to use the gateway’s environment variable ${key}.`]
       ]
       return {
         name: fieldOf(index, at),
@@ -232,7 +232,7 @@ function toPageData (entry: Entry, budget: Budget): object {
 export function testedText ({ message, data }: ApiAnswer): { readonly isOk: boolean, readonly text: string } {
   const { connected, status, error } = data as { connected: boolean, status: string, error: string | null }
   if (status === 'oauth_required') {
-    return { isOk: true, text: 'It answers, and wants a login: once it is stored, “Log in” stands on its page' }
+    return { isOk: true, text: 'It answers and requires a login: add it, then use “Log in” on its page' }
   }
   return { isOk: connected, text: [message, ...error === null ? [] : [error]].join(': ') }
 }

@@ -28,7 +28,7 @@ export function eyesOf ({ keys, users }: FastifyInstance, principal: Principal, 
   const own = principal.username ?? ''
   const others = principal.isAdmin ? users.list().map(({ username }) => username).filter((name) => name !== own) : []
   const all = [
-    ['self', `${own} (you)`], ['nobody', 'nobody, without a key'],
+    ['self', `${own} (you)`], ['nobody', 'anonymous (no key)'],
     ...keys.list(principal).map(({ id, name }) => [`key:${id}`, `the key ${name}`]),
     ...others.map((name) => [`user:${name}`, `the user ${name}`])
   ]

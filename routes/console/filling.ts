@@ -44,7 +44,7 @@ export const newBudget = (): Budget => ({ left: managementLimits.console.formSiz
 export function fillVariables (value: unknown, typed: TypedValues, budget: Budget): unknown {
   const take = (text: string): string => {
     budget.left -= text.length + 1
-    if (budget.left < 0) throw new errors.InvalidInput('With its values, this is too large: use a variable less often')
+    if (budget.left < 0) throw new errors.InvalidInput('Too large with its values: use a variable less often')
     return text
   }
   const fill = (each: unknown): unknown => fillVariables(each, typed, budget)

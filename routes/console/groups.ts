@@ -111,8 +111,8 @@ const routes: FastifyPluginAsync = async (app) => {
       subject: name,
       crumbs: [{ label: 'Groups', href: `${base}/groups` }, { label: name, href: `${base}${pathOf(id)}` }],
       consequences: [
-        'Its address: agents that use it get an error.',
-        ...scoped.map((key) => `Its place in the scope of the key ${JSON.stringify(key.name)}.`)
+        'Its address stops working: agents that use it get an error.',
+        ...scoped.map((key) => `The key ${JSON.stringify(key.name)} no longer opens it.`)
       ],
       keeps: 'The servers in it stay.',
       confirm: { label: `Remove ${name}`, href: `${base}${pathOf(id)}/remove`, method: 'post' },

@@ -12,16 +12,16 @@ const sides = [
 const kinds = [
   { value: 'secrets', text: 'Secrets', hint: 'Tokens, private keys, passwords in addresses', plural: 'secrets' },
   { value: 'email', text: 'E-mail addresses', plural: 'e-mail addresses' },
-  { value: 'card', text: 'Numbers of payment cards', plural: 'cards' },
+  { value: 'card', text: 'Payment card numbers', plural: 'cards' },
   { value: 'iban', text: 'Bank accounts (IBAN)', plural: 'IBANs' },
   { value: 'phone', text: 'Phone numbers', plural: 'phone numbers' }
 ]
 const actions = [
   { value: 'mask', text: 'Mask it', verb: 'masks' },
   { value: 'refuse', text: 'Refuse the call', verb: 'refuses' },
-  { value: 'flag', text: 'Only note it', verb: 'notes' }
+  { value: 'flag', text: 'Only record it', verb: 'records' }
 ]
-const absences = [{ value: 'deny', text: 'Refuse the call' }, { value: 'allow', text: 'Let the call go on' }]
+const absences = [{ value: 'deny', text: 'Refuse the call' }, { value: 'allow', text: 'Let the call through' }]
 
 /** Pages: content guards in their order. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -29,7 +29,7 @@ const routes: FastifyPluginAsync = async (app) => {
     page: 'guards',
     path: '/guards',
     entries: app.guards,
-    loss: 'looks at no call any more',
+    loss: 'checks calls',
     rowOf: (guard) => ({ about: aboutOf(guard), effect: effectOf(guard) }),
     fieldsOf,
     toBody: toGuard
@@ -52,13 +52,13 @@ function effectOf ({ detect = [], action, webhook }: Guard): { text: string, und
 
 const fieldsOf = ({ name, on, servers, tools, detect = [], action, webhook }: Partial<Guard>): object[] => [
   { name: 'name', label: 'Name', required: true, value: name },
-  { name: 'on', label: 'Looks at', type: 'select', options: optionsOf(sides, on) },
+  { name: 'on', label: 'Checks', type: 'select', options: optionsOf(sides, on) },
   {
     name: 'servers',
     label: 'Servers',
     type: 'textarea',
     rows: 2,
-    hint: `Names, ${namesHint}. Left empty: all.`,
+    hint: `Names, ${namesHint}. Leave empty for all.`,
     value: servers?.join('\n')
   },
   {
@@ -66,22 +66,22 @@ const fieldsOf = ({ name, on, servers, tools, detect = [], action, webhook }: Pa
     label: 'Tools',
     type: 'textarea',
     rows: 2,
-    hint: `Their own names, without the server, ${namesHint}. Left empty: all, with prompts and resources.`,
+    hint: `Names on the server, ${namesHint}. Leave empty for all, prompts and resources included.`,
     value: tools?.join('\n')
   },
   {
     name: 'detect',
-    label: 'Searches for',
+    label: 'Looks for',
     type: 'checkbox',
     options: kinds.map(({ value, text, hint }) =>
       ({ value, text, hint, isChosen: detect.some((each) => each === value) }))
   },
-  { name: 'action', label: 'Where it finds something', type: 'select', options: optionsOf(actions, action) },
+  { name: 'action', label: 'If it finds something', type: 'select', options: optionsOf(actions, action) },
   {
     name: 'webhook.url',
     heading: 'Webhook',
     label: 'Address',
-    hint: 'Asked about each call after the search, it may change or refuse it. Left empty: none is asked.',
+    hint: 'Asked about each call after the search; it can change or refuse the call. Leave empty for none.',
     value: webhook?.url
   },
   {
@@ -90,19 +90,19 @@ const fieldsOf = ({ name, on, servers, tools, detect = [], action, webhook }: Pa
     type: 'password',
     isKept: true,
     autocomplete: 'new-password',
-    hint: 'It signs the requests, as Standard Webhooks say.',
+    hint: 'Signs the requests (Standard Webhooks).',
     value: webhook?.secret
   },
   {
     name: 'webhook.timeoutMs',
-    label: 'Time to answer, in ms',
+    label: 'Timeout in ms',
     type: 'number',
-    hint: 'Left empty: 2,000.',
+    hint: 'Default: 2,000.',
     value: webhook?.timeoutMs
   },
   {
     name: 'webhook.whenAway',
-    label: 'While it does not answer',
+    label: 'If it does not answer',
     type: 'select',
     options: optionsOf(absences, webhook?.whenAway)
   }

@@ -57,7 +57,7 @@ const routes: FastifyPluginAsync = async (app) => {
   })
 
   const shownOnce: Notice = {
-    kind: 'warning', text: 'A key is shown once, when it is made. If yours is lost, remove it and make another one.'
+    kind: 'warning', text: 'A key is shown only once, when it is made. If you lost it, remove it and make another.'
   }
   page('key-made', { title: 'The key is made', path: made }, async ({ principal, request, reply }) => {
     const key = kit.takeCreatedKey(reply, made)
@@ -94,7 +94,7 @@ const routes: FastifyPluginAsync = async (app) => {
       title: `Remove the key ${name}?`,
       subject: `the key ${name}`,
       crumbs: [{ label: 'Keys', href: `${base}/keys` }],
-      consequences: ['Agents that show it are refused from then on, and their sessions and calls end.'],
+      consequences: ['Agents that use it are refused from then on, and their sessions and calls end.'],
       confirm: { label: 'Remove the key', href: `${base}/keys/${id}/remove`, method: 'post' },
       cancel: `${base}/keys`
     }

@@ -33,7 +33,7 @@ export const routeItemKinds = {
     method: 'tools/call',
     title: 'Tools',
     noun: 'tool',
-    run: 'Call it',
+    run: 'Call',
     keyOf: nameOf,
     schemaOf: ({ inputSchema }) => inputSchema,
     paramsOf: nameAndArguments
@@ -42,7 +42,7 @@ export const routeItemKinds = {
     method: 'prompts/get',
     title: 'Prompts',
     noun: 'prompt',
-    run: 'Get it',
+    run: 'Get',
     keyOf: nameOf,
     schemaOf: ({ arguments: args = [] }) => ({
       properties: Object.fromEntries(args.map(({ name, description }) => [name, { type: 'string', description }])),
@@ -54,7 +54,7 @@ export const routeItemKinds = {
     method: 'resources/read',
     title: 'Resources',
     noun: 'resource',
-    run: 'Read it',
+    run: 'Read',
     keyOf: ({ uri = '' }) => uri,
     schemaOf: () => ({}),
     paramsOf: (key) => [`"uri":${JSON.stringify(key)}`]

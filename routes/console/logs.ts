@@ -30,7 +30,7 @@ const routes: FastifyPluginAsync = async (app) => {
       filters: [
         {
           name: 'server',
-          label: 'Printed by',
+          label: 'Source',
           value: server,
           options: [
             { value: '', text: 'all' }, { value: ownLines, text: 'the gateway itself' },
@@ -43,7 +43,7 @@ const routes: FastifyPluginAsync = async (app) => {
           value: level,
           options: [
             { value: '', text: 'any' },
-            ...levels.slice(2, 5).map((each) => ({ value: each, text: `${each} and worse` }))
+            ...levels.slice(2, 5).map((each) => ({ value: each, text: `${each} and above` }))
           ]
         },
         { name: 'q', label: 'Words', value: q }

@@ -22,19 +22,19 @@ const routes: FastifyPluginAsync = async (app) => {
     const action = `${pageOf(base, name)}/my-credentials`
     return {
       title: `Your credentials for ${name}`,
-      lead: 'What you do at this server is done with these. They are stored encrypted, and shown to nobody.' +
+      lead: 'Your calls to this server use these. They are stored encrypted and never shown.' +
         (givers.length === 0 ? '' : ` Given by: ${givers.join(', ')}.`),
       crumbs: [{ label: 'Servers', href: `${base}/servers` }, { label: name, href: pageOf(base, name) }],
       buttons: variables.some(({ isSet }) => isSet)
-        ? [{ label: 'Forget mine', href: `${action}/forget`, method: 'post', isDanger: true }]
+        ? [{ label: 'Remove mine', href: `${action}/forget`, method: 'post', isDanger: true }]
         : [],
       action,
       cancel: pageOf(base, name),
-      submit: 'Store',
+      submit: 'Save',
       fields: variables.map(({ name: variable, title = variable, description, secret, required, isSet }) => ({
         name: `${field}${variable}`,
         label: required ? title : `${title} (optional)`,
-        hint: [description, isSet ? 'Given. It stays if this is left empty.' : undefined].filter(Boolean).join(' '),
+        hint: [description, isSet ? 'Stored. Leave empty to keep it.' : undefined].filter(Boolean).join(' '),
         type: secret ? 'password' : 'text',
         required: required && !isSet
       }))

@@ -56,7 +56,7 @@ export const changeOAuth: FastifyPluginAsync = async (app) => {
       title: `Remove ${name}?`,
       subject: name,
       crumbs: [{ label: 'OAuth', href: `${base}/oauth` }],
-      consequences: ['What people allowed it, and its tokens: it gets in no more.'],
+      consequences: ['Its consents and tokens are removed: it loses access.'],
       confirm: {
         label: `Remove ${name}`, href: `${base}/oauth/clients/${encodeURIComponent(clientId)}/remove`, method: 'post'
       },
@@ -77,8 +77,8 @@ async function unlessOff<Answer> (ask: () => Promise<Answer>): Promise<Answer | 
   }
 }
 
-const off = 'The authorization server is off: oauthServer.enabled in the settings turns it on.'
-const change = { title: 'Change', isHidden: true }
+const off = 'The authorization server is off. Turn it on in the settings: oauthServer.enabled.'
+const change = { title: 'Actions', isHidden: true }
 const hostOf = (uri: string): string => URL.canParse(uri) ? new URL(uri).host || uri : uri
 
 const clientsPart = (base: string, clients: readonly Client[] | undefined): object => ({
@@ -86,7 +86,9 @@ const clientsPart = (base: string, clients: readonly Client[] | undefined): obje
   heading: 'Applications',
   empty: clients ? 'No application has registered.' : off,
   caption: 'Applications',
-  columns: [{ title: 'Application' }, { title: 'Leads to' }, { title: 'May' }, { title: 'Last used' }, change],
+  columns: [
+    { title: 'Application' }, { title: 'Redirects to' }, { title: 'Permissions' }, { title: 'Last used' }, change
+  ],
   rows: (clients ?? []).map(({ clientId, name, redirectUris, scopes, origin, lastUsedAt }) => ({
     cells: [
       { text: name, under: clientId, tags: origin === undefined ? [] : [origin] },
@@ -109,10 +111,10 @@ const clientsPart = (base: string, clients: readonly Client[] | undefined): obje
 
 const consentsPart = (base: string, consents: readonly Consent[] | undefined): object => ({
   id: 'consents',
-  heading: 'What you have allowed applications',
-  empty: consents ? 'Nothing.' : off,
+  heading: 'Applications you have allowed',
+  empty: consents ? 'None.' : off,
   caption: 'Consents',
-  columns: [{ title: 'Application' }, { title: 'May' }, change],
+  columns: [{ title: 'Application' }, { title: 'Permissions' }, change],
   rows: (consents ?? []).map(({ clientId, clientName, name, scopes }) => ({
     cells: [
       { text: clientName ?? name ?? clientId, under: clientId },
@@ -140,8 +142,8 @@ function loginsPart (
     pages,
     unit: 'servers',
     id: 'logins',
-    heading: 'Logins of this gateway at servers',
-    empty: 'No server wants a login.',
+    heading: 'Logins at servers',
+    empty: 'No server requires a login.',
     caption: 'Logins at servers',
     columns: [{ title: 'Server' }, { title: 'State' }, change],
     rows: items.map(({ name, status, oauth: wanted }) => ({

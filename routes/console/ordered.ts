@@ -65,7 +65,7 @@ export function addOrderedPages<Item extends Entry> (
   const crumbs = [{ label: title, href: `${base}${list}` }]
   const added = (): PageData => ({
     title: `Add a ${noun}`,
-    lead: 'It comes after the others.',
+    lead: 'It is added at the end of the list.',
     crumbs,
     action: `${base}${list}`,
     cancel: `${base}${list}`,
@@ -116,7 +116,7 @@ export function addOrderedPages<Item extends Entry> (
       title: `Remove ${subject}?`,
       subject,
       crumbs,
-      consequences: [`The ${noun} itself: it ${loss}.`],
+      consequences: [`The ${noun} no longer ${loss}.`],
       confirm: { label: `Remove the ${noun}`, href: `${base}${pathOf(id)}/remove`, method: 'post' },
       cancel: `${base}${pathOf(id)}`
     }

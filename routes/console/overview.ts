@@ -80,19 +80,19 @@ function stepsOf ({ kit: { base }, keys }: FastifyInstance, principal: Principal
   return [
     {
       heading: 'Add a server',
-      text: 'Paste the configuration of a client that you use, a command line or an address.',
+      text: 'Paste a client’s configuration, a command line or an address.',
       isDone: false,
       action: { label: 'Add a server', href: `${base}/add-a-server`, method: 'get', icon: 'plus', style: 'primary' }
     },
     {
       heading: 'Make a key',
-      text: 'Your agent shows it to the gateway. It opens MCP, and not this console.',
+      text: 'Your agent signs in with it. It opens MCP, not this console.',
       isDone: keys.list(principal).length > 0,
       action: { label: 'Keys', href: `${base}/keys`, method: 'get', icon: 'key-round' }
     },
     {
       heading: 'Connect your agent',
-      text: 'Give it the address of MCP and the key. The page of the key has the configuration for each client.',
+      text: 'Give it the MCP address and the key. The key’s page has the configuration for each client.',
       isDone: false
     }
   ]
@@ -103,7 +103,7 @@ function opennessOf (app: FastifyInstance): Array<{ text: string, href: string |
   const { overHttp, overMcp, isSkipped } = app.auth.anonymousAccess()
   const inWords = (count: number): string => count === 1 ? 'one server' : `${count} servers`
   return [
-    ...isSkipped ? ['Everybody who reaches the gateway is an admin of its API (routing.skipAuth)'] : [],
+    ...isSkipped ? ['Anyone who can reach the gateway is an admin of its API (routing.skipAuth)'] : [],
     ...overHttp > 0 ? [`The tools of ${inWords(overHttp)}, over plain HTTP`] : [],
     ...overMcp > 0 ? [`The tools of ${inWords(overMcp)}, over MCP (routing.enableBearerAuth is off)`] : []
   ].map((text) => ({ text, href: undefined }))

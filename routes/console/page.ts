@@ -117,8 +117,8 @@ export const isChangedMeanwhile = ({ code }: ApiError): boolean => code === 'TH_
  * The error of a form if `isChangedMeanwhile`. The form keeps the typed values, and gets the current revision of the
  * record.
  */
-export const changedMeanwhile = 'This was changed meanwhile, in another tab or by somebody else, and nothing was ' +
-  'saved. Below is what you typed: saved again, it replaces that change.'
+export const changedMeanwhile = 'This was changed in the meantime, in another tab or by someone else. Nothing was ' +
+  'saved. Below is what you typed: saving again replaces that change.'
 
 /** Returns the revision in a form, for the API. */
 export const revisionIn = (form: Form): string | undefined => textOf(form.revision) || undefined

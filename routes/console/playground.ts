@@ -76,7 +76,7 @@ const maxCredential = 8_192
 const problemOf = (credential: string): Record<string, string> | undefined =>
   credential.length <= maxCredential && /^[\x21-\x7e]*$/.test(credential)
     ? undefined
-    : { credential: 'A credential is one word, without spaces.' }
+    : { credential: 'A credential cannot contain spaces.' }
 
 /** Returns the data of the page, without that of a call. */
 async function toPageData (app: FastifyInstance, visit: Visit): Promise<{ data: PageData, chosen?: ChosenItem }> {
@@ -96,7 +96,7 @@ async function toPageData (app: FastifyInstance, visit: Visit): Promise<{ data: 
     q,
     kind,
     noun,
-    run: `${run} as ${eyes === 'nobody' ? 'nobody' : own}`
+    run: `${run} as ${eyes === 'nobody' ? 'anonymous' : own}`
   }
   if (query.route === undefined) return { data: common }
   const listed = await kit.mcp.list(request, pathOf(route), lookWith(app, principal, eyes, route), kind)
@@ -163,7 +163,7 @@ function toldOf (app: FastifyInstance, { request }: Visit, { args }: WaitingCall
   if (result.resultType === 'input_required') {
     const open = readQuestions(result.inputRequests)
     const asked = { args, state: String(result.requestState ?? ''), open: open ?? [], responses: {} }
-    const refusal = open ? problemOfQuestions(asked) : 'The server asks something that does not follow the protocol'
+    const refusal = open ? problemOfQuestions(asked) : 'The server’s question does not follow the protocol'
     return refusal === undefined
       ? { messages, questions: questionsOf(app, request.url, asked) }
       : { messages, result: { isError: true, ms, blocks: [{ kind: 'text', text: `${refusal}.` }] } }

@@ -64,7 +64,7 @@ export function readWaitingCall (text: string): AnsweredCall | undefined {
   if (text.length > managementLimits.console.questionsSize) throw new errors.InvalidInput('The question is too large')
   const value = parsed(Buffer.from(text, 'base64url').toString())
   if (!Value.Check(AnsweredCall, value) || !isPlainObject(parsed(value.args))) {
-    throw new errors.InvalidInput('The question is not one of this page: make the call again')
+    throw new errors.InvalidInput('This question does not belong to this page: make the call again')
   }
   return value
 }
@@ -110,11 +110,11 @@ function textOfQuestion ({ method, params = {} }: Question): string {
   const { message = '', url, systemPrompt, messages = [] } = params
   if (method === 'sampling/createMessage') {
     const lines = messages.map(({ role = '', content }) => `${role}: ${toMessageText(content)}`)
-    const said = ['It asks for an answer of a model. You are the model.', systemPrompt ?? '', ...lines]
+    const said = ['It asks a model for an answer. You are the model.', systemPrompt ?? '', ...lines]
     return said.filter((line) => line !== '').join('\n\n')
   }
-  if (method === 'roots/list') return 'It asks for the folders that it may work in.'
-  return url === undefined ? message : `${message}\n\nIt wants you to open ${url}`
+  if (method === 'roots/list') return 'It asks which folders it can work in.'
+  return url === undefined ? message : `${message}\n\nIt asks you to open ${url}`
 }
 
 const toMessageText = (content: unknown): string => {
@@ -128,7 +128,7 @@ function fieldsOf ({ kit }: FastifyInstance, { method, params = {} }: Question, 
     return [{ kind: 'long', name: 'text', label: 'Answer', isRequired: true, value }]
   }
   if (method === 'roots/list') {
-    const hint = 'One a line, such as file:///home/me/project'
+    const hint = 'One per line, such as file:///home/me/project'
     return [{ kind: 'long', name: 'text', label: 'Addresses', hint, isRequired: false, value }]
   }
   return params.mode === 'url' ? [] : kit.formOf(params.requestedSchema).fields(argumentsIn(form))
@@ -147,7 +147,7 @@ export function addAnswer (
   const text = textOf(form.text)
   switch (question.method) {
     case 'sampling/createMessage':
-      if (action === 'accept' && text.trim() === '') return { errors: { text: 'An answer is missing.' } }
+      if (action === 'accept' && text.trim() === '') return { errors: { text: 'Enter an answer.' } }
       return withAnswer({
         role: 'assistant',
         content: { type: 'text', text: action === 'accept' ? text : 'The user declined.' },

@@ -17,7 +17,7 @@ const routes: FastifyPluginAsync = async (app) => {
     page: 'quotas',
     path: '/quotas',
     entries: app.quotas,
-    loss: 'bounds no calls any more',
+    loss: 'limits calls',
     rowOf: (quota) => {
       const [text = '', under] = limitsOf(quota)
       return { about: aboutOf(quota, namesIn(app)), effect: { text, under } }
@@ -41,7 +41,7 @@ function namesIn ({ settings: { current: { users, teams, keys, servers } } }: Fa
 function limitsOf ({ calls, resultTokens, per }: Quota): string[] {
   const limit = (count: number | undefined, noun: string): string[] =>
     count === undefined ? [] : [`${count.toLocaleString('en')} ${noun} a ${per}`]
-  return [...limit(calls, 'calls'), ...limit(resultTokens, 'tokens of results')]
+  return [...limit(calls, 'calls'), ...limit(resultTokens, 'result tokens')]
 }
 
 function aboutOf ({ target }: Quota, { key: keyNames }: Names): string {
@@ -53,23 +53,23 @@ function aboutOf ({ target }: Quota, { key: keyNames }: Names): string {
 function fieldsOf ({ name, target = {}, per, calls, resultTokens }: Partial<Quota>, names: Names): object[] {
   return [
     { name: 'name', label: 'Name', required: true, value: name },
-    { name: 'calls', label: 'Calls', type: 'number', value: calls, hint: 'At most. Left empty: they are not bounded.' },
+    { name: 'calls', label: 'Calls', type: 'number', value: calls, hint: 'At most. Leave empty for no limit.' },
     {
       name: 'resultTokens',
-      label: 'Tokens of results',
+      label: 'Result tokens',
       type: 'number',
       value: resultTokens,
-      hint: 'At most. The call that goes over still gets its result.'
+      hint: 'At most. The call that exceeds it still gets its result.'
     },
     { name: 'per', label: 'Per', type: 'select', options: optionsOf(periods, per) },
     ...offeredMembers.map((member, at) => ({
       name: `target.${member}`,
-      ...at === 0 && { heading: 'Whose calls' },
+      ...at === 0 && { heading: 'Applies to' },
       label: member.charAt(0).toUpperCase() + member.slice(1),
       type: 'select',
       options: optionsOf([
         { value: '', text: 'any' },
-        { value: '*', text: `each ${member} for itself` },
+        { value: '*', text: `each ${member} separately` },
         ...withStored(names[member], target[member])
       ], target[member] ?? '')
     })),
@@ -77,7 +77,7 @@ function fieldsOf ({ name, target = {}, per, calls, resultTokens }: Partial<Quot
       name: 'target.tool',
       label: 'Tool',
       value: target.tool,
-      hint: 'By its own name, or * for each tool for itself. It goes with a server.'
+      hint: 'Its name on the server, or * to count each tool separately. Needs a server.'
     }
   ]
 }

@@ -6,12 +6,12 @@ import { addOrderedPages, optionsOf } from './ordered.ts'
 import { decisionWords, type Form, objectIn, textOf, type Visit } from './page.ts'
 
 const decisions = [
-  { value: 'deny', text: 'Deny it' },
-  { value: 'ask', text: 'Ask a person' },
+  { value: 'deny', text: 'Deny' },
+  { value: 'ask', text: 'Ask for approval' },
   { value: 'hide', text: 'Hide the item' },
-  { value: 'allow', text: 'Allow it' }
+  { value: 'allow', text: 'Allow' }
 ]
-const modes = [{ value: 'enforce', text: 'Decide' }, { value: 'observe', text: 'Only record what it would decide' }]
+const modes = [{ value: 'enforce', text: 'Enforce' }, { value: 'observe', text: 'Only record the decision' }]
 
 /** Pages: rules (policies of the API) in their order, with a form to test a call. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -29,7 +29,7 @@ const routes: FastifyPluginAsync = async (app) => {
       return {
         decision,
         text: policy === null
-          ? 'No rule matches: the call is made.'
+          ? 'No rule matches: the call is allowed.'
           : visible(`${policy.name} ${decisionWords[decision]}. ${reason}.`),
         under: others.length === 0 ? undefined : visible(`Only observed: ${others.join(', ')}.`)
       }
@@ -43,11 +43,11 @@ const routes: FastifyPluginAsync = async (app) => {
     page: 'rules',
     path: '/policies',
     entries: app.policies.entries,
-    loss: 'decides about no call any more',
+    loss: 'decides calls',
     rowOf: ({ when, then: decision, mode, approvers = [] }) => ({
       about: visible(when),
       effect: { text: decisionWords[decision], under: visible(approvers.join(', ')) },
-      tags: mode === 'observe' ? ['only observes'] : []
+      tags: mode === 'observe' ? ['observe only'] : []
     }),
     fieldsOf,
     toBody: toPolicy
@@ -73,18 +73,18 @@ const fieldsOf = (
     rows: 4,
     required: true,
     value: when,
-    hint: 'In CEL, over principal, tool, args, route and now: ' +
+    hint: 'A CEL expression over principal, tool, args, route and now: ' +
       'tool.annotations.destructiveHint && !principal.isAdmin'
   },
   { name: 'then', label: 'Then', type: 'select', options: optionsOf(decisions, decision) },
-  { name: 'mode', label: 'Effect', type: 'select', options: optionsOf(modes, mode) },
+  { name: 'mode', label: 'Mode', type: 'select', options: optionsOf(modes, mode) },
   {
     name: 'approvers',
     label: 'Approvers',
     value: approvers?.join(', '),
-    hint: `Of a rule that asks: usernames, ${namesHint}. Without them, the client of the caller is asked.`
+    hint: `For a rule that asks: usernames, ${namesHint}. If empty, the caller’s client is asked.`
   },
-  { name: 'message', label: 'Message', value: message, hint: 'A sentence for the caller.' }
+  { name: 'message', label: 'Message', value: message, hint: 'Shown to the caller.' }
 ]
 
 /** Returns the policy in a form. An empty optional field is omitted. */

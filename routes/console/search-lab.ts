@@ -53,7 +53,7 @@ const mostTerms = 6
 function reasonsOf ({ terms = [], name = 0, isNamed = false, meaning }: Reasons = {}): string[] {
   const percent = (part: number): string => `${Math.round(100 * part)} %`
   return [
-    ...isNamed ? ['it has this name'] : [],
+    ...isNamed ? ['exact name'] : [],
     ...terms.slice(0, mostTerms).map(({ word, asked, part }) =>
       `${word}${asked === undefined ? '' : `, for ${asked}`}: ${percent(part)}`),
     ...terms.length > mostTerms ? [`${terms.length - mostTerms} more`] : [],

@@ -15,11 +15,11 @@ const routes: FastifyPluginAsync = async (app) => {
     servers.mustManage(principal, name)
     return {
       title: `Rename ${name}`,
-      lead: 'It keeps its configuration, its switches and its owner.',
+      lead: 'Its configuration, switches and owner stay.',
       crumbs: crumbsOf(name),
       action: `${pageOf(base, name)}/rename`,
       cancel: `${pageOf(base, name)}/configuration`,
-      submit: 'Rename it',
+      submit: 'Rename',
       fields: [{ name: 'newName', label: 'New name', value: name, required: true }],
       consequences: renameConsequences(app, principal, name)
     }
@@ -41,7 +41,7 @@ const routes: FastifyPluginAsync = async (app) => {
       subject: name,
       crumbs: crumbsOf(name),
       consequences: removed(app, principal, name),
-      keeps: 'The record of its calls stays.',
+      keeps: 'Its recorded calls stay.',
       confirm: { label: `Remove ${name}`, href: `${pageOf(base, name)}/remove`, method: 'post' },
       cancel: pageOf(base, name)
     }
@@ -69,11 +69,11 @@ function usesOf (
 function removed (app: FastifyInstance, principal: Principal, name: string): string[] {
   const uses = usesOf(app, principal, name)
   return [
-    'Its configuration, with the switches and descriptions that were set here.',
-    'Its connection: calls that are in progress end with an error.',
-    ...uses.groups.map((group) => `Its place in the group ${group}.`),
-    ...uses.keys.map((key) => `Its place in the scope of the key ${key}.`),
-    ...uses.hasLogins ? ['The logins at it, where somebody has logged in.'] : []
+    'Its configuration is removed, including the switches and descriptions set here.',
+    'Its connection closes: calls in progress end with an error.',
+    ...uses.groups.map((group) => `The group ${group} no longer contains it.`),
+    ...uses.keys.map((key) => `The key ${key} no longer opens it.`),
+    ...uses.hasLogins ? ['Logins at it are removed.'] : []
   ]
 }
 
@@ -81,12 +81,12 @@ function renameConsequences (app: FastifyInstance, principal: Principal, name: s
   const uses = usesOf(app, principal, name)
   const separator = app.settings.current.system.nameSeparator ?? '-'
   return [
-    `Agents get its tools and prompts under the new name: "${name}${separator}…" is gone.`,
+    `Agents get its tools and prompts under the new name; "${name}${separator}…" no longer works.`,
     `Clients that connect to /mcp/${name} need the new address.`,
-    'It connects anew: calls that are in progress end with an error.',
-    ...uses.groups.map((group) => `The group ${group} has it under the new name.`),
+    'It reconnects: calls in progress end with an error.',
+    ...uses.groups.map((group) => `The group ${group} lists it under the new name.`),
     ...uses.keys.map((key) => `The key ${key} opens it under the new name.`),
-    ...uses.hasLogins ? ['Logins at it end: who uses them logs in again.'] : [],
-    'The record of its calls keeps the former name.'
+    ...uses.hasLogins ? ['Logins at it end: their users must log in again.'] : [],
+    'Recorded calls keep the old name.'
   ]
 }

@@ -101,7 +101,7 @@ function teamHint (
   if (!Array.isArray(names)) return undefined
   const meant = teams.list(principal)
     .find(({ name }) => names.includes(name) && !(principal.isAdmin && users.get(name)))?.name
-  return meant && `${JSON.stringify(meant)} is a team: write "@${meant}" to share it with the team.`
+  return meant && `${JSON.stringify(meant)} is a team: to share the server with it, write "@${meant}".`
 }
 
 const asJson = (config: Config): EditedConfig => ({ mode: 'json', json: JSON.stringify(config, undefined, 2) })
@@ -129,7 +129,7 @@ function editedOf (app: FastifyInstance, visit: Visit, stored: Config): EditedCo
     if (typeof config === 'string') return { mode: 'json', json, errors: { json: config } }
     if (what !== 'form') return { mode: 'json', json, config }
     return asForm(app, visit, config) ??
-      { mode: 'json', json, errors: { json: 'The form cannot show this: it expects other types of values.' } }
+      { mode: 'json', json, errors: { json: 'The form cannot show this: it expects values of other types.' } }
   }
   const rest = objectIn(textOf(sent.rest), 'A configuration is')
   const former = typeof rest === 'string' ? {} : rest

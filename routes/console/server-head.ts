@@ -48,7 +48,7 @@ export function headOf (app: FastifyInstance, principal: Principal, server: Serv
   return {
     server: {
       ...summaryOf(base, server),
-      warnings: remarks === 0 ? sentences : [...sentences, `Look at its definitions: remarks (${remarks})`],
+      warnings: remarks === 0 ? sentences : [...sentences, `Check its definitions: remarks (${remarks})`],
       description: server.config.description,
       isEnabled: server.enabled,
       canManage: isManaged,

@@ -104,7 +104,7 @@ interface ServerUser { readonly username: string, readonly via: string, readonly
 
 /** Why a user may use a server. */
 const reasons: Readonly<Record<string, string>> = {
-  owner: 'owns it', shared: 'it is shared with this user', public: 'it is public'
+  owner: 'owner', shared: 'shared with this user', public: 'public'
 }
 
 /** Returns one page of the users of a server. */
@@ -121,7 +121,7 @@ async function usersOf (
     pages,
     items: items.map(({ username, via, lastUsedAt }) => ({
       username,
-      reason: reasons[via] ?? 'it is shared with the team',
+      reason: reasons[via] ?? 'shared with the team',
       ...via.startsWith('@') && { team: via, teamHref: addressOf(`${base}/teams`, { q: via.slice(1) }) },
       ...principal.isAdmin && { href: `${base}/users/${encodeURIComponent(username)}/view` },
       lastUsedAt

@@ -58,7 +58,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const changes = changesOf(sent, await currentOf(request))
     if (Object.keys(changes).length === 0) {
       return {
-        to: '/settings', notice: { kind: 'done', text: 'Nothing was changed.' }
+        to: '/settings', notice: { kind: 'done', text: 'No changes.' }
       }
     }
     return {
@@ -69,13 +69,13 @@ const routes: FastifyPluginAsync = async (app) => {
 export default routes
 
 const told: ReadonlyArray<readonly [section: string, heading: string, text: string]> = [
-  ['routing', 'Routing', 'Which routes of MCP there are, and who gets in.'],
-  ['install', 'Addresses', 'The public address of this gateway, and where packages of servers come from.'],
-  ['smartRouting', 'Smart routing', 'How $smart finds tools: by words, and with an embeddings API by meaning, too.'],
+  ['routing', 'Routing', 'The MCP routes, and who can use them.'],
+  ['install', 'Addresses', 'The public address of this gateway, and the package sources for servers.'],
+  ['smartRouting', 'Smart routing', 'How $smart finds tools: by words and, with an embeddings API, by meaning.'],
   ['toolResultCompression', 'Compression', 'Long results are shortened; the original stays readable for the agent.'],
-  ['oauthServer', 'OAuth', 'Whether applications may sign people in here.'],
-  ['notifications', 'Notifications', 'A webhook that is told of approvals, changed definitions and used-up quotas.'],
-  ['mcpRouter', 'Cloud catalogue', 'The access to the catalogue of MCPRouter.']
+  ['oauthServer', 'OAuth', 'Whether people can sign in to applications here.'],
+  ['notifications', 'Notifications', 'A webhook for approvals, changed definitions and used-up quotas.'],
+  ['mcpRouter', 'Cloud catalogue', 'Access to the MCPRouter catalogue.']
 ]
 
 const propertiesOf = (schema: unknown): Readonly<Record<string, Schema>> => (schema as Schema).properties ?? {}
@@ -94,7 +94,7 @@ const sections = [
   ...told.map(([section, heading, text]) => ({ heading, text, settings: settingsOf(section) })),
   {
     heading: 'Names and sessions',
-    text: 'How items are named, and whether lost sessions are made anew.',
+    text: 'How items are named, and whether lost sessions are restored.',
     settings: generalSettings
   }
 ]
@@ -121,7 +121,7 @@ function fieldOf ({ path, schema: { title = path, description, ...schema } }: Se
   const isHidden = isSecret(path) && choices === undefined
   const isStored = current !== undefined && current !== ''
   const help = description && inSentence(description.replaceAll('`', ''))
-  const hidden = isStored ? 'A value is stored, and not shown. Left empty, it stays.' : 'No value is stored.'
+  const hidden = isStored ? 'A value is stored but not shown. Leave empty to keep it.' : 'No value is stored.'
   return {
     name: path,
     label: title,

@@ -58,7 +58,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const { next } = request.query as { next?: unknown }
     const principal = await social.identify(request.headers, app.settings.current)
     const user = principal && users.get(principal.user)
-    if (!user) return show(request, reply, next, 401, { error: 'There is no login by another provider: try again.' })
+    if (!user) return show(request, reply, next, 401, { error: 'Signing in with that provider failed: try again.' })
     await kit.signIn(reply, user)
     return await reply.redirect(kit.ownPath(next), 303)
   })

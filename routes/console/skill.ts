@@ -8,7 +8,7 @@ const routes: FastifyPluginAsync = async (app) => {
     schemaOf: () => ({ type: 'object' }),
     factsOf: ({ name, resources }) => [
       ['Name', name ?? ''],
-      ['Files', Array.isArray(resources) ? String(resources.length) : 'They change']
+      ['Files', Array.isArray(resources) ? String(resources.length) : 'varies']
     ],
     method: 'resources/read',
     paramsOf: (uri) => JSON.stringify({ uri })

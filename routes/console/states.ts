@@ -32,10 +32,10 @@ export function stateOf ({ status, error, config }: ServerState): State {
 /** Returns why a server is not connected. If a login is needed, the page has a button for it. */
 export function errorOf (server: ServerState): string | undefined {
   if (stateOf(server) !== 'login') return server.error ?? undefined
-  return server.oauth ? 'It wants a login: “Log in” leads to the page where you give it.' : server.error ?? loginWanted
+  return server.oauth ? 'It requires a login: choose “Log in”.' : server.error ?? loginWanted
 }
 
-const loginWanted = 'It wants a login.'
+const loginWanted = 'It requires a login.'
 
 /** A server, or the config of a new one. */
 type WithConfig = Pick<ServerState, 'config'>

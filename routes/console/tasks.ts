@@ -34,7 +34,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-const change = { title: 'Change', isHidden: true }
+const change = { title: 'Actions', isHidden: true }
 
 /** Max number of webhooks, and of failed messages, on the page; the API returns all. */
 const maxShown = 100
@@ -43,23 +43,23 @@ function tasksPart (base: string, tasks: readonly Task[], page: string): object 
   const { items, pages } = partOf(tasks, `${base}/tasks`, { page })
   return {
     id: 'tasks',
-    heading: 'Tasks that run',
-    empty: 'No task runs.',
-    caption: 'Tasks, the newest first',
+    heading: 'Running tasks',
+    empty: 'No tasks are running.',
+    caption: 'Tasks, newest first',
     unit: pages.total === 1 ? 'task' : 'tasks',
     pages,
     columns: [
-      { title: 'Tool' }, { title: 'Who' }, { title: 'State' }, { title: 'Began' }, { title: 'Last change' },
-      { title: 'Is kept' }, change
+      { title: 'Tool' }, { title: 'Caller' }, { title: 'State' }, { title: 'Started' }, { title: 'Last update' },
+      { title: 'Kept for' }, change
     ],
     rows: items.map(({ id, tool, server, username, keyName, route, state, startedAt, updatedAt, ttl }) => ({
       cells: [
         { text: shortNameOf(tool), under: `${server} · ${route} · ${shortIdOf(id)}`, isMono: true },
-        { text: username ?? keyName ?? 'nobody', under: username === undefined ? undefined : keyName },
+        { text: username ?? keyName ?? 'anonymous', under: username === undefined ? undefined : keyName },
         states.get(state) ?? shortNameOf(state),
         { time: startedAt },
         { time: updatedAt },
-        ttl === undefined ? 'without limit' : `${Math.round(ttl / 1_000).toLocaleString('en')} s`,
+        ttl === undefined ? 'no limit' : `${Math.round(ttl / 1_000).toLocaleString('en')} s`,
         {
           actions: [
             { label: 'Cancel', href: `${base}/tasks/${encodeURIComponent(id)}/cancel`, method: 'post', isDanger: true }
@@ -73,14 +73,14 @@ function tasksPart (base: string, tasks: readonly Task[], page: string): object 
 /** Returns the end of an id, enough to distinguish the tasks of one tool. */
 const shortIdOf = (id: string): string => shortNameOf(id).slice(-8)
 
-const states: ReadonlyMap<string, string> = new Map([['working', 'works'], ['input_required', 'waits for an answer']])
+const states: ReadonlyMap<string, string> = new Map([['input_required', 'waiting for an answer']])
 
 const webhooksPart = (base: string, subscriptions: readonly Subscription[]): object => ({
   id: 'webhooks',
   heading: 'Webhooks for events',
   empty: 'No client has registered a webhook.',
-  caption: 'Webhooks, the newest first',
-  columns: [{ title: 'Event' }, { title: 'Who' }, { title: 'Goes to' }, { title: 'Ends' }, change],
+  caption: 'Webhooks, newest first',
+  columns: [{ title: 'Event' }, { title: 'Caller' }, { title: 'Sent to' }, { title: 'Expires' }, change],
   rows: subscriptions.slice(0, maxShown).map(({ id, event, server, route, user, url, expiresAt }) => ({
     cells: [
       { text: shortNameOf(event), under: `${server} · ${route}`, isMono: true },
@@ -101,10 +101,10 @@ const webhooksPart = (base: string, subscriptions: readonly Subscription[]): obj
 
 const failedPart = (failed: readonly Failed[]): object => ({
   id: 'failed',
-  heading: 'Events that could not be delivered',
+  heading: 'Undelivered events',
   empty: 'None in the last seven days.',
-  caption: 'Failed messages, the newest first',
-  columns: [{ title: 'Event' }, { title: 'Who' }, { title: 'Went to' }, { title: 'Why' }, { title: 'When' }],
+  caption: 'Failed messages, newest first',
+  columns: [{ title: 'Event' }, { title: 'Caller' }, { title: 'Sent to' }, { title: 'Reason' }, { title: 'When' }],
   rows: failed.slice(0, maxShown).map(({ event, server, user, url, reason, attempts, failedAt }) => ({
     cells: [
       { text: shortNameOf(event), under: server, isMono: true },

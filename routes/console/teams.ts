@@ -50,7 +50,7 @@ export const changeTeams: FastifyPluginAsync = async (app) => {
 
   const added = {
     title: 'Make a team',
-    lead: 'Servers are shared with a team as a whole, and a key of a team opens what is shared with it.',
+    lead: 'Servers are shared with the whole team. A team’s key opens what is shared with the team.',
     crumbs,
     action: `${base}/teams/new`,
     submit: 'Make the team',
@@ -68,7 +68,7 @@ export const changeTeams: FastifyPluginAsync = async (app) => {
     return {
       ...added,
       title: name,
-      lead: 'It takes effect at once, in open sessions too.',
+      lead: 'Changes take effect at once, in open sessions too.',
       revision: revisionOf(team),
       stored: JSON.stringify(team, undefined, 2),
       action: `${base}${pathOf(name)}`,
@@ -91,8 +91,8 @@ export const changeTeams: FastifyPluginAsync = async (app) => {
       subject: `the team ${name}`,
       crumbs,
       consequences: [
-        'Its members lose what is shared with it, at once.',
-        ...own.map((key) => `Its key ${JSON.stringify(key.name)}: no agent gets in with it any more.`)
+        'Its members lose access to what is shared with it, at once.',
+        ...own.map((key) => `Its key ${JSON.stringify(key.name)}: agents can no longer use it.`)
       ],
       keeps: 'Its members and the servers stay.',
       confirm: { label: 'Remove the team', href: `${base}${pathOf(name)}/remove`, method: 'post' },
@@ -108,22 +108,22 @@ function fieldsOf (team?: Team): object[] {
   return [
     ...team
       ? []
-      : [{ name: 'name', label: 'Name', hint: 'Servers are shared with it as @ and this name.', required: true }],
+      : [{ name: 'name', label: 'Name', hint: 'To share a server with it, write @ and this name.', required: true }],
     { name: 'description', label: 'Description', value: team?.description },
     {
       name: 'members',
       label: 'Members',
       type: 'textarea',
-      hint: `Usernames, ${namesHint}. Members by a login stay members by their login.`,
+      hint: `Usernames, ${namesHint}. Members through a login group stay members.`,
       value: team?.members.join('\n')
     },
     {
       name: 'claims',
-      label: 'Groups of the login provider',
+      label: 'Login groups',
       type: 'textarea',
       rows: 4,
-      hint: 'One in a line, since they may have commas. Whoever logs in with one of them is a member until the next ' +
-        'login.',
+      hint: 'Groups of the login provider, one per line. People who log in with one of them are members until their ' +
+        'next login.',
       value: team?.claims?.join('\n')
     }
   ]

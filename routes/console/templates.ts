@@ -92,7 +92,7 @@ function serversOf (all: readonly string[], form: Form): object {
 }
 
 const outcomes: Readonly<Record<string, string>> = {
-  created: 'was added', skipped: 'was there already', failed: 'was not added'
+  created: 'added', skipped: 'already exists', failed: 'not added'
 }
 
 /** Parses a template. @returns the template or an error message */
@@ -102,7 +102,7 @@ function readTemplate (text: string): Sent & object | string {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'A template is a JSON object.'
     const template: Sent & object = value
     if (template.servers === undefined && template.groups === undefined) {
-      return 'This is no template: it has neither "servers" nor "groups".'
+      return 'This is not a template: it has neither "servers" nor "groups".'
     }
     return template
   } catch (error) {
@@ -116,7 +116,7 @@ function previewOf ({ servers, groups }: FastifyInstance, principal: Principal, 
   const knownGroups = new Set(groups.list(principal).map(({ name }) => name))
   const configs = typeof template.servers === 'object' ? template.servers : {}
   const sentGroups = Array.isArray(template.groups) ? template.groups as ReadonlyArray<{ name?: unknown }> : []
-  const outcome = (isKnown: boolean): string => isKnown ? 'is there already, and stays as it is' : 'will be added'
+  const outcome = (isKnown: boolean): string => isKnown ? 'already exists, stays unchanged' : 'will be added'
   return [
     ...Object.entries(configs).map(([name, config]) =>
       ({ name, kind: 'server', target: targetOf({ config: config ?? {} }), outcome: outcome(known.has(name)) })),

@@ -11,7 +11,7 @@ const routes: FastifyPluginAsync = async (app) => {
       const stated = isPlainObject(annotations) ? annotations : {}
       const hints = Object.entries(hintsOf).flatMap(([hint, [yes, no]]) =>
         typeof stated[hint] === 'boolean' ? [stated[hint] ? yes : no] : [])
-      return hints.length > 0 ? [['It says', hints.join(', ')]] : []
+      return hints.length > 0 ? [['Annotations', hints.join(', ')]] : []
     },
     method: 'tools/call',
     paramsOf: (name, args) => `{"name":${JSON.stringify(name)},"arguments":${args}}`
@@ -21,8 +21,8 @@ export default routes
 
 /** Texts for a tool's annotations, if true and if false. */
 const hintsOf: Readonly<Record<string, readonly [string, string]>> = {
-  readOnlyHint: ['it only reads', 'it changes things'],
-  destructiveHint: ['it may destroy', 'it destroys nothing'],
-  idempotentHint: ['it may be called again', 'a second call does more'],
-  openWorldHint: ['it reaches other systems', 'it stays within its own']
+  readOnlyHint: ['read-only', 'makes changes'],
+  destructiveHint: ['may destroy data', 'destroys nothing'],
+  idempotentHint: ['safe to repeat', 'not safe to repeat'],
+  openWorldHint: ['reaches other systems', 'stays within its own system']
 }

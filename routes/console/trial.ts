@@ -19,7 +19,7 @@ export async function sendTrial (
     const { result, problem } = await kit.mcp.follow(visit.request, path, method, params, { tool, follow })
     const ms = performance.now() - begun
     const more = result === undefined
-      ? { errors: { '': problem ?? 'There is no result.' } }
+      ? { errors: { '': problem ?? 'No result was returned.' } }
       : { result: { isError: result.isError === true, ms, blocks: kit.blocksOf(result) } }
     return { ...data, ...more }
   })

@@ -39,7 +39,7 @@ const routes: FastifyPluginAsync = async (app) => {
         servers: all.filter(({ config: { owner } }) => owner === username).length,
         keys: keysOf.filter(({ owner }) => owner === username).length,
         actions: [
-          { label: 'See as', href: `${base}${pathOf(username)}/view`, method: 'get' },
+          { label: 'View as', href: `${base}${pathOf(username)}/view`, method: 'get' },
           { label: 'Change', href: `${base}${pathOf(username)}`, method: 'get' },
           ...username === principal.username
             ? []
@@ -100,16 +100,16 @@ const routes: FastifyPluginAsync = async (app) => {
   }, ({ principal, params: { username = '' } }) => {
     const found = consequencesOf(settings, principal, username, 'demotion')
     return {
-      title: `Take the admin rights of ${username}?`,
+      title: `Remove the admin rights of ${username}?`,
       subject: `the admin rights of ${username}`,
       crumbs: [{ label: 'Users', href: `${base}/users` }, { label: username, href: `${base}${pathOf(username)}` }],
       consequences: [
-        'The pages of admins, and the sessions and tokens with these rights: they end at once.', ...inSentences(found)
+        'Access to the admin pages, and the sessions and tokens with these rights, end at once.', ...inSentences(found)
       ],
-      keeps: 'What this user owns stays. With the rights again, everything goes on as before.',
+      keeps: 'What this user owns stays. If you grant the rights again, everything works as before.',
       isUndoable: true,
       confirm: {
-        label: 'Take the admin rights',
+        label: 'Remove the admin rights',
         href: `${base}${pathOf(username)}`,
         method: 'post',
         icon: 'x',
@@ -147,10 +147,10 @@ const routes: FastifyPluginAsync = async (app) => {
       subject: username,
       crumbs: [{ label: 'Users', href: `${base}/users` }],
       consequences: [
-        'The logins, sessions and tokens of this user: they end at once.',
+        'The logins, sessions and tokens of this user end at once.',
         ...inSentences(found)
       ],
-      keeps: 'The record of the calls of this user stays.',
+      keeps: 'Recorded calls of this user stay.',
       confirm: { label: `Remove ${username}`, href: `${base}${pathOf(username)}/remove`, method: 'post' },
       cancel: `${base}/users`
     }
@@ -171,12 +171,12 @@ function named (names: readonly string[], noun: string): string {
 }
 
 const inSentences = (found: ReturnType<typeof consequencesOf>): string[] => ([
-  [found.removedKeys, 'key', 'removed, also those that this user made for others: no agent gets in with them any more'],
-  [found.inactiveKeys, 'key', 'refused from then on: they count only while this user is an admin'],
+  [found.removedKeys, 'key', 'removed, including those made for others: agents can no longer use them'],
+  [found.inactiveKeys, 'key', 'refused from then on: they work only while this user is an admin'],
   [found.passedServers, 'server', 'passed to admin, and private from then on'],
-  [found.stoppedServers, 'server', 'stopped until an admin looks at them, and saves or enables them'],
+  [found.stoppedServers, 'server', 'stopped until an admin reviews them, and saves or enables them'],
   [found.restrictedServers, 'server',
-    'limited as the servers of users are: no variables of the environment, public addresses only'],
+    'limited like any user’s servers: no environment variables, public addresses only'],
   [found.passedGroups, 'group', 'passed to admin']
 ] as const).filter(([names]) => names.length > 0)
   .map(([names, noun, what]) => `${named(names, noun)}: ${what}.`)

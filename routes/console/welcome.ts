@@ -5,8 +5,8 @@ import { type Form, textOf } from './page.ts'
 
 const rule = 'At least 6 characters. Better: 8 or more, with a letter, a digit and another character.'
 const linkAdvice =
-  'This link is good once, for 15 minutes, on the machine that the gateway runs on. Sign in with the ' +
-  'password that the gateway printed, or wrote into the file that its log names.'
+  'The link works once, for 15 minutes, on the machine that runs the gateway. Sign in with the password that ' +
+  'the gateway printed, or wrote to the file named in its log.'
 
 /** Page: the one-time link of the first start, whose reader sets the first admin's password and is signed in. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -19,7 +19,7 @@ const routes: FastifyPluginAsync = async (app) => {
   }
   const refuse = (reply: FastifyReply): FastifyReply => {
     const back = { label: 'Sign in', href: `${kit.base}/login` }
-    const data = { title: 'This link is not good any more', status: 403, text: linkAdvice, back }
+    const data = { title: 'This link no longer works', status: 403, text: linkAdvice, back }
     return kit.renderer.send(reply, 'error', data, 403)
   }
   const mayUse = ({ headers, socket }: FastifyRequest): boolean => isLocalRequest({ headers, socket })
@@ -36,7 +36,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const user = code !== undefined && mayUse(request) ? welcome.find(code) : undefined
     if (code === undefined || password === undefined || !user) return refuse(reply)
     if (password !== repeated) {
-      return show(reply, code, user.username, { repeated: 'The two passwords are not the same.' })
+      return show(reply, code, user.username, { repeated: 'The passwords do not match.' })
     }
     try {
       const warnings = users.checkNewPassword(password)

@@ -74,7 +74,7 @@ void test('new calls come to an open page, marked; what is read and chosen keeps
   await tab.reload()
   assert.equal(await tab.locator('.new').count(), 0)
   await others.goto(`${hub.url}/console/calls?tool=other`)
-  await others.waitForSelector('text=No call is like that')
+  await others.waitForSelector('text=No calls match')
   const last = tab.locator(rows).nth(15)
   await last.locator('input').check()
   await tab.mouse.move(5, 5)

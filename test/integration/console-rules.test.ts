@@ -87,7 +87,7 @@ for (const [name, options] of windows) {
     const [tab, hers] = [await signedIn(t, browser, hub.url, options), await signedIn(t, browser, hub.url, options, 'alice')]
     await tab.goto(`${hub.url}/console/overview`)
     await hers.goto(`${hub.url}/console/overview`)
-    assert.equal(await tab.locator('text=Waits for you').count(), 0)
+    assert.equal(await tab.locator('text=Waiting for you').count(), 0)
     const session = await Session.open(`${hub.url}/mcp`, { key: OTHER })
     const call = async (): Promise<string> => text(await session.call('fake-echo', { message: 'hi' }))
     assert.match(await call(), /alice must allow it/)
@@ -96,7 +96,7 @@ for (const [name, options] of windows) {
     await hers.waitForURL('**/approvals')
     await assertShown(hers, 'approvals')
     await hers.click('text=Approve')
-    await hers.waitForSelector('#pending >> text=Nothing waits')
+    await hers.waitForSelector('#pending >> text=Nothing is waiting')
     assert.equal(await call(), 'hi')
 
     upstream.options.tools = [{ ...tool('echo'), description: 'Says it twice' }]
@@ -111,6 +111,6 @@ for (const [name, options] of windows) {
     await tab.click('text=Accept')
     await tab.waitForSelector('text=Nothing has changed')
     await tab.goto(`${hub.url}/console/overview`)
-    assert.equal(await tab.locator('text=Waits for you').count(), 0)
+    assert.equal(await tab.locator('text=Waiting for you').count(), 0)
   })
 }

@@ -122,7 +122,7 @@ for (const [name, options] of windows) {
     await tab.goto(`${hub.url}/console/playground`)
     await tab.selectOption('#route', 'few')
     await tab.selectOption('#eyes', { label: 'the key of the few' })
-    await tab.click('text=Look')
+    await tab.click('text=Show list')
     await tab.waitForSelector('#list')
     assert.match(await tab.textContent('#list') ?? '', /1 tool .*other/s)
     assert.doesNotMatch(await tab.textContent('#list') ?? '', /echo/)

@@ -11,7 +11,7 @@ export function copyOnClick (): void {
     const icon = button.querySelector('use')
     const copied = icon?.getAttribute('href') ?? ''
     void copy(text, button).then((isCopied) => {
-      label.textContent = isCopied ? 'Copied' : 'Select and copy it'
+      label.textContent = isCopied ? 'Copied' : 'Select and copy the text'
       label.setAttribute('role', 'status')
       label.classList.toggle('hidden-text', isCopied)
       if (isCopied) icon?.setAttribute('href', copied.replace('#copy', '#check'))

@@ -50,7 +50,7 @@ async function follow (form: HTMLFormElement, button: HTMLButtonElement): Promis
     })
   } catch {
     panel.hidden = true
-    const cut = 'The connection was cut off. Whether it was done is not known.'
+    const cut = 'The connection was lost. It is not known whether the call was completed.'
     panel.after(noteOf(controller.signal.aborted ? 'Cancelled.' : cut))
   } finally {
     cancel?.removeEventListener('click', stop)

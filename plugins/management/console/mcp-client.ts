@@ -158,7 +158,7 @@ export class McpClient {
       const params = JSON.stringify(cursor === undefined ? {} : { cursor })
       const { received, status } = await this.#send(request, path, eyes, `${kind}/list`, params)
       const { result, problem } = answerOf(received, status)
-      if (result === undefined) return { problem: problem ?? 'There is no list.' }
+      if (result === undefined) return { problem: problem ?? 'No list was returned.' }
       const part = result[kind]
       if (Array.isArray(part)) items.push(...part.filter(isObject))
       size += received.reduce((sum, { length }) => sum + length, 0)
@@ -219,7 +219,7 @@ function answerOf (received: readonly string[], status: number): Pick<McpAnswer,
   if (isObject(answer?.result)) return { result: answer.result }
   const { error, error_description: described } = answer ?? {}
   const message = isObject(error) ? error.message : described
-  return { problem: typeof message === 'string' ? message : `The endpoint answered with the status ${status}.` }
+  return { problem: typeof message === 'string' ? message : `The endpoint answered with status ${status}.` }
 }
 
 function tryParseJson (text: string): Json | undefined {

@@ -254,11 +254,11 @@ const sentences: Readonly<Record<string, string>> = {
   FST_CSRF_INVALID_TOKEN: 'This page has expired, and nothing was changed. Go back, reload it, and try again.',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'A form of this console was expected.',
   TH_TOO_LARGE:
-    'This form is larger than 2 MiB, and nothing was changed. Go back: your browser has kept what you typed.',
+    'This form is larger than 2 MiB, and nothing was changed. Go back: your browser kept what you typed.',
   TH_UNSUPPORTED_MEDIA_TYPE: 'A form of this console was expected.'
 }
 
-const titles: Readonly<Record<number, string>> = { 401: 'You are not signed in', 404: 'There is no such page' }
+const titles: Readonly<Record<number, string>> = { 401: 'You are not signed in', 404: 'Page not found' }
 
 /** Sends an error as the console does: a page with the message. */
 function showError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -271,7 +271,7 @@ function showError (given: FastifyError, request: FastifyRequest, reply: Fastify
     text: sentences[given.code] ?? sentences[code] ?? text,
     ...status === 404 && { path: request.url.split('?')[0] },
     back: request.principal
-      ? { label: 'To the overview', href: `${base}/overview` }
+      ? { label: 'Go to the overview', href: `${base}/overview` }
       : { label: 'Sign in', href: `${base}/login` }
   }
   return request.server.kit.renderer.send(reply, 'error', data, status)

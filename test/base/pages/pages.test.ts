@@ -162,7 +162,7 @@ test('a client\'s name', async (t) => {
     for (const page of [pages.login, pages.consent] as Array<(page: object) => Page>) {
       const name = 'Tool-Hub admin” (verified). You will go to “hub.example'
       const made = page({ ...login, ...consent, client: { ...consent.client, name } })
-      assert.match(bodyText(made), /Application, by the name that it gives itself “Tool-Hub admin' \(verified\)\. You will go to 'hub\.example” /)
+      assert.match(bodyText(made), /Application \(self-reported name\) “Tool-Hub admin' \(verified\)\. You will go to 'hub\.example” /)
       assert.equal(bodyText(made).split('“').length, 2)
       assert.doesNotMatch(textOf(all(made, 'title')[0]) + textOf(all(made, 'h1')[0]), /admin/)
     }
@@ -315,7 +315,7 @@ test('the login page', async (t) => {
     assert.deepEqual(fieldsOf(page), { csrf: 'c-1', request: 'r-1', state: 's-1' })
     assert.equal(attributeOf(all(page, 'form')[0], 'action'), '/oauth/authorize')
     assert.deepEqual(all(page, 'a').map((each) => [attributeOf(each, 'href'), textOf(each)]), [['/api/social/codehost', 'Sign in with Code Host']])
-    assert.match(bodyText(page), /“Notes” Afterwards your browser goes to notes\.example /)
+    assert.match(bodyText(page), /“Notes” Your browser then goes to notes\.example /)
   })
 
   await t.test('says what failed, where a screen reader says it too, and stands at the field to correct', async () => {
@@ -345,14 +345,14 @@ test('the consent page', async (t) => {
   const page = pages.consent(consent)
 
   await t.test('says who asks, for whom, where it leads to, and what for', async () => {
-    assert.match(bodyText(page), /on behalf of alice\. .*“Notes” Afterwards your browser goes to notes\.example Website, by what the application says notes\.example Client ID notes-1 For use with https:\/\/hub\.example\/mcp /)
+    assert.match(bodyText(page), /on behalf of alice\. .*“Notes” Your browser then goes to notes\.example Website \(self-reported\) notes\.example Client ID notes-1 For use with https:\/\/hub\.example\/mcp /)
     assert.deepEqual(all(page, 'strong').map(textOf), ['alice', 'notes.example'])
     assert.deepEqual(all(page, 'li').map(textOf), [
       'Use the tools, prompts and resources that you can use', 'Change this hub\'s configuration on your behalf',
       'See your username and whether you are an administrator', 'Know who you are',
       'Read what you can read in this hub\'s management API: the servers, and your recorded calls with what went in and came out. ' +
         'As an administrator you read all of it: everybody\'s recorded calls, the logs, the users and the configuration, without secrets',
-      'other (a permission that has no description)'
+      'other (a permission without a description)'
     ])
     assert.doesNotMatch(bodyText(pages.consent({ ...consent, client: { ...consent.client, uri: 'javascript:alert(1)' } })), /Website|alert/)
   })

@@ -156,7 +156,7 @@ void test('texts under any names: entries are added, and a name that is missing 
   assert.equal(fieldOf(map.fields(more), 'arg/env/2')?.kind, 'pair')
   assert.deepEqual(map.read(more), map.read(draft))
   assert.deepEqual(map.read({ ...more, 'arg/env/1/name': 'A', 'arg/env/2/value': 'x' }), {
-    errors: { 'arg/env/1/name': 'There is an entry of this name already.', 'arg/env/2/name': 'A name is missing.' }
+    errors: { 'arg/env/1/name': 'An entry with this name already exists.', 'arg/env/2/name': 'Enter a name.' }
   })
   assert.deepEqual(map.read(map.change(draft, 'remove:arg/env/0')), { json: '{"env":{"__proto":"2"}}' })
 })

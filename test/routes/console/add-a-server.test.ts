@@ -26,7 +26,7 @@ void test('what will be stored is shown, and nothing is stored by that', async (
   const text = JSON.stringify({ mcpServers: { notes: { command: 'npx', args: ['notes'], autoApprove: ['x'] }, web: { url: 'https://x.example/mcp' } } })
   const page = await send(browser, { do: 'read', text })
   assert.equal(page.status, 200)
-  for (const part of ['name="name-0"', 'value="notes"', 'npx notes', 'value="web"', 'streamable-http', 'autoApprove', 'Add what is chosen']) {
+  for (const part of ['name="name-0"', 'value="notes"', 'npx notes', 'value="web"', 'streamable-http', 'autoApprove', 'Add selected']) {
     assert.ok(page.text.includes(part), part)
   }
   assert.equal(app.settings.current.servers.size, 0)

@@ -112,7 +112,7 @@ for (const { name, path, first, second, typed, stored, isOverwritten, again: add
     assert.equal((await browser.post(path, { ...opened, ...first }, path)).status, 303)
     const refused = await browser.post(path, { ...opened, ...second }, path)
     assert.equal(refused.status, 412)
-    assert.match(refused.text, /changed meanwhile/)
+    assert.match(refused.text, /changed in the meantime/)
     assert.match(refused.text, typed)
     assert.match(refused.text, stored)
     assert.ok(!isOverwritten(app))

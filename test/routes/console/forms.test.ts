@@ -50,7 +50,7 @@ void test('a server is shared with several names of one field, with nobody by an
   assert.deepEqual(shared(), ['alice', 'admin'])
   await share('')
   assert.deepEqual(shared(), undefined)
-  assert.match(await share('web'), /&quot;web&quot; is a team: write &quot;@web&quot;/)
+  assert.match(await share('web'), /&quot;web&quot; is a team: to share the server with it, write &quot;@web&quot;/)
   assert.doesNotMatch(await share('@web'), /is a team: write/)
 })
 
@@ -73,7 +73,7 @@ void test('what is refused stands at its field in words, and what was typed stay
     assert.ok(answer.text.includes(`>\n${'d'.repeat(size)}</textarea>`), 'what was typed')
   }
   const huge = await browser.post(override, { description: 'd'.repeat(2_500_000) }, '/servers/up/tools/echo')
-  assert.match(huge.text, /Go back: your browser has kept what you typed/)
+  assert.match(huge.text, /Go back: your browser kept what you typed/)
 
   const json = JSON.stringify({ command: 'node', userVariables: [{ name: '1-x' }] })
   const { text: named } = await browser.post('/servers/off/configuration', { mode: 'json', do: 'save', json })

@@ -16,7 +16,7 @@ void test('the page of a new key shows it once, and a reload makes no second one
   const shown = await browser.get('/keys/made')
   const token = /thk_[\w-]{20,}/.exec(shown.text)?.[0] ?? ''
   assert.equal((await app.inject({ url: '/api/auth/keys', headers: { authorization: `Bearer ${token}` } })).statusCode, 401)
-  assert.match(shown.text, /It opens: what its owner sees/)
+  assert.match(shown.text, /Opens: what its owner sees/)
   assert.equal(shown.headers['cache-control'], 'no-store')
   const reloaded = await browser.get('/keys/made')
   assert.deepEqual([reloaded.status, reloaded.location], [303, '/console/keys'])

@@ -38,7 +38,7 @@ const exceptions: Readonly<Record<string, Readonly<Partial<Record<Who, number>>>
   'GET /console/approvals': { alice: 403 },
   'POST /console/approvals/:id/approve': { alice: 403, admin: 404 },
   'POST /console/approvals/:id/deny': { alice: 403, admin: 404 },
-  // No task runs, and no client has a webhook.
+  // No tasks are running, and no client has a webhook.
   'POST /console/tasks/:id/cancel': { alice: 404, admin: 404 },
   'POST /console/tasks/webhooks/:id/remove': { alice: 404, admin: 404 },
   // The authorization server is off.

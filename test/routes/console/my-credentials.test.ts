@@ -29,7 +29,7 @@ test('a user gives credentials in the console, and its owner and admins see who 
   const page = await browser.get('/servers/wanting/my-credentials')
   assert.match(page.text, /name="values\.TOKEN" type="password"/)
   assert.match(page.text, /name="values\.NOTE" type="text"/)
-  assert.doesNotMatch(page.text, /Forget mine|Given/)
+  assert.doesNotMatch(page.text, /Remove mine|Stored/)
   const refused = await browser.post('/servers/wanting/my-credentials', { 'values.TOKEN': 'not→sendable' })
   assert.equal(refused.status, 400)
   assert.match(refused.text, /a header cannot hold/)
@@ -37,7 +37,7 @@ test('a user gives credentials in the console, and its owner and admins see who 
   assert.equal((await browser.post('/servers/wanting/my-credentials', { 'values.TOKEN': 'canary', 'values.NOTE': '' })).status, 303)
   const given = (await browser.get('/servers/wanting/my-credentials')).text
   assert.match(given, /Given by: alice \(TOKEN\)/)
-  assert.match(given, /It stays if this is left empty/)
+  assert.match(given, /Leave empty to keep it/)
   assert.doesNotMatch(given, /canary/)
   assert.match((await (await signedIn('admin')).get('/servers/wanting/my-credentials')).text, /Given by: alice \(TOKEN\)/)
   assert.equal((await browser.post('/servers/wanting/my-credentials/forget', {})).status, 303)

@@ -14,7 +14,7 @@ void test('a guard that is refused comes back at its field with what was typed a
   const app = await appFor(t, { users: [admin] })
   const browser = new Browser(app)
   await browser.signIn('admin')
-  assert.match((await browser.get('/guards')).text, /There are no guards/)
+  assert.match((await browser.get('/guards')).text, /No guards yet/)
   const typed = { ...guard, name: hostile, 'webhook.url': 'ftp://x', 'webhook.secret': secret, 'webhook.whenAway': 'allow' }
   const { status, text } = await browser.post('/guards', typed)
   assert.equal(status, 400)
@@ -79,7 +79,7 @@ void test('a quota is about those who are chosen, and says so', async (t) => {
   assert.ok(stored)
   const { id, ...rest } = stored
   assert.deepEqual(rest, { name: 'Fair', per: 'minute', calls: 0, resultTokens: 50_000, target: { key: key.id, server: '*' } })
-  assert.match((await browser.get('/quotas')).text, /key laptop, each server[\s\S]*0 calls a minute[\s\S]*50,000 tokens of results a minute/)
+  assert.match((await browser.get('/quotas')).text, /key laptop, each server[\s\S]*0 calls a minute[\s\S]*50,000 result tokens a minute/)
   const shown = await browser.get(`/quotas/${id}`)
   assert.match(shown.text, new RegExp(`value="${key.id}" selected>laptop`))
   await browser.post(`/keys/${key.id}/remove`, {})

@@ -40,7 +40,7 @@ void test('a tool is called by the form made from its schema', async (t) => {
   assert.match(refused.text, /name="arg\/message"[^>]*>\ntyped</)
   const called = await browser.post('/servers/fake/tools/echo', { do: 'call', mode: 'form', 'arg/message': hostile })
   assert.equal(called.status, 200)
-  assert.match(called.text, /What it answered/)
+  assert.match(called.text, />Result</)
   isSafe(called)
   const json = await browser.post('/servers/fake/tools/echo', { do: 'json', mode: 'form', 'arg/message': 'm', 'arg/n': '7' })
   assert.match(json.text, /&quot;n&quot;: 7/)
@@ -54,7 +54,7 @@ void test('what agents read about a tool is changed, and restored', async (t) =>
   const { browser } = await startWith(t, [tool('echo')])
   const path = '/servers/fake/tools/echo'
   await browser.post(`${path}/override`, { description: 'Of mine' })
-  assert.match((await browser.get(path)).text, /It was changed here[\s\S]*Of mine/)
+  assert.match((await browser.get(path)).text, /Changed here[\s\S]*Of mine/)
   await browser.post(`${path}/override`, { do: 'reset', description: 'x' })
   assert.match((await browser.get(path)).text, /As the server wrote it/)
 })
@@ -173,7 +173,7 @@ void test('an import shows what the API remarks about each item, such as a bundl
   const bundled = { command: 'node', args: ['/srv/other/bundles/notes/current/server.js'], enabled: false }
   const template = JSON.stringify({ version: '1.0', servers: { notes: bundled, plain: { url: 'http://127.0.0.1:9/mcp' } }, groups: [] })
   const done = await browser.post('/templates/import', { do: 'import', template }, '/templates')
-  assert.match(done.text, /notes[\s\S]*was added[\s\S]*The bundle &quot;notes&quot; is not here: upload it/)
+  assert.match(done.text, /notes[\s\S]*added[\s\S]*The bundle &quot;notes&quot; is not here: upload it/)
   assert.equal(done.text.match(/warn-text/g)?.length, 1)
   assert.doesNotMatch(done.text, /value="import"/, 'it is done')
   assert.deepEqual([...app.settings.current.servers.keys()], ['notes', 'plain'])
@@ -212,7 +212,7 @@ void test('the audit log tells what was changed, without secrets', async (t) => 
   const page = await browser.get('/audit?entity=user')
   assert.match(page.text, /added user <strong>carol<\/strong>/)
   assert.ok(!page.text.includes('Same-5678'))
-  assert.match((await browser.get('/audit?username=nobody')).text, /No change is like that/)
+  assert.match((await browser.get('/audit?username=nobody')).text, /No changes match/)
 })
 
 void test('lines of the log are text, and are filtered', async (t) => {
@@ -252,7 +252,7 @@ void test('a server is shared with a team, and an admin sees what a member sees'
   const refused = await browser.post('/teams/new', { name: '@web', members: 'alice' }, '/teams/new')
   assert.equal(refused.status, 400)
   assert.match(refused.text, /must not begin with &quot;@&quot;[\s\S]*>\nalice</)
-  assert.match((await browser.get('/users/alice/view')).text, /No server/)
+  assert.match((await browser.get('/users/alice/view')).text, /No servers/)
   assert.match((await browser.get('/servers/fake/configuration')).text, /Who else may use it/)
   await app.settings.change(({ servers }) => [{
     entity: 'mcpServers', key: 'fake', value: { ...servers.get('fake')?.config, sharedWithUsers: ['@web'] }

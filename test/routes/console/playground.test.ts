@@ -37,8 +37,8 @@ void test('a list is seen with the eyes that were chosen, and calls run as the r
 
   const path = '/playground?route=&eyes=user:alice&item=open-echo'
   const called = await browser.post(path, { mode: 'json', json: '{"message":"hi"}', do: 'call' }, path)
-  assert.match(called.text, /Call it as admin/)
-  assert.match(called.text, /What it answered/)
+  assert.match(called.text, /Call as admin/)
+  assert.match(called.text, />Result</)
   assert.match(called.text, /tools\/call/)
   assert.doesNotMatch(called.text, /thc_/, 'the credential is not shown')
 
@@ -99,7 +99,7 @@ void test('what a server asks is asked in the page, and the answer goes on with 
   const asked = await browser.post(path, { mode: 'json', json: '{}', do: 'call' }, path)
   assert.match(asked.text, /Who &lt;b&gt;are&lt;\/b&gt; you\?/)
   const second = await browser.post(path, { question: questionIn(asked.text), answer: 'accept', 'arg/name': 'Ada' }, path)
-  assert.match(second.text, /asks for the folders/)
+  assert.match(second.text, /asks which folders/)
   const done = await browser.post(path, { question: questionIn(second.text), answer: 'accept', text: 'file:///tmp' }, path)
   assert.match(done.text, /Ada/)
   assert.match(done.text, /file:\/\/\/tmp/)
@@ -162,7 +162,7 @@ void test('a call runs with a credential that is pasted, which is asked for agai
   assert.match(asked.text, /Who &lt;b&gt;are/)
   const answer = { question: questionIn(asked.text), answer: 'decline' }
   const without = await browser.post(path, answer, path)
-  assert.match(without.text, /asks for the folders/)
+  assert.match(without.text, /asks which folders/)
   const second = { question: questionIn(without.text), answer: 'accept', text: 'file:///tmp' }
   // Who is not the caller of before cannot go on with the call.
   assert.doesNotMatch((await browser.post(path, second, path)).text, /answers:/)
@@ -171,7 +171,7 @@ void test('a call runs with a credential that is pasted, which is asked for agai
   for (const { text } of [asked, without, done]) assert.ok(!text.includes(key.token))
   for (const credential of [`${'thk_'}${'0'.repeat(64)}`, app.auth.createLoginToken(admin)]) {
     const refused = await browser.post(path, { ...pasted, credential }, path)
-    assert.match(refused.text, /answered with an error/)
+    assert.match(refused.text, />Error</)
     assert.ok(!refused.text.includes(credential))
   }
   for (const credential of ['two words', 'a\r\nX-Other: b', 'é']) {
@@ -191,7 +191,7 @@ void test('arguments that a server wants in headers are sent there', async (t) =
   await browser.signIn('admin')
   const path = '/playground?route=s&eyes=self&item=where'
   const called = await browser.post(path, { mode: 'form', 'arg/region': 'Köln', 'arg/n': '3', do: 'call' }, path)
-  assert.match(called.text, /What it answered/)
+  assert.match(called.text, />Result</)
   const call = server.seen.find(({ method }) => method === 'tools/call')
   assert.equal(call?.headers['mcp-param-region'], `=?base64?${Buffer.from('Köln').toString('base64')}?=`)
 })
@@ -225,7 +225,7 @@ void test('an answer that is refused says why at its field, and keeps what was t
   assert.match(refused.text, /value="Ada"/)
   const empty = await browser.post(path, { question: questionIn(asked.text), answer: 'accept', 'arg/name': ' ' }, path)
   assert.equal(empty.status, 400)
-  assert.match(empty.text, /id="arg\/name-problem"[\s\S]*A text is missing/)
+  assert.match(empty.text, /id="arg\/name-problem"[\s\S]*Enter a text/)
 })
 
 void test('a question that no page has made is refused (400)', async (t) => {
@@ -243,7 +243,7 @@ void test('a question that no page has made is refused (400)', async (t) => {
     const question = Buffer.from(JSON.stringify(value)).toString('base64url')
     const { status, text } = await browser.post(path, { question, answer: 'accept' }, path)
     assert.equal(status, 400, JSON.stringify(value))
-    assert.match(text, /not one of this page/)
+    assert.match(text, /does not belong to this page/)
   }
 })
 

@@ -171,7 +171,7 @@ void test('renaming says what changes with it, follows in groups and keys, and k
 void test('removing names the groups, keys and logins that it ends', async (t) => {
   const { app, browser } = await start(t, { url: 'http://127.0.0.1:9/mcp' })
   const page = await browser.get('/servers/mine/remove')
-  for (const part of ['the group &quot;office&quot;', 'the key &quot;my agent&quot;', 'The logins at it']) assert.ok(page.text.includes(part), part)
+  for (const part of ['The group &quot;office&quot;', 'The key &quot;my agent&quot;', 'Logins at it are removed']) assert.ok(page.text.includes(part), part)
   assert.doesNotMatch((await browser.get('/servers/other/remove')).text, /office|my agent|logins/)
   await browser.post('/servers/mine/remove', {})
   assert.equal(app.settings.current.servers.has('mine'), false)

@@ -17,7 +17,7 @@ void test('who may use a server stands on its page for its owner and admins, wit
     return (await browser.get(`/servers/hers${query}`)).text.replace(/\n/g, ' ')
   }
   const seen = await page('alice')
-  assert.match(seen, /Who may use it.*alice.*owns it.*bob.*it is shared with this user.*carol.*@red.*it is shared with the team/)
+  assert.match(seen, /Who can use it.*alice.*owner.*bob.*shared with this user.*carol.*@red.*shared with the team/)
   assert.doesNotMatch(seen, /dora/)
   assert.match(seen, /href="\/console\/servers\/hers\/configuration#at-arg\/sharedWithUsers"/)
   assert.match(seen, /href="\/console\/teams\?q=red"/)
@@ -28,5 +28,5 @@ void test('who may use a server stands on its page for its owner and admins, wit
   assert.doesNotMatch(await page('alice', '?view=users&q=caro'), /<th scope="row" class="whole">\s*<span class="">bob/)
   const used = await page('bob')
   assert.match(used, /<h1>hers<\/h1>/)
-  assert.doesNotMatch(used, /Who may use it|carol/)
+  assert.doesNotMatch(used, /Who can use it|carol/)
 })

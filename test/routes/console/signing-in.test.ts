@@ -201,13 +201,13 @@ void test('the link of the first start is good once, from this machine alone, an
   ]) {
     const refused = await new Browser(app).get(path, options)
     assert.equal(refused.status, 403)
-    assert.match(refused.text, /good once, for 15 minutes, on the machine/)
+    assert.match(refused.text, /works once, for 15 minutes, on the machine/)
   }
   assert.equal((await new Browser(app).get('/welcome?code=wrong')).status, 403)
   const browser = new Browser(app)
   const fields = { code, password: 'My-own-1', repeated: 'My-own-1' }
   const form = async (more: object, options?: object) => await browser.post('/welcome', { ...fields, ...more }, path, options)
-  assert.match((await form({ repeated: 'another' })).text, /The two passwords are not the same/)
+  assert.match((await form({ repeated: 'another' })).text, /The passwords do not match/)
   assert.match((await form({ password: 'short', repeated: 'short' })).text, /at least 6/i)
   assert.equal((await form({}, { remoteAddress: '192.0.2.7' })).status, 403)
   const other = new Browser(app)

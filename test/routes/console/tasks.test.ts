@@ -65,14 +65,14 @@ void test('running tasks and webhooks are shown to their users, and all to admin
     return [browser, (await browser.get('/tasks')).text]
   }
   const [hers, seen] = await pageOf('alice')
-  assert.match(seen, /&lt;script&gt;\\u\{202e\}y{91}…<[\s\S]*builds · \/mcp\/daily · hers[\s\S]*alice[\s\S]*laptop[\s\S]*works[\s\S]*without limit/)
+  assert.match(seen, /&lt;script&gt;\\u\{202e\}y{91}…<[\s\S]*builds · \/mcp\/daily · hers[\s\S]*alice[\s\S]*laptop[\s\S]*working[\s\S]*no limit/)
   assert.doesNotMatch(seen, /<script>|sweep|ended_tool|agent\.example\/admin|an argument|whsec/)
   assert.match(seen, /incident\.created[\s\S]*agent\.example\/alice\?&lt;b&gt;/)
   const [his, all] = await pageOf('admin')
-  assert.match(all, /sweep[\s\S]*waits for an answer[\s\S]*60 s/)
+  assert.match(all, /sweep[\s\S]*waiting for an answer[\s\S]*60 s/)
   assert.match(all, /agent\.example\/alice[\s\S]*agent\.example\/admin|agent\.example\/admin[\s\S]*agent\.example\/alice/)
   const [bobs, none] = await pageOf('bob')
-  assert.match(none, /No task runs[\s\S]*No client has registered a webhook/)
+  assert.match(none, /No tasks are running[\s\S]*No client has registered a webhook/)
 
   assert.equal((await bobs.post('/tasks/hers/cancel', {})).status, 404)
   assert.equal((await bobs.post('/tasks/webhooks/sub_hers/remove', {})).status, 404)
@@ -104,7 +104,7 @@ void test('an open page is told of tasks that begin and end', async (t) => {
   }
   const view = makeView({ key: 'ann', kind: 'user-key', user: 'ann', isAdmin: false }, { kind: 'global' })
   const target = { provider: 'builds', server: 'i', tool: 'run_build', id: '1', run: '' }
-  for (const [status, row] of [['working', /run_build/], ['completed', /No task runs/]] as const) {
+  for (const [status, row] of [['working', /run_build/], ['completed', /No tasks are running/]] as const) {
     await app.gateway.tasks.note(view, new PlainClient('c', 'ann'), target, 'h', JSON.stringify({ status }))
     await told()
     assert.match((await browser.get('/tasks', { headers: { 'x-console-refresh': '1' } })).text, row)

@@ -31,9 +31,9 @@ async function pageOf (app: FastifyInstance, username: string, path: string): Pr
 
 void test('usage by user, key, server and tool; others see their own', async (t) => {
   const app = await start(t)
-  assert.match((await pageOf(app, 'admin', '/usage')).words, /calls 4 failed 0 .* User Calls Failed Tokens of results alice 4 0 \d+/)
+  assert.match((await pageOf(app, 'admin', '/usage')).words, /calls 4 failed 0 .* User Calls Failed Result tokens alice 4 0 \d+/)
   assert.match((await pageOf(app, 'admin', '/usage?by=key')).words, /laptop 4 0/)
-  assert.match((await pageOf(app, 'alice', '/usage')).words, /Server Calls Failed Tokens of results up 4 0/)
+  assert.match((await pageOf(app, 'alice', '/usage')).words, /Server Calls Failed Result tokens up 4 0/)
   assert.match((await pageOf(app, 'alice', '/usage?by=tool')).words, /read up 2 0 \d+ .*write up 1 0/)
   assert.match((await pageOf(app, 'alice', '/usage?by=tool')).words, /prompts and resources up 1 0/)
   const others = await pageOf(app, 'bob', '/usage?by=user')
@@ -46,7 +46,7 @@ void test('one name by day, and the days of the address', async (t) => {
   const today = new Date().toISOString().slice(0, 10)
   const { text } = await pageOf(app, 'admin', '/usage?by=tool')
   const href = /href="\/console(\/usage\?[^"]*of=read[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? ''
-  assert.match((await pageOf(app, 'admin', href)).words, new RegExp(`Usage: read .* The last 30 days calls 2 .* Day Calls Failed Tokens of results ${today} 2 0`))
+  assert.match((await pageOf(app, 'admin', href)).words, new RegExp(`Usage: read .* The last 30 days calls 2 .* Day Calls Failed Result tokens ${today} 2 0`))
   const before = await pageOf(app, 'admin', '/usage?from=2026-01-01&to=2026-01-10')
   assert.match(before.words, /No calls Nobody has called anything from 2026-01-01 to 2026-01-10\./)
   assert.match(before.text, /name="from" type="date" value="2026-01-01"/)

@@ -32,8 +32,8 @@ export function readMap (
     const key = (draft[field] ?? '').trim()
     const text = draft[join(entry, 'value')] ?? ''
     if (key === '' && text === '') continue
-    if (key === '') fail(errors, field, 'A name is missing.')
-    else if (entries.has(key)) fail(errors, field, 'There is an entry of this name already.')
+    if (key === '') fail(errors, field, 'Enter a name.')
+    else if (entries.has(key)) fail(errors, field, 'An entry with this name already exists.')
     else entries.set(key, text)
   }
   if (entries.size === 0 && !isRequired) return undefined

@@ -14,7 +14,7 @@ type SubmittedArguments = { readonly json: string } | { readonly errors: Errors 
 const maxDepth = 4
 
 /** The hint of the field for all arguments, if their schema is too large for a form. */
-const tooLarge = 'The schema of these arguments is too large for a form. They are edited'
+const tooLarge = 'The schema of these arguments is too large for a form.'
 
 /** The name of the root field. The names of all other fields begin with it. */
 export const argumentsField = 'arg'
@@ -222,13 +222,13 @@ export class SchemaForm {
         return isRequired ? fail(errors, name, 'Choose yes or no.') : undefined
       case 'number': case 'integer': {
         const text = typed.trim()
-        if (text === '') return isRequired ? fail(errors, name, 'A number is missing.') : undefined
+        if (text === '') return isRequired ? fail(errors, name, 'Enter a number.') : undefined
         const isNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)
         if (!isNumber) return fail(errors, name, 'This is not a number.')
-        return shape.kind === 'integer' && /[.eE]/.test(text) ? fail(errors, name, 'A whole number is wanted.') : text
+        return shape.kind === 'integer' && /[.eE]/.test(text) ? fail(errors, name, 'Enter a whole number.') : text
       }
       case 'json':
-        if (typed.trim() === '') return isRequired && depth > 0 ? fail(errors, name, 'A value is missing.') : undefined
+        if (typed.trim() === '') return isRequired && depth > 0 ? fail(errors, name, 'Enter a value.') : undefined
         try {
           JSON.parse(typed)
           return typed
@@ -236,7 +236,7 @@ export class SchemaForm {
           return fail(errors, name, `This is not JSON: ${error instanceof Error ? error.message : String(error)}.`)
         }
       default:
-        if (typed.trim() === '' && isRequired && this.#wantsText) return fail(errors, name, 'A text is missing.')
+        if (typed.trim() === '' && isRequired && this.#wantsText) return fail(errors, name, 'Enter a text.')
         return typed === '' && !isRequired ? undefined : JSON.stringify(typed.replaceAll('\r\n', '\n'))
     }
   }

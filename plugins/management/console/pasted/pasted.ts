@@ -103,7 +103,7 @@ function ofValue (value: unknown, format: string): Found[] {
   }
   if (document) throw new errors.InvalidInput(`"text": there are no servers in this ${format}`)
   throw new errors.InvalidInput(`"text": this ${format} holds no servers: neither "mcpServers" nor "servers", ` +
-    'no "command", no "url", and it is no OpenAPI document')
+    'no "command", no "url", and it is not an OpenAPI document')
 }
 
 function parse (format: string, read: () => unknown): unknown {
