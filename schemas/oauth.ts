@@ -35,7 +35,7 @@ export const OAuthServer = Type.Object({
         requiresAuthentication:
           Switch(false, 'Registration by admins alone', 'Clients need an admin\'s credential to register')
       },
-      { default: {}, title: 'Registration of clients (RFC 7591)' }
+      { default: {}, title: 'Registration of clients' }
     )
   )
 })
