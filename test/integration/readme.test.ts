@@ -116,7 +116,7 @@ test('the commands of the pages run as printed, from the first start on', { skip
   const [called = ''] = await paste(scripts.slice(0, 1), folder)
   t.comment(`from npm start to the answer of the first call: ${((Date.now() - begun) / 1_000).toFixed(1)} s`)
   assert.match(called, /everything is connected, with \d+ tools/)
-  const promised = /The last line answers `(.*?)`/.exec(readme)?.[1] ?? ''
+  const promised = /The answer to the last command is `(.*?)`/.exec(readme)?.[1] ?? ''
   assert.deepEqual(JSON.parse(called.split('\n').at(-1) ?? ''), JSON.parse(promised))
 
   const [, login = '', added = '', made = '', graph = '', , list = ''] = await paste(scripts.slice(1), await temporaryFolder(t))
