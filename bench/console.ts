@@ -6,7 +6,6 @@ import { until } from '../test/helpers/hub.ts'
 import { type Bench, type Gateway, type Measurement, startGateway, statusOf } from './gateway.ts'
 import { readTools } from './search/questions.ts'
 import { cell, spread, table } from './statistics.ts'
-import { waitUntilListed } from './upstreams.ts'
 
 /**
  * The pages of the console with much in it: 500 servers, 5,000 tools and 1,000,000 recorded calls (CONSOLE_CALLS) of 30 days in PostgreSQL,
@@ -43,7 +42,7 @@ async function run (bench: Bench): Promise<string> {
     await until(async () => await statusOf(gateway.port, '/health/ready') === 200)
     log(`recording ${calls} calls`)
     await fill(url, calls, log)
-    await waitUntilListed(gateway, gateway.endpoint('/mcp'), serverCount * toolsPerServer)
+    await until(async () => await connectedServers(gateway) === serverCount)
     const visitor = await Visitor.signIn(gateway)
     const rows: string[][] = []
     for (const path of await pathsOf(visitor)) {
@@ -68,6 +67,11 @@ async function run (bench: Bench): Promise<string> {
     for (const close of after) await close()
     await cluster.remove()
   }
+}
+
+async function connectedServers ({ port }: Gateway): Promise<number> {
+  const health = await (await fetch(`http://127.0.0.1:${port}/health`)).json() as { servers: { connected: number } }
+  return health.servers.connected
 }
 
 /** Records calls of the last 30 days, with the sums of their hours. */
