@@ -42,8 +42,8 @@ const routes: FastifyPluginAsync = async (app) => {
     }
   }
   const currentOf = async (request: Visit['request']): Promise<Map<string, unknown>> => {
-    const { data } = await kit.api.ask(request, 'GET', '/settings')
-    const { systemConfig } = data as { systemConfig: Record<string, unknown> }
+    const { data } = await kit.api.ask(request, 'GET', '/system-config')
+    const systemConfig = data as Record<string, unknown>
     return new Map(allSettings.map(({ path }) => {
       const [section = '', member] = path.split('.')
       const value = systemConfig[section]
