@@ -147,10 +147,10 @@ export interface CatalogueCache {
   read: (server: string) => AsyncIterable<string>
   /** @param text in pieces, so that a large one is never in memory as a whole */
   write: (server: string, text: Iterable<string>) => Promise<void>
-  /** The text about the use of a server's tools, which is stored beside its catalogue; empty if there is none. */
+  /** The learned use of a server's tools as text, stored beside its catalogue; empty if nothing was learned. */
   readUses: (server: string) => Promise<string>
   writeUses: (server: string, text: string) => Promise<void>
-  /** The text about a server's pinned definitions, which is stored beside its catalogue; empty if there is none. */
+  /** A server's pinned definitions as text, stored beside its catalogue; empty if nothing is pinned. */
   readPins: (server: string) => Promise<string>
   writePins: (server: string, text: string) => Promise<void>
   removePins: (server: string) => Promise<void>
@@ -181,7 +181,7 @@ export interface Counters {
   Promise<{ isTaken: boolean, count: number, left: number }>
   /** Subtracts from a counter. */
   giveBack: (key: string, amount: number) => Promise<void>
-  /** The counter of a key, and the time until it is reset, in ms; both are 0 if there is none. */
+  /** The counter of a key, and the time until it is reset, in ms. Both are 0 before the key is first counted. */
   read: (key: string) => Promise<{ count: number, left: number }>
 }
 

@@ -99,7 +99,7 @@ async function search (api: ManagementApi, route: string | undefined, query: str
   )
 }
 
-/** Parses the JSON object in a response, or in the last event of a stream; returns an empty object if there is none. */
+/** Parses the JSON object in a response, or in the last event of a stream; without an object, returns `{}`. */
 function messageOf (text: string): Record<string, unknown> {
   const data = text.split('\n').findLast((line) => line.startsWith('data:'))?.slice('data:'.length) ?? text
   try {
