@@ -23,7 +23,7 @@ export interface EventSubscription {
   /** The user whose connections to the server it uses. */
   readonly user: string
   readonly credential: LastingCredential
-  /** The route: the scope and presentation of its view. */
+  /** The route (`EventRoute`): the scope and presentation of its view, and the client's address. */
   readonly route: unknown
   /** The name of the event type on that route. */
   readonly name: string

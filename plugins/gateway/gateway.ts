@@ -270,7 +270,7 @@ export class Gateway {
   }
 
   #shownIn (view: View | undefined, provider: string, catalogues: readonly Catalogue[]): readonly Catalogue[] {
-    const filter = view && this.filteredView(view, undefined).filter
+    const filter = view && this.filteredView(view, view.principal.address).filter
     return filter ? catalogues.map((each) => withoutHidden(each, provider, filter)) : catalogues
   }
 

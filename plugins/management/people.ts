@@ -48,7 +48,7 @@ export class People {
     const isSelf = user !== undefined && user.username === caller.username
     if (!isSelf && !caller.isAdmin) throw new errors.Forbidden('Only an admin may see what another user sees')
     if (!user) throw noSuchError('user', username)
-    const principal = principalOfUser(user, undefined)
+    const principal = { ...principalOfUser(user, undefined), address: isSelf ? caller.address : undefined }
     const { list, targets } = gateway.surface(makeView(principal, { kind: 'global' }), gatewayClient).parts.tools
     return {
       servers: servers.list(principal).map(({ oauth, ...record }) => isSelf && oauth ? { ...record, oauth } : record),

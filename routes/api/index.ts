@@ -34,7 +34,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('onRequest', async (request, reply) => {
     // Responses are only for this caller, and often contain secrets.
     reply.header('cache-control', cacheControl)
-    request.principal = await app.auth.identifyManager(request)
+    request.principal = { ...await app.auth.identifyManager(request), address: request.ip }
     // A guest presents no credential, so only the Origin header distinguishes its requests from those of pages of other
     // sites.
     if (request.principal.kind === 'guest') app.auth.checkOrigin(request)

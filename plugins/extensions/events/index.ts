@@ -8,6 +8,7 @@ import {
   canUseMcp, configuredBaseUrl, isOfFormerAccount, makeView, type Principal, type View
 } from '../../settings/index.ts'
 import { routePathOf } from '../policies/facts.ts'
+import type { EventRoute } from './subscription.ts'
 import type { Receipt, WebhookDeps, Webhooks } from './webhooks.ts'
 
 declare module 'fastify' {
@@ -52,15 +53,15 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
   const { eventWebhooks: records } = storage
   /** Whether a hook hides an event type. */
   const isHidden = (view: View, { provider, key }: EventSubscription['event']): boolean => {
-    const { filter } = app.gateway.filteredView(view, undefined)
+    const { filter } = app.gateway.filteredView(view, view.principal.address)
     const item = filter && app.gateway.catalogue(provider)?.lists.events.find((each) => each.key === key)
     return item !== undefined && filter?.isHidden(provider, 'events', item) === true
   }
   const viewOf = async ({ credential, route, event }: EventSubscription): Promise<View | undefined> => {
     const principal = await app.auth.principalOfCredential(credential)
     if (principal === undefined || !canUseMcp(principal)) return undefined
-    const { scope, presentation } = route as Pick<View, 'scope' | 'presentation'>
-    const view = makeView(principal, scope, presentation)
+    const { scope, presentation, address } = route as EventRoute
+    const view = makeView({ ...principal, address }, scope, presentation)
     const isThere = app.access.isViewCurrent(view, principal) &&
       app.access.visibleServers(view).some(({ server }) => isServer(server, event))
     return isThere && !isHidden(view, event) ? view : undefined

@@ -38,6 +38,9 @@ export function secretOf ({ delivery }: Exchange['params']): string {
 
 export const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
 
+/** The stored form of a subscription's route, and the address of the client that last subscribed. */
+export type EventRoute = Pick<View, 'scope' | 'presentation'> & { readonly address?: string }
+
 /** Sorts the members of objects, nested ones included, so that equal objects have equal JSON texts. */
 const canonical = (value: unknown): unknown => isObject(value)
   ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, canonical(value[key])]))
@@ -87,7 +90,7 @@ export function deliveryStatusText ({ deliveredAt, lastError, failedSince }: Del
 export function unsubscribeRequest (
   { id, owner, user, route, event, argumentsText }: EventSubscription, callback: string
 ): OwnRequest {
-  const { scope, presentation } = route as Pick<View, 'scope' | 'presentation'>
+  const { scope, presentation } = route as EventRoute
   return new OwnRequest({
     view: makeView({ key: owner, kind: 'user-key', user, isAdmin: false }, scope, presentation),
     client: new PlainClient(`events ${id}`, user, owner, false, owner),

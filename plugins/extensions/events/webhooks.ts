@@ -12,7 +12,7 @@ import type { View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import type { Callbacks, Destination } from './callbacks.ts'
 import {
-  argumentsTextOf, callbackUrlOf, deliveryStatusText, expiryOf, newSecret, secretOf, subscriptionIdOf,
+  argumentsTextOf, callbackUrlOf, deliveryStatusText, type EventRoute, expiryOf, newSecret, secretOf, subscriptionIdOf,
   unsubscribeRequest, wantedLifetime
 } from './subscription.ts'
 import { Deliveries } from './deliveries.ts'
@@ -90,7 +90,7 @@ export class Webhooks {
       owner: view.principal.key,
       user: view.principal.user,
       credential,
-      route: { scope: view.scope, presentation: view.presentation },
+      route: { scope: view.scope, presentation: view.presentation, address: exchange.address } satisfies EventRoute,
       name: String(params.name),
       event: { provider, server, key },
       argumentsText: argumentsTextOf(exchange),

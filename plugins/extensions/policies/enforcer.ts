@@ -76,7 +76,7 @@ export class PolicyEnforcer {
     if (digest !== undefined) this.#suspended.setNewest(digest, this.#deps.now() + extensionsLimits.approvals.time)
   }
 
-  #callerOf (view: View, snapshot: Snapshot, address: string | undefined): PrincipalFacts {
+  #callerOf (view: View, snapshot: Snapshot, address = view.principal.address): PrincipalFacts {
     const last = this.#callers.get(view)
     if (last?.snapshot === snapshot && last.address === address) return last.facts
     const facts = toPrincipalFacts(snapshot, view.principal, address)

@@ -100,7 +100,7 @@ export class LiveStreams {
         // While the storage is unavailable, only `principal.inSnapshot` decides.
         this.#sessions.stands(id).then((stands) => { if (!stands) finish(stream) }, () => {})
       }
-      void this.#tellChange(stream, current)
+      void this.#tellChange(stream, { ...current, address: principal.address })
     }
   }
 

@@ -206,8 +206,11 @@ function guard (scope: FastifyInstance, sessions: ConsoleSessionStore): void {
     reply.headers(pageHeaders)
     const { [cookies.session]: token } = request.cookies
     if (token === undefined) return
-    request.signedIn = await sessions.find(token, !isRefresh(request)) ?? null
-    request.principal = request.signedIn?.principal ?? null
+    const session = await sessions.find(token, !isRefresh(request))
+    if (session === undefined) return
+    const principal = { ...session.principal, address: request.ip }
+    request.signedIn = { ...session, principal }
+    request.principal = principal
   }
   scope.addHook('onRequest', async (request, reply) => {
     if (request.method === 'POST') scope.auth.checkOrigin(request)

@@ -35,6 +35,11 @@ export interface Principal {
    * each attempt to change it.
    */
   readonly checkPrecondition?: () => void
+  /**
+   * The address of the request, for policies. Absent on routes that pass it as `Exchange.address`, and for principals
+   * that are not the caller.
+   */
+  readonly address?: string
 }
 
 /** Whether a principal has a credential. Those without one share an identity, and may be different people. */

@@ -157,7 +157,7 @@ test('an event type that a policy hides ends its streams and webhooks', async (t
   const events = async (method: string, more: Json = {}): Promise<Stream> =>
     await open(`${hub.url}/mcp/pager`, modernRequest(method, { params: { ...named, ...more } }))
   // A rule that hides something else: the stream begins with a filter.
-  await managed(hub, 'POST', '/policies', rule('other', 'tool.name == "email.received"', 'hide'))
+  await managed(hub, 'POST', '/policies', rule('other', 'principal.address == "192.0.2.1"', 'hide'))
   const stream = await events('events/stream')
   await stream.wait(({ method }) => method === 'notifications/events/active')
   const subscribed = await events('events/subscribe', { delivery: { mode: 'webhook', url: receiver.url, secret } })
@@ -167,7 +167,8 @@ test('an event type that a policy hides ends its streams and webhooks', async (t
   await world.raise({ n: 1 })
   await until(() => receiver.events().length === 1)
   await stream.wait(({ method }) => method === 'notifications/events/event')
-  await managed(hub, 'POST', '/policies', rule('h', 'tool.name == "incident.created"', 'hide'))
+  const isHere = 'principal.address == "127.0.0.1" && tool.name == "incident.created"'
+  await managed(hub, 'POST', '/policies', rule('h', isHere, 'hide'))
   const ended = await stream.wait(({ method }) => method === 'notifications/events/terminated')
   assert.deepEqual(at(ended.params, 'error', 'data'), { kind: 'event' })
   await until(() => receiver.got.some(({ body }) => body.type === 'terminated'), 'the webhook was not told')
@@ -190,4 +191,26 @@ test('a group of a user is told the same of a hidden tool and of one that does n
   assert.deepEqual([absent, hidden, toldOfHidden], ['absent', 'secret', told])
   assert.notEqual(toldOfShown, told)
   assert.deepEqual(await stored('lib-secret').then(([name]) => name), 'lib-secret', 'its name is not completed')
+})
+
+test('records of a server and what a user sees hide what is hidden at the address of the request', async (t) => {
+  const { url } = await startUpstream(t, { tools: [tool('shown'), tool('secret')] })
+  const users = [{ username: 'ann', password: bcrypt.hashSync('Same-1234', 4), createdAt: new Date().toISOString() }]
+  const stored = settings({ lib: { url, visibility: 'public' } }, { users })
+  const hub = await startHub(t, { settings: stored, env: { TRUST_PROXY: '127.0.0.1' } })
+  await connected(hub, 1)
+  const ann = await loggedIn(hub, 'ann', 'Same-1234')
+  await managed(hub, 'POST', '/policies', rule('h', 'principal.address == "192.0.2.1" && tool.name == "secret"', 'hide'))
+  const toolsAt = async (address: string): Promise<unknown[]> => {
+    const headers = { ...ann, 'x-forwarded-for': address }
+    const data = async (path: string): Promise<unknown> => at((await manage(hub, 'GET', path, undefined, headers)).body, 'data')
+    const names = (tools: unknown): unknown => (tools as Json[]).map(({ name }) => name)
+    const view = await data('/users/ann/view')
+    return [
+      names(at(await data('/servers'), 0, 'tools')), names(at(await data('/servers/lib'), 'tools')),
+      names(at(view, 'servers', 0, 'tools')), names(at(view, 'tools'))
+    ]
+  }
+  assert.deepEqual(await toolsAt('192.0.2.1'), Array(4).fill(['shown']))
+  assert.deepEqual(await toolsAt('192.0.2.2'), Array(4).fill(['shown', 'secret']))
 })
