@@ -7,7 +7,7 @@ import { isObject } from '../../../protocol/json.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import { Semaphore } from '../../base/limits/index.ts'
 import { authorKeyOf, isOfFormerAccount, type Principal, teamMembers } from '../../settings/index.ts'
-import { usernameOf } from '../activities/describe.ts'
+import { operatorName, usernameOf } from '../activities/describe.ts'
 import { extensionsLimits } from '../limits.ts'
 import type { Subject } from './facts.ts'
 
@@ -84,6 +84,7 @@ export class Approvals {
       const { approval } = stored
       if (!this.#isOpen(approval)) continue
       if (approval.state !== 'approved') return approval
+      if (!this.#isByApprover(approval)) continue
       const used: Approval = { ...approval, isUsed: true }
       // If several equal calls run at once, on any replica, only one uses it.
       if (await this.#replace(stored, used)) return 'approved'
@@ -210,11 +211,22 @@ export class Approvals {
   }
 
   /** Admins decide about all calls, others about those of policies that name them now, and no former user. */
-  #mayDecide ({ isAdmin, username }: Principal, { policy, createdAt }: Approval): boolean {
+  #mayDecide ({ isAdmin, username }: Pick<Principal, 'isAdmin' | 'username'>, { policy, createdAt }: Approval): boolean {
     if (isAdmin) return true
     const snapshot = this.#deps.snapshot()
     const { approvers = [] } = snapshot.policies.get(policy.id) ?? {}
     return username !== undefined && approvers.includes(username) && !isOfFormerAccount(snapshot, username, createdAt)
+  }
+
+  /** Whether the user who decided may still decide: is not removed, demoted or no longer named by the policy. */
+  #isByApprover (approval: Approval): boolean {
+    const { decidedBy = '', createdAt } = approval
+    // The operator's system keys and callers without authentication have no user.
+    if (decidedBy === '' || decidedBy === operatorName) return true
+    const snapshot = this.#deps.snapshot()
+    const user = snapshot.users.get(decidedBy)
+    return user !== undefined && !isOfFormerAccount(snapshot, decidedBy, createdAt) &&
+      this.#mayDecide({ isAdmin: user.isAdmin === true, username: decidedBy }, approval)
   }
 
   /** @throws Forbidden */

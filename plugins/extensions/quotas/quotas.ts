@@ -108,8 +108,10 @@ export class Quotas {
     for (const { key: taken } of calls) await counters.giveBack(taken, 1)
     const name = JSON.stringify(quota.name)
     const limits = { tokens: quota.resultTokens, calls: isResult ? undefined : quota.calls }
-    // Such a quota never becomes free.
-    if (limits.tokens === 0 || limits.calls === 0) throw new Refusal('quota', `The quota ${name} lets nothing pass`)
+    if (limits.tokens === 0 || limits.calls === 0) {
+      // Such a quota never becomes free; an admin may change it.
+      throw new Refusal('quota', `The quota ${name} lets nothing pass`, { retryAfter: windowOf(quota) / 1_000 })
+    }
     // The quota is free when the last of its counters is.
     let last = { key: keys[0] ?? '', left: 0 }
     for (const key of keys) {

@@ -207,6 +207,32 @@ test('an approver whom the policy no longer names decides about nothing that wai
   assert.equal(up.reached.length, 1)
 })
 
+test('an approval does not count after its approver is removed, demoted or no longer named', async (t) => {
+  const { app, api, up, url } = await startWithPolicies(t, settings({}))
+  const policy = await addPolicy(api, { ...asks, approvers: ['ada'] })
+  const { client } = await modernAgent(t, `${url}/mcp`)
+  const approvedBy = async (username: string, user: object): Promise<string> => {
+    assert.equal((await api('POST', '/users', { username, password: 'Open-Sesame-1', ...user })).status, 201)
+    const id = idIn(told(await client.callTool(call)))
+    const headers = await loginTo(app, username, 'Open-Sesame-1')
+    assert.equal((await api('POST', `/approvals/${id}/approve`, undefined, headers)).status, 200)
+    return id
+  }
+  const mustWaitAgain = async (former: string): Promise<void> => assert.notEqual(idIn(told(await client.callTool(call))), former)
+  const ofAda = await approvedBy('ada', {})
+  await api('PUT', `/policies/${policy}`, { ...asks, approvers: ['eve'] })
+  await mustWaitAgain(ofAda)
+  await api('POST', '/users', { username: 'root', password: 'Open-Sesame-1', isAdmin: true })
+  const ofBob = await approvedBy('bob', { isAdmin: true })
+  const demoted = await api('PUT', '/users/bob', { isAdmin: false })
+  assert.equal(demoted.status, 200, JSON.stringify(demoted.body))
+  await mustWaitAgain(ofBob)
+  const ofCy = await approvedBy('cy', { isAdmin: true })
+  assert.equal((await api('DELETE', '/users/cy')).status, 200)
+  await mustWaitAgain(ofCy)
+  assert.equal(up.reached.length, 0)
+})
+
 test('a new user with the name of a removed approver decides about nothing, and the caller not either', async (t) => {
   const { app, api, up, url } = await startWithPolicies(t, settings({}))
   const add = async (): Promise<void> => {
