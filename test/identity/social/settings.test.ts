@@ -163,14 +163,14 @@ async function startGoogle (t: Cleanup) {
     const now = Math.floor(Date.now() / 1_000)
     const text = `${encode({ alg: 'RS256', kid: world.signedWith, typ: 'JWT' })}.${encode({
       iss: 'https://accounts.google.com',
-azp: 'id',
-aud: 'id',
-sub: '110169484474386276334',
+      azp: 'id',
+      aud: 'id',
+      sub: '110169484474386276334',
       at_hash: 'HK6E_P6Dh8Y93mRNtsDB1Q',
-iat: now,
-exp: now + 3_600,
-nonce: 'n',
-...world.claims
+      iat: now,
+      exp: now + 3_600,
+      nonce: 'n',
+      ...world.claims
     })}`
     const key = keys.find(({ kid }) => kid === world.signedWith)
     assert.ok(key)
@@ -238,7 +238,7 @@ test('Google, by what its discovery document and its tokens look like', async (t
   world.claims = { email: 'ada@example.com', email_verified: false, name: 'Ada Lovelace' }
   assert.equal((await identify()).isVerified, false)
   // Tokens that are not for this login, or not of Google.
-  for (const claims of [{ aud: 'other' }, { iss: 'https://evil.example' }, { nonce: 'other' }, { exp: 1 }, { sub: undefined }]) {
+  for (const claims of [{ aud: 'other' }, { azp: 'other' }, { iss: 'https://evil.example' }, { nonce: 'other' }, { exp: 1 }, { sub: undefined }]) {
     world.claims = claims
     await assert.rejects(identify(), (error: Error) => 'statusCode' in error && [403, 502].includes(Number(error.statusCode)), JSON.stringify(claims))
   }
