@@ -178,7 +178,9 @@ function withOwner (
   }
   config.owner = owner
   if (sent.sharedWithUsers !== undefined) {
-    config.sharedWithUsers = sent.sharedWithUsers.map((name) => storedUsernameOf(snapshot.users, name))
+    config.sharedWithUsers = sent.sharedWithUsers
+      .filter((name) => name.trim() !== '')
+      .map((name) => storedUsernameOf(snapshot.users, name))
   }
   config.visibility ??= before.visibility
   return config
