@@ -211,7 +211,9 @@ export class Approvals {
   }
 
   /** Admins decide about all calls, others about those of policies that name them now, and no former user. */
-  #mayDecide ({ isAdmin, username }: Pick<Principal, 'isAdmin' | 'username'>, { policy, createdAt }: Approval): boolean {
+  #mayDecide (
+    { isAdmin, username }: Pick<Principal, 'isAdmin' | 'username'>, { policy, createdAt }: Approval
+  ): boolean {
     if (isAdmin) return true
     const snapshot = this.#deps.snapshot()
     const { approvers = [] } = snapshot.policies.get(policy.id) ?? {}

@@ -205,12 +205,9 @@ function guard (scope: FastifyInstance, sessions: ConsoleSessionStore): void {
   const identify = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     reply.headers(pageHeaders)
     const { [cookies.session]: token } = request.cookies
-    if (token === undefined) return
-    const session = await sessions.find(token, !isRefresh(request))
-    if (session === undefined) return
-    const principal = { ...session.principal, address: request.ip }
-    request.signedIn = { ...session, principal }
-    request.principal = principal
+    const found = token === undefined ? undefined : await sessions.find(token, !isRefresh(request))
+    request.signedIn = found ? { ...found, principal: { ...found.principal, address: request.ip } } : null
+    request.principal = request.signedIn?.principal ?? null
   }
   scope.addHook('onRequest', async (request, reply) => {
     if (request.method === 'POST') scope.auth.checkOrigin(request)

@@ -113,7 +113,8 @@ export class OidcProvider implements IdentityProvider {
     })
     const verifier = { idToken: { jwks, issuer, audience: this.#settings.clientId, algorithms } }
     if (token !== undefined && await verifyProviderIdToken(verifier as never, token, nonce)) {
-      const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Record<string, unknown>
+      const [, payload = ''] = token.split('.')
+      const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Record<string, unknown>
       if (claims.azp === undefined || claims.azp === this.#settings.clientId) return claims
     }
     if (failed !== undefined) throw failed
