@@ -18,7 +18,8 @@ export const Approval = Type.Object(
     policy: Type.Object({ id: Type.String(), name: Type.String() }),
     createdAt: Type.String({ description: 'ISO 8601' }),
     expiresAt: Type.String({ description: 'ISO 8601. Until then it can be decided, and used by one call' }),
-    decidedBy: Type.Optional(Type.String({ description: 'A username' }))
+    decidedBy: Type.Optional(Type.String({ description: 'A username' })),
+    isUsed: Type.Optional(Type.Boolean({ description: 'Whether the approved call has run: the decision is final' }))
   },
   {
     examples: [{

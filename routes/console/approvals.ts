@@ -13,6 +13,14 @@ const minute = 60_000
 export const watchApprovals = ({ policies: { approvals } }: FastifyInstance, principal: Principal): unknown =>
   approvals.mayApprove(principal) && [approvals.changes, Math.floor(Date.now() / minute)]
 
+/** The button that reverses a decision, until the call has run or the approval has expired. */
+function revisionsOf ({ id, state, isUsed, expiresAt }: ShownApproval, base: string): readonly object[] {
+  if (isUsed === true || Date.parse(expiresAt) <= Date.now()) return []
+  const href = `${base}/approvals/${encodeURIComponent(id)}`
+  if (state === 'approved') return [{ label: 'Deny instead', href: `${href}/deny`, method: 'post', isDanger: true }]
+  return state === 'denied' ? [{ label: 'Approve instead', href: `${href}/approve`, method: 'post' }] : []
+}
+
 /** Page: the calls that wait for approval, for admins and the approvers named by rules. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit: { base, api }, policies: { approvals } } = app
@@ -43,10 +51,11 @@ const routes: FastifyPluginAsync = async (app) => {
           { text: visible(approval.tool), under: visible(approval.server), isMono: true },
           approval.username === '' ? 'someone without credentials' : visible(approval.username),
           {
-            text: states[approval.state],
+            text: approval.isUsed === true ? 'approved, call made' : states[approval.state],
             under: approval.decidedBy === undefined ? undefined : `by ${approval.decidedBy}`
           },
-          { time: approval.createdAt }
+          { time: approval.createdAt },
+          { actions: approval.username === principal.username ? [] : revisionsOf(approval, base) }
         ]
       }))
     }

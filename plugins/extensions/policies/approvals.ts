@@ -35,6 +35,8 @@ export interface ShownApproval {
   readonly createdAt: string
   readonly expiresAt: string
   readonly decidedBy?: string
+  /** Whether the call that was approved has run. */
+  readonly isUsed?: boolean
 }
 
 interface ApprovalDeps {
@@ -251,7 +253,9 @@ export class Approvals {
   }
 
   #show (approval: Approval): ShownApproval {
-    const { id, username, server, tool, kind, arguments: text, policy, createdAt, expiresAt, decidedBy } = approval
+    const {
+      id, username, server, tool, kind, arguments: text, policy, createdAt, expiresAt, decidedBy, isUsed
+    } = approval
     return {
       id,
       state: this.#stateOf(approval),
@@ -263,7 +267,8 @@ export class Approvals {
       policy,
       createdAt: new Date(createdAt).toISOString(),
       expiresAt: new Date(expiresAt).toISOString(),
-      ...decidedBy === undefined ? {} : { decidedBy }
+      ...decidedBy === undefined ? {} : { decidedBy },
+      ...isUsed === undefined ? {} : { isUsed }
     }
   }
 }

@@ -44,7 +44,7 @@ void test('rules are added, ordered, switched, tested and removed', async (t) =>
   assert.deepEqual(app.policies.entries.list().map(({ id }) => id), [second.id])
 })
 
-void test('an approver sees the call with its arguments, and approves it', async (t) => {
+void test('an approver sees the call with its arguments, approves it, and may change his mind', async (t) => {
   const app = await appFor(t, {
     users: [admin, alice],
     bearerKeys: [otherKey()],
@@ -63,8 +63,17 @@ void test('an approver sees the call with its arguments, and approves it', async
   assert.doesNotMatch(page.text, /<script>alert/)
   const path = /action="\/console(\/approvals\/[^"]+\/approve)"/.exec(page.text)?.[1] ?? assert.fail(page.text)
   assert.equal((await browser.post(path, {})).status, 303)
-  assert.match((await browser.get('/approvals')).text, /Nothing is waiting[\s\S]*approved[\s\S]*by alice/)
+  // The decision can be reversed until the call is made.
+  const reversing = async (decision: 'approve' | 'deny'): Promise<void> => {
+    assert.match((await browser.get('/approvals')).text, new RegExp(`Nothing is waiting[\\s\\S]*by alice[\\s\\S]*/${decision}"`))
+    assert.equal((await browser.post(path.replace('approve', decision), {})).status, 303)
+  }
+  await reversing('deny')
+  assert.match(await call(), /denied/)
+  await reversing('approve')
   assert.equal(await call(), 'ran delete')
+  assert.match((await browser.get('/approvals')).text, /approved, call made[\s\S]*by alice/)
+  assert.doesNotMatch((await browser.get('/approvals')).text, /instead/)
   assert.equal(up.reached.length, 1)
   assert.equal(at(up.reached, 0, 'item'), 'delete')
 })
