@@ -42,8 +42,9 @@ test('makers of clients take the documents', async (t) => {
   await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies: packages }))
   const installing = run('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline'], { cwd: folder })
 
-  const servers = { everything: npmServer('everything'), files: npmServer('filesystem', folder), memory: npmServer('memory') }
-  const hub = await startHub(t, { settings: settings(servers) })
+  const commands = { everything: npmServer('everything'), files: npmServer('filesystem', folder), memory: npmServer('memory') }
+  const servers = Object.entries(commands).map(([name, command]) => [name, { ...command, visibility: 'public' }])
+  const hub = await startHub(t, { settings: settings(Object.fromEntries(servers)) })
   await connected(hub, 3)
   const documents = { tools: '/api/openapi.json', management: '/docs/json' }
   for (const [name, where] of Object.entries(documents)) {
