@@ -46,7 +46,11 @@ const routes: FastifyPluginAsync = async (app) => {
     loss: 'decides calls',
     rowOf: ({ when, then: decision, mode, approvers = [] }) => ({
       about: visible(when),
-      effect: { text: decisionWords[decision], under: visible(approvers.join(', ')) },
+      isExpression: true,
+      effect: {
+        text: decisionWords[decision],
+        ...approvers.length > 0 && { under: `Approvers: ${visible(approvers.join(', '))}` }
+      },
       tags: mode === 'observe' ? ['observe only'] : []
     }),
     fieldsOf,
@@ -82,7 +86,7 @@ const fieldsOf = (
     name: 'approvers',
     label: 'Approvers',
     value: approvers?.join(', '),
-    hint: `For a rule that asks: usernames, ${namesHint}. If empty, the caller’s client is asked.`
+    hint: `For a rule that asks: usernames ${namesHint}. If empty, the caller’s client is asked.`
   },
   { name: 'message', label: 'Message', value: message, hint: 'Shown to the caller.' }
 ]
