@@ -40,15 +40,13 @@ function paletteOf (pixels: Buffer): { palette: number[], indexOf: (rgb: number)
     counts.set(rgb, (counts.get(rgb) ?? 0) + 1)
   }
   const sorted = [...counts].sort(([, one], [, other]) => other - one).map(([rgb]) => rgb)
-  const palette: number[] = []
+  // Large areas keep their very colour.
+  const palette = sorted.slice(0, maxColours / 2).filter((rgb) => (counts.get(rgb) ?? 0) >= largeArea)
   for (const least of [900, 300, 60]) {
     for (const rgb of sorted) {
       if (palette.length < maxColours && palette.every((each) => distance(each, rgb) > least)) palette.push(rgb)
     }
   }
-  // Large areas keep their very colour.
-  const large = sorted.slice(0, maxColours / 2).filter((rgb) => (counts.get(rgb) ?? 0) >= largeArea)
-  for (const [at, rgb] of large.entries()) if (!palette.includes(rgb)) palette[maxColours - 1 - at] = rgb
   const known = new Map<number, number>()
   const indexOf = (rgb: number): number => {
     const index = known.get(rgb) ?? palette.reduce((best, each, at) =>
