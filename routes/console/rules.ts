@@ -77,7 +77,7 @@ const fieldsOf = (
     rows: 4,
     required: true,
     value: when,
-    hint: 'A CEL expression over principal, tool, args, route and now: ' +
+    hint: 'A CEL expression over principal, tool, args, route and now, for example: ' +
       'tool.annotations.destructiveHint && !principal.isAdmin'
   },
   { name: 'then', label: 'Then', type: 'select', options: optionsOf(decisions, decision) },
