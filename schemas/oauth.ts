@@ -20,20 +20,20 @@ export const OAuthServer = Type.Object({
   accessTokenLifetime: Seconds(3_600, 86_400, 'Lifetime of access tokens'),
   refreshTokenLifetime: Seconds(1_209_600, 365 * 86_400, 'Lifetime of refresh tokens'),
   authorizationCodeLifetime: Seconds(60, 600, 'Lifetime of authorization codes'),
-  requireClientSecret: Switch(false, 'Secrets of clients', 'Refuse clients without a secret'),
+  requireClientSecret: Switch(false, 'Require client secrets', 'Refuse clients without a secret'),
   allowedScopes: Type.Optional(Type.Array(Scope, {
     default: ['mcp', 'manage', 'profile', 'openid'], title: 'Scopes', description: 'The scopes that clients may ask for'
   })),
-  requireState: Switch(false, 'State of requests', 'Refuse authorization requests without `state`'),
+  requireState: Switch(false, 'Require state', 'Refuse authorization requests without `state`'),
   dynamicRegistration: Type.Optional(
     Type.Object(
       {
-        enabled: Switch(true, 'Registration by clients'),
+        enabled: Switch(true, 'Clients can register'),
         allowedGrantTypes: Type.Optional(Type.Array(StringEnum(grantTypes), {
           default: grantTypes, title: 'Grant types of clients'
         })),
         requiresAuthentication:
-          Switch(false, 'Registration by admins alone', 'Clients need an admin\'s credential to register')
+          Switch(false, 'Only admins can register clients', 'Clients need an admin\'s credential to register')
       },
       { default: {}, title: 'Registration of clients' }
     )

@@ -30,7 +30,7 @@ export const ServerConfig = Type.Object({
   type: Type.Optional(
     StringEnum<TransportType[]>(transportTypes, {
       description: 'Transport to the server; without it, `command` means stdio, and `url` streamable-http with ' +
-        'fall-back to sse'
+        'fallback to sse'
     })
   ),
   command: Type.Optional(Type.String({ description: 'Executable, for stdio' })),
@@ -46,7 +46,7 @@ export const ServerConfig = Type.Object({
   visibility: Type.Optional(StringEnum(['private', 'public', 'group'], {
     description: 'Who may use it beside its owner and admins: nobody (private, group), or everybody (public)'
   })),
-  description: Type.Optional(Type.String({ description: 'What it is for, for people' })),
+  description: Type.Optional(Type.String({ description: 'What the server is for' })),
   createdAt: Type.Optional(Type.String({ description: 'ISO 8601, set by the gateway' })),
   storedBy: Type.Optional(
     Type.Array(Type.String(), {

@@ -71,29 +71,29 @@ export type User = Static<typeof User>
 export const Routing = Type.Object({
   enableGlobalRoute: Type.Optional(Type.Boolean({
     default: true,
-    title: 'Address of everything',
+    title: 'Global address',
     description: 'Off: `/mcp` answers 404, and agents need the address of a group or a server'
   })),
   enableGroupNameRoute: Type.Optional(Type.Boolean({
     default: true,
     title: 'Addresses of groups by name',
-    description: 'Off: groups have an address by their id alone'
+    description: 'Off: the address of a group has its id instead of its name'
   })),
   enableBearerAuth: Type.Optional(Type.Boolean({
     default: true,
-    title: 'Credentials for agents',
+    title: 'Agents need credentials',
     description: 'Off: everybody who reaches the gateway can call the tools of public servers over MCP'
   })),
   bearerAuthHeaderName: Type.Optional(
     Type.String({
       default: 'Authorization',
       pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
-      title: 'Header in which agents send keys',
+      title: 'Header for keys',
       description: 'The name of an HTTP header, without a colon or spaces, such as `X-Api-Key`'
     })
   ),
   bearerAuthKey: Type.Optional(Type.String({
-    title: 'Key of former versions', description: 'One key for everything. Make keys of their own in place of it'
+    title: 'Key from earlier versions', description: 'One key for everything. Create separate keys instead'
   })),
   jsonBodyLimit: Type.Optional(
     Type.String({

@@ -29,7 +29,7 @@ export const SystemSections = Type.Object(
         enabled: Switch(true, 'Smart routing', 'Off: the addresses with $smart answer 404'),
         dbUrl: Text('Database for embeddings'),
         llmProviderBaseUrl: Text('Embeddings API', 'Its address before `/embeddings`. Without it nothing is sent'),
-        llmProviderApiKey: Text('Key of the embeddings API'),
+        llmProviderApiKey: Text('Embeddings API key'),
         embeddingModel: Text('Embedding model'),
         embeddingDimensions: Type.Optional(Type.Integer({
           minimum: 1, maximum: 65_536, title: 'Embedding dimensions', description: 'Sent to models that take them'
@@ -38,7 +38,7 @@ export const SystemSections = Type.Object(
           Switch(false, 'Dimensions for every model', 'Send `embeddingDimensions` to every model'),
         progressiveDisclosure:
           Switch(false, 'Schemas on demand', 'Found tools come without their schemas; `describe_tool` shows one'),
-        staticModel: Switch(true, 'Model of words', 'Rank by a small model of words, too'),
+        staticModel: Switch(true, 'Word model', 'Also rank by a small built-in model of the meanings of words'),
         learn: Switch(true, 'Learn from calls', 'Prefer tools that were called after similar queries')
       })
     ),
@@ -51,12 +51,12 @@ export const SystemSections = Type.Object(
           default: 'auto', title: 'Strategy', description: 'What results are taken for; `auto` finds out'
         })),
         structuredContent:
-          Switch(false, 'Structured results', 'Shorten arrays and strings in `structuredContent`, too')
+          Switch(false, 'Structured results', 'Shorten arrays and strings in `structuredContent` too')
       })
     ),
     mcpRouter: Type.Optional(
       Type.Object({
-        apiKey: Text('Key of the catalogue'),
+        apiKey: Text('Catalogue API key'),
         referer: Text('Referer', 'Header `HTTP-Referer` of its requests'),
         title: Text('Title', 'Header `X-Title` of its requests'),
         baseUrl: Text('Address of the catalogue')
@@ -64,7 +64,7 @@ export const SystemSections = Type.Object(
     ),
     nameSeparator: NameSeparator,
     enableSessionRebuild: Switch(
-      false, 'Rebuild lost sessions', 'On: a session that is not known here any more is made anew under its id'
+      false, 'Rebuild lost sessions', 'On: a session that the gateway no longer knows is created again under its id'
     ),
     oauthServer: Type.Optional(OAuthServer),
     notifications: Type.Optional(Notifications)

@@ -43,12 +43,12 @@ export async function startDemo (t: Cleanup, folder: string): Promise<Hub> {
     tickets: { url: 'https://tickets.example.com/mcp', headers: { Authorization: 'Bearer tickets-token-0123456789' }, enabled: false }
   }, {
     users: [user('admin', true), user('carol'), user('dave')],
-    teams: [{ name: 'desk', description: 'Those who answer', members: ['carol', 'dave'] }],
+    teams: [{ name: 'desk', description: 'People who answer customers', members: ['carol', 'dave'] }],
     groups: [
-      group('research', 'Reads, and changes nothing', [
+      group('research', 'Reads documents and notes', [
         { name: 'files', tools: ['read_file', 'list_directory', 'search_files'] }, 'memory'
       ]),
-      group('support', 'What the desk needs', ['everything', 'tickets'])
+      group('support', 'Tools for the support desk', ['everything', 'tickets'])
     ],
     policies: [
       policy('Search is free', 'tool.name.startsWith("search")', 'allow'),
@@ -216,7 +216,7 @@ async function change (hub: Hub): Promise<void> {
       name: 'Dashboard', redirectUris: ['https://dashboard.example.com/callback'], scopes: ['mcp', 'profile']
     }],
     ['PUT', '/system-config', { toolResultCompression: { minTokens: 3_000 } }],
-    ['PUT', '/servers/files', { config: { ...files, description: 'The documents of the team' } }]
+    ['PUT', '/servers/files', { config: { ...files, description: 'Documents of the team' } }]
   ] as const) {
     const { status, text } = await manage(hub, method, route, body)
     if (status >= 300) process.stderr.write(`${method} ${route}: ${status} ${text}\n`)

@@ -17,6 +17,8 @@ const press = (selector: string) => async (tab: Tab): Promise<void> => {
   await tab.click(selector)
   await tab.waitForLoadState('load')
 }
+/** Waits until the page shows that the server which cannot start has failed. */
+const hasFailed = async (tab: Tab): Promise<unknown> => await tab.waitForSelector('.state.failed')
 /** A variable in a text. */
 const variable = (name: string): string => '$' + `{${name}}`
 const pasted = JSON.stringify({
@@ -34,8 +36,8 @@ const template = JSON.stringify({
 }, undefined, 2)
 
 const pictures: Readonly<Record<string, Picture>> = {
-  overview: ['overview'],
-  servers: ['servers'],
+  overview: ['overview', hasFailed],
+  servers: ['servers', hasFailed],
   server: ['servers/everything'],
   'server-failed': ['servers/notes?view=output'],
   'server-resources': ['servers/everything?view=resources'],
@@ -77,7 +79,7 @@ const pictures: Readonly<Record<string, Picture>> = {
   usage: ['usage'],
   tasks: ['tasks'],
   playground: ['playground?route=&eyes=self&item=everything-echo'],
-  'search-lab': ['search-lab?query=how+much+is+19+and+23&route='],
+  'search-lab': ['search-lab?query=add+two+numbers&route='],
   calls: ['calls'],
   call: ['calls?status=error', async (tab) => { await press('tbody td a')(tab) }],
   'calls-compared': ['calls', async (tab) => {

@@ -4,6 +4,8 @@ import { deflateSync, inflateSync } from 'node:zlib'
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 /** Colours of a palette. Pictures of pages have few, and shades of them at the edges of letters. */
 const maxColours = 64
+/** In pixels: the area of a short label. */
+const largeArea = 400
 
 interface Image { readonly width: number, readonly height: number, /** RGB, 3 bytes a pixel. */ readonly pixels: Buffer }
 
@@ -38,14 +40,13 @@ function paletteOf (pixels: Buffer): { palette: number[], indexOf: (rgb: number)
     counts.set(rgb, (counts.get(rgb) ?? 0) + 1)
   }
   const sorted = [...counts].sort(([, one], [, other]) => other - one).map(([rgb]) => rgb)
-  const palette: number[] = []
+  // Large areas keep their very colour.
+  const palette = sorted.slice(0, maxColours / 2).filter((rgb) => (counts.get(rgb) ?? 0) >= largeArea)
   for (const least of [900, 300, 60]) {
     for (const rgb of sorted) {
       if (palette.length < maxColours && palette.every((each) => distance(each, rgb) > least)) palette.push(rgb)
     }
   }
-  // Large areas keep their very colour.
-  for (const [at, rgb] of sorted.slice(0, 8).entries()) if (!palette.includes(rgb)) palette[maxColours - 1 - at] = rgb
   const known = new Map<number, number>()
   const indexOf = (rgb: number): number => {
     const index = known.get(rgb) ?? palette.reduce((best, each, at) =>

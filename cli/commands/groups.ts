@@ -26,7 +26,7 @@ export function addGroupCommands (program: Command, run: CommandRun): void {
     })
 
   group.command('create')
-    .description('make a group')
+    .description('create a group')
     .argument('<name>')
     .argument('[servers...]', 'servers that belong to it, with all that they list')
     .option('--description <text>')

@@ -43,7 +43,7 @@ const routes: FastifyPluginAsync = async (app) => {
         policy: visible(approval.policy.name),
         isOwn: !waiting.has(approval.id),
         lines: Object.entries(approval.arguments as object)
-          .map(([name, value]) => ({ name: visible(name), value: visible(JSON.stringify(value)) })),
+          .map(([name, value]) => ({ name: visible(name), value: visible(JSON.stringify(value, undefined, 2)) })),
         href: `${base}/approvals/${encodeURIComponent(approval.id)}`
       })),
       rows: all.filter(({ state }) => state !== 'pending').slice(0, 50).map((approval) => ({

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { visible } from '../../plugins/extensions/index.ts'
 import { auditedEntities } from '../../plugins/settings/index.ts'
-import { differencesOf } from './differences.ts'
+import { deepDifferencesOf } from './differences.ts'
 import { pagesOf } from './page.ts'
 import { addressOf } from './states.ts'
 
@@ -9,6 +9,16 @@ type Entry = Awaited<ReturnType<FastifyInstance['audit']['list']>>['data'][numbe
 
 /** Number of entries on one page. */
 const pageSize = 50
+
+const nouns: Readonly<Record<string, string>> = {
+  policy: 'rule',
+  systemConfig: 'settings',
+  oauthClient: 'application',
+  values: 'own credentials',
+  activities: 'calls'
+}
+/** Returns the noun of the console for an entity. */
+const nounOf = (entity: string): string => nouns[entity] ?? entity
 
 /** Page: the audit log. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -39,7 +49,9 @@ const routes: FastifyPluginAsync = async (app) => {
           name: 'entity',
           label: 'Kind',
           value: entity,
-          options: [{ value: '', text: 'anything' }, ...auditedEntities.map((each) => ({ value: each, text: each }))]
+          options: [
+            { value: '', text: 'anything' }, ...auditedEntities.map((each) => ({ value: each, text: nounOf(each) }))
+          ]
         },
         { name: 'name', label: 'Name', value: name }
       ],
@@ -48,9 +60,9 @@ const routes: FastifyPluginAsync = async (app) => {
         who: entry.username,
         via: entry.keyName,
         action: entry.action,
-        entity: entry.entity,
+        entity: nounOf(entry.entity),
         name: entry.name && visible(entry.name),
-        differences: differencesOf(entry.before, entry.after).map(({ path, before, after }) =>
+        differences: deepDifferencesOf(entry.before, entry.after).map(({ path, before, after }) =>
           ({ path: visible(path), before: before && visible(before), after: after && visible(after) }))
       })),
       more: typeof nextCursor === 'string' ? addressOf(path, { ...filter, cursor: nextCursor }) : undefined,

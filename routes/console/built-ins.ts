@@ -41,7 +41,7 @@ const kinds = {
       {
         name: 'arguments',
         label: 'Arguments',
-        hint: `Names, ${namesHint}; mark required ones with *: language, code*`
+        hint: `Names ${namesHint}; mark required ones with *: language, code*`
       }
     ]
   },
@@ -70,7 +70,7 @@ const kinds = {
       {
         name: 'routes',
         label: 'Routes',
-        hint: `Names of groups, ${namesHint}; /mcp is the global route.`
+        hint: `Names of groups ${namesHint}; /mcp is the global route.`
       }
     ]
   }

@@ -83,7 +83,7 @@ function cataloguesOf ({ kit: { api } }: FastifyInstance): Readonly<Record<strin
         const { data } = await ask(request, addressOf('/market/servers/search', { query: q }))
         return {
           rows: (data as readonly MarketServer[]).map(({ name, display_name: title, description: text, ...more }) =>
-            ({ name, title, text, tags: [...more.is_official ? ['official'] : [], ...more.categories] }))
+            ({ name, title, text, tags: [...more.is_official ? ['Official'] : [], ...more.categories] }))
         }
       },
       entry: async (request, entry) => {

@@ -1,4 +1,5 @@
 import { visible } from '../../plugins/extensions/index.ts'
+import { isPlainObject } from '../../schemas/unknown-members.ts'
 
 /** A member that differs, with both values as text. */
 export interface Difference { readonly path: string, readonly before?: string, readonly after?: string }
@@ -13,8 +14,20 @@ export function differencesOf (before: unknown, after: unknown): Difference[] {
   })
 }
 
+/**
+ * Returns the members that differ between two versions of a record, as `differencesOf`. Of an object that both versions
+ * have, only its own members that differ are returned, with their paths.
+ */
+export const deepDifferencesOf = (before: unknown, after: unknown, above = ''): Difference[] =>
+  differencesOf(before, after).flatMap((difference) => {
+    const path = `${above}${difference.path}`
+    const [old, now] = [before, after].map((value) => (value as Record<string, unknown> | null)?.[difference.path])
+    const isInside = isPlainObject(old) && isPlainObject(now)
+    return isInside ? deepDifferencesOf(old, now, `${path}.`) : [{ ...difference, path }]
+  })
+
 const toShownText = (value: unknown): string | undefined =>
-  value === undefined ? undefined : typeof value === 'string' ? value : JSON.stringify(value, undefined, 1)
+  value === undefined ? undefined : typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)
 
 /** A text with escaped invisible characters, in three parts: the common start, the difference, the common end. */
 export type Marked = readonly [start: string, changed: string, end: string]

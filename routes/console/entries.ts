@@ -206,7 +206,7 @@ function toPageData (entry: Entry, budget: Budget): object {
     fields: variables.map(({ key, title: label = key, description, choices, multiple, isSecret, isNeeded }, at) => {
       const value = values[fieldOf(index, at)] ?? ''
       const hints = [
-        description === undefined || /[.!?]$/.test(description) ? description : `${description}.`,
+        description === undefined || /[.!?…]$/.test(description) ? description : `${description}.`,
         ...multiple === true ? ['One per line.'] : [],
         ...isNeeded === true ? [] : [`Leave empty to use the gateway’s environment variable ${key}.`]
       ]

@@ -48,7 +48,7 @@ const routes: FastifyPluginAsync = async (app) => {
   })
 
   const added = async (visit: Visit): Promise<{ title: string, [member: string]: unknown }> => ({
-    title: 'Make a group',
+    title: 'Create a group',
     group: { name: '', href: `${base}/groups/new`, isNew: true },
     ...membersOf(app, visit, [])
   })
@@ -56,7 +56,7 @@ const routes: FastifyPluginAsync = async (app) => {
   const pick = async (visit: Visit, data: Promise<{ title: string }>): Promise<undefined> => {
     kit.renderer.send(visit.reply, 'group', { ...await data, values: visit.form })
   }
-  page('group', { title: 'Make a group', path: '/groups/new' }, added)
+  page('group', { title: 'Create a group', path: '/groups/new' }, added)
   form('/groups/new', {
     effect: 'change', again: async (visit) => ({ page: 'group', data: await added(visit) })
   }, async (visit) => {

@@ -58,7 +58,7 @@ const fieldsOf = ({ name, on, servers, tools, detect = [], action, webhook }: Pa
     label: 'Servers',
     type: 'textarea',
     rows: 2,
-    hint: `Names, ${namesHint}. Leave empty for all.`,
+    hint: `Names ${namesHint}. Leave empty for all.`,
     value: servers?.join('\n')
   },
   {
@@ -66,7 +66,7 @@ const fieldsOf = ({ name, on, servers, tools, detect = [], action, webhook }: Pa
     label: 'Tools',
     type: 'textarea',
     rows: 2,
-    hint: `Names on the server, ${namesHint}. Leave empty for all, prompts and resources included.`,
+    hint: `Names on the server, ${namesHint}. Leave empty for all, including prompts and resources.`,
     value: tools?.join('\n')
   },
   {

@@ -33,14 +33,14 @@ const routes: FastifyPluginAsync = async (app) => {
       return { ...pick, isLong: names.length > mostShown }
     }
     return {
-      title: 'Make a key',
+      title: 'Create a key',
       find,
       users: principal.isAdmin ? users.list().map(({ username }) => username) : [],
       groups: choose('allowedGroups', principal.isAdmin ? groups.list(principal) : []),
       servers: choose('allowedServers', principal.isAdmin ? servers.list(principal) : [])
     }
   }
-  page('key-new', { title: 'Make a key', path: '/keys/new' }, added)
+  page('key-new', { title: 'Create a key', path: '/keys/new' }, added)
 
   form('/keys/new', {
     effect: 'change', again: (visit) => ({ page: 'key-new', data: added(visit) })
@@ -57,9 +57,9 @@ const routes: FastifyPluginAsync = async (app) => {
   })
 
   const shownOnce: Notice = {
-    kind: 'warning', text: 'A key is shown only once, when it is made. If you lost it, remove it and make another.'
+    kind: 'warning', text: 'A key is shown only once, when it is created. If you lost it, remove it and create another.'
   }
-  page('key-made', { title: 'The key is made', path: made }, async ({ principal, request, reply }) => {
+  page('key-made', { title: 'Key created', path: made }, async ({ principal, request, reply }) => {
     const key = kit.takeCreatedKey(reply, made)
     const stored = key && keys.list(principal).find(({ id }) => id === key.id)
     if (!key || !stored) {
@@ -154,10 +154,9 @@ function toPageData (base: string, key: Key): object {
         label: enabled ? 'Turn off' : 'Turn on',
         href: `${href}/toggle`,
         method: 'post',
-        fields: { enabled: String(!enabled) },
-        icon: 'power'
+        fields: { enabled: String(!enabled) }
       },
-      { label: 'Remove', href: `${href}/remove`, method: 'get', isDanger: true, icon: 'trash-2' }
+      { label: 'Remove', href: `${href}/remove`, method: 'get', isDanger: true }
     ]
   }
 }

@@ -9,6 +9,8 @@ interface Entry { readonly id: string, readonly name: string, readonly enabled?:
 interface EntryRow {
   /** The servers, tools or callers to which the entry applies. */
   readonly about: string
+  /** Whether `about` is an expression. */
+  readonly isExpression?: boolean
   /** The effect of the entry; `under` is shown in small letters. */
   readonly effect: { readonly text: string, readonly under?: string }
   readonly tags?: readonly string[]
@@ -131,14 +133,15 @@ const inWordsOf = (noun: string, { kind, text }: Notice): Notice =>
 
 /** Returns the row of an entry. @param href the URL of the entry's page @param at its index among `count` entries */
 function toRow (
-  href: string, { name, enabled = true }: Entry, { about, effect, tags = [] }: EntryRow, at: number, count: number
+  href: string, { name, enabled = true }: Entry, { about, isExpression, effect, tags = [] }: EntryRow,
+  at: number, count: number
 ): object {
   const post = (path: string, label: string, fields: object, isDisabled = false): object =>
     ({ label, href: `${href}/${path}`, method: 'post', fields, isDisabled })
   return {
     isFaint: !enabled,
     cells: [
-      { text: name, href, under: about, tags: [...enabled ? [] : ['off'], ...tags] },
+      { text: name, href, under: about, isUnderMono: isExpression, tags: [...enabled ? [] : ['off'], ...tags] },
       effect,
       {
         actions: [

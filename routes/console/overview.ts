@@ -85,7 +85,7 @@ function stepsOf ({ kit: { base }, keys }: FastifyInstance, principal: Principal
       action: { label: 'Add a server', href: `${base}/add-a-server`, method: 'get', icon: 'plus', style: 'primary' }
     },
     {
-      heading: 'Make a key',
+      heading: 'Create a key',
       text: 'Your agent signs in with it. It opens MCP, not this console.',
       isDone: keys.list(principal).length > 0,
       action: { label: 'Keys', href: `${base}/keys`, method: 'get', icon: 'key-round' }

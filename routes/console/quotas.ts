@@ -53,13 +53,13 @@ function aboutOf ({ target }: Quota, { key: keyNames }: Names): string {
 function fieldsOf ({ name, target = {}, per, calls, resultTokens }: Partial<Quota>, names: Names): object[] {
   return [
     { name: 'name', label: 'Name', required: true, value: name },
-    { name: 'calls', label: 'Calls', type: 'number', value: calls, hint: 'At most. Leave empty for no limit.' },
+    { name: 'calls', label: 'Max calls', type: 'number', value: calls, hint: 'Leave empty for no limit.' },
     {
       name: 'resultTokens',
-      label: 'Result tokens',
+      label: 'Max result tokens',
       type: 'number',
       value: resultTokens,
-      hint: 'At most. The call that exceeds it still gets its result.'
+      hint: 'Leave empty for no limit. The call that exceeds it still gets its result.'
     },
     { name: 'per', label: 'Per', type: 'select', options: optionsOf(periods, per) },
     ...offeredMembers.map((member, at) => ({

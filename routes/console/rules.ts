@@ -46,7 +46,11 @@ const routes: FastifyPluginAsync = async (app) => {
     loss: 'decides calls',
     rowOf: ({ when, then: decision, mode, approvers = [] }) => ({
       about: visible(when),
-      effect: { text: decisionWords[decision], under: visible(approvers.join(', ')) },
+      isExpression: true,
+      effect: {
+        text: decisionWords[decision],
+        ...approvers.length > 0 && { under: `Approvers: ${visible(approvers.join(', '))}` }
+      },
       tags: mode === 'observe' ? ['observe only'] : []
     }),
     fieldsOf,
@@ -73,7 +77,7 @@ const fieldsOf = (
     rows: 4,
     required: true,
     value: when,
-    hint: 'A CEL expression over principal, tool, args, route and now: ' +
+    hint: 'A CEL expression over principal, tool, args, route and now, for example: ' +
       'tool.annotations.destructiveHint && !principal.isAdmin'
   },
   { name: 'then', label: 'Then', type: 'select', options: optionsOf(decisions, decision) },
@@ -82,7 +86,7 @@ const fieldsOf = (
     name: 'approvers',
     label: 'Approvers',
     value: approvers?.join(', '),
-    hint: `For a rule that asks: usernames, ${namesHint}. If empty, the caller’s client is asked.`
+    hint: `For a rule that asks: usernames ${namesHint}. If empty, the caller’s client is asked.`
   },
   { name: 'message', label: 'Message', value: message, hint: 'Shown to the caller.' }
 ]

@@ -48,7 +48,8 @@ export function headOf (app: FastifyInstance, principal: Principal, server: Serv
   return {
     server: {
       ...summaryOf(base, server),
-      warnings: remarks === 0 ? sentences : [...sentences, `Check its definitions: remarks (${remarks})`],
+      warnings: sentences,
+      ...remarks > 0 && { remarks: { count: remarks, ...isManaged && { href: `${href}/definitions` } } },
       description: server.config.description,
       isEnabled: server.enabled,
       canManage: isManaged,

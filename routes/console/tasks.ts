@@ -59,7 +59,7 @@ function tasksPart (base: string, tasks: readonly Task[], page: string): object 
         states.get(state) ?? shortNameOf(state),
         { time: startedAt },
         { time: updatedAt },
-        ttl === undefined ? 'no limit' : `${Math.round(ttl / 1_000).toLocaleString('en')} s`,
+        ttl === undefined ? 'no limit' : durationOf(ttl),
         {
           actions: [
             { label: 'Cancel', href: `${base}/tasks/${encodeURIComponent(id)}/cancel`, method: 'post', isDanger: true }
@@ -72,6 +72,13 @@ function tasksPart (base: string, tasks: readonly Task[], page: string): object 
 
 /** Returns the end of an id, enough to distinguish the tasks of one tool. */
 const shortIdOf = (id: string): string => shortNameOf(id).slice(-8)
+
+/** Returns a duration in the largest unit that it reaches, such as `1.5 h`. @param ms in ms */
+function durationOf (ms: number): string {
+  const [size, unit] = units.find(([size]) => ms >= size) ?? [1_000, 's']
+  return `${(ms / size).toLocaleString('en', { maximumFractionDigits: 1 })} ${unit}`
+}
+const units = [[86_400_000, 'd'], [3_600_000, 'h'], [60_000, 'min'], [1_000, 's']] as const
 
 const states: ReadonlyMap<string, string> = new Map([['input_required', 'waiting for an answer']])
 

@@ -24,6 +24,7 @@ export const teams: FastifyPluginAsync = async (app) => {
       addHref: principal.isAdmin ? `${base}/teams/new` : undefined,
       items: items.map(({ name, description, members, claims = [] }) => ({
         name,
+        href: principal.isAdmin ? `${base}${pathOf(name)}` : undefined,
         description,
         members,
         claims,
@@ -31,10 +32,7 @@ export const teams: FastifyPluginAsync = async (app) => {
           ? [...servers.values()].filter(({ config }) => config.sharedWithUsers?.includes(`@${name}`)).length
           : undefined,
         actions: principal.isAdmin
-          ? [
-              { label: 'Change', href: `${base}${pathOf(name)}`, method: 'get' },
-              { label: 'Remove', href: `${base}${pathOf(name)}/remove`, method: 'get', isDanger: true }
-            ]
+          ? [{ label: 'Remove', href: `${base}${pathOf(name)}/remove`, method: 'get', isDanger: true }]
           : []
       }))
     }
@@ -49,11 +47,11 @@ export const changeTeams: FastifyPluginAsync = async (app) => {
   const crumbs = [{ label: 'Teams', href: `${base}/teams` }]
 
   const added = {
-    title: 'Make a team',
+    title: 'Create a team',
     lead: 'Servers are shared with the whole team. A team’s key opens what is shared with the team.',
     crumbs,
     action: `${base}/teams/new`,
-    submit: 'Make the team',
+    submit: 'Create team',
     cancel: `${base}/teams`,
     fields: fieldsOf()
   }
@@ -114,7 +112,8 @@ function fieldsOf (team?: Team): object[] {
       name: 'members',
       label: 'Members',
       type: 'textarea',
-      hint: `Usernames, ${namesHint}. Members through a login group stay members.`,
+      rows: 4,
+      hint: `Usernames ${namesHint}. Members through a login group stay members.`,
       value: team?.members.join('\n')
     },
     {

@@ -34,13 +34,13 @@ const routes: FastifyPluginAsync = async (app) => {
       pages,
       items: items.map(({ username, isAdmin }) => ({
         username,
+        href: `${base}${pathOf(username)}`,
         isAdmin,
         isYou: username === principal.username,
         servers: all.filter(({ config: { owner } }) => owner === username).length,
         keys: keysOf.filter(({ owner }) => owner === username).length,
         actions: [
           { label: 'View as', href: `${base}${pathOf(username)}/view`, method: 'get' },
-          { label: 'Change', href: `${base}${pathOf(username)}`, method: 'get' },
           ...username === principal.username
             ? []
             : [{ label: 'Remove', href: `${base}${pathOf(username)}/remove`, method: 'get', isDanger: true }]

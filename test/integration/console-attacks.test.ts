@@ -282,7 +282,7 @@ void test('results of each type, errors, and what is pasted or imported are show
   }
   await tab.goto(`${url}/console/keys/new`)
   await tab.fill('#name', markup.slice(0, 60))
-  await tab.click('text=Make the key')
+  await tab.click('text=Create key')
   await tab.waitForSelector('.code pre')
   await assertInert(tab, 'a key that was made', false)
   await tab.close()

@@ -98,7 +98,7 @@ for (const [name, options] of windows) {
     })
   })
 
-  void test(`a group is made, and seen through a key of its own: ${name}`, async (t) => {
+  void test(`a group is created, and seen through a key of its own: ${name}`, async (t) => {
     const upstream = await startUpstream(t, { tools: [tool('echo'), tool('other')] })
     const hub = await startHub(t, { settings: { users: [admin], mcpServers: { fake: { url: upstream.url } } } })
     await connected(hub, 1)
@@ -110,14 +110,14 @@ for (const [name, options] of windows) {
     assert.equal(await tab.inputValue('#name'), 'few')
     await tab.check('[name="all:tools:fake"][value="false"]')
     await tab.check('[name="tools:fake"][value=other]')
-    await tab.click('text=Make the group')
+    await tab.click('text=Create group')
     await tab.waitForSelector('#seen-title')
     assert.match(await tab.textContent('main') ?? '', /1 of 2 tools/)
     await tab.goto(`${hub.url}/console/keys/new`)
     await tab.fill('#name', 'of the few')
     await tab.check('[name=accessType][value=custom]')
     await tab.check('[name=allowedGroups][value=few]')
-    await tab.click('text=Make the key')
+    await tab.click('text=Create key')
     await tab.waitForSelector('.code pre')
     await tab.goto(`${hub.url}/console/playground`)
     await tab.selectOption('#route', 'few')
@@ -195,7 +195,7 @@ for (const [name, options] of windows) {
     await tab.goto(`${hub.url}/console/keys/new`)
     assert.equal(await tab.locator('#owner').count(), 0)
     await tab.fill('#name', 'hers')
-    await tab.click('text=Make the key')
+    await tab.click('text=Create key')
     const key = await tab.textContent('.code pre') ?? ''
     const session = await Session.open(`${hub.url}/mcp`, { headers: { authorization: `Bearer ${key}` } })
     assert.deepEqual(await session.tools(), ['shared-echo'])

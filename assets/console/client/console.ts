@@ -17,3 +17,5 @@ showWork()
 chooseTheme()
 answerWhole()
 showTimes()
+// In a low window, the navigation scrolls.
+document.querySelector('.pages [aria-current]')?.scrollIntoView({ block: 'nearest' })

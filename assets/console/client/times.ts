@@ -3,22 +3,27 @@ const hour = 60 * minute
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' })
 const clock =
   new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false })
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 
 /**
  * Shows each `time` element in the reader's time zone: as relative time within a day, else as a date; with
- * `data-clock`, as time of day.
+ * `data-clock`, as time of day; with `data-exact`, as a date and time to the second, followed by the relative time.
  */
 export function localise (part: ParentNode): void {
   for (const element of part.querySelectorAll<HTMLTimeElement>('time[datetime]')) {
     const at = new Date(element.dateTime)
     if (Number.isNaN(at.getTime())) continue
-    const full = absolute.format(at)
-    element.title = full
-    element.textContent = element.dataset.clock === undefined
-      ? distance(at.getTime() - Date.now()) ?? full
-      : clock.format(at)
+    element.title = absolute.format(at)
+    element.textContent = textOf(at, element.dataset)
   }
+}
+
+function textOf (at: Date, { clock: isClock, exact: isExact }: DOMStringMap): string {
+  if (isClock !== undefined) return clock.format(at)
+  const since = distance(at.getTime() - Date.now())
+  if (isExact === undefined) return since ?? absolute.format(at)
+  return since === undefined ? exact.format(at) : `${exact.format(at)} (${since})`
 }
 
 function distance (ms: number): string | undefined {

@@ -83,6 +83,13 @@ export class Renderer {
     }
     return this.#eta.render('@layout', { ...it, body: this.#eta.render(`@pages/${page}`, it) })
   }
+
+  /** Returns a link to the list that a URL is below, else to the overview. */
+  linkAbove (url: string, principal: Principal): { readonly label: string, readonly href: string } {
+    const { base, nav } = this.#options
+    const list = nav.find(({ page, isShownTo }) => url.startsWith(`${base}/${page}/`) && isShownTo(principal))
+    return { label: `Go to ${list?.title ?? 'the overview'}`, href: `${base}/${list?.page ?? 'overview'}` }
+  }
 }
 
 /** Loads the templates: `@layout`, `@pages/<page>`, and `@<component>`. */

@@ -264,17 +264,15 @@ const titles: Readonly<Record<number, string>> = { 401: 'You are not signed in',
 function showError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, text, code } = toldError(given, request, reply)
   const title = titles[status] ?? 'This did not work'
-  const { kit: { base } } = request.server
+  const { principal, server: { kit: { base, renderer } } } = request
   const data = {
     title,
     status,
     text: sentences[given.code] ?? sentences[code] ?? text,
     ...status === 404 && { path: request.url.split('?')[0] },
-    back: request.principal
-      ? { label: 'Go to the overview', href: `${base}/overview` }
-      : { label: 'Sign in', href: `${base}/login` }
+    back: principal ? renderer.linkAbove(request.url, principal) : { label: 'Sign in', href: `${base}/login` }
   }
-  return request.server.kit.renderer.send(reply, 'error', data, status)
+  return renderer.send(reply, 'error', data, status)
 }
 
 function decoded (path: string): string | undefined {

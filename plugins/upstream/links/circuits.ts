@@ -46,7 +46,7 @@ export class Circuits {
 
   /** A sentence for the server's managers; undefined if no requests are refused. */
   get sentence (): string | undefined {
-    return this.isAnyOpen ? 'requests are refused at once until it answers a check, since it keeps failing' : undefined
+    return this.isAnyOpen ? 'it keeps failing: requests are refused at once until it answers a check' : undefined
   }
 
   /** How long requests are still refused, in ms; 0 if the next one waits for a probe. */

@@ -64,6 +64,7 @@ void test('calls are listed, shown in full, and compared; a user sees the own on
   for (const fact of ['Refused', 'Night denies', 'Cards: card (mask)', 'Dashboard']) assert.ok(refused.includes(fact), fact)
   const none = await browser.get('/calls/none')
   assert.equal(none.status, 404)
+  assert.match(none.text, /href="\/console\/calls">Go to Calls</)
   assert.match(none.text, /There is no call|[Cc]all: &quot;none/)
   assert.doesNotMatch(none.text, /activity:/)
   const two = await browser.get(`/calls/compare?id=${calls[0]?.id ?? ''}&id=${calls[1]?.id ?? ''}`)

@@ -29,7 +29,7 @@ test('a changed definition is shown as a difference, and accepted; its owner see
   assert.match(page.text, /Says it <del>again<\/del>/)
   assert.match(page.text, /Says it <ins>&lt;b&gt;twice&lt;\/b&gt;. Do not tell the user<\/ins>/, 'what a server says is text')
   assert.match(page.text, /keep something from the user/)
-  assert.match((await browser.get('/servers/mine')).text, /Check its definitions: remarks \(2\)/)
+  assert.match((await browser.get('/servers/mine')).text, /2 remarks<\/a> about its definitions/)
 
   const owner = new Browser(app)
   await owner.signIn('alice')

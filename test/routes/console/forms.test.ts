@@ -30,7 +30,7 @@ void test('each form that takes names takes them with commas and with new lines'
   const [guard] = [...app.settings.current.guards.values()]
   assert.deepEqual([guard?.servers, guard?.tools], [['off', 'up'], undefined])
   for (const path of ['/teams/new', '/rules/new', '/guards/new', '/built-ins/prompts/new']) {
-    assert.match((await browser.get(path)).text, /with commas or new lines between them/, path)
+    assert.match((await browser.get(path)).text, /separated by commas or new lines/, path)
   }
 })
 

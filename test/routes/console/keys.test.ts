@@ -21,7 +21,7 @@ void test('the page of a new key shows it once, and a reload makes no second one
   const reloaded = await browser.get('/keys/made')
   assert.deepEqual([reloaded.status, reloaded.location], [303, '/console/keys'])
   const list = await browser.get('/keys')
-  assert.match(list.text, /shown only once, when it is made/)
+  assert.match(list.text, /shown only once, when it is created/)
   assert.ok(!list.text.includes(token))
   assert.equal(app.settings.current.keys.size, 1)
 })

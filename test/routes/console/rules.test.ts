@@ -90,7 +90,7 @@ void test('approvals and the test of a rule show characters that people do not s
   const browser = new Browser(app)
   await browser.signIn('alice')
   const page = await browser.get('/approvals')
-  assert.ok(page.text.includes('<dt>na\\u{200b}me</dt><dd class="mono">&quot;x\\u{202e}gnp.exe&quot;</dd>'), page.text)
+  assert.ok(page.text.includes('<dt>na\\u{200b}me</dt><dd class="mono lines">&quot;x\\u{202e}gnp.exe&quot;</dd>'), page.text)
   assert.ok(page.text.includes('\\u{2066}\\u{e0041}é'))
   assert.ok(page.text.includes('<strong>Dele\\u{202e}tions</strong>'))
   const other = new Browser(app)

@@ -56,7 +56,7 @@ void test('running tasks and webhooks are shown to their users, and all to admin
   const pager = serverIdentity('pager', app.settings.current.servers.get('pager')?.config)
   await storage?.tasks.put(task('hers', { tool: `<script>\u202e${'y'.repeat(500)}` }), day)
   await storage?.tasks.put(task('ended', { tool: 'ended_tool', state: 'completed' }), day)
-  await storage?.tasks.put(task('operators', { username: undefined, keyName: 'system', tool: 'sweep', state: 'input_required', ttl: 60_000 } as never), day)
+  await storage?.tasks.put(task('operators', { username: undefined, keyName: 'system', tool: 'sweep', state: 'input_required', ttl: 5_400_000 } as never), day)
   await storage?.eventWebhooks.add(subscription('sub_hers', 'alice', String(hersKey.id), pager))
   await storage?.eventWebhooks.add(subscription('sub_his', 'admin', String(hisKey.id), pager))
   const pageOf = async (username: string): Promise<[Browser, string]> => {
@@ -69,7 +69,7 @@ void test('running tasks and webhooks are shown to their users, and all to admin
   assert.doesNotMatch(seen, /<script>|sweep|ended_tool|agent\.example\/admin|an argument|whsec/)
   assert.match(seen, /incident\.created[\s\S]*agent\.example\/alice\?&lt;b&gt;/)
   const [his, all] = await pageOf('admin')
-  assert.match(all, /sweep[\s\S]*waiting for an answer[\s\S]*60 s/)
+  assert.match(all, /sweep[\s\S]*waiting for an answer[\s\S]*1\.5 h/)
   assert.match(all, /agent\.example\/alice[\s\S]*agent\.example\/admin|agent\.example\/admin[\s\S]*agent\.example\/alice/)
   const [bobs, none] = await pageOf('bob')
   assert.match(none, /No tasks are running[\s\S]*No client has registered a webhook/)

@@ -1,5 +1,5 @@
 /** The separators of names in a field; part of the hint of each field that `namesIn` reads. */
-export const namesHint = 'with commas or new lines between them'
+export const namesHint = 'separated by commas or new lines'
 
 /**
  * Splits the text of a field into names, separated by commas and new lines; without empty ones and duplicates.

@@ -62,7 +62,7 @@ export class ServerForm {
 
   /** Returns the fields in two groups: the important ones, and the others. */
   fields (draft: Draft): { first: Field[], more: Field[] } {
-    const fields = this.#form.fields(draft).map((field) => foldEmptyObjects(field, draft))
+    const fields = this.#form.fields(draft).map((field) => toShown(field, draft))
     return {
       first: fields.filter(({ name }) => !this.#more.has(name)), more: fields.filter(({ name }) => this.#more.has(name))
     }
@@ -153,11 +153,12 @@ function schemaOf (name: Member): unknown {
   return { ...schema, properties: { ...openapi, security: { ...openapi.security, properties: security } } }
 }
 
-/** Collapses optional objects without values, at each level. */
-const foldEmptyObjects = (field: Field, draft: Draft): Field => ({
+/** Collapses optional objects without values, and removes the backticks from hints, at each level. */
+const toShown = (field: Field, draft: Draft): Field => ({
   ...field,
+  ...field.hint !== undefined && { hint: field.hint.replaceAll('`', '') },
   ...field.kind === 'object' && !field.isRequired && { isFolded: !isTyped(draft, field.name) },
-  ...field.fields && { fields: field.fields.map((each) => foldEmptyObjects(each, draft)) }
+  ...field.fields && { fields: field.fields.map((each) => toShown(each, draft)) }
 })
 
 /** Returns the names of all fields, including nested ones. */
