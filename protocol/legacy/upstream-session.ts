@@ -16,7 +16,7 @@ import type {
 } from '../upstream-session.ts'
 import { legacyParams } from './outgoing.ts'
 import { LegacyTasks } from './tasks.ts'
-import { isLegacyVersion, latestLegacyVersion } from './versions.ts'
+import { alternativeVersion, isLegacyVersion, latestLegacyVersion, type LegacyVersion } from './versions.ts'
 
 /** Max wait for the answer to a ping that checks whether the server still knows the session, in ms. */
 const sessionCheckTimeout = 10_000
@@ -76,14 +76,21 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   /** Performs `initialize` on an open connection, which stays open on failure. @throws UpstreamError, RpcError */
   async handshake (): Promise<void> {
-    const { capabilities, clientInfo } = this.#client
-    // The instance id lets a gateway detect that it is its own upstream.
-    const params = {
-      protocolVersion: latestLegacyVersion, capabilities, clientInfo, _meta: { [instanceKey]: instanceId }
-    }
-    this.identity = identityOf(await this.request('initialize', JSON.stringify(params)))
+    this.identity = identityOf(await this.#initialize(latestLegacyVersion).catch(async (error: unknown) => {
+      // A server should answer with a version of its own, but some refuse every other one.
+      const version = error instanceof RpcError ? alternativeVersion(error.toText()) : undefined
+      if (version === undefined) throw error
+      return await this.#initialize(version)
+    }))
     this.#peer.notify('notifications/initialized')
     await this.#transport.onNegotiated(this.identity.version)
+  }
+
+  async #initialize (protocolVersion: LegacyVersion): Promise<string> {
+    const { capabilities, clientInfo } = this.#client
+    // The instance id lets a gateway detect that it is its own upstream.
+    const params = { protocolVersion, capabilities, clientInfo, _meta: { [instanceKey]: instanceId } }
+    return await this.request('initialize', JSON.stringify(params))
   }
 
   call (exchange: Exchange, options: Omit<CallOptions, 'over'>): Promise<Response> {

@@ -13,6 +13,16 @@ export const isLegacyVersion = (value: unknown): value is LegacyVersion =>
  */
 export const negotiateVersion = (asked: unknown): LegacyVersion => isLegacyVersion(asked) ? asked : latestLegacyVersion
 
+/**
+ * The version to offer a server that refused the latest one: the newest that its error names, otherwise the oldest one
+ * that is in use. Undefined if the error is about something else.
+ */
+export function alternativeVersion (errorText: string): LegacyVersion | undefined {
+  if (!/protocol.?version/i.test(errorText)) return undefined
+  return legacyVersions.find((version) => version !== latestLegacyVersion && errorText.includes(version)) ??
+    '2024-11-05'
+}
+
 /** Whether a revision supports JSON-RPC batches: those up to 2025-03-26. */
 export const allowsBatch = (version: LegacyVersion): boolean => version <= '2025-03-26'
 

@@ -1,7 +1,7 @@
 // Servers over HTTP that differ from what MCP says, and are served all the same.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { startUpstream } from '../fakes/fault-http.ts'
+import { Refusal, startUpstream } from '../fakes/fault-http.ts'
 import { at, connected, KEY, Session, settings, text } from '../helpers/client.ts'
 import { startHub, until } from '../helpers/hub.ts'
 import { served } from '../helpers/served.ts'
@@ -45,4 +45,15 @@ test('a server with sessions that answers 404 to GET is not taken for one that h
   const session = await Session.open(`${hub.url}/mcp/noGet`)
   for (let n = 0; n < 4; n++) assert.equal(text(await session.call('echo', { message: `m${n}` })), `m${n}`)
   assert.equal(server.count('initialize'), 1, 'the session was taken for lost')
+})
+
+test('a server that refuses the newest version is offered one that it names', async (t) => {
+  const server = await startUpstream(t, {
+    on: ({ method, params }) => method === 'initialize' && params.protocolVersion !== '2025-06-18'
+      ? new Refusal(-32602, 'Unsupported protocol version', { supported: ['2024-11-05', '2025-06-18'] })
+      : undefined
+  })
+  const hub = await served(t, { strict: { url: server.url } })
+  assert.equal(text(await (await Session.open(`${hub.url}/mcp/strict`)).call('echo', { message: 'well' })), 'well')
+  assert.equal(server.count('initialize'), 2)
 })

@@ -9,7 +9,7 @@ import {
   sharedLinkCapabilities, routeCapabilities, mergeCapabilities, validCapabilities, legacyRouteCapabilities, modernRouteCapabilities
 } from '../../protocol/capabilities.ts'
 import {
-  allowsBatch, allowsPolling, isLegacyVersion, latestLegacyVersion, legacyVersions, negotiateVersion
+  allowsBatch, allowsPolling, alternativeVersion, isLegacyVersion, latestLegacyVersion, legacyVersions, negotiateVersion
 } from '../../protocol/legacy/versions.ts'
 import { isLogLevel, logLevels, lowerLogLevel, meetsLogLevel, type LogLevel } from '../../protocol/listener.ts'
 import { holds } from '../helpers/json-texts.ts'
@@ -212,6 +212,17 @@ test('versions of the legacy era', async () => {
     ['2025-11-25', false, true], ['2025-06-18', false, false], ['2025-03-26', true, false], ['2024-11-05', true, false],
     ['2024-10-07', true, false]
   ])
+})
+
+test('the version to offer a server that refused the latest one', async () => {
+  const table: Array<[string, string | undefined]> = [
+    ['{"code":-32602,"message":"Unsupported protocol version","data":{"expected":"2025-06-18"}}', '2025-06-18'],
+    ['{"code":-32602,"message":"Unsupported protocolVersion 2025-11-25","data":{"supported":["2024-11-05","2025-03-26"]}}', '2025-03-26'],
+    ['{"code":-32602,"message":"Unsupported protocol version"}', '2024-11-05'],
+    ['{"code":-32602,"message":"Unsupported protocol version: 2025-11-25, supported: 2026-07-28"}', '2024-11-05'],
+    ['{"code":-32602,"message":"clientInfo.version is missing, try 2025-06-18"}', undefined]
+  ]
+  for (const [error, version] of table) assert.equal(alternativeVersion(error), version, error)
 })
 
 test('log levels', async () => {
