@@ -367,6 +367,28 @@ test('http: a POST that is answered as the GET of HTTP+SSE is at once known for 
   assert.deepEqual(told, ['1 refused: the upstream speaks HTTP+SSE at this address: its type is "sse"'])
 })
 
+test('http: configured headers replace none of the connection\'s own, and are not sent beside them', async (t) => {
+  const names: string[][] = []
+  const headers = { accept: 'a/b', 'content-type': 'c/d', 'mcp-session-id': 'mine', 'mcp-protocol-version': '1', 'x-own': 'kept' }
+  const dispatch = ({ headers: sent = [] }: Dispatcher.DispatchOptions): boolean => { names.push(sent as string[]); return true }
+  const transport = new HttpTransport({ url: new URL('http://upstream.example/'), headers, dispatcher: { dispatch } as unknown as Dispatcher })
+  await transport.start(undefined as unknown as Receiver)
+  transport.send(requestText(1, 'initialize'), { id: 1 })
+  transport.send(requestText(2, 'server/discover'), { id: 2, protocol: { 'mcp-protocol-version': '2026-07-28' } })
+  void transport.onNegotiated('2025-11-25')
+  transport.send(requestText(3, 'ping'), { id: 3 })
+  const own = { accept: 'application/json, text/event-stream', 'content-type': 'application/json', 'x-own': 'kept' }
+  const asObject = (sent: string[] | undefined): Record<string, string> => {
+    const pairs = (sent ?? []).flatMap((name, at, all) => at % 2 === 0 ? [[name, all[at + 1] ?? ''] as const] : [])
+    assert.equal(new Set(pairs.map(([name]) => name)).size, pairs.length, 'a header twice')
+    return Object.fromEntries(pairs)
+  }
+  const [begin, discover, , ping] = names.map(asObject)
+  assert.deepEqual(begin, { ...own, 'mcp-session-id': 'mine', 'mcp-protocol-version': '1' })
+  assert.deepEqual(discover, { ...own, 'mcp-session-id': 'mine', 'mcp-protocol-version': '2026-07-28' })
+  assert.deepEqual(ping, { ...own, 'mcp-session-id': 'mine', 'mcp-protocol-version': '2025-11-25' })
+})
+
 test('http: what answers a request is read with any status of success', async (t) => {
   for (const status of [200, 201, 202]) {
     for (const reply of [json(status, { jsonrpc: '2.0', id: 2, result: {} }), { ...events(result(2), 'well'), status }]) {
