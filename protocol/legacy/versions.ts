@@ -14,13 +14,14 @@ export const isLegacyVersion = (value: unknown): value is LegacyVersion =>
 export const negotiateVersion = (asked: unknown): LegacyVersion => isLegacyVersion(asked) ? asked : latestLegacyVersion
 
 /**
- * The version to offer a server that refused the latest one: the newest that its error names, otherwise the oldest one
- * that is in use. Undefined if the error is about something else.
+ * The versions to offer a server that refused another one: those that its error names, otherwise all. None if the error
+ * is about something else.
+ * @param left those that were not offered yet, newest first
  */
-export function alternativeVersion (errorText: string): LegacyVersion | undefined {
-  if (!/protocol.?version/i.test(errorText)) return undefined
-  return legacyVersions.find((version) => version !== latestLegacyVersion && errorText.includes(version)) ??
-    '2024-11-05'
+export function alternativeVersions (errorText: string, left: readonly LegacyVersion[]): readonly LegacyVersion[] {
+  if (!/protocol.?version/i.test(errorText)) return []
+  const named = left.filter((version) => errorText.includes(version))
+  return named.length > 0 ? named : left
 }
 
 /** Whether a revision supports JSON-RPC batches: those up to 2025-03-26. */

@@ -47,13 +47,17 @@ test('a server with sessions that answers 404 to GET is not taken for one that h
   assert.equal(server.count('initialize'), 1, 'the session was taken for lost')
 })
 
-test('a server that refuses the newest version is offered one that it names', async (t) => {
-  const server = await startUpstream(t, {
-    on: ({ method, params }) => method === 'initialize' && params.protocolVersion !== '2025-06-18'
-      ? new Refusal(-32602, 'Unsupported protocol version', { supported: ['2024-11-05', '2025-06-18'] })
-      : undefined
-  })
-  const hub = await served(t, { strict: { url: server.url } })
-  assert.equal(text(await (await Session.open(`${hub.url}/mcp/strict`)).call('echo', { message: 'well' })), 'well')
-  assert.equal(server.count('initialize'), 2)
+test('a server that refuses the newest version is offered others, first those that it names', async (t) => {
+  for (const [says, data, offers] of [['which it knows', { supported: ['2025-03-26'] }, 2], ['nothing', undefined, 3]] as const) {
+    await t.test(`it says ${says}`, async (t) => {
+      const server = await startUpstream(t, {
+        on: ({ method, params }) => method === 'initialize' && params.protocolVersion !== '2025-03-26'
+          ? new Refusal(-32602, `Unsupported protocol version: ${String(params.protocolVersion)}`, data)
+          : undefined
+      })
+      const hub = await served(t, { strict: { url: server.url } })
+      assert.equal(text(await (await Session.open(`${hub.url}/mcp/strict`)).call('echo', { message: 'well' })), 'well')
+      assert.equal(server.count('initialize'), offers)
+    })
+  }
 })
