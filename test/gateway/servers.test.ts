@@ -61,3 +61,15 @@ test('a server that refuses the newest version is offered others, first those th
     })
   }
 })
+
+test('a server behind a proxy that forbids methods which it does not know is connected', async (t) => {
+  const server = await startUpstream(t, {
+    on: ({ method, res }) => {
+      if (method !== 'server/discover') return undefined
+      res.writeHead(403, { 'content-type': 'text/plain' }).end('Forbidden')
+      return 'taken'
+    }
+  })
+  const hub = await served(t, { guarded: { url: server.url } })
+  assert.equal(text(await (await Session.open(`${hub.url}/mcp/guarded`)).call('echo', { message: 'well' })), 'well')
+})
