@@ -73,3 +73,17 @@ test('a server behind a proxy that forbids methods which it does not know is con
   const hub = await served(t, { guarded: { url: server.url } })
   assert.equal(text(await (await Session.open(`${hub.url}/mcp/guarded`)).call('echo', { message: 'well' })), 'well')
 })
+
+test('a server that has no request to spare for the other era is connected', async (t) => {
+  let previous = ''
+  const server = await startUpstream(t, {
+    on: ({ method }) => {
+      const isTooMany = method === 'initialize' && previous === 'server/discover'
+      previous = method
+      return isTooMany ? new Refusal(-32004, 'Too many requests') : undefined
+    }
+  })
+  const hub = await served(t, { busy: { url: server.url } })
+  assert.equal(text(await (await Session.open(`${hub.url}/mcp/busy`)).call('echo', { message: 'well' })), 'well')
+  assert.equal(server.count('server/discover'), 1)
+})
