@@ -68,12 +68,7 @@ export async function readClientFile (
     servers: foreign.servers.filter((server) => !skippedEntries.includes(server)).map(({ name, config }) => {
       if (!isObject(config)) return { name, config: {}, warnings: ['it is not an object'] }
       const { config: read, warnings: ofFile } = withEnvFile(config, dirname(resolve(cwd, path)), editor)
-      // Some clients allow numbers as arguments; the gateway allows strings only.
-      const { args } = read
-      const texts = Array.isArray(args)
-        ? { args: args.map((arg: unknown) => typeof arg === 'number' ? String(arg) : arg) }
-        : {}
-      const { config: adopted, warnings } = translateConfig({ ...read, ...texts }, { inputs, editor })
+      const { config: adopted, warnings } = translateConfig(read, { inputs, editor })
       return { name, config: adopted, warnings: [...ofFile, ...warnings] }
     }),
     groups: groupsOf(document),

@@ -26,7 +26,8 @@ export interface EraKnowledge {
   readonly era: Era | undefined
   /**
    * Called once the era is known.
-   * @param ignoresDiscover whether the server leaves `server/discover` unanswered, or exits
+   * @param ignoresDiscover whether the server leaves `server/discover` unanswered, or exits, or refuses `initialize`
+   * after it
    */
   readonly onEra: (era: Era, ignoresDiscover: boolean) => void
 }
@@ -181,7 +182,12 @@ export class DualEraSession implements UpstreamSession {
     // Some processes exit when a request precedes `initialize`.
     if (isProcess && this.#closed) throw new WrongEraError('legacy', error.message)
     const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#peer)
-    await session.handshake()
+    const begun = await toOutcome(session.handshake())
+    if ('error' in begun) {
+      // The next attempt begins with `initialize`: the server may allow one request at a time.
+      if (isRefusal(begun.error)) this.#eraKnowledge.onEra('legacy', true)
+      throw begun.error
+    }
     this.#useLegacy(session, false)
   }
 

@@ -53,6 +53,13 @@ export class EventStreamParser {
     if (this.pending > this.#limit) throw new RangeError(`an event is longer than ${this.#limit} characters`)
   }
 
+  /** Reads the last line of a stream that has ended. @returns the data of an event that no empty line ends */
+  end (): string {
+    const line = this.#begun.take('')
+    if (line !== '') this.#line(line)
+    return this.#data.join('\n')
+  }
+
   #line (line: string): void {
     if (line === '') { this.#dispatch(); return }
     const colon = line.indexOf(':')

@@ -16,7 +16,9 @@ import type {
 } from '../upstream-session.ts'
 import { legacyParams } from './outgoing.ts'
 import { LegacyTasks } from './tasks.ts'
-import { isLegacyVersion, latestLegacyVersion } from './versions.ts'
+import {
+  alternativeVersions, isLegacyVersion, latestLegacyVersion, type LegacyVersion, legacyVersions
+} from './versions.ts'
 
 /** Max wait for the answer to a ping that checks whether the server still knows the session, in ms. */
 const sessionCheckTimeout = 10_000
@@ -76,14 +78,27 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   /** Performs `initialize` on an open connection, which stays open on failure. @throws UpstreamError, RpcError */
   async handshake (): Promise<void> {
-    const { capabilities, clientInfo } = this.#client
-    // The instance id lets a gateway detect that it is its own upstream.
-    const params = {
-      protocolVersion: latestLegacyVersion, capabilities, clientInfo, _meta: { [instanceKey]: instanceId }
-    }
-    this.identity = identityOf(await this.request('initialize', JSON.stringify(params)))
+    this.identity = identityOf(await this.#initialize())
     this.#peer.notify('notifications/initialized')
     await this.#transport.onNegotiated(this.identity.version)
+  }
+
+  /** Offers the latest version, and others only to a server that refuses it: it should answer with its own version. */
+  async #initialize (): Promise<string> {
+    const { capabilities, clientInfo } = this.#client
+    let left: readonly LegacyVersion[] = legacyVersions
+    let failure: unknown
+    do {
+      // The instance id lets a gateway detect that it is its own upstream.
+      const params = { protocolVersion: left[0], capabilities, clientInfo, _meta: { [instanceKey]: instanceId } }
+      try {
+        return await this.request('initialize', JSON.stringify(params))
+      } catch (error) {
+        failure ??= error
+        left = error instanceof RpcError ? alternativeVersions(error.toText(), left.slice(1)) : []
+      }
+    } while (left.length > 0)
+    throw failure
   }
 
   call (exchange: Exchange, options: Omit<CallOptions, 'over'>): Promise<Response> {

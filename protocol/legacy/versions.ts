@@ -13,6 +13,17 @@ export const isLegacyVersion = (value: unknown): value is LegacyVersion =>
  */
 export const negotiateVersion = (asked: unknown): LegacyVersion => isLegacyVersion(asked) ? asked : latestLegacyVersion
 
+/**
+ * The versions to offer a server that refused another one: those that its error names, otherwise all. None if the error
+ * is about something else.
+ * @param left those that were not offered yet, newest first
+ */
+export function alternativeVersions (errorText: string, left: readonly LegacyVersion[]): readonly LegacyVersion[] {
+  if (!/protocol.?version/i.test(errorText)) return []
+  const named = left.filter((version) => errorText.includes(version))
+  return named.length > 0 ? named : left
+}
+
 /** Whether a revision supports JSON-RPC batches: those up to 2025-03-26. */
 export const allowsBatch = (version: LegacyVersion): boolean => version <= '2025-03-26'
 

@@ -52,9 +52,12 @@ export async function discoverServer (
   return { identity: identityOf(resultText ?? '{}', version), outgoing }
 }
 
-/** Whether an HTTP status reports a temporary problem, which says nothing about the server's era. */
+/**
+ * Whether an HTTP status reports a temporary problem, which says nothing about the server's era. 403 is none: some
+ * proxies allow only the methods that they know.
+ */
 const isOutage = (status: number | undefined): boolean =>
-  status === 403 || status === 429 || status === 502 || status === 503 || status === 504
+  status === 429 || status === 502 || status === 503 || status === 504
 
 /** Converts a failure which means that the server does not understand the request; returns other errors unchanged. */
 function toNotModernError (error: unknown): unknown {

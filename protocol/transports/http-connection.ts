@@ -26,18 +26,17 @@ export interface HttpRequest {
   readonly body: string | null
 }
 
-const postHeaders = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream']
+const postHeaders = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } as const
 /**
  * The event id, which may contain any characters ("Server-sent events"), is sent as UTF-8, or omitted if a header
  * cannot contain it.
  */
-const getHeaders = (lastEventId: string | undefined): string[] => [
-  'accept',
-  'text/event-stream',
+const getHeaders = (lastEventId: string | undefined): Record<string, string> => ({
+  accept: 'text/event-stream',
   ...(lastEventId === undefined || /\p{Cc}/u.test(lastEventId)
-    ? []
-    : ['last-event-id', Buffer.from(lastEventId).toString('latin1')])
-]
+    ? {}
+    : { 'last-event-id': Buffer.from(lastEventId).toString('latin1') })
+})
 
 /** The state shared by all HTTP requests of one connection to an upstream: URL, session, revision, credentials. */
 export class HttpConnection {
@@ -70,7 +69,7 @@ export class HttpConnection {
     this.reading = { ...options.reading, pace }
     this.#url = options.url
     this.url = options.url
-    this.#stateless = [...Object.entries(options.headers).flat(), ...postHeaders]
+    this.#stateless = Object.entries({ ...options.headers, ...postHeaders }).flat()
     this.#refreshHeaders()
   }
 
@@ -115,21 +114,26 @@ export class HttpConnection {
     return this.#headers(passed, undefined, getHeaders(lastEventId))
   }
 
-  bareHeaders (): string[] { return this.#headers(undefined, undefined, []) }
+  bareHeaders (): string[] { return this.#headers(undefined, undefined, {}) }
 
   /**
+   * The headers of a request. Those of MCP replace configured ones of the same name.
    * @param passed headers of the client that sends the message; undefined: those of the client that the connection
    * serves
    * @param protocol headers that MCP prescribes; undefined: the message belongs to the session
    */
-  #headers (passed: SendOptions['headers'], protocol: SendOptions['protocol'], more: readonly string[]): string[] {
-    const headers =
-      Object.entries({ ...passed ?? this.options.clientHeaders?.(), ...this.options.headers, ...protocol }).flat()
-    headers.push(...more)
-    if (protocol !== undefined) return headers
-    if (this.#session !== undefined) headers.push('mcp-session-id', this.#session)
-    if (this.#version !== undefined) headers.push('mcp-protocol-version', this.#version)
-    return headers
+  #headers (
+    passed: SendOptions['headers'], protocol: SendOptions['protocol'], more: Readonly<Record<string, string>>
+  ): string[] {
+    const headers = {
+      ...passed ?? this.options.clientHeaders?.(),
+      ...this.options.headers,
+      ...protocol,
+      ...more,
+      ...(protocol !== undefined || this.#session === undefined ? {} : { 'mcp-session-id': this.#session }),
+      ...(protocol !== undefined || this.#version === undefined ? {} : { 'mcp-protocol-version': this.#version })
+    }
+    return Object.entries(headers).flat()
   }
 
   #refreshHeaders (): void {

@@ -1,15 +1,15 @@
-import { code, RpcError, UpstreamError } from '../errors.ts'
+import { UpstreamError } from '../errors.ts'
 import { EventStreamParser, type StreamEvent } from '../event-stream.ts'
 import { largeText } from '../text.ts'
 import { bearerChallenge, type AuthorizationSource } from './authorization.ts'
 import { HttpAnswer, networkFailureMessage, type AnswerHandlers } from './http-answer.ts'
 import type { HttpConnection, HttpRequest } from './http-connection.ts'
 import { isTransientStatus, reconnectDelays, resolveRedirect } from './redirect.ts'
-import { isRpcAnswer, isModernRefusal, refusalError, statelessError } from './refusal.ts'
+import {
+  isRpcAnswer, isModernRefusal, isSessionLost, lostSessionError, refusalError, statelessError, unreadableError
+} from './refusal.ts'
 import { parseMessages, transportLimits, type SendOptions } from './transport.ts'
 
-/** A media type that cannot contain messages, such as that of a proxy's error page. */
-const nonMessageType = /^(?!text\/event-stream$)(?!.*json)[\w.+-]{1,60}\/[\w.+-]{1,60}$/
 /** Max consecutive attempts to resume a stream. */
 const maxTries = 5
 /** Max time for which a stream stays open after its answer, in ms. */
@@ -22,6 +22,8 @@ const notificationTimeout = 10_000
  * challenge, and GETs that resume its stream.
  */
 export class HttpExchange implements AnswerHandlers {
+  /** Called when the server has accepted the message, or will not. */
+  onAccepted: (() => void) | undefined
   readonly #connection: HttpConnection
   /** The id of a request; undefined for a notification or an answer. */
   readonly #id: number | undefined
@@ -48,8 +50,8 @@ export class HttpExchange implements AnswerHandlers {
   #status = 0
   /** The media type of the answer. */
   #type = ''
-  /** Whether the answer is an event stream. */
-  #streams = false
+  /** The events of the answer; undefined if it is no stream. */
+  #events: EventStreamParser | undefined
   #location: string | undefined
   #wwwAuthenticate: string | undefined
   /** The value of `Authorization` that it was sent with. */
@@ -84,7 +86,7 @@ export class HttpExchange implements AnswerHandlers {
     this.#request = request
     this.#url = this.#connection.url
     this.#status = 0
-    this.#streams = false
+    this.#events = undefined
     this.#sent = undefined
     this.#answer = new HttpAnswer(this, this.#connection.reading, this.#message.owner)
     this.#dispatch()
@@ -104,12 +106,15 @@ export class HttpExchange implements AnswerHandlers {
     this.#type = contentType.split(';', 1)[0]?.trim() ?? ''
     this.#location = location
     this.#wwwAuthenticate = wwwAuthenticate
-    if (status < 300) this.#wasSentAgain = false
+    if (status < 300) {
+      this.#wasSentAgain = false
+      this.onAccepted?.()
+    }
     const mayBegin = connection.version === undefined && !this.#isStateless
     if (session !== undefined && mayBegin && session !== connection.session) connection.startSession(session)
-    if (status === 200 && contentType.startsWith('text/event-stream')) {
-      this.#streams = true
-      return new EventStreamParser((event) => { this.#onEvent(event) }, transportLimits.message)
+    if (status < 300 && contentType.startsWith('text/event-stream')) {
+      this.#events = new EventStreamParser((event) => { this.#onEvent(event) }, transportLimits.message)
+      return this.#events
     }
     return this.#id === undefined && status < 300 ? 'discard' : 'collect'
   }
@@ -119,6 +124,11 @@ export class HttpExchange implements AnswerHandlers {
     if (id !== undefined) this.#lastEvent = id
     if (retry !== undefined) this.#wait = Math.max(retry, reconnectDelays.shortest)
     if (event === 'message' && data !== '') this.#take(data)
+    // HTTP+SSE servers that do not look at the method answer a POST as they answer the GET.
+    else if (event === 'endpoint' && this.#connection.version === undefined) {
+      this.#fail(new UpstreamError('refused', 'the upstream speaks HTTP+SSE at this address: its type is "sse"'))
+      this.#closeStream()
+    }
   }
 
   onEnd (text: string | undefined): void {
@@ -130,22 +140,37 @@ export class HttpExchange implements AnswerHandlers {
       this.#sendAgain(this.#request)
       return
     }
-    if (authorization && text !== undefined && bearerChallenge(status, this.#wwwAuthenticate, this.#sent, false)) {
+    const isChallenge = bearerChallenge(status, this.#wwwAuthenticate, this.#sent, false) !== undefined
+    if (authorization && text !== undefined && isChallenge && !this.#isSessionLost(text)) {
       this.#challenged(authorization, text).catch((error: unknown) => {
         this.#fail(error instanceof UpstreamError ? error : refusalError(status, text))
         this.#done()
       })
       return
     }
-    if (text !== undefined && status === 200 && text !== '') this.#take(text)
+    if (text !== undefined && status < 300 && text !== '') this.#take(text)
+    else if (text === undefined && !this.#isAnswered) this.#takeLast()
     this.#ended(text)
   }
 
-  onError (error: Error, sent: boolean): void { this.#failed(error, sent) }
+  /** Whether the server does not know the session of this message. A challenge says what it wants. */
+  #isSessionLost (text: string): boolean {
+    const { session, options } = this.#connection
+    return session !== undefined && this.#wwwAuthenticate === undefined &&
+      isSessionLost(this.#status, text, options.authorization !== undefined)
+  }
+
+  /** Handles the last event of a stream, which some servers do not end with an empty line. */
+  #takeLast (): void {
+    const data = this.#events?.end() ?? ''
+    // The beginning of an event is no JSON; resuming the stream returns it whole.
+    if (data !== '') try { this.#take(data) } catch {}
+  }
 
   /** Handles a text with one message or a batch. @throws RpcError */
   #take (text: string): void {
     const [connection, id] = [this.#connection, this.#id]
+    const inSession = connection.session !== undefined && connection.version !== undefined && this.#status < 300
     for (const message of parseMessages(text)) {
       if (message.kind !== 'response') { connection.receiver?.message(message, id); continue }
       // Only the answer to this request is accepted on its stream; another may be meant for another client.
@@ -153,18 +178,19 @@ export class HttpExchange implements AnswerHandlers {
         connection.reading.pace?.count('response')
         continue
       }
-      this.#isAnswered = true
-      connection.receiver?.message(message.id === null ? { ...message, id } : message, id)
-      if (this.#streams) {
+      const error = message.errorText !== undefined && inSession ? lostSessionError(message.errorText) : undefined
+      if (error) this.#fail(error)
+      else {
+        this.#isAnswered = true
+        connection.receiver?.message(message.id === null ? { ...message, id } : message, id)
+      }
+      if (this.#events) {
         connection.schedule(this.#request.method === 'GET' ? 0 : closeDelay, () => { this.#closeStream() })
       }
     }
   }
 
-  /**
-   * Closes a stream that has returned its answer. Data that arrived meanwhile is read first: the loop may have been
-   * blocked.
-   */
+  /** Closes a stream that has returned its answer, after reading what arrived while the event loop was blocked. */
   #closeStream (): void {
     setImmediate(() => { this.abort(); this.#done() })
   }
@@ -177,27 +203,19 @@ export class HttpExchange implements AnswerHandlers {
       this.#resumeAttempts = 0
       this.#resume(new UpstreamError('broken', 'the upstream ended its stream without an ' +
         'answer', { isPublic: true }), true)
-    } else if (this.#status === 200 && text !== '') {
+    } else if (this.#status < 300 && text !== '') {
       this.#fail(new UpstreamError('broken', 'the upstream answered, but not this request', { isPublic: true }))
     } else if (this.#status >= 300 || this.#id !== undefined) this.#refused(text)
     this.#doneIfAnswered()
   }
 
-  #failed (error: Error, sent: boolean): void {
-    const isUnreadable = error instanceof RangeError || error instanceof SyntaxError || error instanceof RpcError
+  onError (error: Error, sent: boolean): void {
+    const unreadable = unreadableError(error, this.#type)
     if (error instanceof UpstreamError) this.#fail(error)
     // Proxies send error pages of any type; the status is sufficient.
-    else if (isUnreadable && this.#status >= 300) this.#refused('')
-    else if (error instanceof RangeError) {
-      this.#fail(new UpstreamError('broken', 'the upstream\'s answer is too large: ' +
-        `${error.message}`, { isPublic: true, isAnswered: true }))
-    } else if (error instanceof SyntaxError || error instanceof RpcError) {
-      const isPage = error instanceof RpcError && error.code === code.parse && nonMessageType.test(this.#type)
-      const message = isPage
-        ? `the upstream answered with ${this.#type} in place of JSON`
-        : `the upstream's answer cannot be read: ${error.message}`
-      this.#fail(new UpstreamError('broken', message, { isPublic: true, isAnswered: true }))
-    } else {
+    else if (unreadable && this.#status >= 300) this.#refused('')
+    else if (unreadable) this.#fail(unreadable)
+    else {
       const failure = networkFailureMessage(error, this.#connection.options.url)
       if (this.#lastEvent !== undefined && !this.#isStateless) this.#resume(new UpstreamError('broken', failure), false)
       else this.#fail(new UpstreamError(sent ? 'broken' : 'unreachable', failure))
@@ -237,17 +255,18 @@ export class HttpExchange implements AnswerHandlers {
 
   /** Handles an HTTP error of the upstream. */
   #refused (text: string): void {
-    const { session, version } = this.#connection
+    const { session, version, options } = this.#connection
     const [status, isStateless] = [this.#status, this.#isStateless]
     const isLarge = text.length > largeText
     const isLeft = !isStateless && version !== undefined && !isLarge && isModernRefusal(status, text)
     const answers = (id: number): boolean =>
       isRpcAnswer(status, text, id) || (isStateless && isModernRefusal(status, text))
     if (!isLarge && !isLeft && this.#id !== undefined && answers(this.#id)) { this.#take(text); return }
+    const isGet = this.#request.method === 'GET'
+    const hasLogin = isGet || options.authorization !== undefined
     const error = isStateless
       ? statelessError(status, text)
-      : refusalError(status, text, session !== undefined, version !== undefined)
-    const isGet = this.#request.method === 'GET'
+      : refusalError(status, text, session !== undefined, version !== undefined, hasLogin)
     if (isGet && isTransientStatus(status)) { this.#resume(error, false); return }
     // An error that answers a POST concerns the request, even without an id; one that answers a GET concerns the
     // stream.
@@ -272,5 +291,8 @@ export class HttpExchange implements AnswerHandlers {
     if (this.#isAnswered || this.#id === undefined) this.#done()
   }
 
-  #done (): void { this.#connection.removePending(this.#key) }
+  #done (): void {
+    this.onAccepted?.()
+    this.#connection.removePending(this.#key)
+  }
 }

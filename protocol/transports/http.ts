@@ -5,7 +5,7 @@ import { HttpConnection, type HttpOptions } from './http-connection.ts'
 import { HttpExchange } from './http-exchange.ts'
 import { StandaloneStream } from './news-stream.ts'
 import { refusalError } from './refusal.ts'
-import type { Receiver, SendOptions, Transport } from './transport.ts'
+import { acceptTimeout, type Receiver, type SendOptions, type Transport } from './transport.ts'
 import { countUnsolicited, noPace } from './valve.ts'
 
 export type { HttpOptions } from './http-connection.ts'
@@ -26,6 +26,8 @@ export class HttpTransport implements Transport {
   /** The value of `Authorization` that the GET stream was opened with. */
   #standaloneAuthorization: string | undefined
   #notifications = 0
+  /** Resolves when the server has accepted the last notification, or will not. */
+  #accepted: Promise<void> | undefined
   /** Whether the last message belonged to no session: then there is no session to end. */
   #isStateless = false
 
@@ -40,8 +42,11 @@ export class HttpTransport implements Transport {
       },
       message: (message) => { connection.receiver?.message(message, undefined) },
       refused: (status, text) => {
-        if (refusalError(status, text, connection.session !== undefined).fault === 'expired') connection.expire()
-        else if (status === 405) connection.receiver?.restartSuspected?.()
+        if (refusalError(status, text, connection.session !== undefined).fault === 'expired') {
+          connection.expire()
+          return
+        }
+        if (status === 405) connection.receiver?.restartSuspected?.()
         // The stream is then reopened with the new credentials.
         const challenge = bearerChallenge(status, undefined, this.#standaloneAuthorization, false)
         if (challenge) options.authorization?.refused(challenge).catch(() => {})
@@ -63,14 +68,17 @@ export class HttpTransport implements Transport {
     if (this.#connection.isClosed) return
     this.#isStateless = options.protocol !== undefined
     const key = options.id ?? `notification ${++this.#notifications}`
-    new HttpExchange(this.#connection, key, text, options).send()
+    const exchange = new HttpExchange(this.#connection, key, text, options)
+    if (options.id === undefined) this.#accepted = new Promise((resolve) => { exchange.onAccepted = resolve })
+    exchange.send()
   }
 
   drop (id: number): void { this.#connection.drop(id) }
 
   async onNegotiated (version: string): Promise<void> {
     this.#connection.setVersion(version)
-    await this.#standalone.open()
+    const timeout = new Promise<void>((resolve) => { setTimeout(resolve, acceptTimeout).unref() })
+    await Promise.all([Promise.race([this.#accepted, timeout]), this.#standalone.open()])
   }
 
   async close (): Promise<void> {

@@ -76,7 +76,7 @@ export class StandaloneStream {
         this.#settled?.()
         opened = code === 200 && type.startsWith('text/event-stream')
         this.#wasOpen ||= opened
-        if (!opened) return this.#wasOpen && code === 400 ? 'collect' : 'discard'
+        if (!opened) return this.#wasOpen && code >= 400 ? 'collect' : 'discard'
         return new EventStreamParser((event) => {
           hasData ||= event.data !== ''
           this.#take(event)

@@ -1,4 +1,4 @@
-import { code, UpstreamError } from '../errors.ts'
+import { code, RpcError, UpstreamError } from '../errors.ts'
 import { isModernCode } from '../modern/envelope.ts'
 import { toRpcError } from '../message.ts'
 import { parseMessages } from './transport.ts'
@@ -9,14 +9,37 @@ import { parseMessages } from './transport.ts'
  */
 const notUnderstood: ReadonlySet<number> = new Set([400, 404, 405])
 
+/** Whether a server says that it does not know a session, where neither status nor code says so. */
+const saysLostSession = (text: string): boolean =>
+  /\b(unknown|invalid|expired|no valid|no such)\W+(mcp\W+)?session/i.test(text) ||
+  /\bsession\b.{0,60}\b(not found|not exist|unknown|invalid|expired|terminated)\b/i.test(text)
+
+/**
+ * Whether an HTTP error that answers a request with a session id means that the server does not know the session.
+ * @param hasLogin whether another credential can be obtained: otherwise a 401 refuses what began the session, so the
+ * session is what the server does not know
+ */
+export function isSessionLost (status: number, text: string, hasLogin = true): boolean {
+  const words = text.slice(0, 1_000)
+  switch (status) {
+    case 404: case 410: return true
+    case 400: return /session|not initialized/i.test(words)
+    case 401: return !hasLogin || saysLostSession(words)
+    case 503: return saysLostSession(words)
+    default: return false
+  }
+}
+
 /**
  * Creates the error for an HTTP status other than success.
  * @param inSession whether the request contained a session id
  * @param inHandshake whether the upstream has answered `initialize`
+ * @param hasLogin see `isSessionLost`
  */
-export function refusalError (status: number, text: string, inSession = false, inHandshake = inSession): UpstreamError {
-  const isGone = inSession && (status === 404 || (status === 400 && /session/i.test(text.slice(0, 1_000))))
-  if (isGone || (inHandshake && isModernRefusal(status, text))) {
+export function refusalError (
+  status: number, text: string, inSession = false, inHandshake = inSession, hasLogin = true
+): UpstreamError {
+  if ((inSession && isSessionLost(status, text, hasLogin)) || (inHandshake && isModernRefusal(status, text))) {
     return new UpstreamError('expired', 'the upstream no longer knows our session', { isPublic: true })
   }
   if (status === 401) {
@@ -26,6 +49,20 @@ export function refusalError (status: number, text: string, inSession = false, i
   return new UpstreamError(
     status === 502 || status === 504 ? 'broken' : 'refused', `the upstream answered HTTP ${status}`, { status }
   )
+}
+
+/** Codes of errors that concern the params, the method or the server, never the session. */
+const otherCodes: ReadonlySet<number> = new Set([code.invalidParams, code.methodNotFound, code.internal])
+
+/** The error for an answer with a status of success that says that the session is unknown; undefined for others. */
+export function lostSessionError (errorText: string): UpstreamError | undefined {
+  const error = toRpcError(errorText)
+  const isLost = !otherCodes.has(error.code) &&
+    (saysLostSession(error.message) || /\bserver not initialized\b/i.test(error.message))
+  // If a new session does not help, the client still reads what the server says.
+  return isLost
+    ? new UpstreamError('expired', `the upstream no longer knows our session: ${error.message}`, { isPublic: true })
+    : undefined
 }
 
 /** Creates the error for the status of a request without a session. A request that was not understood did not run. */
@@ -50,9 +87,12 @@ export function isModernRefusal (status: number, text: string): boolean {
   }
 }
 
-/** Whether an error has one of the codes that servers use for an unknown session. */
-const isSessionGone = (errorText: string | undefined): boolean =>
-  errorText !== undefined && [code.badRequest, code.unavailable].some((each) => each === toRpcError(errorText).code)
+/** Whether an error has one of the codes that servers use for an unknown session, or says that it is unknown. */
+function isSessionGone (errorText: string | undefined): boolean {
+  if (errorText === undefined) return false
+  const error = toRpcError(errorText)
+  return error.code === code.badRequest || error.code === code.unavailable || saysLostSession(error.message)
+}
 
 /** Whether an HTTP error's body is a JSON-RPC answer to this request. False for 401, and for an unknown session. */
 export function isRpcAnswer (status: number, text: string, id: number): boolean {
@@ -63,4 +103,20 @@ export function isRpcAnswer (status: number, text: string, id: number): boolean 
   } catch {
     return false
   }
+}
+
+/** A media type that cannot contain messages, such as that of a proxy's error page. */
+const nonMessageType = /^(?!text\/event-stream$)(?!.*json)[\w.+-]{1,60}\/[\w.+-]{1,60}$/
+
+/** The error for an answer that is too large or no message; undefined otherwise. @param type its media type */
+export function unreadableError (error: Error, type: string): UpstreamError | undefined {
+  const options = { isPublic: true, isAnswered: true }
+  if (error instanceof RangeError) {
+    return new UpstreamError('broken', `the upstream's answer is too large: ${error.message}`, options)
+  }
+  if (!(error instanceof SyntaxError || error instanceof RpcError)) return undefined
+  const isPage = error instanceof RpcError && error.code === code.parse && nonMessageType.test(type)
+  return new UpstreamError('broken', isPage
+    ? `the upstream answered with ${type} in place of JSON`
+    : `the upstream's answer cannot be read: ${error.message}`, options)
 }

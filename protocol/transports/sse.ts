@@ -7,7 +7,7 @@ import type { HttpOptions } from './http.ts'
 import { resolveRedirect } from './redirect.ts'
 import { refusalError } from './refusal.ts'
 import {
-  guessAnsweredId, parseMessages, transportLimits, type Receiver, type SendOptions, type Transport
+  acceptTimeout, guessAnsweredId, parseMessages, transportLimits, type Receiver, type SendOptions, type Transport
 } from './transport.ts'
 import { countUnsolicited, maxInFlight, noPace, type ReadingOptions, withSlowReaderPause } from './valve.ts'
 
@@ -19,6 +19,8 @@ export class SseTransport implements Transport {
   readonly #options: HttpOptions
   readonly #reading: ReadingOptions
   readonly #posts = new Set<HttpAnswer>()
+  /** Called when no POST waits for its answer any more. */
+  #onAccepted: (() => void) | undefined
   #stream: HttpAnswer | undefined
   #rejectStart: ((error: UpstreamError) => void) | undefined
   #endpoint: URL | undefined
@@ -105,7 +107,7 @@ export class SseTransport implements Transport {
             } else if (this.#endpoint) {
               end(new UpstreamError('broken', 'the upstream ended its event stream', { isPublic: true }))
             } else if (status >= 500) end(refusalError(status, ''))
-            else end(new UpstreamError('refused', `no event stream at this address (HTTP ${status})`))
+            else end(new UpstreamError('refused', `no event stream at this address (HTTP ${status})`, { status }))
           },
           onError: (error, sent) => { end(this.#failure(error, sent)) }
         }, this.#reading)
@@ -138,7 +140,7 @@ export class SseTransport implements Transport {
         return 'discard'
       },
       onEnd: () => {
-        this.#posts.delete(post)
+        this.#removePost(post)
         const next = resolveRedirect(url, 'POST', status, location, hops)
         const challenge = bearerChallenge(status, wwwAuthenticate, sentWith, again)
         if (next) {
@@ -153,12 +155,17 @@ export class SseTransport implements Transport {
         else fail(status === 401 ? refusalError(status, '') : this.#refusal(status, url))
       },
       onError: (error, sent) => {
-        this.#posts.delete(post)
+        this.#removePost(post)
         fail(this.#failure(error, sent))
       }
     })
     this.#posts.add(post)
     this.#dispatch(url, 'POST', { 'content-type': 'application/json' }, text, post, (sent) => { sentWith = sent })
+  }
+
+  #removePost (post: HttpAnswer): void {
+    this.#posts.delete(post)
+    if (this.#posts.size === 0) this.#onAccepted?.()
   }
 
   /** Creates the error for a refused POST. An endpoint that never accepted a message is probably a wrong address. */
@@ -168,7 +175,7 @@ export class SseTransport implements Transport {
       const where = `${origin}${pathname}, the endpoint that its event stream names`
       return new UpstreamError(plain.fault, `${plain.message} at ${where}`, { status })
     }
-    const isGone = status === 404 || status === 400
+    const isGone = status === 404 || status === 410 || status === 400
     return isGone ? new UpstreamError('expired', 'the upstream no longer knows our session', { isPublic: true }) : plain
   }
 
@@ -180,7 +187,13 @@ export class SseTransport implements Transport {
 
   drop (): void {}
 
-  async onNegotiated (): Promise<void> {}
+  async onNegotiated (): Promise<void> {
+    if (this.#posts.size === 0) return
+    await new Promise<void>((resolve) => {
+      this.#onAccepted = resolve
+      setTimeout(resolve, acceptTimeout).unref()
+    })
+  }
 
   async close (): Promise<void> {
     this.#closed = true

@@ -279,6 +279,8 @@ export class StdioTransport implements Transport {
   /** Reports the end of the connection, once. */
   #report (reason: string): void {
     if (this.#ended !== undefined) return
+    // The last line may have no end.
+    if (this.#hasExited && this.#chunks.length > 0) this.#line(this.#chunks.takeWhole())
     this.#ended = reason
     this.#chunks.take()
     this.#account?.close()

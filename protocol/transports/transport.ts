@@ -56,9 +56,9 @@ export interface Transport {
   /** Discards a request whose answer is no longer wanted. */
   drop: (id: number) => void
   /**
-   * Called with the negotiated revision. Some transports must send it from now on, and open a stream for messages that
-   * belong to no request. Resolves when that stream is open or its timeout has passed; messages that a server sends
-   * earlier are lost.
+   * Called with the negotiated revision, after `notifications/initialized` was sent. Some transports must send the
+   * revision from now on, and open a stream for messages that belong to no request. Resolves when the notification was
+   * accepted and that stream is open, or their timeouts have passed; messages that a server sends earlier are lost.
    */
   onNegotiated: (version: string) => Promise<void>
   /** Closes the connection; resolves when all its resources are released. */
@@ -90,6 +90,9 @@ export const transportLimits = {
   /** Max messages in a batch. */
   batch: 10_000
 } as const
+
+/** Max wait until a server has accepted `notifications/initialized`, which requests must not overtake, in ms. */
+export const acceptTimeout = 2_000
 
 /** Parses a text that contains one message or a batch. @throws RpcError if it contains neither */
 export function parseMessages (text: string): Message[] {

@@ -25,6 +25,8 @@ test('one item that clients cannot read does not take the whole list from them',
       withOutput('pattern', { properties: { a: { pattern: '(' } } }),
       withOutput('reference', { properties: { a: { $ref: '#/$defs/none' } } }),
       withOutput('id', { $id: 'urn:a' }),
+      withOutput('draft4', { properties: { a: { minimum: 1, exclusiveMinimum: true } } }),
+      withOutput('nullable', { properties: { a: { nullable: true, anyOf: [{}] } } }),
       withOutput('same', { properties: { a: { type: 'string' } } })
     ],
     prompts: [{ name: 'bad', arguments: [{ name: 5 }] }, { name: 'good' }],
@@ -41,12 +43,12 @@ test('one item that clients cannot read does not take the whole list from them',
     const client = await agent(t, `${hub.url}${path}`)
     const { tools } = await client.listTools()
     const listed = new Map(tools.map((each) => [each.name, each]))
-    const readable = ['untyped', 'anything', 'nothing', 'type', 'pattern', 'reference', 'id', 'same'].map((name) => `${prefix}${name}`)
+    const readable = ['untyped', 'anything', 'nothing', 'type', 'pattern', 'reference', 'id', 'draft4', 'nullable', 'same'].map((name) => `${prefix}${name}`)
     assert.deepEqual([...listed.keys()], [...readable, ...prefix === '' ? [] : ['fine-fine']])
     assert.deepEqual(listed.get(`${prefix}untyped`)?.inputSchema, object)
     assert.deepEqual(listed.get(`${prefix}anything`)?.inputSchema, { type: 'object', properties: { x: {} } })
     assert.deepEqual(listed.get(`${prefix}nothing`)?.inputSchema, { type: 'object', properties: { x: {} } })
-    for (const name of ['type', 'pattern', 'reference', 'id']) assert.equal(listed.get(`${prefix}${name}`)?.outputSchema, undefined, name)
+    for (const name of ['type', 'pattern', 'reference', 'id', 'draft4', 'nullable']) assert.equal(listed.get(`${prefix}${name}`)?.outputSchema, undefined, name)
     assert.deepEqual(listed.get(`${prefix}same`)?.outputSchema, { type: 'object', properties: { a: { type: 'string' } } })
     assert.deepEqual((await client.listPrompts()).prompts.map(({ name }) => name), [`${prefix}good`])
     assert.deepEqual((await client.listResources()).resources, [
@@ -83,7 +85,27 @@ test('which schemas a client can compile', async () => {
     [{ $ref: '#/$defs/none' }, false],
     [{ $ref: '#anchor' }, false],
     [{ $id: 'urn:a' }, false],
-    [5, false]
+    [5, false],
+    // Draft 4, draft 3, OpenAPI 3.0, and slips of generators.
+    [{ minimum: 1, exclusiveMinimum: true }, false],
+    [{ type: 'number', minimum: 1, exclusiveMinimum: 1, multipleOf: 2, minLength: 0 }, true],
+    [{ id: 'a' }, false],
+    [{ required: true }, false],
+    [{ required: ['a'], properties: { id: { type: 'string' }, required: {}, enum: {} } }, true],
+    [{ nullable: true }, false],
+    [{ type: 'string', nullable: true }, true],
+    [{ type: ['string', 'null'], nullable: false }, false],
+    [{ type: 'string', nullable: 'yes' }, false],
+    [{ enum: [] }, false],
+    [{ enum: 'a' }, false],
+    [{ minLength: '1' }, false],
+    [{ maximum: null }, false],
+    [{ format: {} }, false],
+    [{ pattern: 5 }, false],
+    [{ uniqueItems: 'x' }, false],
+    [{ anyOf: {} }, false],
+    [{ properties: [] }, false],
+    [{ $ref: {} }, false]
   ]
   for (const [schema, expected] of table) {
     assert.equal(isCompilable(schema), expected, JSON.stringify(schema))

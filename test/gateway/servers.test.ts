@@ -1,7 +1,7 @@
 // Servers over HTTP that differ from what MCP says, and are served all the same.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { startUpstream } from '../fakes/fault-http.ts'
+import { Refusal, startUpstream } from '../fakes/fault-http.ts'
 import { at, connected, KEY, Session, settings, text } from '../helpers/client.ts'
 import { startHub, until } from '../helpers/hub.ts'
 import { served } from '../helpers/served.ts'
@@ -45,4 +45,45 @@ test('a server with sessions that answers 404 to GET is not taken for one that h
   const session = await Session.open(`${hub.url}/mcp/noGet`)
   for (let n = 0; n < 4; n++) assert.equal(text(await session.call('echo', { message: `m${n}` })), `m${n}`)
   assert.equal(server.count('initialize'), 1, 'the session was taken for lost')
+})
+
+test('a server that refuses the newest version is offered others, first those that it names', async (t) => {
+  for (const [says, data, offers] of [['which it knows', { supported: ['2025-03-26'] }, 2], ['nothing', undefined, 3]] as const) {
+    await t.test(`it says ${says}`, async (t) => {
+      const server = await startUpstream(t, {
+        on: ({ method, params }) => method === 'initialize' && params.protocolVersion !== '2025-03-26'
+          ? new Refusal(-32602, `Unsupported protocol version: ${String(params.protocolVersion)}`, data)
+          : undefined
+      })
+      const hub = await served(t, { strict: { url: server.url } })
+      assert.equal(text(await (await Session.open(`${hub.url}/mcp/strict`)).call('echo', { message: 'well' })), 'well')
+      assert.equal(server.count('initialize'), offers)
+    })
+  }
+})
+
+test('a server behind a proxy that forbids methods which it does not know is connected', async (t) => {
+  const server = await startUpstream(t, {
+    on: ({ method, res }) => {
+      if (method !== 'server/discover') return undefined
+      res.writeHead(403, { 'content-type': 'text/plain' }).end('Forbidden')
+      return 'taken'
+    }
+  })
+  const hub = await served(t, { guarded: { url: server.url } })
+  assert.equal(text(await (await Session.open(`${hub.url}/mcp/guarded`)).call('echo', { message: 'well' })), 'well')
+})
+
+test('a server that has no request to spare for the other era is connected', async (t) => {
+  let previous = ''
+  const server = await startUpstream(t, {
+    on: ({ method }) => {
+      const isTooMany = method === 'initialize' && previous === 'server/discover'
+      previous = method
+      return isTooMany ? new Refusal(-32004, 'Too many requests') : undefined
+    }
+  })
+  const hub = await served(t, { busy: { url: server.url } })
+  assert.equal(text(await (await Session.open(`${hub.url}/mcp/busy`)).call('echo', { message: 'well' })), 'well')
+  assert.equal(server.count('server/discover'), 1)
 })

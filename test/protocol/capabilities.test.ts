@@ -9,7 +9,7 @@ import {
   sharedLinkCapabilities, routeCapabilities, mergeCapabilities, validCapabilities, legacyRouteCapabilities, modernRouteCapabilities
 } from '../../protocol/capabilities.ts'
 import {
-  allowsBatch, allowsPolling, isLegacyVersion, latestLegacyVersion, legacyVersions, negotiateVersion
+  allowsBatch, allowsPolling, alternativeVersions, isLegacyVersion, latestLegacyVersion, legacyVersions, negotiateVersion
 } from '../../protocol/legacy/versions.ts'
 import { isLogLevel, logLevels, lowerLogLevel, meetsLogLevel, type LogLevel } from '../../protocol/listener.ts'
 import { holds } from '../helpers/json-texts.ts'
@@ -212,6 +212,21 @@ test('versions of the legacy era', async () => {
     ['2025-11-25', false, true], ['2025-06-18', false, false], ['2025-03-26', true, false], ['2024-11-05', true, false],
     ['2024-10-07', true, false]
   ])
+})
+
+test('the versions to offer a server that refused the latest one', async () => {
+  const left = legacyVersions.slice(1)
+  const table: Array<[string, readonly string[]]> = [
+    ['{"code":-32602,"message":"Unsupported protocol version","data":{"expected":"2025-06-18"}}', ['2025-06-18']],
+    [
+      '{"code":-32602,"message":"Unsupported protocolVersion 2025-11-25","data":{"supported":["2024-11-05","2025-03-26"]}}',
+      ['2025-03-26', '2024-11-05']
+    ],
+    ['{"code":-32602,"message":"Unsupported protocol version"}', left],
+    ['{"code":-32602,"message":"Unsupported protocol version: 2025-11-25, supported: 2026-07-28"}', left],
+    ['{"code":-32602,"message":"clientInfo.version is missing, try 2025-06-18"}', []]
+  ]
+  for (const [error, versions] of table) assert.deepEqual(alternativeVersions(error, left), versions, error)
 })
 
 test('log levels', async () => {

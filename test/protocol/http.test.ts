@@ -7,7 +7,7 @@ import type { Dispatcher } from 'undici'
 import { notificationText, requestText, resultText, type Message } from '../../protocol/message.ts'
 import { HttpTransport, type HttpOptions } from '../../protocol/transports/http.ts'
 import { SseTransport } from '../../protocol/transports/sse.ts'
-import { parseMessages, type Receiver, type Transport } from '../../protocol/transports/transport.ts'
+import { acceptTimeout, parseMessages, type Receiver, type Transport } from '../../protocol/transports/transport.ts'
 
 interface Reply {
   status: number
@@ -41,7 +41,8 @@ interface Connection<Kind extends Transport> {
 function connection<Kind extends Transport> (
   t: Test,
   Kind: new (options: HttpOptions) => Kind,
-  reply: (asked: Asked) => Reply | Promise<Reply>
+  reply: (asked: Asked) => Reply | Promise<Reply>,
+  authorization?: HttpOptions['authorization']
 ): Connection<Kind> {
   mockTimers(t, 'setTimeout', 'Date')
   const asked: Asked[] = []
@@ -75,7 +76,9 @@ function connection<Kind extends Transport> (
     })
   }
   return {
-    transport: new Kind({ url: new URL('http://upstream.example/mcp'), headers: {}, dispatcher: { dispatch } as unknown as Dispatcher }),
+    transport: new Kind({
+      url: new URL('http://upstream.example/mcp'), headers: {}, authorization, dispatcher: { dispatch } as unknown as Dispatcher
+    }),
     asked,
     posts: () => asked.filter(({ method }) => method === 'POST'),
     gets: () => asked.filter(({ method }) => method === 'GET'),
@@ -276,6 +279,150 @@ for (const [says, begin] of [
   })
 }
 
+/** What becomes of a request of a session that is answered so: the fault, or the answer itself. */
+async function refusedInSession (t: Test, answer: Reply): Promise<string | undefined> {
+  const { transport, tick, told, heard } =
+    await httpConnection(t, ({ method }) => method === 'GET' ? { status: 405, end: 'well' } : answer)
+  void transport.onNegotiated('2025-11-25')
+  await tick(0)
+  transport.send(requestText(2, 'tools/call'), { id: 2 })
+  await tick(0)
+  return told[0]?.replace(/^2 (\w+):.*/, '$1') ?? heard[1]?.kind
+}
+
+test('http: a server that does not know the session says so by a status, or by words', async (t) => {
+  const rpc = (code: number, message: string, id: number | null | string = 2): object =>
+    ({ jsonrpc: '2.0', id, error: { code, message } })
+  const table: Array<[number, unknown, string]> = [
+    [404, rpc(-32601, 'no'), 'response'], [404, 'Not Found', 'expired'], [410, 'Gone', 'expired'],
+    [400, rpc(-32600, 'Invalid Request: Session not found'), 'expired'], [400, rpc(-32000, 'No valid session ID provided', null), 'expired'],
+    [404, rpc(-32600, 'Session 3f2a not found'), 'expired'], [400, 'Invalid session ID', 'expired'],
+    [400, rpc(-32000, 'Bad Request: Server not initialized', null), 'expired'], [400, rpc(-32602, 'Invalid arguments'), 'response'],
+    [400, rpc(-32602, 'session_name is missing'), 'response'], [503, rpc(-32000, 'Unknown or expired session', null), 'expired'],
+    [503, 'Service Unavailable', 'refused'], [500, rpc(-32603, 'Session not found'), 'response'],
+    [200, rpc(-32001, 'session not found'), 'expired'], [200, rpc(-32002, 'Server not initialized'), 'expired'],
+    [200, rpc(-32600, 'Session expired', null), 'expired'], [200, rpc(-32602, 'Session "b1" not found'), 'response'],
+    [200, rpc(-32000, 'no such page'), 'response']
+  ]
+  for (const [status, body, outcome] of table) {
+    await t.test(`${status} ${JSON.stringify(body)}`, async (t) => {
+      assert.equal(await refusedInSession(t, typeof body === 'string' ? { status, text: body, end: 'well' } : json(status, body)), outcome)
+    })
+  }
+  // Without a login, the credentials are those that began the session.
+  await t.test('401', async (t) => {
+    assert.equal(await refusedInSession(t, { status: 401, text: 'Unauthorized', end: 'well' }), 'expired')
+  })
+})
+
+test('http: a 401 that speaks of the session asks for no login, unless it has a challenge', async (t) => {
+  for (const [headers, expected] of [[{}, 0], [{ 'www-authenticate': 'Bearer error="invalid_token"' }, 1]] as const) {
+    await t.test(`${expected}`, async (t) => {
+      let refusals = 0
+      const refusal: Reply = { status: 401, text: 'Unauthorized: Session not found', headers, end: 'well' }
+      const { transport, receiver, tick } = connection(
+        t, HttpTransport, ({ id }) => id === 1 ? json(200, { jsonrpc: '2.0', id, result: {} }) : refusal,
+        { header: () => undefined, refused: async () => { refusals++; return false } }
+      )
+      await transport.start(receiver)
+      for (const id of [1, 2]) {
+        transport.send(requestText(id, 'tools/call'), { id })
+        await tick(0)
+      }
+      assert.equal(refusals, expected)
+    })
+  }
+})
+
+test('transports: requests do not overtake notifications/initialized', async (t) => {
+  for (const [says, Kind] of [['http', HttpTransport], ['sse', SseTransport]] as Array<[string, new (options: HttpOptions) => Transport]>) {
+    for (const status of [202, 500, undefined]) {
+      await t.test(`${says}: answered ${status ?? 'never'}`, async (t) => {
+        let accept = (_reply: Reply): void => {}
+        const { transport, receiver, tick } = connection(t, Kind, ({ method }) => {
+          if (method === 'POST') return new Promise<Reply>((resolve) => { accept = resolve })
+          return says === 'sse' ? events('event: endpoint\ndata: /m\n\n') : { status: 405, end: 'well' }
+        })
+        await transport.start(receiver)
+        transport.send(notificationText('notifications/initialized'))
+        let negotiated = false
+        void transport.onNegotiated('2025-11-25').then(() => { negotiated = true })
+        await tick(acceptTimeout - 1)
+        assert.equal(negotiated, false)
+        if (status === undefined) await tick(1)
+        else accept({ status, end: 'well' })
+        await tick(0)
+        assert.equal(negotiated, true)
+      })
+    }
+  }
+})
+
+test('http: a POST that is answered as the GET of HTTP+SSE is at once known for the wrong transport', async (t) => {
+  const { transport, receiver, tick, told } =
+    connection(t, HttpTransport, () => events('event: endpoint\ndata: /messages?id=1\n\n'))
+  await transport.start(receiver)
+  transport.send(requestText(1, 'initialize'), { id: 1 })
+  await tick(0)
+  assert.deepEqual(told, ['1 refused: the upstream speaks HTTP+SSE at this address: its type is "sse"'])
+})
+
+test('http: configured headers replace none of the connection\'s own, and are not sent beside them', async (t) => {
+  const names: string[][] = []
+  const headers = { accept: 'a/b', 'content-type': 'c/d', 'mcp-session-id': 'mine', 'mcp-protocol-version': '1', 'x-own': 'kept' }
+  const dispatch = ({ headers: sent = [] }: Dispatcher.DispatchOptions): boolean => { names.push(sent as string[]); return true }
+  const transport = new HttpTransport({ url: new URL('http://upstream.example/'), headers, dispatcher: { dispatch } as unknown as Dispatcher })
+  await transport.start(undefined as unknown as Receiver)
+  transport.send(requestText(1, 'initialize'), { id: 1 })
+  transport.send(requestText(2, 'server/discover'), { id: 2, protocol: { 'mcp-protocol-version': '2026-07-28' } })
+  void transport.onNegotiated('2025-11-25')
+  transport.send(requestText(3, 'ping'), { id: 3 })
+  const own = { accept: 'application/json, text/event-stream', 'content-type': 'application/json', 'x-own': 'kept' }
+  const asObject = (sent: string[] | undefined): Record<string, string> => {
+    const pairs = (sent ?? []).flatMap((name, at, all) => at % 2 === 0 ? [[name, all[at + 1] ?? ''] as const] : [])
+    assert.equal(new Set(pairs.map(([name]) => name)).size, pairs.length, 'a header twice')
+    return Object.fromEntries(pairs)
+  }
+  const [begin, discover, , ping] = names.map(asObject)
+  assert.deepEqual(begin, { ...own, 'mcp-session-id': 'mine', 'mcp-protocol-version': '1' })
+  assert.deepEqual(discover, { ...own, 'mcp-session-id': 'mine', 'mcp-protocol-version': '2026-07-28' })
+  assert.deepEqual(ping, { ...own, 'mcp-session-id': 'mine', 'mcp-protocol-version': '2025-11-25' })
+})
+
+test('http: what answers a request is read with any status of success', async (t) => {
+  for (const status of [200, 201, 202]) {
+    for (const reply of [json(status, { jsonrpc: '2.0', id: 2, result: {} }), { ...events(result(2), 'well'), status }]) {
+      await t.test(`${status} ${reply.type ?? 'JSON'}`, async (t) => {
+        const { transport, tick, told, heard } = await httpConnection(t, () => reply)
+        transport.send(requestText(2, 'tools/call'), { id: 2 })
+        await tick(0)
+        assert.deepEqual([told, heard.length], [[], 2])
+      })
+    }
+  }
+})
+
+test('http, an answer by a stream: its last event needs no empty line, if it is whole', async (t) => {
+  for (const end of ['\n', '', '\nid: x-9\n']) {
+    await t.test(JSON.stringify(end), async (t) => {
+      const { transport, tick, told, heard } =
+        await httpConnection(t, () => events(`data: ${resultText('2', '{}')}${end}`, 'well'))
+      transport.send(requestText(2, 'tools/call'), { id: 2 })
+      await tick(0)
+      assert.deepEqual([told, heard.length], [[], 2])
+    })
+  }
+  await t.test('a part of one is fetched again', async (t) => {
+    const { transport, tick, told, heard } = await httpConnection(t, ({ method }) =>
+      events(method === 'POST' ? `${primed}id: x-2\ndata: {"jsonrpc":"2.0","id":2,` : result(2), 'well')
+    )
+    transport.send(requestText(2, 'tools/call'), { id: 2 })
+    await tick(0)
+    await tick(700)
+    assert.deepEqual([told, heard.length], [['2 paused 700'], 2])
+  })
+})
+
 test('http: a connection that is closed before it is initialized ends the session that is being made', async (t) => {
   for (const [says, answer, left] of [['answers soon', 1_500, 'ended'], ['does not answer', 60_000, 'given up']] as const) {
     await t.test(`the upstream ${says}`, async (t) => {
@@ -312,7 +459,7 @@ test('transports: an id that comes back as a string is the number that we gave',
 
 test('sse: a POST that is refused: at the first message the endpoint is the wrong one, later the session may be over', async (t) => {
   for (const [status, first, later] of [
-    [400, 'refused', 'expired'], [404, 'refused', 'expired'], [401, 'unauthorized', 'unauthorized'], [403, 'refused', 'refused'],
+    [400, 'refused', 'expired'], [404, 'refused', 'expired'], [410, 'refused', 'expired'], [401, 'unauthorized', 'unauthorized'], [403, 'refused', 'refused'],
     [405, 'refused', 'refused'], [500, 'refused', 'refused'], [502, 'broken', 'broken'], [504, 'broken', 'broken']
   ] as const) {
     for (const [isLater, fault] of [[false, first], [true, later]] as const) {

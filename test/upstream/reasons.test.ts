@@ -42,6 +42,20 @@ test('why a server is not connected', async (t) => {
       assert.match(app.upstreams.get('echo')?.error ?? '', /^It sends back what it is sent: it is no MCP server$/)
     }),
 
+    t.test('where the config states the transport, and nobody speaks it at the address, the type may be wrong', side, async (t) => {
+      const server = createServer((_request, response) => { response.writeHead(405).end() })
+      const url = `http://127.0.0.1:${await listen(t, server)}/mcp`
+      const app = await appFor(t, settings({ http: { type: 'streamable-http', url }, stream: { type: 'sse', url }, any: { url } }))
+      const reasons = {
+        http: 'the upstream answered HTTP 405: check "url" and "type"',
+        stream: 'no event stream at this address (HTTP 405): check "url" and "type"',
+        any: 'the upstream answered HTTP 405'
+      }
+      for (const [name, reason] of Object.entries(reasons)) {
+        await until(() => app.upstreams.get(name)?.error === reason, () => `${name}: ${String(app.upstreams.get(name)?.error)}`)
+      }
+    }),
+
     t.test('an event that never ends is told as one that is too large', side, async (t) => {
       const server = createServer((_request, response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream' })

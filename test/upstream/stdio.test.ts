@@ -229,6 +229,14 @@ test('stdio: a child and its streams', async (t) => {
       assert.equal(child.heard.at(-1), 'closed')
     }
   })
+  await t.test('the last line of output may have no end: an answer, or the reason', async (t) => {
+    const child = await sh(t, 'printf \'{"jsonrpc":"2.0","id":1,"result":{}}\'')
+    await until(() => child.closed() !== undefined)
+    assert.deepEqual(child.heard, ['response 1 {}', 'closed'])
+    const failed = await sh(t, 'printf "no licence"; exit 3')
+    await until(() => failed.closed() !== undefined)
+    assert.match(failed.closed() ?? '', /exit code 3; its last lines:\nno licence$/)
+  })
   await t.test('a signal is named; requests to what is gone fail at once', async (t) => {
     const child = await sh(t, 'kill -9 $$')
     await until(() => child.closed() !== undefined)

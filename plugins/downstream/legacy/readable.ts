@@ -70,6 +70,25 @@ const schemaValueKeywords = [
   'additionalProperties', 'additionalItems', 'not', 'if', 'then', 'else', 'contains', 'propertyNames'
 ]
 
+const isNumber = (value: unknown): boolean => typeof value === 'number'
+const isText = (value: unknown): boolean => typeof value === 'string'
+const isBoolean = (value: unknown): boolean => typeof value === 'boolean'
+/** What validators require of the values of other keywords. Former drafts and OpenAPI 3.0 allow others. */
+const valueChecks = new Map<string, (value: unknown) => boolean>([
+  ...[
+    'maximum', 'minimum', 'exclusiveMaximum', 'exclusiveMinimum', 'multipleOf', 'maxLength', 'minLength', 'maxItems',
+    'minItems', 'maxProperties', 'minProperties'
+  ].map((keyword) => [keyword, isNumber] as const),
+  ...['pattern', 'format', '$ref'].map((keyword) => [keyword, isText] as const),
+  ...['uniqueItems', 'nullable'].map((keyword) => [keyword, isBoolean] as const),
+  ...['required', 'anyOf', 'allOf', 'oneOf'].map((keyword) => [keyword, Array.isArray] as const),
+  ...['properties', 'patternProperties'].map((keyword) => [keyword, isObject] as const),
+  ['enum', (value) => Array.isArray(value) && value.length > 0],
+  // The second schema with the same id is rejected, and so is the name that draft 4 has for it.
+  ['$id', () => false],
+  ['id', () => false]
+])
+
 /**
  * Whether a validator can compile a schema without first checking it against its meta-schema. Legacy SDKs compile the
  * `outputSchema` of every listed tool, and reject the whole list if one fails.
@@ -78,10 +97,12 @@ const schemaValueKeywords = [
 export function isCompilable (schema: unknown, root: unknown = schema): boolean {
   if (typeof schema === 'boolean') return true
   if (!isObject(schema)) return false
-  const { type, pattern, patternProperties, $ref, $id, items } = schema
-  // Validators reject a second schema with the same id.
-  if ($id !== undefined) return false
+  const { type, nullable, pattern, patternProperties, $ref, items } = schema
+  if (!Object.entries(schema).every(([keyword, value]) => valueChecks.get(keyword)?.(value) ?? true)) return false
   if (type !== undefined && ![type].flat().every((each) => jsonTypes.has(each))) return false
+  if (nullable !== undefined && (type === undefined || (nullable === false && [type].flat().includes('null')))) {
+    return false
+  }
   if (typeof pattern === 'string' && !isPattern(pattern)) return false
   if (isObject(patternProperties) && !Object.keys(patternProperties).every(isPattern)) return false
   if (typeof $ref === 'string' && $ref !== '#' && resolvePointer(root, $ref) === undefined) return false

@@ -66,7 +66,14 @@ export async function openLink (
       if (!(error instanceof UpstreamError && error.fault === 'refused') && !(error instanceof RpcError)) break
     }
   }
-  throw failure
+  throw kinds.length === 1 ? withTypeHint(failure) : failure
+}
+
+/** Adds a hint to the error of a server whose config states the transport: there may be another one at its address. */
+function withTypeHint (error: unknown): unknown {
+  if (!(error instanceof UpstreamError) || (error.status !== 404 && error.status !== 405)) return error
+  const { fault, message, status, detail } = error
+  return new UpstreamError(fault, `${message}: check "url" and "type"`, { status, detail })
 }
 
 /** @param era the era to begin in; undefined to use the known one @throws UpstreamError, RpcError */
