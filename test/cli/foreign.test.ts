@@ -50,13 +50,13 @@ test('the files of clients become what their clients would run', async (t) => {
     ['claude-code', {
       issues: {
         type: 'streamable-http',
-        url: 'https://issues.example.com/mcp',
+        url: '${ISSUES_URL:-https://issues.example.com}/mcp',
         headers: { Authorization: 'Bearer ${ISSUES_TOKEN}' },
         options: { timeout: 120_000 }
       },
       feed: { type: 'sse', url: 'https://feed.example.com/sse' },
       local: { type: 'stdio', command: 'node', args: ['server.js'], env: {} }
-    }, [/issues: "url" takes the default of ISSUES_URL/]],
+    }, []],
     ['cursor', {
       db: { command: `${folder}/bin/db-server`, args: ['--home', homedir()], env: { DB_PASSWORD: '${DB_PASSWORD}' } },
       remote: {
@@ -221,6 +221,12 @@ test('single members', async (t) => {
       [{ command: 'x', working_directory: '/srv' }, { command: 'x', cwd: '/srv' }, []],
       [{ command: 'x', args: null, env: null, url: null }, { command: 'x' }, []]
     ] as typeof cases),
+    [{ command: 'x', disabled: 'true' }, { command: 'x', enabled: false }, [/"disabled" is neither true nor false: it is off/]],
+    [{ url: ' https://x.example/mcp\n', headers: { A: null, B: 1 } }, { url: 'https://x.example/mcp', headers: { B: '1' } }, []],
+    [
+      { command: '${PY:-python}', args: ['${env:A:-b}', '${A:-b}'] }, { command: 'python', args: ['${A:-b}', '${A:-b}'] },
+      [/"command" takes the default of PY: variables are not filled in there/]
+    ],
     [{ command: '${workspaceFolder}/x' }, { command: '${workspaceFolder}/x' }, [/only an editor can fill in/]]
   ]
   for (const [given, config, warnings] of cases) {
