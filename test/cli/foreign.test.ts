@@ -167,6 +167,17 @@ test('servers of a file are in the order of its text, also those with numbers as
   }
 })
 
+test('names that no server can have here, as VS Code writes them, become ones that it can have', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-names-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const file = join(folder, 'mcp.json')
+  const names = ['io.github.ada/weather', '@scope/files', 'mine (dev)', '天气/b', 'fine name', 'tools', '//']
+  await writeFile(file, JSON.stringify({ servers: Object.fromEntries(names.map((name) => [name, { command: 'x' }])) }))
+  const { configs, warnings } = await imported(file)
+  assert.deepEqual(Object.keys(configs), ['io.github.ada-weather', 'scope-files', 'mine -dev', '天气-b', 'fine name', 'tools', '//'])
+  assertWarnings(warnings, [/^io.github.ada-weather: it is named so here, since "io.github.ada\/weather"/, /^scope-files:/, /^mine -dev:/, /^天气-b:/])
+})
+
 test('single members', async (t) => {
   const cases: Array<[given: Record<string, unknown>, config: Record<string, unknown>, warnings: RegExp[]]> = [
     ...['http', 'HTTP', 'streamableHttp', 'streamable_http', 'streamable-http'].map((type): [Record<string, unknown>, Record<string, unknown>, RegExp[]] =>
