@@ -5,7 +5,8 @@ import type { OAuthTokens } from '../../db/ports/tokens.ts'
 import { Session } from '../helpers/client.ts'
 import { allow, register, request } from '../helpers/oauth.ts'
 import {
-  admin, alice, assertRefusal, basic, bob, callback, challengeOf, password, scopeOf, startServers, startWorld, until, type Answer, type Json, type World
+  admin, alice, assertRefusal, basic, bob, callback, challengeOf, password, scopeOf, startServers, startWorld, until,
+  type Answer, type Json, type World
 } from '../helpers/oauth-world.ts'
 
 test('"manage" is for clients of an admin\'s that ask for it', async (t) => {
@@ -92,6 +93,7 @@ test('what a token may do', async (t) => {
       ['/alice/mcp', false, ['/alice/mcp', '/alice/mcp/own'], ['/mcp', '/bob/mcp']],
       ['/api', true, [], ['/mcp', '/mcp/open']],
       ['/mcp/own', false, ['/mcp/own'], []],
+      ['/mcp/%24smart', false, ['/mcp/$smart', '/mcp/%24smart'], ['/mcp']],
       ['/sse', false, [], ['/mcp']]
     ]
     for (const [resource, isWhole, open, closed] of cases) {

@@ -70,8 +70,8 @@ const emptyAdapter: Adapter = {
 
 /**
  * Adapts a presented code or refresh token, and the request's scopes, to each other. A token request may name the
- * granted resource in another form, or any resource if the grant is for the whole gateway (RFC 8707, section 2.2). As in
- * authorization requests, scopes that do not exist are left out.
+ * granted resource in another form, or any resource if the grant is for the whole gateway (RFC 8707, section 2.2). As
+ * in authorization requests, scopes that do not exist are left out.
  * @param granted the stored payload; its first resource is the granted one
  */
 function presented (granted: AdapterPayload, { issuer, allowedScopes }: TokenTerms): AdapterPayload {
