@@ -7,6 +7,7 @@ import { isObject } from '../protocol/json.ts'
 import { translateConfig } from '../schemas/foreign-config.ts'
 import { readForeignDocument, type ForeignDocument, type EditorInput } from '../schemas/foreign-document.ts'
 import { jsoncToJson } from '../schemas/jsonc.ts'
+import { toServerName } from '../schemas/names.ts'
 import { readStdin, processIo, type Io } from './io.ts'
 import { exitCodes, CommandError } from './errors.ts'
 import { recordTextOrder } from '../db/text-order.ts'
@@ -65,11 +66,15 @@ export async function readClientFile (
   const editor = editorVariables(resolve(cwd, path))
   const skippedEntries = foreign.servers.filter(({ config }) => hasOnlySettings(config))
   return {
-    servers: foreign.servers.filter((server) => !skippedEntries.includes(server)).map(({ name, config }) => {
+    servers: foreign.servers.filter((server) => !skippedEntries.includes(server)).map(({ name: given, config }) => {
+      const name = toServerName(given)
       if (!isObject(config)) return { name, config: {}, warnings: ['it is not an object'] }
       const { config: read, warnings: ofFile } = withEnvFile(config, dirname(resolve(cwd, path)), editor)
       const { config: adopted, warnings } = translateConfig(read, { inputs, editor })
-      return { name, config: adopted, warnings: [...ofFile, ...warnings] }
+      const renamed = name === given
+        ? []
+        : [`it is named so here, since ${JSON.stringify(given)} cannot be the name of a server`]
+      return { name, config: adopted, warnings: [...renamed, ...ofFile, ...warnings] }
     }),
     groups: groupsOf(document),
     warnings: [

@@ -87,6 +87,8 @@ function readTransport (adoption: ConfigTranslation): void {
   if (adoption.has('httpUrl') && !adoption.has('url') && !adoption.has('type')) adoption.put('type', 'streamable-http')
   adoption.move('httpUrl', 'url')
   adoption.move('serverUrl', 'url')
+  const { url } = adoption.config
+  if (typeof url === 'string' && url.trim() !== url) adoption.put('url', url.trim())
 }
 
 /** Codex: credentials by the names of variables, and timeouts in seconds. */
@@ -119,6 +121,10 @@ function readSwitches (adoption: ConfigTranslation): void {
       adoption.warn('"enabled" and "disabled" contradict each other: it is off')
     }
     adoption.put('enabled', !disabled && enabled !== false)
+  } else if (disabled !== undefined && disabled !== null) {
+    adoption.take('disabled')
+    adoption.warn('"disabled" is neither true nor false: it is off')
+    adoption.put('enabled', false)
   }
   if (typeof adoption.config.perSessionClient === 'boolean') {
     const isPerSession = adoption.take('perSessionClient') === true
@@ -188,7 +194,10 @@ function readDisabledItems (adoption: ConfigTranslation): void {
   }
 }
 
-/** Converts numbers and booleans, which VS Code allows in place of strings, to strings. */
+/**
+ * Converts numbers and booleans, which VS Code allows in place of strings, to strings. A variable that is null is taken
+ * from the environment; a header that is null is none.
+ */
 function readValues (adoption: ConfigTranslation): void {
   const { args } = adoption.config
   if (Array.isArray(args) && args.some(isPlain)) {
@@ -197,11 +206,11 @@ function readValues (adoption: ConfigTranslation): void {
   for (const map of ['env', 'headers'] as const) {
     const values = adoption.config[map]
     if (!isPlainObject(values) || !Object.values(values).some((value) => value === null || isPlain(value))) continue
-    adoption.put(map, Object.fromEntries(Object.entries(values).map(([name, value]) => {
-      if (value === null) {
-        adoption.warn(`${quoteName(`${map}.${name}`)} is null: it is taken from the gateway's environment`)
-      }
-      return [name, value === null ? `\${${name}}` : isPlain(value) ? String(value) : value]
+    adoption.put(map, Object.fromEntries(Object.entries(values).flatMap(([name, value]) => {
+      if (value !== null) return [[name, isPlain(value) ? String(value) : value]]
+      if (map === 'headers') return []
+      adoption.warn(`${quoteName(`env.${name}`)} is null: it is taken from the gateway's environment`)
+      return [[name, `\${${name}}`]]
     })))
   }
 }

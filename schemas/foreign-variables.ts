@@ -17,7 +17,7 @@ export const inputVariable = (id: string): string => id.replace(/[^A-Za-z0-9]+/g
 /** A variable in any notation. Group 1 is the text within the braces. */
 export const anyVariablePattern = /\$\{([^{}]*)\}/g
 
-/** Max passes over a text: a default may complete another variable (`${A:-$}{B}`). */
+/** Max passes over a text: a value that is filled in may complete another variable (`${input:a}{B}`). */
 const maxRounds = 4
 
 /**
@@ -87,12 +87,12 @@ function fillOnce (
 }
 
 /**
- * Replaces a variable with a default (`${NAME:-default}`, in shells and Claude Code) by the default; undefined if it
- * has none.
+ * Replaces a variable with a default (`${NAME:-default}`) by the default, in the members where the gateway fills in no
+ * variables; undefined elsewhere, and if it has none.
  */
 function takeDefault (inner: string, place: string, warn: (sentence: string) => void): string | undefined {
   const [, name, fallback] = /^([A-Za-z_]\w*):-(.*)$/s.exec(inner) ?? []
-  if (name === undefined || fallback === undefined) return undefined
-  warn(`"${place}" takes the default of ${name}: write $\{${name}} if it is set in the gateway's environment`)
+  if (name === undefined || fallback === undefined || (place !== 'command' && place !== 'cwd')) return undefined
+  warn(`"${place}" takes the default of ${name}: variables are not filled in there`)
   return fallback
 }

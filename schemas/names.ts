@@ -66,6 +66,15 @@ export const nameProblem = (name: string): string | undefined =>
 export const newNameProblem = (name: string): string | undefined => nameProblem(name) ?? composedProblem(name)
 
 /**
+ * A valid name for the server of another program, if one can be made of its name: `io.github.ada-weather` for
+ * `io.github.ada/weather`.
+ */
+export function toServerName (name: string): string {
+  const text = name.normalize('NFC').replace(/[^\p{L}\p{M}\p{N}._ -]+/gu, '-').replace(/^[\p{M}._ -]+|[ -]+$/gu, '')
+  return newNameProblem(name) !== undefined && newNameProblem(text) === undefined ? text : name
+}
+
+/**
  * The reason why a group member must not have this alias; undefined if it is allowed. The alias replaces the server's
  * name in names of tools, but is not part of any route, so route segments are allowed.
  */

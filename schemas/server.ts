@@ -130,7 +130,7 @@ export function configProblem (config: ServerConfig): string | undefined {
  * replaced.
  */
 const isWebAddress = (text: string): boolean =>
-  /\$\{[A-Za-z_]\w*\}/.test(text) ||
+  /\$\{[A-Za-z_]\w*(:-[^{}]*)?\}/.test(text) ||
     (!/\p{Cc}/u.test(text) && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
 
 /** The names of client headers that a config passes on to its server, in their original spelling. */

@@ -21,7 +21,7 @@ const routes: FastifyPluginAsync = async (app) => {
   })
   // Returns the path after the well-known path. Taken from the raw URL, since the router has decoded its parameter, and
   // names may contain spaces.
-  const pathAfterWellKnown = ({ url }: FastifyRequest): string =>
+  const pathAfterWellKnown = ({ originalUrl: url }: FastifyRequest): string =>
     /^[^?]*?\/\.well-known\/[^/?]+(\/[^?]*)?/.exec(url)?.[1] ?? ''
   const describeServer = async (request: FastifyRequest): Promise<object> =>
     authorizationServerMetadata(app.oauth.issuer(request), app.oauth.settings)

@@ -50,13 +50,13 @@ test('the files of clients become what their clients would run', async (t) => {
     ['claude-code', {
       issues: {
         type: 'streamable-http',
-        url: 'https://issues.example.com/mcp',
+        url: '${ISSUES_URL:-https://issues.example.com}/mcp',
         headers: { Authorization: 'Bearer ${ISSUES_TOKEN}' },
         options: { timeout: 120_000 }
       },
       feed: { type: 'sse', url: 'https://feed.example.com/sse' },
       local: { type: 'stdio', command: 'node', args: ['server.js'], env: {} }
-    }, [/issues: "url" takes the default of ISSUES_URL/]],
+    }, []],
     ['cursor', {
       db: { command: `${folder}/bin/db-server`, args: ['--home', homedir()], env: { DB_PASSWORD: '${DB_PASSWORD}' } },
       remote: {
@@ -167,6 +167,17 @@ test('servers of a file are in the order of its text, also those with numbers as
   }
 })
 
+test('names that no server can have here, as VS Code writes them, become ones that it can have', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-names-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const file = join(folder, 'mcp.json')
+  const names = ['io.github.ada/weather', '@scope/files', 'mine (dev)', '天气/b', 'fine name', 'tools', '//']
+  await writeFile(file, JSON.stringify({ servers: Object.fromEntries(names.map((name) => [name, { command: 'x' }])) }))
+  const { configs, warnings } = await imported(file)
+  assert.deepEqual(Object.keys(configs), ['io.github.ada-weather', 'scope-files', 'mine -dev', '天气-b', 'fine name', 'tools', '//'])
+  assertWarnings(warnings, [/^io.github.ada-weather: it is named so here, since "io.github.ada\/weather"/, /^scope-files:/, /^mine -dev:/, /^天气-b:/])
+})
+
 test('single members', async (t) => {
   const cases: Array<[given: Record<string, unknown>, config: Record<string, unknown>, warnings: RegExp[]]> = [
     ...['http', 'HTTP', 'streamableHttp', 'streamable_http', 'streamable-http'].map((type): [Record<string, unknown>, Record<string, unknown>, RegExp[]] =>
@@ -222,6 +233,12 @@ test('single members', async (t) => {
       [{ command: 'x', working_directory: '/srv' }, { command: 'x', cwd: '/srv' }, []],
       [{ command: 'x', args: null, env: null, url: null }, { command: 'x' }, []]
     ] as typeof cases),
+    [{ command: 'x', disabled: 'true' }, { command: 'x', enabled: false }, [/"disabled" is neither true nor false: it is off/]],
+    [{ url: ' https://x.example/mcp\n', headers: { A: null, B: 1 } }, { url: 'https://x.example/mcp', headers: { B: '1' } }, []],
+    [
+      { command: '${PY:-python}', args: ['${env:A:-b}', '${A:-b}'] }, { command: 'python', args: ['${A:-b}', '${A:-b}'] },
+      [/"command" takes the default of PY: variables are not filled in there/]
+    ],
     [{ command: '${workspaceFolder}/x' }, { command: '${workspaceFolder}/x' }, [/only an editor can fill in/]]
   ]
   for (const [given, config, warnings] of cases) {

@@ -236,7 +236,9 @@ test('metadata follows the configuration, and no header', async (t) => {
       '/api', '/api/mcp'
     ]) await resource(world, `${base}${resourceAt}${path}`, `${base}${path}`, base)
     // A client compares the name with the address that it was given.
-    for (const path of ['/mcp/', '/mcp/some/', '/mcp/$smart/', '/alice/mcp/', '/sse/', '/api/mcp/', '/api/mcp/some/', '/api/mcp/group/some/']) {
+    for (const path of [
+      '/mcp/', '/mcp/some/', '/mcp/$smart/', '/mcp/%24smart/', '/alice/mcp/', '/sse/', '/api/mcp/', '/api/mcp/some/', '/api/mcp/group/some/'
+    ]) {
       await resource(world, `${base}${resourceAt}${path}`, `${base}${path}`, base)
       const asked = await world.ask(path === '/sse/' ? 'GET' : 'POST', path, path === '/sse/' ? undefined : {})
       assert.equal(challengeOf(asked).resource_metadata, `${base}${resourceAt}${path}`)

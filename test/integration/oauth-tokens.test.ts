@@ -3,9 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import type { OAuthTokens } from '../../db/ports/tokens.ts'
 import { Session } from '../helpers/client.ts'
-import { register, request } from '../helpers/oauth.ts'
+import { allow, register, request } from '../helpers/oauth.ts'
 import {
-  admin, alice, basic, bob, callback, challengeOf, password, scopeOf, startServers, startWorld, until, type Answer, type Json, type World
+  admin, alice, assertRefusal, basic, bob, callback, challengeOf, password, scopeOf, startServers, startWorld, until,
+  type Answer, type Json, type World
 } from '../helpers/oauth-world.ts'
 
 test('"manage" is for clients of an admin\'s that ask for it', async (t) => {
@@ -92,6 +93,7 @@ test('what a token may do', async (t) => {
       ['/alice/mcp', false, ['/alice/mcp', '/alice/mcp/own'], ['/mcp', '/bob/mcp']],
       ['/api', true, [], ['/mcp', '/mcp/open']],
       ['/mcp/own', false, ['/mcp/own'], []],
+      ['/mcp/%24smart', false, ['/mcp/$smart', '/mcp/%24smart'], ['/mcp']],
       ['/sse', false, [], ['/mcp']]
     ]
     for (const [resource, isWhole, open, closed] of cases) {
@@ -146,6 +148,48 @@ function assertScope (answer: Answer, scope: string): void {
   assert.deepEqual([answer.status, answer.body.code], [403, 'TH_INSUFFICIENT_SCOPE'], JSON.stringify(answer.body))
   assert.deepEqual(challengeOf(answer), { error: 'insufficient_scope', scope })
 }
+
+test('what a client leaves out, or names in another form', async (t) => {
+  const world = await startWorld(t)
+  const { base } = world
+  const { client_id: clientId = '' } = await register(base)
+
+  await t.test('a grant for the whole gateway may be used for one of its resources, and stays what it was', async () => {
+    const code = await world.code(alice, {}, clientId)
+    const first = await world.token({ ...code, resource: `${base}/mcp/files` })
+    const second = await world.refresh(String(first.body.refresh_token), clientId, { resource: `${base}/mcp` })
+    const third = await world.refresh(String(second.body.refresh_token), clientId)
+    const statuses = await Promise.all([first, second, third].map(async ({ body }) => (await world.mcp(String(body.access_token))).status))
+    assert.deepEqual(statuses, [401, 200, 200])
+    assert.equal((await world.by(String(third.body.access_token), 'GET', '/api/servers')).status, 200)
+  })
+
+  await t.test('the same resource, with a slash at the end or without', async () => {
+    for (const [held, asked] of [[`${base}/mcp`, `${base}/mcp/`], [`${base}/`, base], [`${base}/mcp/`, `${base}/mcp`]] as const) {
+      const { refresh } = await world.tokens(alice, { resource: held }, clientId)
+      const { status, body } = await world.refresh(refresh, clientId, { resource: asked })
+      assert.deepEqual([status, await world.isValid(String(body.access_token))], [200, true], `${held}, ${asked}`)
+    }
+  })
+
+  await t.test('scopes that do not exist, when it refreshes as when it asked', async () => {
+    const scope = 'mcp email offline_access'
+    const { refresh } = await world.tokens(alice, { scope }, clientId)
+    const answer = await world.refresh(refresh, clientId, { scope })
+    assert.deepEqual([answer.status, scopeOf(answer)], [200, ['mcp']])
+    assertRefusal(await world.refresh(String(answer.body.refresh_token), clientId, { scope: 'email' }), [400, 'invalid_scope'], 'none')
+  })
+
+  await t.test('prompt=select_account asks who it is, even in a browser that is logged in', async () => {
+    const browser = world.browser()
+    await world.code(alice, {}, clientId, browser)
+    const { params } = request(clientId, { prompt: 'select_account consent' })
+    const { location = '' } = await browser.get(world.authorizeUrl(params))
+    assert.match((await browser.get(location)).text, /name="password"/)
+    const { searchParams } = await allow(browser, world.authorizeUrl(params), bob)
+    assert.ok(searchParams.has('code'), searchParams.toString())
+  })
+})
 
 test('each client authenticates as it was registered, and in no other way', async (t) => {
   const world = await startWorld(t)

@@ -4,6 +4,7 @@ import { test } from 'tap'
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { Outbound, OutboundAccess } from '../../plugins/base/outbound/outbound.ts'
 import { chooseScopes, parseChallenge } from '../../plugins/upstream/login/challenge.ts'
+import { discoverAuthorization } from '../../plugins/upstream/login/discovery.ts'
 import { authenticateClient, authMethodOf } from '../../plugins/upstream/login/token-requests.ts'
 import { outboundFetch } from '../../plugins/upstream/login/sdk.ts'
 import { UpstreamError } from '../../protocol/errors.ts'
@@ -52,12 +53,16 @@ void test('documents of authorization servers: what stands for nothing is absent
   const form = 'application/x-www-form-urlencoded'
   const table: ReadonlyArray<readonly [answer: Parameters<typeof fetchOf>[0], status: number, document: unknown]> = [
     [{ body: '{"a":null,"b":"","c":[],"d":false,"e":0,"f":" "}' }, 200, { c: [], d: false, e: 0, f: ' ' }],
-    [{ body: '\ufeff{"scope":null,"access_token":"t"}' }, 200, { access_token: 't' }],
-    [{ type: `${form}; charset=utf-8`, body: 'access_token=a%20b&scope=&expires_in=3600' }, 200, { access_token: 'a b', expires_in: '3600' }],
+    // A token without a type is a bearer token.
+    [{ body: '\ufeff{"scope":null,"access_token":"t"}' }, 200, { access_token: 't', token_type: 'Bearer' }],
+    [
+      { type: `${form}; charset=utf-8`, body: 'access_token=a%20b&scope=&expires_in=3600' }, 200,
+      { access_token: 'a b', token_type: 'Bearer', expires_in: '3600' }
+    ],
     [{ type: form.toUpperCase(), body: 'error=bad_code&error_description=no' }, 400, { error: 'bad_code', error_description: 'no' }],
     [{ type: 'text/plain', body: 'access_token=t' }, 200, 'access_token=t'],
     [{ body: '{"error":"bad_verification_code","error_uri":null}' }, 400, { error: 'bad_verification_code' }],
-    [{ body: '{"error":"x","access_token":"t"}' }, 200, { error: 'x', access_token: 't' }],
+    [{ body: '{"error":"x","access_token":"t","token_type":"DPoP"}' }, 200, { error: 'x', access_token: 't', token_type: 'DPoP' }],
     [{ status: 401, body: '{"error":"invalid_client","error_description":null}' }, 401, { error: 'invalid_client' }],
     [{ status: 502, type: 'text/html', body: '<html>' }, 502, '<html>'],
     [{ body: '[null]' }, 200, '[null]'],
@@ -70,6 +75,33 @@ void test('documents of authorization servers: what stands for nothing is absent
   }
   const { status } = await fetchOf({ body: '{"error":"x"}' }).fetch('https://as.example/metadata')
   assert.equal(status, 200, 'only a token endpoint answers errors so')
+})
+
+void test('where metadata is found: plain metadata of RFC 8414 at the path of OpenID Connect, and a challenge that leads nowhere', async () => {
+  const origin = 'https://mcp.example'
+  const documents: Record<string, object> = {
+    '/.well-known/oauth-protected-resource/mcp': { resource: `${origin}/mcp`, authorization_servers: [origin] },
+    '/.well-known/openid-configuration': {
+      issuer: origin,
+      authorization_endpoint: `${origin}/authorize`,
+      token_endpoint: `${origin}/token`,
+      response_types_supported: ['code'],
+      code_challenge_methods_supported: ['S256']
+    }
+  }
+  const outbound = {
+    fetch: async (url: string | URL) => {
+      const document = documents[new URL(url).pathname]
+      return document
+        ? { status: 200, headers: { 'content-type': 'application/json' }, body: Buffer.from(JSON.stringify(document)) }
+        : { status: 403, headers: { 'content-type': 'text/html' }, body: Buffer.from('<p>No') }
+    }
+  }
+  const access = { reach: { trusted: true }, origins: () => new Set([origin]) }
+  const { server, resource, isGuess } = await discoverAuthorization({
+    serverUrl: new URL(`${origin}/mcp`), metadataUrl: new URL(`${origin}/nothing`), oauth: {}, isAdminStored: true
+  }, (onStatus) => outboundFetch(outbound as unknown as Outbound, access, onStatus))
+  assert.deepEqual([server.metadata?.token_endpoint, resource, isGuess], [`${origin}/token`, `${origin}/mcp`, false])
 })
 
 void test('what a server names is reached as a stranger\'s address', async () => {

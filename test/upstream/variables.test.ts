@@ -81,12 +81,22 @@ test('expand: in env, headers, url and args, and nowhere else', async () => {
 test('expand: once, and only what is written so', async () => {
   const written = ['${BAR}', '${EMPTY}', '$FOO', '${ FOO }', '${FOO:-x}', '${}', '$${FOO}', '${FOO', '${constructor}', '${__proto__}']
   assert.deepEqual(expandVariables({ args: written }, environment).config.args, [
-    '${FOO}', '', '$FOO', '${ FOO }', '${FOO:-x}', '${}', '$foo-value', '${FOO', '${constructor}', '${__proto__}'
+    '${FOO}', '', '$FOO', '${ FOO }', 'foo-value', '${}', '$foo-value', '${FOO', '${constructor}', '${__proto__}'
   ])
   assert.equal(
     expandVariables({ headers: { a: '${LINE}' } }, environment).config.headers?.a, 'with a break',
     'a line break at the end of a secret is no part of a header'
   )
+})
+
+test('expand: a default where a variable is unset, empty, or must not be read', async () => {
+  const texts = ['${NONE:-x}', '${EMPTY:-x}', '${FOO:-x}', '${NONE:-}', 'a ${NONE:-${FOO}} b', '${JWT_SECRET:-x}', '${user.FOO:-x}']
+  const { config, warnings } = expandVariables({ args: texts }, environment)
+  assert.deepEqual(config.args, ['x', 'x', 'foo-value', '', 'a ${NONE:-foo-value} b', 'x', '${user.FOO:-x}'])
+  assert.deepEqual(warnings, ['${JWT_SECRET} in args is not filled in: it is a secret of the gateway\'s own'])
+  const users = expandVariables({ storedByUser: true, url: '${FOO:-http://h}/mcp' }, environment)
+  assert.equal(users.config.url, 'http://h/mcp')
+  assert.equal(expandVariables({ args: ['${FOO:-a-secret-default}'] }, environment).hide('it is foo-value'), 'it is ${FOO}')
 })
 
 test('expand: never our own secrets; what is not filled in is told by name', async () => {

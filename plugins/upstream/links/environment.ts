@@ -163,13 +163,16 @@ export function mapVariablePlaces (config: ServerConfig, fill: ExpandText): Serv
   }
 }
 
-/** A variable of the environment or, with group 1, a value that each user gives; group 2 is its name. */
-const filledPattern = /\$\{(user\.)?([A-Za-z_][A-Za-z0-9_]*)\}/g
+/**
+ * A variable of the environment or, with group 1, a value that each user gives; group 2 is its name, group 3 its
+ * default (`${NAME:-default}`, as in shells and Claude Code).
+ */
+const filledPattern = /\$\{(user\.(?=\w+\}))?([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}/g
 
 /**
  * Replaces `${NAME}` by its value in the environment, in the places of `mapVariablePlaces`. Values are not expanded
  * again. Variables that are unset, name a secret of the gateway, or were written by a user without admin rights are
- * left as they are.
+ * replaced by their default; without one, they are left as they are.
  * @param given values of one user for `${user.NAME}`, percent-encoded in `url`; undefined: these are left as they are
  */
 export function expandVariables (
@@ -179,7 +182,7 @@ export function expandVariables (
   const values = new Map<string, string>()
   const isLeft = keepsVariables(config.storedByUser)
   const fill: ExpandText = (text, place, ...within) => text.replace(filledPattern, (
-    written, ofUser: string | undefined, name: string
+    written, ofUser: string | undefined, name: string, fallback: string | undefined
   ) => {
     if (ofUser !== undefined) {
       const value = given?.get(name)
@@ -189,16 +192,16 @@ export function expandVariables (
       return filled
     }
     const value = Object.hasOwn(environment, name) ? environment[name] : undefined
+    const shown = `\${${name}}`
     if (isLeft(place, ...within)) {
-      warnings.add(`${written} in ${place} is not filled in: an admin has to write this value for that`)
+      warnings.add(`${shown} in ${place} is not filled in: an admin has to write this value for that`)
     } else if (isGatewaySecretName(name)) {
-      warnings.add(`${written} in ${place} is not filled in: it is a secret of the gateway's own`)
-    } else if (value === undefined) warnings.add(`${written} in ${place} is not set`)
-    else {
-      values.set(value, written)
+      warnings.add(`${shown} in ${place} is not filled in: it is a secret of the gateway's own`)
+    } else if (value !== undefined && (value !== '' || fallback === undefined)) {
+      values.set(value, shown)
       return value
-    }
-    return written
+    } else if (fallback === undefined) warnings.add(`${shown} in ${place} is not set`)
+    return fallback ?? written
   })
   const { url } = config
   const { headers, ...filled } = mapVariablePlaces(config, fill)

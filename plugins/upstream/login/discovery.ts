@@ -129,7 +129,9 @@ async function readResource (
   } catch (error) {
     if (error instanceof UpstreamError) throw error
     // A web application may answer every path with its start page.
-    if (!isThere || metadataUrl === undefined) return undefined
+    if (metadataUrl === undefined) return undefined
+    // There is nothing where the challenge says: the server may have metadata at the address that RFC 9728 derives.
+    if (!isThere) return await readResource(serverUrl, undefined, makeFetch)
     return fail(`the protected resource metadata at ${metadataUrl.origin}${metadataUrl.pathname} cannot be read`)
   }
   const { resource } = described

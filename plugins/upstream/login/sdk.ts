@@ -71,7 +71,19 @@ export function outboundFetch (
     // Some servers, such as GitHub, return token endpoint errors with status 200.
     const isError =
       status === 200 && method === 'POST' && typeof document.error === 'string' && document.access_token === undefined
-    return Response.json(document, { status: isError ? 400 : status })
+    return Response.json(withRequiredMembers(url, document), { status: isError ? 400 : status })
+  }
+}
+
+/**
+ * Adds members that the SDK requires, the gateway does not use, and some authorization servers leave out: those that
+ * only OpenID Connect has, at the path where some publish the metadata of RFC 8414, and the type of a token.
+ */
+function withRequiredMembers (url: string | URL, document: Record<string, unknown>): Record<string, unknown> {
+  if (typeof document.access_token === 'string') return { token_type: 'Bearer', ...document }
+  if (!new URL(url).pathname.includes('/.well-known/openid-configuration')) return document
+  return {
+    jwks_uri: document.issuer, subject_types_supported: [], id_token_signing_alg_values_supported: [], ...document
   }
 }
 

@@ -32,8 +32,10 @@ function principalOf (token: StoredToken, snapshot: Snapshot, config: AddressCon
   return principal
 }
 
-const pathOf = (uri: string | undefined): string =>
-  uri !== undefined && URL.canParse(uri) ? new URL(uri).pathname.replace(/\/+$/, '') : ''
+/** Returns the path of a URI as requests have it: `%24smart` is `$smart` there. */
+const pathOf = (uri: string | undefined): string => uri !== undefined && URL.canParse(uri)
+  ? new URL(uri).pathname.replace(/\/+$/, '').replaceAll('%24', '$')
+  : ''
 
 /**
  * Returns the path of a resource as it arrives at the gateway: a proxy strips the part of the public base before the

@@ -5,7 +5,7 @@ import type { OneTimeValues } from '../../../../db/ports/grants.ts'
 import type { IssuedToken, StoredToken, TokenKind, OAuthTokens } from '../../../../db/ports/tokens.ts'
 import type { LoginState, LoginStates } from '../../../../db/ports/login-states.ts'
 import { sha256 } from '../../../base/secrets/index.ts'
-import { toAccountId, parseAccountId } from '../identifiers.ts'
+import { parseAccountId, resourcePath, toAccountId } from '../identifiers.ts'
 import type { GivenConsent } from './grants.ts'
 
 /** The storage of the authorization server, and the actions that follow from changes of it. */
@@ -21,6 +21,13 @@ export interface AuthorizationStorage {
   readonly endRevokedFamilies: () => Promise<void>
   /** Whether the account still exists, with the same password and admin rights. */
   readonly isAccountValid: (accountId: string) => boolean
+}
+
+/** What token requests are compared with. */
+interface TokenTerms {
+  readonly issuer: string
+  /** The scopes that exist. */
+  readonly allowedScopes: () => readonly string[]
 }
 
 /** The code or refresh token that each request presents. The library's grant is derived from it, and never stored. */
@@ -62,14 +69,35 @@ const emptyAdapter: Adapter = {
 }
 
 /**
+ * Adapts a presented code or refresh token, and the request's scopes, to each other. A token request may name the
+ * granted resource in another form, or any resource if the grant is for the whole gateway (RFC 8707, section 2.2). As
+ * in authorization requests, scopes that do not exist are left out.
+ * @param granted the stored payload; its first resource is the granted one
+ */
+function presented (granted: AdapterPayload, { issuer, allowedScopes }: TokenTerms): AdapterPayload {
+  const ctx = currentContext()
+  const { params = {} } = ctx.oidc
+  const scopes = allowedScopes().filter((scope) => ctx.oidc.requestParamScopes.has(scope))
+  if (scopes.length > 0) params.scope = scopes.join(' ')
+  const [held, ...others] = [granted.resource ?? []].flat()
+  const asked = typeof params.resource === 'string' ? params.resource : undefined
+  const path = asked === undefined ? undefined : resourcePath(issuer, asked)
+  const heldPath = held === undefined ? undefined : resourcePath(issuer, held)
+  const isWithin = path !== undefined && (heldPath === '' || heldPath === path)
+  const payload = isWithin ? { ...granted, resource: [held, ...others, asked] as string[] } : granted
+  presentedPayloads.set(ctx, payload)
+  return payload
+}
+
+/**
  * Returns the library's storage adapter on the gateway's storage ports. Secrets are stored as hashes.
  * @returns a function from the name of a model to its adapter
  */
-export const createAdapters = (storage: AuthorizationStorage) => (model: string): Adapter => {
+export const createAdapters = (storage: AuthorizationStorage, terms: TokenTerms) => (model: string): Adapter => {
   switch (model) {
-    case 'AuthorizationCode': return codesOn(storage)
-    case 'AccessToken': return tokensOn(storage, 'access')
-    case 'RefreshToken': return tokensOn(storage, 'refresh')
+    case 'AuthorizationCode': return codesOn(storage, terms)
+    case 'AccessToken': return tokensOn(storage, 'access', terms)
+    case 'RefreshToken': return tokensOn(storage, 'refresh', terms)
     case 'Grant': return { ...emptyAdapter, find: async (id) => derivedGrant(id) }
     case 'Client': return { ...emptyAdapter, find: async (id) => clientPayload(await storage.clients.find(id)) }
     case 'Session': return loginStatesOn(storage, 'session')
@@ -79,7 +107,7 @@ export const createAdapters = (storage: AuthorizationStorage) => (model: string)
 }
 
 /** Authorization codes are used once. A second use revokes all tokens issued for the code (RFC 6749, 4.1.2). */
-const codesOn = ({ grants, revokeFamily: revoke }: AuthorizationStorage): Adapter => ({
+const codesOn = ({ grants, revokeFamily: revoke }: AuthorizationStorage, terms: TokenTerms): Adapter => ({
   ...emptyAdapter,
   upsert: async (code, { jti: _, ...payload }) => {
     const { grantId = '', exp = 0 } = payload
@@ -89,14 +117,12 @@ const codesOn = ({ grants, revokeFamily: revoke }: AuthorizationStorage): Adapte
     const taken = await grants.take(sha256(code))
     if (taken?.first === false) await revoke(taken.family)
     if (!taken?.first) return undefined
-    const payload = { ...taken.value as AdapterPayload, jti: code }
-    presentedPayloads.set(currentContext(), payload)
-    return payload
+    return presented({ ...taken.value as AdapterPayload, jti: code }, terms)
   }
 })
 
 /** Access and refresh tokens. A refresh token is swapped atomically: of concurrent requests, only one succeeds. */
-function tokensOn (storage: AuthorizationStorage, kind: TokenKind): Adapter {
+function tokensOn (storage: AuthorizationStorage, kind: TokenKind, terms: TokenTerms): Adapter {
   const {
     tokens, clients, consents, revokeFamily: revoke, endRevokedFamilies: endRevoked, isAccountValid: stands
   } = storage
@@ -147,8 +173,7 @@ function tokensOn (storage: AuthorizationStorage, kind: TokenKind): Adapter {
       }
       if (token.kind !== kind || !stands(accountOf(token))) return undefined
       const payload = tokenPayload(text, kind, token)
-      if (kind === 'refresh') presentedPayloads.set(currentContext(), payload)
-      return payload
+      return kind === 'refresh' ? presented(payload, terms) : payload
     },
     // Revoking one token revokes the whole authorization, which RFC 7009, section 2.1, allows.
     destroy: async (text) => {

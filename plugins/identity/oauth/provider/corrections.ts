@@ -34,6 +34,9 @@ export async function correctExchange (ctx: Context, next: () => Promise<void>, 
     // An empty scope is treated as an absent one (RFC 6749, section 3.3).
     const hasScope = query.getAll('scope').some((scope) => scope.trim() !== '')
     if (ctx.path === '/oauth/authorize' && ctx.method === 'GET' && !hasScope) query.set('scope', defaultScope)
+    // A user selects an account by logging in to it.
+    const [prompt, ...more] = query.getAll('prompt')
+    if (prompt !== undefined && more.length === 0) query.set('prompt', prompt.replace('select_account', 'login'))
     ctx.querystring = query.toString()
   } else {
     // If the Accept header is that of a browser, the library would respond to an error of the token endpoint with a

@@ -49,7 +49,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
   /** Requests for which a client metadata document was fetched. */
   const fetched = new WeakSet<IncomingMessage>()
   const provider: Provider = new Provider(issuer, {
-    adapter: createAdapters(storage),
+    adapter: createAdapters(storage, { issuer, allowedScopes: () => settings().allowedScopes }),
     routes: { authorization: '/oauth/authorize', token: '/oauth/token', revocation: '/oauth/revoke' },
     clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
     responseTypes: ['code'],
