@@ -6,7 +6,7 @@ import { t as file, test } from 'tap'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { signedIn, startBrowser } from '../helpers/chromium.ts'
 import { connected, Session, settings } from '../helpers/client.ts'
-import { pglite } from '../helpers/database.ts'
+import { database } from '../helpers/database.ts'
 import { admin, alice } from '../helpers/doors.ts'
 import { freePort, startHub, until } from '../helpers/hub.ts'
 
@@ -53,7 +53,7 @@ const rows = 'tbody tr:not(.reason)'
 
 void test('new calls come to an open page, marked; what is read and chosen keeps its place, and filters hold', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo'), tool('other')] })
-  const { url } = await pglite(t)
+  const { url } = await database(t)
   const hub = await startHub(t, { settings: settings({ fake: { url: upstream.url } }, { users: [admin, alice] }), env: { DB_URL: url } })
   await connected(hub, 1)
   const session = await Session.open(`${hub.url}/mcp`)
@@ -96,7 +96,7 @@ void test('new calls come to an open page, marked; what is read and chosen keeps
 
 void test('a row under the pointer or with the focus keeps its place, too', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo')] })
-  const { url } = await pglite(t)
+  const { url } = await database(t)
   const hub = await startHub(t, { settings: settings({ fake: { url: upstream.url } }, { users: [admin, alice] }), env: { DB_URL: url } })
   await connected(hub, 1)
   const session = await Session.open(`${hub.url}/mcp`)
