@@ -1,7 +1,7 @@
 // The daily tasks in the console, in a browser: wide, narrow, by keyboard alone and without JavaScript. It needs Chromium
 // (helpers/chromium.ts).
 import assert from 'node:assert/strict'
-import type { BrowserContextOptions, Page as Tab } from 'playwright-core'
+import type { BrowserContextOptions, Locator, Page as Tab } from 'playwright-core'
 import { t as file, test, type Test } from 'tap'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
@@ -12,12 +12,10 @@ import { npmServer, spawnHub, startHub, until, type Hub } from '../helpers/hub.t
 
 const browser = await startBrowser(file)
 
-/** The windows in which each task is done. */
-const windows: ReadonlyArray<readonly [name: string, options: BrowserContextOptions]> = [
-  ['wide', { viewport: { width: 1280, height: 844 } }],
-  ['narrow', { viewport: { width: 390, height: 844 } }],
-  ['narrow, without JavaScript', { viewport: { width: 390, height: 844 }, javaScriptEnabled: false }]
-]
+type Window = readonly [name: string, options: BrowserContextOptions]
+const wide: Window = ['wide', { viewport: { width: 1280, height: 844 } }]
+const narrow: Window = ['narrow', { viewport: { width: 390, height: 844 } }]
+const plain: Window = ['narrow, without JavaScript', { viewport: { width: 390, height: 844 }, javaScriptEnabled: false }]
 
 /** Presses Tab until the focus is on an element. */
 async function tabTo (tab: Tab, selector: string): Promise<void> {
@@ -26,6 +24,18 @@ async function tabTo (tab: Tab, selector: string): Promise<void> {
     await tab.keyboard.press('Tab')
   }
   assert.fail(`the Tab key does not reach ${selector} at ${tab.url()}`)
+}
+
+/** Clicks on what a person can click on in a narrow window as well. */
+async function press (tab: Tab, target: Locator | string): Promise<void> {
+  const locator = typeof target === 'string' ? tab.locator(target).first() : target
+  const size = tab.viewportSize()
+  if (size !== null && size.width > 390) {
+    await tab.setViewportSize({ ...size, width: 390 })
+    await locator.click({ trial: true })
+    await tab.setViewportSize(size)
+  }
+  await locator.click()
 }
 
 /** As at the start of each page: leaves the navigation out by the first link, and goes on from there. */
@@ -39,8 +49,8 @@ async function skipTo (tab: Tab, selector: string): Promise<void> {
 const inputSchema = { type: 'object', required: ['message'], properties: { message: { type: 'string' } } }
 const requestedSchema = { type: 'object', properties: { city: { type: 'string' }, days: { type: 'integer' } }, required: ['city'] }
 
-/** A gateway for the tasks in one window, and a tab of its admin. `away` is the server that cannot be reached. */
-async function startTasks (options: BrowserContextOptions): Promise<{ hub: Hub, away: Upstream, tab: Tab }> {
+/** A gateway for tasks. `away` is the server that cannot be reached. */
+async function startTasks (): Promise<{ hub: Hub, away: Upstream }> {
   const [two, one] = [await startUpstream(file, { tools: [tool('echo'), tool('other')] }), await startUpstream(file, { tools: [tool('echo')] })]
   const asking = await startBareModern(file, [{ name: 'plan', inputSchema: { type: 'object' } }], ({ method, params }) => {
     if (method !== 'tools/call') return undefined
@@ -65,7 +75,7 @@ async function startTasks (options: BrowserContextOptions): Promise<{ hub: Hub, 
     }
   })
   await connected(hub, 4)
-  return { hub, away, tab: await signedIn(file, browser, hub.url, options) }
+  return { hub, away }
 }
 
 /** The link of a first start: once from the process that writes it down. */
@@ -79,10 +89,19 @@ async function firstLink (t: Test, isProcess: boolean): Promise<{ url: string, l
   return { url: hub.url, link: /^http:\/\/127\.0\.0\.1:\d+\/console\/welcome\?code=\S+$/m.exec(hub.firstWords())?.[0] ?? '' }
 }
 
-for (const [name, options] of windows) {
-  let tasks: ReturnType<typeof startTasks> | undefined
-  const started = async (): ReturnType<typeof startTasks> => await (tasks ??= startTasks(options))
+const [scripted, unscripted] = [await startTasks(), await startTasks()]
+const startedFor = ({ javaScriptEnabled }: BrowserContextOptions): typeof scripted => javaScriptEnabled === false ? unscripted : scripted
 
+const tabs = new Map<BrowserContextOptions, Promise<Tab>>()
+/** The tab of the admin in a window. */
+async function adminTab (options: BrowserContextOptions): Promise<Tab> {
+  const tab = tabs.get(options) ?? signedIn(file, browser, startedFor(options).hub.url, options)
+  tabs.set(options, tab)
+  return await tab
+}
+
+// What only scripts show is seen in each window: copies, progress, answers within the page.
+for (const [name, options] of [wide, narrow, plain]) {
   void test(`from the first start to a call with an own key: ${name}`, async (t) => {
     // A real server and a process of the gateway once: they take longer than all else.
     const isReal = name === 'wide'
@@ -128,53 +147,9 @@ for (const [name, options] of windows) {
     assert.equal(text(await session.call('all-echo', { message: 'hi' })), isReal ? 'Echo: hi' : 'hi')
   })
 
-  void test(`a failing server is mended from the overview: ${name}`, async () => {
-    const { hub, away, tab } = await started()
-    const shown = async (text: string): Promise<void> => {
-      await tab.goto(`${hub.url}/console/overview`)
-      await until(async () => {
-        if (options.javaScriptEnabled === false) await tab.reload()
-        return await tab.locator('#problems').getByText(text).count() > 0
-      })
-    }
-    await shown('away')
-    assert.match(await tab.textContent('#problems .why') ?? '', /\w{5}/, 'the reason is there')
-    await away.listen()
-    await tab.locator('#problems').getByText('Reload').click()
-    await tab.waitForURL('**/servers/away')
-    await connected(hub, 5)
-    await shown('Nothing is wrong')
-  })
-
-  void test(`a group is made, and seen through a key of its own: ${name}`, async () => {
-    const { hub, tab } = await started()
-    await tab.goto(`${hub.url}/console/groups/new`)
-    await tab.fill('#name', 'few')
-    await tab.click('button[value="open:fake"]')
-    await tab.waitForSelector('[name="tools:fake"]')
-    assert.equal(await tab.inputValue('#name'), 'few')
-    await tab.check('[name="all:tools:fake"][value="false"]')
-    await tab.check('[name="tools:fake"][value=other]')
-    await tab.click('text=Make the group')
-    await tab.waitForSelector('#seen-title')
-    assert.match(await tab.textContent('main') ?? '', /1 of 2 tools/)
-    await tab.goto(`${hub.url}/console/keys/new`)
-    await tab.fill('#name', 'of the few')
-    await tab.check('[name=accessType][value=custom]')
-    await tab.check('[name=allowedGroups][value=few]')
-    await tab.click('text=Make the key')
-    await tab.waitForSelector('.code pre')
-    await tab.goto(`${hub.url}/console/playground`)
-    await tab.selectOption('#route', 'few')
-    await tab.selectOption('#eyes', { label: 'the key of the few' })
-    await tab.click('text=Show list')
-    await tab.waitForSelector('#list')
-    assert.match(await tab.textContent('#list') ?? '', /1 tool .*other/s)
-    assert.doesNotMatch(await tab.textContent('#list') ?? '', /echo/)
-  })
-
   void test(`a question of a server is answered in the playground: ${name}`, async () => {
-    const { hub, tab } = await started()
+    const { hub } = startedFor(options)
+    const tab = await adminTab(options)
     await tab.goto(`${hub.url}/console/playground?route=asking&eyes=self&item=plan`)
     await tab.click('button.primary[value=call]')
     await tab.waitForSelector('.question')
@@ -190,41 +165,92 @@ for (const [name, options] of windows) {
     assert.match(await tab.textContent('#result') ?? '', /planned .*"city":"Oslo","days":2/)
     assert.match(await tab.textContent('main') ?? '', /sent\s+tools\/call/)
   })
+}
+
+// Wide with scripts, and narrow without; what is pressed with them could be pressed in a narrow window.
+for (const [name, options] of [wide, plain]) {
+  void test(`a failing server is mended from the overview: ${name}`, async () => {
+    const { hub, away } = startedFor(options)
+    const tab = await adminTab(options)
+    const shown = async (text: string): Promise<void> => {
+      await tab.goto(`${hub.url}/console/overview`)
+      await until(async () => {
+        if (options.javaScriptEnabled === false) await tab.reload()
+        return await tab.locator('#problems').getByText(text).count() > 0
+      })
+    }
+    await shown('away')
+    assert.match(await tab.textContent('#problems .why') ?? '', /\w{5}/, 'the reason is there')
+    await away.listen()
+    await press(tab, tab.locator('#problems').getByText('Reload'))
+    await tab.waitForURL('**/servers/away')
+    await connected(hub, 5)
+    await shown('Nothing is wrong')
+  })
+
+  void test(`a group is made, and seen through a key of its own: ${name}`, async () => {
+    const { hub } = startedFor(options)
+    const tab = await adminTab(options)
+    await tab.goto(`${hub.url}/console/groups/new`)
+    await tab.fill('#name', 'few')
+    await press(tab, 'button[value="open:fake"]')
+    await tab.waitForSelector('[name="tools:fake"]')
+    assert.equal(await tab.inputValue('#name'), 'few')
+    await tab.check('[name="all:tools:fake"][value="false"]')
+    await tab.check('[name="tools:fake"][value=other]')
+    await press(tab, 'text=Make the group')
+    await tab.waitForSelector('#seen-title')
+    assert.match(await tab.textContent('main') ?? '', /1 of 2 tools/)
+    await tab.goto(`${hub.url}/console/keys/new`)
+    await tab.fill('#name', 'of the few')
+    await tab.check('[name=accessType][value=custom]')
+    await tab.check('[name=allowedGroups][value=few]')
+    await press(tab, 'text=Make the key')
+    await tab.waitForSelector('.code pre')
+    await tab.goto(`${hub.url}/console/playground`)
+    await tab.selectOption('#route', 'few')
+    await tab.selectOption('#eyes', { label: 'the key of the few' })
+    await press(tab, 'text=Show list')
+    await tab.waitForSelector('#list')
+    assert.match(await tab.textContent('#list') ?? '', /1 tool .*other/s)
+    assert.doesNotMatch(await tab.textContent('#list') ?? '', /echo/)
+  })
 
   void test(`a template is imported, and a setting refused at its field: ${name}`, async () => {
-    const { hub, tab } = await started()
+    const { hub } = startedFor(options)
+    const tab = await adminTab(options)
     await tab.goto(`${hub.url}/console/templates`)
     const servers = { imported: { url: 'https://mcp.example/mcp' } }
     await tab.fill('#template', JSON.stringify({ version: '1.0', servers, groups: [{ name: 'team', servers: ['imported'] }], requiredEnvVars: [] }))
-    await tab.click('button[value=preview]')
+    await press(tab, 'button[value=preview]')
     await tab.waitForSelector('button[value=import]')
     assert.match(await tab.textContent('main') ?? '', /imported[\s\S]*will be added/)
-    await tab.click('button[value=import]')
+    await press(tab, 'button[value=import]')
     await tab.waitForURL('**/servers')
     assert.match(await tab.textContent('main') ?? '', /imported/)
     await tab.goto(`${hub.url}/console/settings`)
     await tab.fill('[name="routing.jsonBodyLimit"]', '5 apples')
-    await tab.locator('main button', { hasText: /^\s*Save/ }).first().click()
+    await press(tab, tab.locator('main button', { hasText: /^\s*Save/ }).first())
     await tab.waitForSelector('[id="routing.jsonBodyLimit-problem"]')
     assert.equal(await tab.inputValue('[name="routing.jsonBodyLimit"]'), '5 apples')
   })
 
   void test(`a user tries a shared tool, and makes a key: ${name}`, async (t) => {
-    const { hub } = await started()
+    const { hub } = startedFor(options)
     const tab = await signedIn(t, browser, hub.url, options, 'alice')
     await tab.goto(`${hub.url}/console/overview`)
     assert.doesNotMatch(await tab.textContent('body') ?? '', /hidden/)
     for (const page of ['Users', 'Settings', 'Audit', 'Backup']) assert.equal(await tab.locator('nav a', { hasText: page }).count(), 0)
     await tab.goto(`${hub.url}/console/servers`)
-    await tab.locator('tbody th a', { hasText: 'shared' }).click()
+    await press(tab, tab.locator('tbody th a', { hasText: 'shared' }))
     assert.equal(await tab.locator('button.switch:enabled').count(), 0, 'a server of somebody else')
-    await tab.locator('tbody th a', { hasText: 'echo' }).click()
-    await tab.click('button.primary[value=call]')
+    await press(tab, tab.locator('tbody th a', { hasText: 'echo' }))
+    await press(tab, 'button.primary[value=call]')
     await tab.waitForSelector('#result')
     await tab.goto(`${hub.url}/console/keys/new`)
     assert.equal(await tab.locator('#owner').count(), 0)
     await tab.fill('#name', 'hers')
-    await tab.click('text=Make the key')
+    await press(tab, 'text=Make the key')
     const key = await tab.textContent('.code pre') ?? ''
     const session = await Session.open(`${hub.url}/mcp`, { headers: { authorization: `Bearer ${key}` } })
     assert.deepEqual(await session.tools(), ['shared-echo'])
