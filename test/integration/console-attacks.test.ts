@@ -9,9 +9,9 @@ import type { Activities } from '../../db/ports/activities.ts'
 import { Refusal, startUpstream, type Upstream } from '../fakes/fault-http.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { appFor } from '../helpers/app.ts'
-import { assertGood, inWindows, openTab, signIn, startBrowser } from '../helpers/chromium.ts'
+import { assertFits, assertGoodInWindows, openTab, signIn, startBrowser } from '../helpers/chromium.ts'
 import { admin, alice, key, secret, start } from '../helpers/doors.ts'
-import { until } from '../helpers/hub.ts'
+import { until, type Cleanup } from '../helpers/hub.ts'
 import { listen } from '../helpers/listen.ts'
 import { register } from '../helpers/oauth.ts'
 
@@ -45,9 +45,12 @@ async function openWatched (
   return { tab, happened }
 }
 
-/** What the page holds that only an attacker would write: elements, handlers, and addresses that no page leads to. */
+/**
+ * What the page holds that only an attacker would write: elements, handlers, and addresses that no page leads to. Without `noscript`, a
+ * browser without scripts reads the same page.
+ */
 const planted = `[
-  ...document.querySelectorAll('[data-planted], iframe, object, embed, base, foreignObject, meta[http-equiv], style, [style], [srcdoc]'),
+  ...document.querySelectorAll('[data-planted], noscript, iframe, object, embed, base, foreignObject, meta[http-equiv], style, [style], [srcdoc]'),
   ...[...document.querySelectorAll('script')].filter((each) => !each.src.startsWith(location.origin) || each.text !== ''),
   ...[...document.querySelectorAll('*')].filter((each) =>
     [...each.attributes].some(({ name }) => /^(?:on|hx-(?:on|vals|headers|ext))/.test(name) && !name.startsWith('hx-on--'))),
@@ -62,13 +65,16 @@ const planted = `[
   ...[...document.querySelectorAll('img, audio, video, source')].filter((each) => !/^data:(?:image.(?:png|jpeg|gif|webp)|audio.)/.test(each.src))
 ].map((each) => each.outerHTML.slice(0, 300))`
 
+/** The text that the page shows. */
+const shown = `document.body.innerText +
+  [...document.querySelectorAll('input, textarea')].map((each) => each.value).join() +
+  [...document.querySelectorAll('details, option, pre')].map((each) => each.textContent).join()`
+
 /** Nothing of what others wrote has become a part of the page, and the text is there: the page was looked at. */
 async function assertInert (tab: Tab, name: string, isShown = true): Promise<void> {
-  assert.deepEqual(await tab.evaluate(planted), [], name)
-  if (!isShown) return
-  const text = await tab.evaluate("document.body.innerText + [...document.querySelectorAll('input, textarea')].map((each) => each.value).join()" +
-    "+ [...document.querySelectorAll('details, option, pre')].map((each) => each.textContent).join()")
-  assert.ok(String(text).includes('data-planted'), `${name} does not show what was written`)
+  const [elements, hasText] = await tab.evaluate(`[${planted}, ${isShown ? `(${shown}).includes('data-planted')` : 'true'}]`) as [string[], boolean]
+  assert.deepEqual(elements, [], name)
+  assert.ok(hasText, `${name} does not show what was written`)
 }
 
 const schema = {
@@ -109,7 +115,7 @@ const results = {
   structuredContent: { [markup]: [markup] }
 }
 
-async function startHostileServer (t: Test): Promise<Upstream> {
+async function startHostileServer (t: Cleanup): Promise<Upstream> {
   const icons = [{ src: address }, { src: `data:image/svg+xml;base64,${svg}` }]
   const words = { title: markup, description: markup, icons, annotations: { title: markup, [markup]: true } }
   return await startUpstream(t, {
@@ -123,7 +129,14 @@ async function startHostileServer (t: Test): Promise<Upstream> {
     resourceTemplates: [{ uriTemplate: `${address}{x}`, name: markup, ...words }],
     serverInfo: { name: markup, version: markup, title: markup, icons, websiteUrl: address },
     instructions: markup,
-    on: ({ method, params }) => method !== 'tools/call' ? undefined : params.name === 'fails' ? new Refusal(-32000, markup, { [markup]: markup }) : results
+    on: ({ method, params }) => {
+      switch (method) {
+        case 'tools/call': return params.name === 'fails' ? new Refusal(-32000, markup, { [markup]: markup }) : results
+        case 'prompts/get': return { messages: [{ role: markup, content: { type: 'text', text: markup } }] }
+        case 'resources/read': return { contents: [{ uri: params.uri, mimeType: markup, text: markup }] }
+        default: return undefined
+      }
+    }
   })
 }
 
@@ -152,27 +165,39 @@ const activities = {
   removeSomeBefore: async () => 0
 } satisfies Activities as Activities
 
+/** As long as the names of policies may be. */
+const short = markup.slice(0, 200)
+const unbroken = 'a-name-without-a-break-that-is-longer-than-a-narrow-window'
 const id = '33333333-3333-4333-8333-333333333333'
 
 /** A program that prints it. Encoded, since the words of arguments, variables and headers are masked in what a server prints. */
 const prints = `console.error(Buffer.from('${Buffer.from(markup).toString('base64')}', 'base64').toString()); process.exit(3)`
 
 /** A gateway in which everything that others can write is hostile. */
-async function startHostile (t: Test): Promise<{ app: FastifyInstance, url: string }> {
+async function startHostile (t: Cleanup): Promise<{ app: FastifyInstance, url: string }> {
   const { url: upstream } = await startHostileServer(t)
   const app = await appFor(t, {
     users: [admin, alice],
     mcpServers: {
-      hostile: { url: upstream, description: markup, visibility: 'public' },
-      prints: { command: 'node', args: ['-e', prints], description: markup },
+      hostile: { url: upstream, description: markup, visibility: 'public', headers: { 'X-Key': 'secret-of-mine-1234' } },
+      prints: { command: 'node', args: ['-e', prints], description: markup, env: { TOKEN: 'secret-of-mine-1234' } },
       [`<b data-planted>${address}`]: { url: address, description: markup, enabled: false }
     },
     groups: [{ id, name: 'some', description: markup, servers: ['hostile'] }],
+    policies: [
+      { id, name: short, when: `tool.name == ${JSON.stringify(markup)}`, then: 'deny', mode: 'observe' },
+      { id: key.id, name: unbroken, when: `tool.name == "${unbroken}"`, then: 'deny', mode: 'observe' }
+    ],
+    guards: [
+      { id, name: short, on: 'both', servers: [markup], detect: ['card'], action: 'flag' },
+      { id: key.id, name: unbroken, on: 'both', servers: [unbroken], detect: ['card'], action: 'mask', webhook: { url: `https://${unbroken}.example/`, secret: unbroken, whenAway: 'deny' } }
+    ],
+    quotas: [{ id, name: short, target: { user: '*', server: unbroken }, per: 'day', calls: 1_000_000, resultTokens: 1_000_000 }],
     bearerKeys: [{ ...key, name: markup }],
     prompts: [{ id, name: 'p', title: markup, description: markup, template: markup, arguments: [{ name: 'a', description: markup }] }],
     resources: [{ id, uri: address, name: markup, description: markup, mimeType: 'text/html', content: markup }],
     systemConfig: { oauthServer: { enabled: true, dynamicRegistration: { enabled: true } } }
-  }, { JWT_SECRET: secret }, { wrap: (opened) => ({ ...opened, activities }) })
+  }, { JWT_SECRET: secret, REGISTRY_URL: 'http://127.0.0.1:9' }, { wrap: (opened) => ({ ...opened, activities }) })
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as { port: number }
   const url = `http://127.0.0.1:${port}`
@@ -183,67 +208,100 @@ async function startHostile (t: Test): Promise<{ app: FastifyInstance, url: stri
   return { app, url }
 }
 
-const odd = encodeURIComponent(markup.slice(0, 100))
-/** The pages that show what others wrote; false: the page does not show it. */
-const pages: ReadonlyArray<readonly [path: string, isShown?: false]> = [
-  ['overview', false], ['servers'], [`servers?q=${encodeURIComponent(markup)}`], ['servers/hostile'], ['servers/hostile?view=prompts'],
-  ['servers/hostile?view=resources'], ['servers/hostile?view=configuration'], ['servers/prints?view=output'],
-  [`servers/${encodeURIComponent(`<b data-planted>${address}`)}`], ['servers/hostile/tools/results'], [`servers/hostile/tools/${odd}`],
-  ['groups'], [`groups/${id}`], ['groups/new'], ['keys'], ['keys/new'], [`keys/${key.id}/remove`], ['playground?route=&eyes=self'],
-  [`playground?route=&eyes=self&q=${encodeURIComponent(markup)}`], ['playground?route=hostile&eyes=self&item=results'],
-  [`search-lab?query=${encodeURIComponent(markup)}&route=`], ['search-lab?query=results+planted&route='], ['calls'],
-  [`calls/${recorded.id}`], [`calls/compare?id=${recorded.id}&id=${recorded.id}`], [`calls?tool=${encodeURIComponent(markup)}`], ['logs', false], ['logs?server=prints'],
-  [`logs?q=${encodeURIComponent(markup)}`], ['audit'], [`audit?username=${encodeURIComponent(markup)}`], ['oauth'], ['built-ins'],
-  [`built-ins/prompts/${id}`], [`built-ins/resources/${id}`], ['templates'], [`${encodeURIComponent(markup)}`, false],
-  [`users/${encodeURIComponent(markup)}`]
-]
-
 /** Words without a place to break, and texts of the other direction, one of which turns what stands after it. */
 const odds = { long: 'unbroken'.repeat(30), rtl: '\u0645\u0631\u062d\u0628\u0627 \u05e9\u05dc\u05d5\u05dd', turning: '\u202eturned' }
 
-void test('what others write is text on every page and breaks no layout, with and without JavaScript: wide and narrow, light and dark', async (t) => {
-  const { app, url } = await startHostile(t)
-  await app.settings.change((current) => [
-    ...Object.values(odds).map((name) => ({
-      entity: 'mcpServers' as const, key: name, value: { ...current.servers.get('prints')?.config, description: name, enabled: false }
-    })),
-    { entity: 'groups', key: id, value: { id, name: odds.rtl, description: odds.turning, servers: ['hostile', odds.long, odds.rtl] } },
-    { entity: 'users', key: odds.long, value: { ...alice, username: odds.long } },
-    { entity: 'teams', key: odds.turning, value: { name: odds.turning, description: odds.long, members: [odds.long] } }
-  ])
-  for (const name of Object.values(odds)) app.logs.addGatewayLine('error', `${name} ${markup}`)
-  const more = [
-    'teams', `teams/${encodeURIComponent(odds.turning)}`, 'users', `users/${encodeURIComponent(odds.long)}/view`, 'approvals', 'rules', 'settings',
-    'backup', 'account', 'servers/hostile/definitions', 'servers/hostile/remove', `servers/${encodeURIComponent(odds.long)}`, `groups/${id}/remove`,
-    'add-a-server/market', 'logs'
-  ].map((path) => [path, false] as const)
-  for (const javaScriptEnabled of [true, false]) {
-    const { tab, happened } = await openWatched(t, url, { javaScriptEnabled })
-    await signIn(tab, url)
-    // An audit entry with hostile values.
-    await tab.goto(`${url}/console/groups/${id}`)
-    await tab.fill('#description', `${markup} ${odds.turning} ${odds.long} ${String(javaScriptEnabled)}`)
-    await tab.click('text=Save')
-    for (const [path, isShown] of [...pages, ...more]) {
-      await t.test(`${path}, ${javaScriptEnabled ? 'with' : 'without'} JavaScript`, async () => {
-        await tab.goto(`${url}/console/${path}`)
-        await assertInert(tab, path, isShown)
-        // Without JavaScript, axe cannot be asked.
-        if (!javaScriptEnabled) return
-        await tab.evaluate("for (const each of document.querySelectorAll('main details')) each.open = true")
-        await inWindows(tab, [[390, 'light'], [1280, 'dark']], async (width) => {
-          await assertGood(tab, `${path} at ${width}`)
-          await assertInert(tab, path, false)
-        })
-      })
-    }
-    await tab.close()
-    assert.deepEqual(happened, [])
+const { app: hostileApp, url: hostileUrl } = await startHostile(file)
+await hostileApp.settings.change((current) => [
+  ...Object.values(odds).map((name) => ({
+    entity: 'mcpServers' as const, key: name, value: { ...current.servers.get('prints')?.config, description: name, enabled: false }
+  })),
+  { entity: 'groups', key: id, value: { id, name: odds.rtl, description: odds.turning, servers: ['hostile', odds.long, odds.rtl] } },
+  { entity: 'users', key: odds.long, value: { ...alice, username: odds.long } },
+  { entity: 'teams', key: odds.turning, value: { name: odds.turning, description: odds.long, members: [odds.long] } }
+])
+for (const name of Object.values(odds)) hostileApp.logs.addGatewayLine('error', `${name} ${markup}`)
+
+const text = encodeURIComponent(markup)
+const odd = encodeURIComponent(markup.slice(0, 100))
+const link = encodeURIComponent(address)
+const template = encodeURIComponent(`${address}{x}`)
+/** The pages of the console; false: the page does not show what others wrote. */
+const pages: ReadonlyArray<readonly [path: string, isShown?: false]> = [
+  ['overview', false], ['servers'], [`servers?q=${text}`], ['servers/hostile'], ['servers/hostile?view=prompts'],
+  ['servers/hostile?view=resources'], ['servers/hostile?view=configuration'], ['servers/hostile?view=users', false],
+  ['servers/prints?view=output'], ['servers/prints/configuration'], ['servers/prints/rename', false],
+  [`servers/${encodeURIComponent(`<b data-planted>${address}`)}`], [`servers/${encodeURIComponent(odds.long)}`, false],
+  ['servers/hostile/definitions', false], ['servers/hostile/remove', false], ['servers/hostile/tools/results'],
+  [`servers/hostile/tools/${odd}`], [`servers/hostile/prompts/${text}`], [`servers/hostile/resources/${link}`],
+  [`servers/hostile/templates/${template}`],
+  ['add-a-server', false], ['add-a-server/market', false], ['add-a-server/market/atlassian', false], ['add-a-server/registry', false],
+  ['add-a-server/cloud', false], ['add-a-server/bundle', false],
+  ['groups'], [`groups/${id}`], ['groups/new'], [`groups/${id}/remove`, false], ['keys'], ['keys/new'], [`keys/${key.id}/remove`],
+  ['users', false], ['add-a-user', false], [`users/${encodeURIComponent(odds.long)}/view`, false], [`users/${text}`],
+  ['teams', false], [`teams/${encodeURIComponent(odds.turning)}`, false], ['oauth'],
+  ['rules'], ['rules/new', false], ['approvals', false], ['guards'], ['guards/new', false], [`guards/${id}`], ['quotas'], ['quotas/new', false],
+  ['playground', false], ['playground?route=&eyes=self'], [`playground?route=&eyes=self&q=${text}`],
+  ['playground?route=&eyes=self&kind=prompts'], ['playground?route=hostile&eyes=self&item=results'],
+  ['search-lab', false], [`search-lab?query=${text}&route=`], ['search-lab?query=results+planted&route='],
+  ['calls'], [`calls/${recorded.id}`], [`calls/compare?id=${recorded.id}&id=${recorded.id}`], [`calls?tool=${text}`],
+  ['usage', false], ['usage?by=tool', false], ['logs', false], ['logs?server=prints'], [`logs?q=${text}`], ['audit'],
+  [`audit?username=${text}`], ['built-ins'], ['built-ins/prompts/new', false], [`built-ins/prompts/${id}`], [`built-ins/resources/${id}`],
+  ['templates'], ['settings', false], ['backup', false], ['account', false], [text, false]
+]
+/** Of each part of the console, the page with most of what others wrote. */
+const pagesWithoutScripts = [
+  'servers', 'servers/hostile?view=prompts', 'servers/prints?view=output', 'servers/hostile/tools/results', `groups/${id}`, 'oauth', 'rules',
+  'playground?route=hostile&eyes=self&item=results', `calls/${recorded.id}`, 'logs', 'audit', `built-ins/prompts/${id}`
+]
+
+/** The windows in which a page is looked at, page after page: each begins where the last one ended. */
+const windows = [
+  [[1280, 'dark'], [390, 'light']], [[390, 'light'], [1280, 'dark']], [[1280, 'light'], [390, 'dark']], [[390, 'dark'], [1280, 'light']]
+] as const
+
+/** Changes something that an audit entry tells. */
+async function describeGroup (tab: Tab, note: string): Promise<void> {
+  await tab.goto(`${hostileUrl}/console/groups/${id}`)
+  await tab.fill('#description', `${markup} ${odds.turning} ${odds.long} ${note}`)
+  await tab.click('text=Save')
+}
+
+void test('what others write is text on every page and breaks no layout, and axe finds nothing: wide and narrow, light and dark', async (t) => {
+  const { tab, happened } = await openWatched(t, hostileUrl)
+  for (const [at, [path, isShown]] of ([['login', false], ...pages] as typeof pages).entries()) {
+    await t.test(path, async () => {
+      await tab.goto(`${hostileUrl}/console/${path}`)
+      await assertInert(tab, path, isShown)
+      await tab.evaluate("for (const each of document.querySelectorAll('main details')) each.open = true")
+      await assertGoodInWindows(tab, path, windows[at % windows.length] ?? [])
+      await assertInert(tab, path, false)
+    })
+    if (path !== 'login') continue
+    await signIn(tab, hostileUrl)
+    await describeGroup(tab, 'with scripts')
   }
+  await tab.close()
+  assert.deepEqual(happened, [])
+})
+
+void test('without JavaScript, what others write is text and breaks no narrow layout', async (t) => {
+  const { tab, happened } = await openWatched(t, hostileUrl, { javaScriptEnabled: false, viewport: { width: 390, height: 844 } })
+  await signIn(tab, hostileUrl)
+  await describeGroup(tab, 'without scripts')
+  for (const path of pagesWithoutScripts) {
+    await t.test(path, async () => {
+      await tab.goto(`${hostileUrl}/console/${path}`)
+      await assertInert(tab, path)
+      await assertFits(tab, path)
+    })
+  }
+  await tab.close()
+  assert.deepEqual(happened, [])
 })
 
 void test('results of each type, errors, and what is pasted or imported are shown as what they are', async (t) => {
-  const { url } = await startHostile(t)
+  const url = hostileUrl
   const { tab, happened } = await openWatched(t, url)
   await signIn(tab, url)
   for (const path of ['servers/hostile/tools/results', 'servers/hostile/tools/fails', 'playground?route=hostile&eyes=self&item=results', 'playground?route=hostile&eyes=self&item=fails']) {
@@ -258,24 +316,33 @@ void test('results of each type, errors, and what is pasted or imported are show
     await tab.click('button[value=form]')
     await assertInert(tab, path, false)
   }
+  for (const path of [`servers/hostile/prompts/${text}`, `servers/hostile/templates/${template}`]) {
+    await tab.goto(`${url}/console/${path}`)
+    await tab.fill('[name^="arg/"]', 'x')
+    await tab.click('.actions button[value=call]')
+    await tab.waitForSelector('#result')
+    await assertInert(tab, path)
+    await assertGoodInWindows(tab, `the result of ${path}`, windows[0])
+  }
+  await tab.setViewportSize(wide.viewport)
   await tab.goto(`${url}/console/servers/hostile/tools/results`)
   await tab.click('button[value^="add:"]')
   await tab.waitForSelector('button[value^="remove:"]')
   await assertInert(tab, 'the form with an item')
   const config = { mcpServers: { [markup]: { url: address }, mine: { command: markup, args: [markup], env: { [markup]: markup } } } }
-  for (const text of [JSON.stringify(config), `claude mcp add "${markup}" -- ${markup}`, markup, address]) {
+  for (const pasted of [JSON.stringify(config), `claude mcp add "${markup}" -- ${markup}`, markup, address]) {
     await tab.goto(`${url}/console/add-a-server`)
-    await tab.fill('#text', text)
+    await tab.fill('#text', pasted)
     await tab.click('button[value=read]')
     await tab.waitForSelector('#name-0, .problem, .banner.error')
-    await assertInert(tab, `pasted ${text}`, false)
+    await assertInert(tab, `pasted ${pasted}`, false)
   }
-  const template = {
+  const pack = {
     version: '1.0', name: markup, description: markup, servers: { [markup]: { url: address } }, groups: [{ name: markup, servers: [markup] }], requiredEnvVars: [markup]
   }
   for (const what of ['preview', 'import']) {
     await tab.goto(`${url}/console/templates`)
-    await tab.fill('#template', JSON.stringify(template))
+    await tab.fill('#template', JSON.stringify(pack))
     await tab.click('button[value=preview]')
     if (what === 'import') await tab.click('button[value=import]')
     await assertInert(tab, `${what} of a template`)

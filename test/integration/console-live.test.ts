@@ -2,11 +2,12 @@
 // (helpers/chromium.ts).
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
+import type { Page as Tab } from 'playwright-core'
 import { t as file, test } from 'tap'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { signedIn, startBrowser } from '../helpers/chromium.ts'
 import { connected, Session, settings } from '../helpers/client.ts'
-import { pglite } from '../helpers/database.ts'
+import { database } from '../helpers/database.ts'
 import { admin, alice } from '../helpers/doors.ts'
 import { freePort, startHub, until } from '../helpers/hub.ts'
 
@@ -51,9 +52,15 @@ void test('a stream that a proxy refuses is asked for again', async (t) => {
 
 const rows = 'tbody tr:not(.reason)'
 
+/** Waits within the page until it has so many rows, and no more. */
+async function hasRows (tab: Tab, count: number): Promise<void> {
+  await tab.locator(rows).nth(count - 1).waitFor()
+  assert.equal(await tab.locator(rows).count(), count)
+}
+
 void test('new calls come to an open page, marked; what is read and chosen keeps its place, and filters hold', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo'), tool('other')] })
-  const { url } = await pglite(t)
+  const { url } = await database(t)
   const hub = await startHub(t, { settings: settings({ fake: { url: upstream.url } }, { users: [admin, alice] }), env: { DB_URL: url } })
   await connected(hub, 1)
   const session = await Session.open(`${hub.url}/mcp`)
@@ -67,7 +74,7 @@ void test('new calls come to an open page, marked; what is read and chosen keeps
   await call('echo')
   await tab.waitForSelector(rows)
   await call('echo', 19)
-  await until(async () => await tab.locator(rows).count() === 20)
+  await hasRows(tab, 20)
   assert.ok(await tab.locator(`${rows}.new`).count() >= 1, 'they are marked')
   assert.match(await tab.innerText('#turn'), /\b20 calls/)
 
@@ -82,21 +89,21 @@ void test('new calls come to an open page, marked; what is read and chosen keeps
   assert.ok(await tab.evaluate('scrollY > 0'), 'the row is further down')
   const key = await last.getAttribute('data-row') ?? ''
   await call('other', 3)
-  await until(async () => await tab.locator(rows).count() === 23)
+  await hasRows(tab, 23)
   const row = tab.locator(`[data-row="${key}"]`)
   assert.deepEqual(await row.boundingBox(), before)
   assert.ok(await row.locator('input').isChecked())
   assert.equal(await tab.locator(`${rows}.new`).count(), 3)
   assert.match(await tab.innerText('#turn'), /\b23 calls/)
-  await until(async () => await others.locator(rows).count() === 3)
+  await hasRows(others, 3)
   await call('echo')
-  await until(async () => await tab.locator(rows).count() === 24)
+  await hasRows(tab, 24)
   assert.equal(await others.locator(rows).count(), 3, 'the filter holds')
 })
 
 void test('a row under the pointer or with the focus keeps its place, too', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo')] })
-  const { url } = await pglite(t)
+  const { url } = await database(t)
   const hub = await startHub(t, { settings: settings({ fake: { url: upstream.url } }, { users: [admin, alice] }), env: { DB_URL: url } })
   await connected(hub, 1)
   const session = await Session.open(`${hub.url}/mcp`)
@@ -112,7 +119,7 @@ void test('a row under the pointer or with the focus keeps its place, too', asyn
   const same = tab.locator(`a[href="${path}"]`)
   const before = await same.boundingBox()
   await session.call('fake-echo', { message: 'new' })
-  await until(async () => await tab.locator(rows).count() === 21)
+  await hasRows(tab, 21)
   assert.deepEqual(await same.boundingBox(), before)
   assert.equal(await tab.evaluate('document.activeElement.getAttribute("href")'), path)
 })
@@ -122,7 +129,7 @@ void test('lines of the log come to an open page, and the line that is read stay
   const hub = await startHub(t, { settings: { users: [admin, alice], mcpServers: { chatty: { command: 'node', args: ['-e', prints] } } } })
   const tab = await signedIn(t, browser, hub.url, wide)
   await tab.goto(`${hub.url}/console/logs?server=chatty`)
-  await until(async () => await tab.locator('.log li.new').count() >= 30)
+  await tab.locator('.log li.new').nth(29).waitFor({ state: 'attached' })
   await tab.evaluate("document.querySelector('.log').scrollTop = 300")
   const read = await tab.evaluate(`(() => {
     const top = document.querySelector('.log').getBoundingClientRect().top
@@ -130,7 +137,7 @@ void test('lines of the log come to an open page, and the line that is read stay
     return [line.dataset.row, line.getBoundingClientRect().top]
   })()`) as [string, number]
   const first = await tab.getAttribute('.log li', 'data-row') ?? ''
-  await until(async () => await tab.getAttribute('.log li', 'data-row') !== first)
+  await tab.waitForSelector(`.log li:first-child:not([data-row="${first}"])`, { state: 'attached' })
   const top = Number(await tab.evaluate(`document.querySelector('[data-row="${read[0]}"]').getBoundingClientRect().top`))
   assert.ok(Math.abs(top - read[1]) < 1, `${top}, and ${read[1]} before: boxes scroll by whole pixels`)
 })

@@ -7,7 +7,7 @@ import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { assertFits, assertGood, signedIn, startBrowser } from '../helpers/chromium.ts'
 import { connected, OTHER, otherKey, Session, text } from '../helpers/client.ts'
 import { admin, alice } from '../helpers/doors.ts'
-import { startHub, until } from '../helpers/hub.ts'
+import { bearerKey, startHub, until } from '../helpers/hub.ts'
 
 const browser = await startBrowser(file)
 const windows: ReadonlyArray<readonly [name: string, options: BrowserContextOptions]> = [
@@ -19,17 +19,20 @@ for (const [name, options] of windows) {
   // Without JavaScript, axe cannot be asked.
   const assertShown = options.javaScriptEnabled === false ? assertFits : assertGood
 
+  const upstream = await startUpstream(file, { tools: [tool('echo')] })
+  const asked = await startUpstream(file, { tools: [{ ...tool('echo'), description: 'Says it again' }] })
+  const hub = await startHub(file, {
+    settings: {
+      users: [admin, alice, { ...alice, username: 'bob' }],
+      bearerKeys: [bearerKey(), { ...otherKey(), kind: 'user', owner: 'alice' }],
+      policies: [{ id: 'p', name: 'Ask', when: 'tool.server == "asked"', then: 'ask', approvers: ['bob'] }],
+      mcpServers: { fake: { url: upstream.url, visibility: 'public' }, asked: { url: asked.url } }
+    }
+  })
+  await connected(hub, 2)
+  const tab = await signedIn(file, browser, hub.url, options)
+
   void test(`a guard and a quota are made, and bound calls; usage tells them: ${name}`, async (t) => {
-    const upstream = await startUpstream(t, { tools: [tool('echo')] })
-    const hub = await startHub(t, {
-      settings: {
-        users: [admin, alice],
-        bearerKeys: [{ ...otherKey(), kind: 'user', owner: 'alice' }],
-        mcpServers: { fake: { url: upstream.url, visibility: 'public' } }
-      }
-    })
-    await connected(hub, 1)
-    const tab = await signedIn(t, browser, hub.url, options)
     const assertPage = async (page: string): Promise<void> => { await assertShown(tab, page) }
     await tab.goto(`${hub.url}/console/guards`)
     await assertPage('guards, empty')
@@ -74,40 +77,30 @@ for (const [name, options] of windows) {
   })
 
   void test(`the counts of the overview lead to where it is decided: ${name}`, async (t) => {
-    const upstream = await startUpstream(t, { tools: [{ ...tool('echo'), description: 'Says it again' }] })
-    const hub = await startHub(t, {
-      settings: {
-        users: [admin, alice],
-        bearerKeys: [otherKey()],
-        policies: [{ id: 'p', name: 'Ask', when: 'tool.name == "echo"', then: 'ask', approvers: ['alice'] }],
-        mcpServers: { fake: { url: upstream.url } }
-      }
-    })
-    await connected(hub, 1)
-    const [tab, hers] = [await signedIn(t, browser, hub.url, options), await signedIn(t, browser, hub.url, options, 'alice')]
+    const his = await signedIn(t, browser, hub.url, options, 'bob')
     await tab.goto(`${hub.url}/console/overview`)
-    await hers.goto(`${hub.url}/console/overview`)
+    await his.goto(`${hub.url}/console/overview`)
     assert.equal(await tab.locator('text=Waiting for you').count(), 0)
-    const session = await Session.open(`${hub.url}/mcp`, { key: OTHER })
-    const call = async (): Promise<string> => text(await session.call('fake-echo', { message: 'hi' }))
-    assert.match(await call(), /alice must allow it/)
-    if (options.javaScriptEnabled === false) await hers.reload()
-    await hers.click('#waiting a:has-text("Calls to approve or deny")')
-    await hers.waitForURL('**/approvals')
-    await assertShown(hers, 'approvals')
-    await hers.click('text=Approve')
-    await hers.waitForSelector('#pending >> text=Nothing is waiting')
+    const session = await Session.open(`${hub.url}/mcp`)
+    const call = async (): Promise<string> => text(await session.call('asked-echo', { message: 'hi' }))
+    assert.match(await call(), /bob must allow it/)
+    if (options.javaScriptEnabled === false) await his.reload()
+    await his.click('#waiting a:has-text("Calls to approve or deny")')
+    await his.waitForURL('**/approvals')
+    await assertShown(his, 'approvals')
+    await his.click('text=Approve')
+    await his.waitForSelector('#pending >> text=Nothing is waiting')
     assert.equal(await call(), 'hi')
 
-    upstream.options.tools = [{ ...tool('echo'), description: 'Says it twice' }]
-    await upstream.broadcast('notifications/tools/list_changed')
+    asked.options.tools = [{ ...tool('echo'), description: 'Says it twice' }]
+    await asked.broadcast('notifications/tools/list_changed')
     await until(async () => {
       if (options.javaScriptEnabled === false) await tab.reload()
-      return await tab.locator('#waiting a:has-text("Changed definitions of fake")').count() === 1
+      return await tab.locator('#waiting a:has-text("Changed definitions of asked")').count() === 1
     })
     await assertShown(tab, 'overview')
-    await tab.click('#waiting a:has-text("Changed definitions of fake")')
-    await tab.waitForURL('**/servers/fake/definitions')
+    await tab.click('#waiting a:has-text("Changed definitions of asked")')
+    await tab.waitForURL('**/servers/asked/definitions')
     await tab.click('text=Accept')
     await tab.waitForSelector('text=Nothing has changed')
     await tab.goto(`${hub.url}/console/overview`)

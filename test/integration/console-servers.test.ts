@@ -1,88 +1,41 @@
 // Servers in the console, in a browser: configuration, catalogues, bundles, trials with progress. It needs Chromium (helpers/chromium.ts).
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { t as file, test, type Test } from 'tap'
-import { startUpstream, tool, type Call, type Upstream } from '../fakes/fault-http.ts'
+import { t as file, test } from 'tap'
+import { startUpstream, tool, type Call } from '../fakes/fault-http.ts'
 import { zip } from '../fakes/zip.ts'
-import { assertAccessible, assertGood, inWindows, openTab, signedIn, signIn, startBrowser } from '../helpers/chromium.ts'
+import { assertAccessible, signedIn, startBrowser } from '../helpers/chromium.ts'
 import { connected, type Json } from '../helpers/client.ts'
 import { admin } from '../helpers/doors.ts'
-import { startHub, until, type Hub } from '../helpers/hub.ts'
+import { startHub, until } from '../helpers/hub.ts'
 
 const browser = await startBrowser(file)
 const hostile = '"><script>document.title="run"</script><img src=x onerror="document.title=1">'
-const uriTemplate = 'file:///{name}'
 
-interface World { hub: Hub, upstream: Upstream, calls: Call[] }
-
-/** A gateway with a server whose tool answers when the test says so, and one that is off. */
-async function start (t: Test): Promise<World> {
-  const calls: Call[] = []
-  const upstream = await startUpstream(t, {
-    tools: [tool('slow')],
-    prompts: [{ name: 'review', description: hostile, arguments: [{ name: 'code', description: hostile, required: true }] }],
-    resources: [{ uri: 'note://a', name: 'a', title: hostile }],
-    resourceTemplates: [{ uriTemplate, name: 'file', description: hostile }],
-    on: (call) => {
-      if (call.method === 'resources/read') return { contents: [{ uri: call.params.uri, text: hostile }] }
-      if (call.method === 'prompts/get') return { messages: [{ role: hostile, content: { type: 'text', text: hostile } }] }
-      if (call.method !== 'tools/call') return undefined
-      calls.push(call)
-      return 'never'
-    }
-  })
-  const hub = await startHub(t, {
-    env: { REGISTRY_URL: 'http://127.0.0.1:9' },
-    settings: {
-      users: [admin],
-      mcpServers: {
-        fake: { url: upstream.url, headers: { 'X-Key': 'secret-of-mine-1234' } },
-        mine: { command: 'node', args: ['-e', '0'], env: { TOKEN: 'secret-of-mine-1234' }, enabled: false }
-      }
-    }
-  })
-  await connected(hub, 1)
-  return { hub, upstream, calls }
-}
-
-const storedIn = async (hub: Hub, name: string): Promise<Json> =>
-  (JSON.parse(await readFile(hub.settingsPath, 'utf8')) as { mcpServers: Record<string, Json> }).mcpServers[name] ?? {}
-
-const pages = [
-  'servers/mine/configuration', 'servers/fake/configuration', 'servers/mine/rename', 'servers/mine/remove', 'servers/fake?view=resources',
-  'servers/fake/tools/slow', 'servers/fake/prompts/review', `servers/fake/resources/${encodeURIComponent('note://a')}`,
-  `servers/fake/templates/${encodeURIComponent(uriTemplate)}`, 'add-a-server/market', 'add-a-server/market/atlassian', 'add-a-server/registry',
-  'add-a-server/cloud', 'add-a-server/bundle'
-]
-
-void test('axe finds nothing, nothing is wider than the window, and no markup of others runs', async (t) => {
-  const { hub } = await start(t)
-  const { tab, complaints } = await openTab(t, browser, { viewport: { width: 1280, height: 844 } })
-  await signIn(tab, hub.url)
-  const look = async (page: string): Promise<void> => {
-    await inWindows(tab, [[1280, 'dark'], [390, 'light']], async (width) => { await assertGood(tab, `${page} at ${width}`) })
-    assert.notEqual(await tab.title(), 'run', page)
+const calls: Call[] = []
+/** Its tool answers when the test says so. */
+const upstream = await startUpstream(file, {
+  tools: [tool('slow')],
+  on: (call) => {
+    if (call.method !== 'tools/call') return undefined
+    calls.push(call)
+    return 'never'
   }
-  for (const page of pages) {
-    await tab.goto(`${hub.url}/console/${page}`)
-    for (const part of await tab.locator('details:not(.client)').all()) await part.evaluate('(each) => { each.open = true }').catch(() => {})
-    await look(page)
-  }
-  for (const page of ['prompts/review', `templates/${encodeURIComponent(uriTemplate)}`]) {
-    await tab.goto(`${hub.url}/console/servers/fake/${page}`)
-    await tab.fill('[name^="arg/"]', 'x')
-    await tab.click('.actions button[value=call]')
-    await tab.waitForSelector('#result')
-    await look(`the result of ${page}`)
-  }
-  assert.deepEqual(complaints.filter((each) => !/^\[DOM\]/.test(each)), [])
 })
+const off = { command: 'node', args: ['-e', '0'], env: { TOKEN: 'secret-of-mine-1234' }, enabled: false }
+const hub = await startHub(file, {
+  settings: { users: [admin], mcpServers: { fake: { url: upstream.url }, 'with-scripts': off, 'without-scripts': off, typed: off } }
+})
+await connected(hub, 1)
+
+const storedIn = async (name: string): Promise<Json> =>
+  (JSON.parse(await readFile(hub.settingsPath, 'utf8')) as { mcpServers: Record<string, Json> }).mcpServers[name] ?? {}
 
 for (const javaScriptEnabled of [true, false]) {
   void test(`a configuration is edited as a form and as JSON, ${javaScriptEnabled ? 'with' : 'without'} JavaScript`, async (t) => {
-    const { hub } = await start(t)
+    const name = javaScriptEnabled ? 'with-scripts' : 'without-scripts'
     const tab = await signedIn(t, browser, hub.url, { javaScriptEnabled, viewport: { width: 1280, height: 844 } })
-    await tab.goto(`${hub.url}/console/servers/mine`)
+    await tab.goto(`${hub.url}/console/servers/${name}`)
     await tab.click('text=Configuration')
     await tab.click('button[value="add:arg/args"]')
     await tab.fill('[name="arg/args/2"]', '--verbose')
@@ -102,15 +55,14 @@ for (const javaScriptEnabled of [true, false]) {
     await tab.fill('#json', JSON.stringify({ ...config, cwd: '/srv' }))
     await tab.click('.narrow button.primary')
     await tab.waitForSelector('.banner.done')
-    const { args, cwd, env } = await storedIn(hub, 'mine')
+    const { args, cwd, env } = await storedIn(name)
     assert.deepEqual({ args, cwd, env }, { args: ['-e', '--verbose'], cwd: '/srv', env: { TOKEN: 'secret-of-mine-1234' } })
   })
 }
 
 void test('Enter in a field saves; another type has other fields', async (t) => {
-  const { hub } = await start(t)
   const tab = await signedIn(t, browser, hub.url, { viewport: { width: 390, height: 844 } })
-  await tab.goto(`${hub.url}/console/servers/mine/configuration`)
+  await tab.goto(`${hub.url}/console/servers/typed/configuration`)
   await tab.fill('[name="arg/cwd"]', '/tmp')
   await tab.press('[name="arg/cwd"]', 'Enter')
   await tab.waitForSelector('.banner.done')
@@ -119,12 +71,11 @@ void test('Enter in a field saves; another type has other fields', async (t) => 
   await tab.fill('[name="arg/url"]', 'http://127.0.0.1:9/mcp')
   await tab.click('.narrow button.primary')
   await tab.waitForSelector('.banner.done')
-  const { type, url, command } = await storedIn(hub, 'mine')
+  const { type, url, command } = await storedIn('typed')
   assert.deepEqual({ type, url, command }, { type: 'streamable-http', url: 'http://127.0.0.1:9/mcp', command: undefined })
 })
 
 void test('a server from the market, and one from a bundle, without JavaScript', async (t) => {
-  const { hub } = await start(t)
   const tab = await signedIn(t, browser, hub.url, { javaScriptEnabled: false, viewport: { width: 1280, height: 844 } })
   await tab.goto(`${hub.url}/console/add-a-server`)
   await tab.click('.tabs >> text=Market')
@@ -134,7 +85,7 @@ void test('a server from the market, and one from a bundle, without JavaScript',
   await tab.fill('#value-0-0', 'https://x.example')
   await tab.click('button[value=store]')
   await tab.waitForURL(/\/servers\/atlassian/)
-  assert.equal(((await storedIn(hub, 'atlassian')).env as Json).JIRA_URL, 'https://x.example')
+  assert.equal(((await storedIn('atlassian')).env as Json).JIRA_URL, 'https://x.example')
   await tab.goto(`${hub.url}/console/add-a-server/bundle`)
   const manifest = {
     manifest_version: '0.3',
@@ -149,11 +100,10 @@ void test('a server from the market, and one from a bundle, without JavaScript',
   await tab.fill('#value-0-0', 'key-of-mine')
   await tab.click('button[value=store]')
   await tab.waitForURL(/\/servers\/weather/)
-  assert.deepEqual((await storedIn(hub, 'weather')).env, { KEY: 'key-of-mine' })
+  assert.deepEqual((await storedIn('weather')).env, { KEY: 'key-of-mine' })
 })
 
 void test('a call shows its progress, and its result in the same page; one that is cancelled ends at the server', async (t) => {
-  const { hub, upstream, calls } = await start(t)
   const tab = await signedIn(t, browser, hub.url, { viewport: { width: 1280, height: 844 } })
   await tab.goto(`${hub.url}/console/servers/fake/tools/slow`)
   await tab.click('.actions button[value=call]')
