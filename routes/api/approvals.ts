@@ -11,8 +11,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { approvals } = app.policies
   const api = endpointsOf(app, 'Policies')
   api.get('/approvals', {
-    summary: 'List the calls that wait for approval, and those of the last day',
-    description: 'Newest first. Admins see all, others those for which a policy names them as approvers.',
+    summary: 'List pending approvals, and those of the last day',
+    description: 'Newest first. Admins see all calls; other users see those for which a policy names them as ' +
+      'approvers.',
     query: ApprovalQuery,
     response: { 200: Success(Type.Array(Approval)) }
   }, async ({ principal, query }) => ({ data: await approvals.list(principal, query.state, query.limit) }))

@@ -131,7 +131,7 @@ function configFor (address: string): Pick<CloudServer, 'config' | 'required' | 
       required: [{
         key: keyVariable,
         title: 'API key',
-        description: 'Your key of the service that mcpRouter names',
+        description: 'Your API key of the cloud catalogue',
         sensitive: true
       }]
     }
