@@ -6,7 +6,7 @@ import {
 import { scanJson, JsonTooDeep } from './json-scanner.ts'
 import { guardedNames, withoutLookalikes } from './lookalikes.ts'
 import type { MalformedMessage, Message, RequestId } from './message.ts'
-import { plainAnswer } from './plain-answer.ts'
+import { parsePlainAnswer } from './plain-answer.ts'
 import { detachedCopy, largeText, detachedSlice, truncate, withoutBom } from './text.ts'
 
 /** The side that sent a message. Servers may omit the version, and write `null` for absent members. */
@@ -45,7 +45,7 @@ function parseSmall (
 ): Message | Array<Message | MalformedMessage> {
   // Checked first, in linear time, since parsers are slow on deeply nested JSON.
   if (isDeeperThan(text, maxDepth)) throw tooDeep(maxDepth)
-  const answer = sender === 'server' ? plainAnswer(text) : undefined
+  const answer = sender === 'server' ? parsePlainAnswer(text) : undefined
   if (answer) return answer
   let value: unknown
   try {

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 
 /** The error response of an open route, on which credentials are optional. */
-export const OpenFailure = Type.Object({
+export const OpenRouteError = Type.Object({
   success: Type.Literal(false),
   error: Type.String({ description: 'A stable error code' }),
   message: Type.String({ description: 'The problem, and how to solve it' })

@@ -16,11 +16,11 @@ export const quoteName = (name: string): string => JSON.stringify(name.length > 
 /** Whether a member is a comment, or the URL of a schema (`$schema`). */
 export const isCommentName = (name: string): boolean => /^(\$schema|_?comment|\/\/.*|#.*)$/i.test(name)
 
-/** Max entries of one list or map that are examined; `mostNamed`: max reported unknown members per value. */
+/** Max entries of one list or map that are examined; `maxNamed`: max reported unknown members per value. */
 const [mostEntries, mostNamed] = [10_000, 20]
 
 /** The known member that an unknown one was probably meant to be; undefined if none is similar enough. */
-export const meantMember = (name: string, known: Iterable<string>): string | undefined =>
+export const closestMember = (name: string, known: Iterable<string>): string | undefined =>
   nearestName(name, known, (given, { length }) => Math.min(given.length, length) < 6 ? 1 : 2)
 
 /**
@@ -29,7 +29,7 @@ export const meantMember = (name: string, known: Iterable<string>): string | und
  * @param known the names of the known members in its place
  */
 export function unknownMemberWarning (path: string, name: string, known: Iterable<string>): string {
-  const meant = meantMember(name, known)
+  const meant = closestMember(name, known)
   return `${quoteName(path)} is not known and has no ` +
     `effect${meant === undefined ? '' : `: did you mean ${quoteName(meant)}?`}`
 }

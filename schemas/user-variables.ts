@@ -149,7 +149,7 @@ export type GivenValues = ReadonlyMap<string, string>
  * A config without the headers, variables of `env`, arguments and query parameters that contain variables to which the
  * user has given no value.
  */
-export function withoutUngiven<Config extends ConfigWithVariables> (config: Config, values: GivenValues): Config {
+export function withoutMissingValues<Config extends ConfigWithVariables> (config: Config, values: GivenValues): Config {
   const isGiven = (text: string): boolean => userVariablesIn(text).every((name) => values.has(name))
   const given = (map: Record<string, string>): Record<string, string> =>
     Object.fromEntries(Object.entries(map).filter(([, text]) => isGiven(text)))

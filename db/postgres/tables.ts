@@ -47,7 +47,10 @@ export type StoredSettingsRow = typeof widestTable.$inferSelect
 /** A table by name, typed as if it had all columns; Drizzle reads and writes those that exist. */
 export const tableOf = (name: TableName): typeof widestTable => settingsTables[name] as unknown as typeof widestTable
 
-/** The state of the settings, in one row: `version` is the number of commits, `head` the id of the last one. */
+/**
+ * The state of the settings, in one row: `version` is the number of commits, `modelHeaderLength` the id of the last
+ * one.
+ */
 export const settingsRevision = pgTable('revision', {
   id: integer().primaryKey().default(1),
   version: bigint({ mode: 'number' }).notNull(),

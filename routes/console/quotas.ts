@@ -29,12 +29,13 @@ const routes: FastifyPluginAsync = async (app) => {
 export default routes
 
 function namesIn ({ settings: { current: { users, teams, keys, servers } } }: FastifyInstance): Names {
-  const ofThemselves = (names: Iterable<string>): Map<string, string> => new Map([...names].map((name) => [name, name]))
+  const toIdentityMap = (names: Iterable<string>): Map<string, string> =>
+    new Map([...names].map((name) => [name, name]))
   return {
-    user: ofThemselves(users.keys()),
-    team: ofThemselves(teams.keys()),
+    user: toIdentityMap(users.keys()),
+    team: toIdentityMap(teams.keys()),
     key: new Map([...keys.values()].map(({ id, name }) => [id, name])),
-    server: ofThemselves(servers.keys())
+    server: toIdentityMap(servers.keys())
   }
 }
 

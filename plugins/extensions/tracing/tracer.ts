@@ -15,7 +15,7 @@ import type { TraceContext } from '../../../protocol/trace-context.ts'
 import type { FinishedCall, GatewayCall } from '../../gateway/index.ts'
 import { Outage, type ReportOutage } from '../../base/limits/index.ts'
 
-/** Length to which names and URIs in spans are cut, in characters. */
+/** Length to which names and URIs in spans are truncated, in characters. */
 const maxNameLength = 256
 /** Max time to send the last spans at shutdown, in ms. */
 const shutdownTime = 3_000

@@ -6,7 +6,7 @@ import type { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
 import type { AuthorizationDiscovery } from './discovery.ts'
 import { loadSdk } from './sdk.ts'
 import {
-  type AuthorizationServer, type LoginClient, type LoginFrame, createLogin, type ServerLoginRecord
+  type AuthorizationServer, type LoginClient, type LoginWithoutTokens, createLogin, type ServerLoginRecord
 } from './stored.ts'
 
 /** The dependencies of requests to a token endpoint. */
@@ -21,7 +21,7 @@ const authentication = (client: LoginClient, server: AuthorizationServer, oauth:
 
 /** Exchanges an authorization code (RFC 6749, section 4.1.3; RFC 7636). @throws the SDK's errors, UpstreamError */
 export async function exchangeCode (
-  frame: LoginFrame,
+  frame: LoginWithoutTokens,
   { code, codeVerifier, redirectUri }: { code: string, codeVerifier: string, redirectUri: string },
   { oauth, fetchFn }: TokenDeps
 ): Promise<ServerLoginRecord> {
@@ -66,7 +66,7 @@ export async function refreshLogin (
  */
 export async function requestClientCredentials (
   { server, resource }: AuthorizationDiscovery,
-  frame: Pick<LoginFrame, 'binding' | 'client'>,
+  frame: Pick<LoginWithoutTokens, 'binding' | 'client'>,
   scopes: readonly string[],
   { oauth, fetchFn }: TokenDeps
 ): Promise<ServerLoginRecord> {
