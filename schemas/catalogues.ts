@@ -9,7 +9,7 @@ const placeholder = (name: string): string => `\${${name}}`
 /** A value that a user must fill in. The config contains it as `${key}`. */
 export const RequiredInput = Type.Object({
   key: Type.String({
-    description: `In the config as ${placeholder('key')}: replace it there, or set this variable in the environment`
+    description: `The config contains it as ${placeholder('key')}: replace it, or set this variable in the environment`
   }),
   title: Type.Optional(Type.String({ description: 'The name of the variable, header or argument' })),
   description: Type.Optional(Type.String()),

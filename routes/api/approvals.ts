@@ -29,11 +29,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     })
     return decided
   }
-  const decision = 'The last decision counts, until the call is made or the approval expires. Nobody decides about a ' +
-    'call of his own.'
+  const decision = 'The last decision applies, until the call is made or the approval expires. Users cannot decide ' +
+    'about their own calls.'
   api.post('/approvals/:id/approve', {
     summary: 'Allow a call once',
-    description: `The caller makes the same call again, before the approval expires. ${decision}`,
+    description: `The caller must repeat the call before the approval expires. ${decision}`,
     params: ApprovalId,
     data: Approval
   }, async ({ principal, params }) =>
