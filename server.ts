@@ -238,7 +238,7 @@ function writeCommandLineCredential (app: FastifyInstance, dataDir: string, acce
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 process.on('exit', createTerminalCloser(closeSync))
 
-/** Prints why the start failed: as text on a terminal, else in the format of the log. */
+/** Prints why the start failed: as text on a terminal, otherwise in the format of the log. */
 function printFailure (sentence: string, level: number): void {
   const line = process.stderr.isTTY
     ? sentence

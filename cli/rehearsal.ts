@@ -38,7 +38,7 @@ export async function rehearseStart (
 ): Promise<Remarks> {
   const remarks: Remarks = { errors: [], warnings: [] }
   const { errors, warnings } = remarks
-  /** Runs a step and adds its error to `filterByText`, so that the next steps run anyway. */
+  /** Runs a step and adds its error to `found`, so that the next steps run anyway. */
   const attempt = async <Result>(work: () => Result | Promise<Result>, found = errors): Promise<Result | undefined> => {
     try {
       return await work()

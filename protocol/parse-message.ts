@@ -233,7 +233,7 @@ function toErrorObject (text: string): string {
 const lacksVersion = ({ jsonrpc, id, method }: Readonly<Record<string, unknown>>): boolean =>
   (jsonrpc === undefined || jsonrpc === null) && (isId(id) || typeof method === 'string')
 
-/** Reads the params of a message; null counts as absent. @throws RpcError -32600 */
+/** Reads the params of a message; null is treated as absent. @throws RpcError -32600 */
 function paramsOf (params: unknown, isServers: boolean): Record<string, unknown> {
   if (isObject(params)) return params
   const isAbsent =

@@ -17,7 +17,7 @@ export const quoteName = (name: string): string => JSON.stringify(name.length > 
 export const isCommentName = (name: string): boolean => /^(\$schema|_?comment|\/\/.*|#.*)$/i.test(name)
 
 /** Max entries of one list or map that are examined; `maxNamed`: max reported unknown members per value. */
-const [mostEntries, mostNamed] = [10_000, 20]
+const [maxEntries, maxNamed] = [10_000, 20]
 
 /** The known member that an unknown one was probably meant to be; undefined if none is similar enough. */
 export const closestMember = (name: string, known: Iterable<string>): string | undefined =>
@@ -47,11 +47,11 @@ export function unknownMemberWarnings (schema: TSchema, value: unknown, path = '
 }
 
 function collect (schema: TSchema, value: unknown, path: string, found: string[]): void {
-  if (found.length >= mostNamed) return
+  if (found.length >= maxNamed) return
   if (Array.isArray(value)) {
     const items = alternatives(schema).find(({ type }) => type === 'array')?.items as TSchema | undefined
     if (items) {
-      for (const [at, each] of value.slice(0, mostEntries).entries()) collect(items, each, `${path}${at}.`, found)
+      for (const [at, each] of value.slice(0, maxEntries).entries()) collect(items, each, `${path}${at}.`, found)
     }
     return
   }
@@ -63,8 +63,8 @@ function collect (schema: TSchema, value: unknown, path: string, found: string[]
 function collectIn (schema: TSchema, value: Json, path: string, found: string[]): void {
   const properties = schema.properties as Record<string, TSchema> | undefined
   const [ofMap] = Object.values((schema.patternProperties ?? {}) as Record<string, TSchema>)
-  for (const [name, each] of Object.entries(value).slice(0, mostEntries)) {
-    if (found.length >= mostNamed) return
+  for (const [name, each] of Object.entries(value).slice(0, maxEntries)) {
+    if (found.length >= maxNamed) return
     const own = properties && Object.hasOwn(properties, name) ? properties[name] : ofMap
     if (own) collect(own, each, `${path}${name}.`, found)
     else if (properties && !isCommentName(name)) {

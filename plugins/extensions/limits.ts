@@ -161,7 +161,7 @@ export const extensionsLimits = {
     staticModel: { nearest: 200, name: 100, sentence: 300, parameters: 50, words: 60 },
     /**
      * Learning from use. `principals`: max principals whose last search is remembered, for `time` in ms, with
-     * `wordsOfQuery` words and the first `filterByText` results; beyond that, the oldest is forgotten. `servers`,
+     * `wordsOfQuery` words and the first `found` results; beyond that, the oldest is forgotten. `servers`,
      * `tools` of each, `words` of each: max numbers; beyond that, the oldest is forgotten. `count`: max value of a
      * counter, `enough`: value at which it has its full effect. `margin`: max share of the best score by which a tool
      * can rise. `delay`: time until counters are stored, in ms.

@@ -24,7 +24,7 @@ interface ExportedSettings {
   [section: string]: unknown
 }
 
-/** Exports the settings: all of them for an admin, else the user's own servers and groups. */
+/** Exports the settings: all of them for an admin, otherwise the user's own servers and groups. */
 class Export {
   readonly #settings: Settings
   readonly #groups: Groups

@@ -6,7 +6,7 @@ import { isPlainObject } from '../../schemas/unknown-members.ts'
 const variablePattern = /\$\{([^{}]*)\}/g
 const wholeVariablePattern = /^\$\{([^{}]*)\}$/
 
-/** The typed values, by the keys of variables. `listsItem`: the lines of values of variables with several values. */
+/** The typed values, by the keys of variables. `lists`: the lines of values of variables with several values. */
 interface TypedValues {
   readonly texts: ReadonlyMap<string, string>
   readonly lists: ReadonlyMap<string, readonly string[]>

@@ -200,7 +200,7 @@ const fieldsOf = (member: ChosenMember): Array<[name: string, value: string]> =>
   })
 ]
 
-/** Returns the members in a form. A member with all items selected has no selector. */
+/** Reads the members from a submitted form. A member with all items selected has no selector. */
 const askedMembers = (form: Form): ChosenMember[] => listOf(form.servers).map((name) => ({
   name,
   ...Object.fromEntries(kinds.flatMap((kind) => {

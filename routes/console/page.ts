@@ -149,7 +149,7 @@ const visitOf = (request: FastifyRequest, reply: FastifyReply): Visit => ({
 export const noticeOf = ({ message = 'Done', warnings = [] }: ApiAnswer): Notice =>
   ({ kind: warnings.length > 0 ? 'warning' : 'done', text: `${message}.` })
 
-/** Returns the URL of the MCP endpoint: from the configured base URL, else from the request. */
+/** Returns the URL of the MCP endpoint: from the configured base URL, otherwise from the request. */
 export function endpointOf ({ settings, config }: FastifyInstance, { protocol, host }: FastifyRequest): string {
   return `${configuredBaseUrl(settings.current.system, config) ?? `${protocol}://${host}${config.basePath}`}/mcp`
 }

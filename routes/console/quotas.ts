@@ -88,7 +88,7 @@ const withStored = (names: ReadonlyMap<string, string>, stored = '*'): Array<{ v
   [...names, ...stored === '*' || names.has(stored) ? [] : [[stored, stored] as const]]
     .map(([value, text]) => ({ value, text }))
 
-/** Returns the quota in a form. An empty optional field is omitted. */
+/** Reads the quota from a submitted form. An empty optional field is omitted. */
 function toQuota (sent: Form): object {
   const limit = (field: string): object => {
     const text = textOf(sent[field]).trim()

@@ -87,7 +87,7 @@ const fieldsOf = (
   { name: 'message', label: 'Message', value: message, hint: 'Shown to the caller.' }
 ]
 
-/** Returns the policy in a form. An empty optional field is omitted. */
+/** Reads the policy from a submitted form. An empty optional field is omitted. */
 function toPolicy (sent: Form): object {
   const approvers = namesIn(textOf(sent.approvers))
   const message = textOf(sent.message).trim()

@@ -8,7 +8,7 @@ import { availableParallelism } from 'node:os'
 export const baseLimits = {
   /**
    * Log lines about a component that keeps failing: its first failure, then a summary every `summary`, and its
-   * recovery; a component that has failed twice counts as recovered once it has worked for `healthy` (both in ms).
+   * recovery; a component that has failed twice is treated as recovered once it has worked for `healthy` (both in ms).
    * `sentences`: max different remarks about one server within `summary`; further and repeated ones are omitted.
    */
   outages: { summary: 10 * 60_000, healthy: 60_000, sentences: 100 },
@@ -128,7 +128,7 @@ export const baseLimits = {
   findingValues: 256,
 
   /**
-   * Max time for DNS look-up, TCP connection and TLS handshake to one address, in ms; beyond that, it counts as
+   * Max time for DNS look-up, TCP connection and TLS handshake to one address, in ms; beyond that, it is treated as
    * unreachable.
    */
   connectTimeout: 10_000,

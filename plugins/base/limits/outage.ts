@@ -8,7 +8,7 @@ interface OutageStates { readonly ill: string, readonly well: string }
 
 /**
  * Logs the outages of one component: the first failure with its cause, a summary at intervals while the outage lasts,
- * and its end. A component that fails again soon after recovery is logged once; from then on it counts as recovered
+ * and its end. A component that fails again soon after recovery is logged once; from then on it is treated as recovered
  * only after `baseLimits.outages.healthy`.
  */
 export class Outage {

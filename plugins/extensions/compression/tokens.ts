@@ -50,7 +50,7 @@ export function hasCutRuns (text: string): boolean {
   return false
 }
 
-/** Returns the end of the next piece: a word boundary if there is one, else the max length (`isRun`). */
+/** Returns the end of the next piece: a word boundary if there is one, otherwise the max length (`isRun`). */
 function pieceFrom (text: string, from: number): { end: number, isRun: boolean } {
   const longest = from + longestPiece
   if (longest >= text.length) return { end: text.length, isRun: false }

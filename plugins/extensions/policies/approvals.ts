@@ -75,7 +75,7 @@ export class Approvals {
 
   /**
    * Uses the approval of a call, or requests one.
-   * @returns `approved` once per approval; else the approval that is pending or denied
+   * @returns `approved` once per approval; otherwise the approval that is pending or denied
    * @throws StorageError
    */
   async useOrRequest (call: CallToApprove): Promise<'approved' | Pick<Approval, 'id' | 'state'>> {

@@ -134,7 +134,7 @@ export function findHiding (
   return undefined
 }
 
-/** Returns the policy for the record of a call: the one that decides, else the first that observes. */
+/** Returns the policy for the record of a call: the one that decides, otherwise the first that observes. */
 export function appliedPolicyOf ({ match, observed }: Verdict): AppliedPolicy | undefined {
   const named = match ?? observed[0]
   if (named === undefined) return undefined

@@ -155,7 +155,7 @@ export class CallTracer {
     clearTimeout(timer)
   }
 
-  /** Returns the context of the client's span: from `_meta`, else from the headers of the HTTP request. */
+  /** Returns the context of the client's span: from `_meta`, otherwise from the headers of the HTTP request. */
   #parentOf ({ exchange }: GatewayCall): Context {
     const { _meta: meta } = exchange.params
     const carrier = isObject(meta) && typeof meta.traceparent === 'string' ? meta : exchange.headers

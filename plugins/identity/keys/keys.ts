@@ -114,7 +114,7 @@ export class BearerKeys {
     return times.reduce((first, time) => Math.min(first, time), Infinity)
   }
 
-  /** Returns the keys that a principal may manage: all keys for an admin, else the user's own. */
+  /** Returns the keys that a principal may manage: all keys for an admin, otherwise the user's own. */
   list (principal: Principal): ShownKey[] {
     return [...this.#settings.current.keys.values()].filter((key) => mayManage(principal, key)).map((key) =>
       this.#toShownKey(key))

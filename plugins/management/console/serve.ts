@@ -67,7 +67,7 @@ interface ConsoleKit {
   readonly notify: (reply: FastifyReply, notice: Notice) => void
   /** Stores the chosen theme (light or dark) in a cookie. */
   readonly setTheme: (reply: FastifyReply, theme: string) => void
-  /** Returns a requested path if it is a safe redirect target within the console, else the first page. */
+  /** Returns a requested path if it is a safe redirect target within the console, otherwise the first page. */
   readonly ownPath: (path: unknown) => string
 }
 

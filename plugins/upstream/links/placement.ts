@@ -136,7 +136,7 @@ export class Placement {
   }
 
   /**
-   * The slot for a request about a task: one that has the task for the principal, else the client's.
+   * The slot for a request about a task: one that has the task for the principal, otherwise the client's.
    * @throws like `slotFor`
    */
   slotForTask (taskId: unknown, client: Client, passed: PassedHeaders | undefined): Slot {

@@ -116,8 +116,8 @@ const formEncode = (text: string): string => new URLSearchParams([['', text]]).t
 
 /**
  * Adds the client's authentication to a request to the token or revocation endpoint (RFC 6749, section 2.3; OpenID
- * Connect Core, section 9). The method is taken from the config, else from the registration, else it is one that the
- * authorization server supports.
+ * Connect Core, section 9). The method is taken from the config, otherwise from the registration, otherwise it is one
+ * that the authorization server supports.
  * @throws UpstreamError for an invalid private key
  */
 export function authenticateClient (

@@ -124,7 +124,7 @@ function foldLines (text: string): FoldedLog {
   visitLines(text, (start, end) => {
     const { shape, flags } = kindOf(text.slice(start, Math.min(end, start + parsedLength)))
     if (shape !== last) {
-      // When the bound is reached, no shape counts as new.
+      // When the bound is reached, no shape is treated as new.
       const isNew = seen.size < strategyBounds.logShapes && !seen.has(shape)
       if (isNew) seen.add(shape)
       starts.push(start)

@@ -123,7 +123,8 @@ class QuestionReader implements Question {
   }
 
   /**
-   * Adds the longest foreign phrase that begins at an index; else two English words as one, besides the single words.
+   * Adds the longest foreign phrase that begins at an index; otherwise two English words as one, besides the single
+   * words.
    * @returns the number of words that need no further processing
    */
   #addPhrase (at: number): number {

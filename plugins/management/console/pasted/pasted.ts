@@ -147,7 +147,7 @@ const programSuffix = /\.(?:sh|py|rb|pl|php|js|mjs|cjs|ts|mts|jar|exe|cmd|bat|ps
 
 /**
  * Returns the URL for an address without a scheme, such as `127.0.0.1:9000/mcp` or `mcp.example.com/mcp`; undefined for
- * any other text. The URL has http for this machine and private networks, else https.
+ * any other text. The URL has http for this machine and private networks, otherwise https.
  */
 function withScheme (line: string): string | undefined {
   const [, host = '', port, path] =

@@ -27,8 +27,8 @@ const preferences: ReadonlyArray<(mediaType: string) => boolean> = [
 ]
 
 /**
- * The arguments of a request body: the properties of its object, if none of the names is used by a parameter; else the
- * whole body as the argument `body`.
+ * The arguments of a request body: the properties of its object, if none of the names is used by a parameter; otherwise
+ * the whole body as the argument `body`.
  * @param requestBody the Request Body Object, with its reference resolved
  * @returns undefined if the body has no media type
  */
