@@ -21,7 +21,7 @@ import { configuredBaseUrl } from './plugins/settings/index.ts'
 import type { FirstAdmin } from './plugins/identity/index.ts'
 import { durationWarnings, misspeltVariableWarnings } from './schemas/read-env.ts'
 import { parseTimerDuration } from './schemas/durations.ts'
-import { WaitingRoom } from './routes/waiting-room.ts'
+import { StartupResponder } from './routes/startup-responder.ts'
 
 /** `npm run dev` gives the first admin a well-known password. */
 const developmentPassword = process.argv.includes('--dev') ? 'admin123' : undefined
@@ -37,7 +37,7 @@ async function start (): Promise<void> {
   const version = packageVersion()
   let warn = (sentence: string): void => { earlyWarnings.push(sentence) }
   const logger = { level: env.LOG_LEVEL, stream: await createLogOutput() }
-  const waitingRoom = new WaitingRoom({ logger, env })
+  const startupResponder = new StartupResponder({ logger, env })
   const localToken = newLocalToken()
   let firstAdmin: Promise<FirstAdmin | undefined> = Promise.resolve(undefined)
   const keys = await openKeyRing({ dataDir, encryptionKey: env.ENCRYPTION_KEY })
@@ -48,12 +48,12 @@ async function start (): Promise<void> {
     startupTimeout: parseTimerDuration(env.DB_STARTUP_TIMEOUT),
     vault: new SealedVault(keys),
     warn: (message) => { warn(message) },
-    info: (message) => { waitingRoom.open(message) }
+    info: (message) => { startupResponder.open(message) }
   })
   if (env.DB_URL === undefined) await lockDataDir(dataDir)
   const app = await buildApp({
     logger,
-    listener: await waitingRoom.listener(),
+    listener: await startupResponder.listener(),
     storage,
     sealer: createSealer(keys),
     catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
@@ -86,7 +86,7 @@ async function start (): Promise<void> {
     await app.close()
   })
   await app.ready()
-  await waitingRoom.close()
+  await startupResponder.close()
   // Listens before storing the admin: if listening failed afterwards, its generated password would be lost.
   const listening = app
     .listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` })
@@ -238,7 +238,7 @@ function writeCommandLineCredential (app: FastifyInstance, dataDir: string, acce
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 process.on('exit', createTerminalCloser(closeSync))
 
-/** Prints why the start failed: as text on a terminal, else in the format of the log. */
+/** Prints why the start failed: as text on a terminal, otherwise in the format of the log. */
 function printFailure (sentence: string, level: number): void {
   const line = process.stderr.isTTY
     ? sentence

@@ -6,7 +6,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { argv } from 'node:process'
-import { lookalikeKey, plainKey } from '../plugins/extensions/pins/lookalike-names.ts'
+import { lookalikeKey, normalizeName } from '../plugins/extensions/pins/lookalike-names.ts'
 import { scanDefinitions } from '../plugins/extensions/pins/scan/scan.ts'
 
 interface Sample {
@@ -88,7 +88,7 @@ for (const sample of samples) {
   const { findings: found, names } = scanDefinitions([sample])
   const { peers = [] } = sample
   const shadows = names.filter(({ name }) => peers.includes(name)).map((each) => ({ ...each, message: 'it asks the model to call a tool of another server' }))
-  const alike = peers.some((peer) => plainKey(peer) !== plainKey(sample.item) && lookalikeKey(peer) === lookalikeKey(sample.item))
+  const alike = peers.some((peer) => normalizeName(peer) !== normalizeName(sample.item) && lookalikeKey(peer) === lookalikeKey(sample.item))
   const findings = [...found, ...shadows, ...alike ? [{ place: '/name', message: 'its name looks like a tool of another server' }] : []]
   row.count++
   if (findings.length > 0) row.flagged++

@@ -17,8 +17,8 @@ import { requestLocalGateway } from './request.ts'
 interface GatewayChoice { readonly url?: string, readonly needsGateway?: boolean }
 
 /**
- * Connects to the management API of the gateway in TOOL_HUB_URL and TOOL_HUB_KEY; else of the gateway that runs on this
- * machine with these settings; else of one within this process, which works on the settings directly.
+ * Connects to the management API of the gateway in TOOL_HUB_URL and TOOL_HUB_KEY; otherwise of the gateway that runs on
+ * this machine with these settings; otherwise of one within this process, which works on the settings directly.
  * @throws CommandError
  */
 export async function connectToManagementApi (

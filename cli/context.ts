@@ -74,12 +74,12 @@ export class Output {
     return this.#hasColor ? styleText(style, text, { validateStream: false } as never) : text
   }
 
-  /** Writes a result: the value as JSON with `--json`, else the text. */
+  /** Writes a result: the value as JSON with `--json`, otherwise the text. */
   writeResult (value: unknown, text: string | (() => string)): void {
     this.writeText(this.isJson ? JSON.stringify(value, null, 2) : typeof text === 'string' ? text : text())
   }
 
-  /** Writes a result with the API's warnings: as a member with `--json`, else as lines on stderr. */
+  /** Writes a result with the API's warnings: as a member with `--json`, otherwise as lines on stderr. */
   writeResultWithWarnings (value: object, warnings: readonly string[], text: string): void {
     this.writeResult({ ...value, ...(warnings.length > 0 && { warnings }) }, text)
     if (!this.isJson) for (const warning of warnings) this.writeWarning(warning)

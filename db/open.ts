@@ -2,7 +2,7 @@ import { MemoryCounters } from './memory/counters.ts'
 import { FileClients } from './json/clients.ts'
 import { JsonFileStore } from './json/file.ts'
 import { FileRecords, withoutRecords } from './json/records.ts'
-import type { SectionFile } from './json/section.ts'
+import type { SectionAccess } from './json/section.ts'
 import { MemoryVectors } from './memory/vectors.ts'
 import type { OpenVectorStore } from './ports/vectors.ts'
 import { RecordedApprovals } from './records/approvals.ts'
@@ -68,7 +68,7 @@ export async function openStorage (options: StorageOptions): Promise<Storage> {
 
 /** Creates the ports on a settings file. @param now a clock in ms since 1970 @param usagePath as in StorageOptions */
 export function createFileStorage (
-  file: Store & SectionFile, vault: Vault, now = () => Date.now(), usagePath?: string
+  file: Store & SectionAccess, vault: Vault, now = () => Date.now(), usagePath?: string
 ): Storage {
   const records = new FileRecords(file, vault, now)
   const counters = new MemoryCounters()

@@ -234,9 +234,9 @@ export class DualEraSession implements UpstreamSession {
     }
   }
 
-  #useLegacy (session: LegacyUpstreamSession, isShy: boolean): void {
+  #useLegacy (session: LegacyUpstreamSession, ignoresDiscover: boolean): void {
     this.#session = session
-    this.#eraKnowledge.onEra('legacy', isShy)
+    this.#eraKnowledge.onEra('legacy', ignoresDiscover)
   }
 
   async #useModern (discovered: DiscoveredServer): Promise<void> {

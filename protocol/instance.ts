@@ -35,7 +35,7 @@ export function askingInstance ({ _meta: meta }: Readonly<Record<string, unknown
  * @param asking the id of the other gateway
  * @returns undefined if the item has already passed through that gateway
  */
-export function passItemOn (text: string, asking: string): string | undefined {
+export function markPassedOn (text: string, asking: string): string | undefined {
   const meta = memberOf(text, '_meta') ?? '{}'
   const via = smallMemberOf(meta, viaKey)
   const ids: unknown[] = Array.isArray(via) ? via : []

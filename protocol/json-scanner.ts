@@ -51,7 +51,7 @@ export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }:
   let depth = 0
   let size = 0
   let outermostSize = 0
-  let mostMembers = 0
+  let maxMembers = 0
   let values = 0
   let hasGaps = false
   let at = skipSpace(text, 0)
@@ -111,7 +111,7 @@ export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }:
       if (code <= SPACE) code = text.charCodeAt(at = skipSpace(text, at))
       if (depth === 0) {
         if (at < text.length) fail(at)
-        return { kind, members, size: outermostSize, hasGaps, values, largestObject: mostMembers }
+        return { kind, members, size: outermostSize, hasGaps, values, largestObject: maxMembers }
       }
       at++
       if (code === COMMA) {
@@ -121,7 +121,7 @@ export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }:
         break
       }
       if (code !== (isObject[depth] === 1 ? CLOSE_BRACE : CLOSE_BRACKET)) fail(at - 1)
-      if (code === CLOSE_BRACE && size > mostMembers) mostMembers = size
+      if (code === CLOSE_BRACE && size > maxMembers) maxMembers = size
       if (depth === 1) outermostSize = size
       size = sizes[depth--] ?? 0
     }

@@ -119,7 +119,7 @@ class Mender {
   /** Whether scanning stopped at `maxValues`; the ends of the enclosing values are then unknown. */
   get #isCut (): boolean { return this.#left <= 0 }
 
-  /** Scans the value at a position. @returns false if it is null (or counts as null) where that is not allowed */
+  /** Scans the value at a position. @returns false if it is null (or is treated as null) where that is not allowed */
   #value (start: number, shape: Shape | undefined): boolean {
     const text = this.#text
     if (!shape) {

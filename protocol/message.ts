@@ -66,5 +66,5 @@ export function toRpcError (text: string): RpcError {
 }
 
 /** Whether a result reports a tool error (`isError`). */
-export const saysError = (output: string): boolean =>
+export const reportsError = (output: string): boolean =>
   output.includes('"isError"') && memberOf(output, 'isError') === 'true'

@@ -6,7 +6,7 @@ import {
 import { scanJson, JsonTooDeep } from './json-scanner.ts'
 import { guardedNames, withoutLookalikes } from './lookalikes.ts'
 import type { MalformedMessage, Message, RequestId } from './message.ts'
-import { plainAnswer } from './plain-answer.ts'
+import { parsePlainAnswer } from './plain-answer.ts'
 import { detachedCopy, largeText, detachedSlice, truncate, withoutBom } from './text.ts'
 
 /** The side that sent a message. Servers may omit the version, and write `null` for absent members. */
@@ -45,7 +45,7 @@ function parseSmall (
 ): Message | Array<Message | MalformedMessage> {
   // Checked first, in linear time, since parsers are slow on deeply nested JSON.
   if (isDeeperThan(text, maxDepth)) throw tooDeep(maxDepth)
-  const answer = sender === 'server' ? plainAnswer(text) : undefined
+  const answer = sender === 'server' ? parsePlainAnswer(text) : undefined
   if (answer) return answer
   let value: unknown
   try {
@@ -233,7 +233,7 @@ function toErrorObject (text: string): string {
 const lacksVersion = ({ jsonrpc, id, method }: Readonly<Record<string, unknown>>): boolean =>
   (jsonrpc === undefined || jsonrpc === null) && (isId(id) || typeof method === 'string')
 
-/** Reads the params of a message; null counts as absent. @throws RpcError -32600 */
+/** Reads the params of a message; null is treated as absent. @throws RpcError -32600 */
 function paramsOf (params: unknown, isServers: boolean): Record<string, unknown> {
   if (isObject(params)) return params
   const isAbsent =

@@ -12,7 +12,7 @@ const maxBehind = 48
  * programs write. The text between the other two members is parsed on its own: if it is JSON, it is the result.
  * @returns undefined for any other text
  */
-export function plainAnswer (text: string): Response | undefined {
+export function parsePlainAnswer (text: string): Response | undefined {
   const head = before.exec(text)
   if (head) return text.endsWith('}}') ? answerOf(text, Number(head[1]), head[0].length, text.length - 1) : undefined
   if (!text.startsWith(begin)) return undefined

@@ -10,7 +10,7 @@ import type {} from './mcp/request.ts'
 /** Returns the current max size of a body: `routing.jsonBodyLimit`. */
 const limitOf = (app: FastifyInstance): string => app.settings.current.system.routing?.jsonBodyLimit ?? '1mb'
 
-/** Returns the owner to whom the memory of a body is charged: the identified caller, else the IP address. */
+/** Returns the owner to whom the memory of a body is charged: the identified caller, otherwise the IP address. */
 function senderOf ({ principal, caller, ip }: FastifyRequest): string {
   const known = principal ?? caller
   return known ? chargedOwnerOf(known, ip) : ownerOfAddress(ip)

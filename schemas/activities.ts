@@ -5,7 +5,7 @@ import { StringEnum } from './string-enum.ts'
 const Criteria = {
   server: Type.Optional(Type.String()),
   tool: Type.Optional(Type.String({
-    description: 'The tool by its own name; of other calls `prompts/get` or `resources/read`'
+    description: 'The tool\'s own name; for other calls `prompts/get` or `resources/read`'
   })),
   status: Type.Optional(StringEnum(['success', 'error'])),
   group: Type.Optional(Type.String()),
@@ -15,7 +15,7 @@ const Criteria = {
   startDate: Type.Optional(Type.String({
     description: 'ISO 8601: a date (`2026-11-23`, in UTC), or a date with time; inclusive'
   })),
-  endDate: Type.Optional(Type.String({ description: 'The same; a date includes its whole day' }))
+  endDate: Type.Optional(Type.String({ description: 'As `startDate`; a date includes the whole day' }))
 }
 export const ActivityCriteria = Type.Object(Criteria)
 export const ActivityPageQuery = Type.Object({
@@ -35,9 +35,9 @@ export const ActivityRecord = Type.Object(
     tool: Type.String(),
     duration: Type.Number({ description: 'In ms' }),
     status: StringEnum(['success', 'error']),
-    input: Type.Optional(Type.String({ description: 'The arguments as JSON text, cut at 100 KiB' })),
+    input: Type.Optional(Type.String({ description: 'The arguments as JSON text, truncated to 100 KiB' })),
     output: Type.Optional(Type.String({
-      description: 'The result as the server gave it, as JSON text, cut at 100 KiB'
+      description: 'The server\'s result as JSON text, truncated to 100 KiB'
     })),
     group: Type.Optional(Type.String({ description: 'The group through which it was called' })),
     username: Type.Optional(Type.String()),
@@ -46,16 +46,17 @@ export const ActivityRecord = Type.Object(
     sourceIp: Type.Optional(Type.String()),
     errorMessage: Type.Optional(Type.String()),
     clientId: Type.Optional(Type.String({ description: 'The OAuth client whose access token the call came with' })),
-    clientName: Type.Optional(Type.String({ description: 'Its name when it called' })),
+    clientName: Type.Optional(Type.String({ description: 'The name of the client at the time of the call' })),
     policy: Type.Optional(AppliedPolicy),
     guards: Type.Optional(Type.Array(Type.Object({
       id: Type.String(), name: Type.String(), action: Type.String(), found: Type.Array(Type.String())
-    }), { description: 'The guards that found something, and the kinds of it' })),
+    }), { description: 'The guards that found something, and what kinds of data they found' })),
     refused: Type.Optional(Type.Literal(true, {
-      description: 'A policy, a guard, a quota or a changed definition refused the call, as `errorMessage` says'
+      description: 'The call was refused because of a policy, a guard, a quota or a changed definition: see ' +
+        '`errorMessage`'
     })),
     locked: Type.Optional(Type.Literal(true, {
-      description: 'Input, output and message are sealed with a key that is not in ENCRYPTION_KEY any more'
+      description: 'Input, output and message cannot be decrypted: their key is no longer in ENCRYPTION_KEY'
     }))
   },
   {

@@ -1,7 +1,7 @@
 import { Type, type TSchema } from '@sinclair/typebox'
 
 /** A read-only member. A change may contain it with the value from a response. */
-export const ReadOnlyMember = Type.String({ description: 'May be sent as it was answered; it cannot be changed' })
+export const ReadOnlyMember = Type.String({ description: 'Read-only: a request may contain the value from a response' })
 
 /** The response of a successful management route. */
 export const Success = <Data extends TSchema>(data: Data) =>
@@ -12,8 +12,8 @@ export const SuccessWithWarnings = <Data extends TSchema>(data: Data) => Type.Ob
   data,
   message: Type.Optional(Type.String()),
   warnings: Type.Optional(Type.Array(Type.String(), {
-    description: 'What was stored and has no effect, or another one than it seems to have: a sentence each. Absent: ' +
-      'nothing'
+    description: 'One sentence for each stored member that has no effect, or not the one that it seems to have. ' +
+      'Absent: there are none'
   }))
 })
 /** The response of a successful write without data. */
@@ -24,7 +24,7 @@ export const SuccessWithoutData = Type.Object(
 
 export const Failure = Type.Object({
   success: Type.Literal(false),
-  message: Type.String({ description: 'What is wrong, and what to change' }),
+  message: Type.String({ description: 'The problem, and how to solve it' }),
   code: Type.Optional(Type.String()),
   errors: Type.Optional(
     Type.Array(Type.Union([Type.String(), Type.Object({ path: Type.String(), message: Type.String() })]))
@@ -33,8 +33,8 @@ export const Failure = Type.Object({
 
 export const PageQuery = Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Max entries of the page' })),
-  cursor: Type.Optional(Type.String({ description: 'The `nextCursor` of the page before' })),
-  fields: Type.Optional(Type.String({ description: 'Only these members, comma-separated' }))
+  cursor: Type.Optional(Type.String({ description: 'The `nextCursor` of the previous page' })),
+  fields: Type.Optional(Type.String({ description: 'The members to return, comma-separated. Default: all' }))
 })
 
 /** A complete list, or one page of it. */
@@ -42,6 +42,6 @@ export const PageOf = <Item extends TSchema>(item: Item) => Type.Object({
   success: Type.Literal(true),
   data: Type.Array(item),
   nextCursor: Type.Optional(Type.String({
-    description: 'Send it as `cursor` for the next page; absent on the last one'
+    description: 'The `cursor` of the next page; absent on the last page'
   }))
 })

@@ -10,14 +10,14 @@ export const Approval = Type.Object(
     state: ApprovalState,
     username: Type.String({ description: 'The caller; empty for a caller without credentials' }),
     server: Type.String(),
-    tool: Type.String({ description: 'By its own name; of a resource: its URI' }),
+    tool: Type.String({ description: 'The tool\'s own name; for a resource its URI' }),
     kind: StringEnum(['tool', 'prompt', 'resource']),
     arguments: Type.Object(
-      {}, { additionalProperties: true, description: 'Long texts are cut, and say how much is left out' }
+      {}, { additionalProperties: true, description: 'Long texts are truncated, and state how much is omitted' }
     ),
     policy: Type.Object({ id: Type.String(), name: Type.String() }),
     createdAt: Type.String({ description: 'ISO 8601' }),
-    expiresAt: Type.String({ description: 'ISO 8601. Until then it can be decided, and used by one call' }),
+    expiresAt: Type.String({ description: 'ISO 8601. Until then the approval can be decided, and used by one call' }),
     decidedBy: Type.Optional(Type.String({ description: 'A username' })),
     isUsed: Type.Optional(Type.Boolean({ description: 'Whether the approved call has run: the decision is final' }))
   },
@@ -40,6 +40,6 @@ export const ApprovalId = Type.Object({ id: Type.String() })
 export const ApprovalQuery = Type.Object({
   state: Type.Optional(ApprovalState),
   limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'Max entries: the newest' })
+    Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'Max entries; the newest are returned' })
   )
 })

@@ -7,9 +7,9 @@ export const auditRecord = <Name extends string>(entities: readonly Name[]) => T
   {
     id: Type.String(),
     timestamp: Type.String({ description: 'ISO 8601' }),
-    username: Type.String({ description: 'A user; for a system key its owner, or `system`' }),
+    username: Type.String({ description: 'A user; for a system key its owner, or `system` if it has none' }),
     keyId: Type.Optional(Type.String({ description: 'The bearer key that the request came with' })),
-    keyName: Type.Optional(Type.String({ description: 'Its name then' })),
+    keyName: Type.Optional(Type.String({ description: 'The name of the key at that time' })),
     action: StringEnum(['create', 'update', 'delete']),
     entity: StringEnum([...entities]),
     name: Type.String(),
@@ -17,8 +17,8 @@ export const auditRecord = <Name extends string>(entities: readonly Name[]) => T
     after: Type.Optional(Open),
     locked: Type.Optional(
       Type.Literal(true, {
-        description: '`before`, `after` and the bearer key cannot be opened: they are sealed with a key that is not ' +
-          'in ENCRYPTION_KEY'
+        description: '`before`, `after` and the bearer key cannot be decrypted: their encryption key is not in ' +
+          'ENCRYPTION_KEY'
       })
     )
   },
@@ -46,6 +46,6 @@ export const auditQuery = <Name extends string>(entities: readonly Name[]) => Ty
   entity: Type.Optional(StringEnum([...entities])),
   name: Type.Optional(Type.String()),
   startDate: Type.Optional(Type.String({ description: 'ISO 8601: a date (in UTC), or a date with time; inclusive' })),
-  endDate: Type.Optional(Type.String({ description: 'The same; a date includes its whole day' })),
-  cursor: Type.Optional(Type.String({ description: 'The `nextCursor` of the page before' }))
+  endDate: Type.Optional(Type.String({ description: 'As `startDate`; a date includes the whole day' })),
+  cursor: Type.Optional(Type.String({ description: 'The `nextCursor` of the previous page' }))
 })

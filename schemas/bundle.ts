@@ -40,7 +40,7 @@ export const BundleManifest = Type.Object({
     mcp_config: Type.Optional(Type.Object({
       ...Command,
       platform_overrides: Type.Optional(Type.Record(Type.String(), Type.Partial(Type.Object(Command))))
-    }, { description: 'How it is started; of the type `uv`, where it is left out, by `uv run` in its folder' }))
+    }, { description: 'The command that starts it. Default for the type `uv`: `uv run` in its folder' }))
   }),
   compatibility: Type.Optional(Type.Object({ platforms: Type.Optional(Type.Array(Type.String())) })),
   user_config: Type.Optional(Type.Record(Type.String(), BundleOption))
@@ -53,9 +53,12 @@ export const RequiredOption = Type.Object({
   title: Text,
   description: Text,
   type: Type.String({ description: 'string, number, boolean, directory or file' }),
-  multiple: Type.Optional(Type.Boolean({ description: 'It may be several values: each is an argument of its own' })),
-  sensitive: Type.Boolean({ description: 'It is a secret' }),
-  default: Type.Optional(Type.String({ description: 'A mask: the default of a secret is not shown, and not used' }))
+  multiple: Type.Optional(Type.Boolean({
+    description: 'Whether several values are possible; each is a separate ' +
+    'argument'
+  })),
+  sensitive: Type.Boolean({ description: 'Whether the value is a secret' }),
+  default: Type.Optional(Type.String({ description: 'The masked default of a secret, which is not used' }))
 })
 export type RequiredOption = Static<typeof RequiredOption>
 
@@ -67,7 +70,7 @@ export const UploadedBundle = Type.Object(
     manifest: Type.Object({}, { additionalProperties: true }),
     required: Type.Array(RequiredOption),
     usedBy: Type.Array(Type.String(), {
-      description: 'Servers that run the bundle already, and its new version once they are reloaded'
+      description: 'Servers that already run the bundle. They run the new version once they are reloaded'
     }),
     warnings: Type.Array(Type.String())
   },

@@ -9,7 +9,7 @@ const placeholder = (name: string): string => `\${${name}}`
 /** A value that a user must fill in. The config contains it as `${key}`. */
 export const RequiredInput = Type.Object({
   key: Type.String({
-    description: `In the config as ${placeholder('key')}: replace it there, or set this variable in the environment`
+    description: `The config contains it as ${placeholder('key')}: replace it, or set this variable in the environment`
   }),
   title: Type.Optional(Type.String({ description: 'The name of the variable, header or argument' })),
   description: Type.Optional(Type.String()),
@@ -120,7 +120,7 @@ export const CloudServer = Type.Object(
     updated_at: Type.String(),
     config: Type.Optional(Config),
     required: Type.Array(RequiredInput),
-    reason: Type.Optional(Type.String({ description: 'Why there is no config' }))
+    reason: Type.Optional(Type.String({ description: 'The reason why there is no config' }))
   },
   {
     examples: [
@@ -163,7 +163,7 @@ export const ConvertedPackage = Type.Object({
   config: Type.Optional(Config),
   required: Type.Optional(Type.Array(RequiredInput)),
   optional: Type.Optional(Type.Array(OptionalInput)),
-  reason: Type.Optional(Type.String({ description: 'Why there is no config' }))
+  reason: Type.Optional(Type.String({ description: 'The reason why there is no config' }))
 })
 export type ConvertedPackage = Static<typeof ConvertedPackage>
 
@@ -201,7 +201,7 @@ export type RegistryPage = Static<typeof RegistryPage>
 
 export const RegistryQuery = Type.Object({
   search: Type.Optional(Type.String({ maxLength: 200, description: 'Part of the name' })),
-  cursor: Type.Optional(Type.String({ maxLength: 512, description: '`metadata.nextCursor` of the page before' })),
+  cursor: Type.Optional(Type.String({ maxLength: 512, description: '`metadata.nextCursor` of the previous page' })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 30, description: 'Max entries of the page' })),
   version: Type.Optional(Type.String({ maxLength: 255, description: '`latest`, or an exact version' })),
   updated_since: Type.Optional(Type.String({ maxLength: 64, description: 'RFC 3339' })),

@@ -10,10 +10,16 @@ const before = { name: 'search', description: 'Finds issues', inputSchema: { typ
 export const DefinitionChangeSchema = Type.Object(
   {
     kind: DefinitionKindSchema,
-    item: Type.String({ description: 'Its name; of the instructions: `instructions`' }),
-    before: Type.Unknown({ description: 'The accepted definition; null: it is new, or too large to be kept' }),
-    after: Type.Unknown({ description: 'As the server lists it now; null: too large to be kept' }),
-    since: Type.String({ description: 'When it was seen first, ISO 8601' }),
+    item: Type.String({ description: 'The name of the item; `instructions` for the instructions' }),
+    before: Type.Unknown({
+      description: 'The accepted definition; null if the item is new, or the definition is too ' +
+      'large to be stored'
+    }),
+    after: Type.Unknown({
+      description: 'The definition that the server lists now; null if it is too large to be ' +
+      'stored'
+    }),
+    since: Type.String({ description: 'When the change was first seen, ISO 8601' }),
     digest: Type.String({ description: 'Identifies `after`' })
   },
   {
@@ -35,8 +41,8 @@ export type DefinitionChange = Static<typeof DefinitionChangeSchema>
 export const AcceptedChange = Type.Object(
   {
     kind: DefinitionKindSchema,
-    item: Type.Optional(Type.String({ description: 'Its name; may be absent for the instructions' })),
-    digest: Type.Optional(Type.String({ description: 'Only if the definition still is this one' }))
+    item: Type.Optional(Type.String({ description: 'The name of the item; may be absent for the instructions' })),
+    digest: Type.Optional(Type.String({ description: 'Accepts the definition only if it still has this digest' }))
   },
   { examples: [{ kind: 'tool', item: 'search' }] }
 )

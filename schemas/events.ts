@@ -15,14 +15,17 @@ export const EventChallenge = Type.Object(
 /** A message that could not be delivered to a client's webhook. */
 export const FailedEventDelivery = Type.Object({
   subscription: Type.String({ description: 'The id of the subscription, as in `X-MCP-Subscription-Id`' }),
-  user: Type.String({ description: 'The user, or the key, that subscribed' }),
+  user: Type.String({ description: 'The user or key that subscribed' }),
   server: Type.String(),
   event: Type.String({ description: 'The name of the event type on the route of the subscription' }),
   url: Type.String(),
-  messageId: Type.String({ description: 'The `webhook-id`: the id of the event' }),
-  body: Type.String({ description: 'The message' }),
+  messageId: Type.String({ description: 'The id of the event, sent as `webhook-id`' }),
+  body: Type.String({ description: 'The body of the message' }),
   attempts: Type.Integer(),
-  reason: Type.String({ description: 'Why the last attempt failed, as SEP-3415 names it, such as `http_5xx`' }),
+  reason: Type.String({
+    description: 'The reason why the last attempt failed, as defined by SEP-3415, for example ' +
+    '`http_5xx`'
+  }),
   failedAt: Type.String({ format: 'date-time' })
 }, {
   examples: [{
@@ -44,12 +47,16 @@ export const EventSubscriptionId = Type.Object({ id: Type.String({ maxLength: 10
 /** A webhook that a client registered for an event type. */
 export const ShownEventSubscription = Type.Object({
   id: Type.String({ description: 'As in `X-MCP-Subscription-Id`' }),
-  user: Type.String({ description: 'The user, or the key, that subscribed' }),
+  user: Type.String({ description: 'The user or key that subscribed' }),
   server: Type.String(),
   event: Type.String({ description: 'The name of the event type on the route' }),
-  route: Type.String({ description: 'The path of the MCP endpoint on which it was made' }),
-  url: Type.String({ description: 'Where its messages go' }),
-  expiresAt: Type.String({ format: 'date-time', description: 'Unless its client refreshes it' })
+  route: Type.String({ description: 'The path of the MCP endpoint of the subscription' }),
+  url: Type.String({ description: 'The address that messages are sent to' }),
+  expiresAt: Type.String({
+    format: 'date-time',
+    description: 'When the subscription expires, unless its client ' +
+    'refreshes it'
+  })
 }, {
   examples: [{
     id: 'sub_a3f1c8e2b0d49f7ea3f1c8e2b0d49f7e',

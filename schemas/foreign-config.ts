@@ -3,7 +3,7 @@ import { allItems, ServerConfig } from './server.ts'
 import { typeOfSpelling } from './transports.ts'
 import { isPlainObject, quoteName } from './unknown-members.ts'
 import { type Json, ConfigTranslation } from './adoption.ts'
-import { warnOfInertMembers, warnOfUnknownMembers } from './foreign-members.ts'
+import { warnOfIneffectiveMembers, warnOfUnknownMembers } from './foreign-members.ts'
 
 /**
  * A config in the gateway's own members. `warnings`: one sentence, without values, per member that has no effect or a
@@ -41,7 +41,7 @@ export function translateConfig (raw: Json, variables: EditorVariables = {}): Tr
   readOAuth(adoption)
   readVariables(adoption, variables)
   warnOfUnknownMembers(adoption)
-  warnOfInertMembers(adoption)
+  warnOfIneffectiveMembers(adoption)
   const { warnings } = adoption
   const left = warnings.length - maxWarnings
   return {

@@ -31,7 +31,7 @@ const inertMembers = {
   description: { reason: 'the server is an OpenAPI description', members: ['command', 'args', 'env', 'cwd'] }
 } as const
 
-export function warnOfInertMembers ({ config, warnings }: ConfigTranslation): void {
+export function warnOfIneffectiveMembers ({ config, warnings }: ConfigTranslation): void {
   const type = serverTypeOf(config as ServerConfig)
   // A config without a type, or with an unknown one, is rejected for that reason.
   if (type === undefined || !Object.hasOwn(transports, type)) return

@@ -5,26 +5,32 @@ const url = { description: 'An absolute http or https URL' }
 const webhook = {
   url: Type.String({ pattern: '^https?://', ...url }),
   secret: Type.String({
-    minLength: 1, description: 'Signs the requests as Standard Webhooks do: `whsec_` and base64, or any text'
+    minLength: 1,
+    description: 'The secret that signs the requests (Standard Webhooks): `whsec_` and base64, or any ' +
+      'text'
   }),
   timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 60_000, description: 'Default: 2000' })),
   whenAway: StringEnum(['allow', 'deny'], {
-    description: 'What happens to a call while the webhook does not answer in time'
+    description: 'What happens to a call if the webhook does not answer in time'
   })
 }
 const members = {
   name: Type.String({ minLength: 1, maxLength: 200 }),
   enabled: Type.Optional(Type.Boolean({ description: 'Default: true' })),
   on: StringEnum(['arguments', 'results', 'both'], {
-    description: 'Results are those of tools, prompts and resources, with errors, progress and log messages'
+    description: 'What is checked. Results are those of tools, prompts and resources, including errors, progress and ' +
+      'log messages'
   }),
-  servers: Type.Optional(Type.Array(Type.String(), { description: 'The servers that it is for. Default: all' })),
+  servers: Type.Optional(Type.Array(Type.String(), {
+    description: 'The servers that the guard applies to. Default: ' +
+    'all'
+  })),
   tools: Type.Optional(Type.Array(Type.String(), {
-    description: 'The tools that it is for, by their own names. Default: all, and prompts and resources'
+    description: 'The own names of the tools that the guard applies to. Default: all tools, prompts and resources'
   })),
   detect: Type.Optional(Type.Array(StringEnum(['secrets', 'email', 'card', 'iban', 'phone']))),
   webhook: Type.Optional(Type.Object(webhook)),
-  action: StringEnum(['flag', 'mask', 'refuse'], { description: 'What happens where `detect` finds something' })
+  action: StringEnum(['flag', 'mask', 'refuse'], { description: 'What happens if `detect` finds something' })
 }
 
 const example = { name: 'No personal data', on: 'both', servers: ['crm'], detect: ['email', 'card'], action: 'mask' }

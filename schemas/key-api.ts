@@ -7,19 +7,23 @@ export const KeyRecord = Type.Object(
   {
     id: Type.String(),
     name: Type.String(),
-    token: Type.String({ description: 'Masked; plain only in the answer that creates the key' }),
+    token: Type.String({ description: 'Masked, except in the response that creates the key' }),
     kind: StringEnum(['system', 'user']),
     owner: Type.Optional(Type.String()),
     createdBy: Type.Optional(Type.String({
       description:
-        'Who made it, or gave it more rights last. A system key counts while its maker and its owner are admins'
+        'The user who created it, or who last gave it more rights. A system key is valid while this user and its ' +
+        'owner are admins'
     })),
-    inactive: Type.Optional(Type.String({ description: 'The reason why it does not count now; absent: it counts' })),
+    inactive: Type.Optional(Type.String({
+      description: 'The reason why the key is not valid now; absent if it is ' +
+      'valid'
+    })),
     accessType: StringEnum(['all', 'groups', 'servers', 'custom']),
     allowedGroups: Type.Array(Type.String()),
     allowedServers: Type.Array(Type.String()),
     enabled: Type.Boolean(),
-    expiresAt: Type.Optional(Type.String({ description: 'From then on the key counts as disabled' })),
+    expiresAt: Type.Optional(Type.String({ description: 'The time from which the key is treated as disabled' })),
     createdAt: Type.Optional(Type.String()),
     lastUsedAt: Type.Optional(Type.String())
   },
@@ -42,18 +46,19 @@ export const KeyRecord = Type.Object(
 export const NewKey = ClosedObject(Type.Object({
   name: Type.String({ minLength: 1, maxLength: 128 }),
   kind: Type.Optional(StringEnum(['system', 'user'], {
-    description: '`user` where neither a kind, an access type nor a list is given: what its owner sees, by MCP'
+    description: 'A `user` key gives MCP access to what its owner sees. Default: `user`, unless an access type or a ' +
+      'list is given'
   })),
   owner: Type.Optional(Type.String()),
   accessType: Type.Optional(StringEnum(['all', 'groups', 'servers', 'custom'], {
-    description: 'What a system key opens. `all`: everything, the management API included; it has to be asked for by ' +
-      'its name'
+    description: 'What a system key gives access to. `all`: everything, including the management API; it must be ' +
+      'given explicitly'
   })),
   allowedGroups: Type.Optional(Type.Array(Type.String())),
   allowedServers: Type.Optional(Type.Array(Type.String())),
   enabled: Type.Optional(Type.Boolean()),
   expiresAt: Type.Optional(Type.Union([Type.String(), Type.Null()], {
-    description: 'A date and time with its zone (ISO 8601), from which on the key counts as disabled; null: never'
+    description: 'A date and time with a time zone (ISO 8601), from which the key is treated as disabled; null: never'
   }))
 },
 { examples: [{ name: 'laptop' }, { name: 'agents of the web team', accessType: 'groups', allowedGroups: ['daily'] }] }))
@@ -67,6 +72,6 @@ const unchangedOfKey = {
 }
 export const KeyUpdate = ClosedObject(Type.Partial(Type.Object({ ...NewKey.properties, ...unchangedOfKey }), {
   examples: [{ enabled: false }],
-  description: 'A user may change `name` and `enabled` only; all else may be sent as it was answered'
+  description: 'A user may change only `name` and `enabled`; the other members may contain the values from a response'
 }))
 export const KeyId = Type.Object({ id: Type.String() })

@@ -4,13 +4,13 @@ import { StringEnum } from './string-enum.ts'
 /** One line of the log. */
 export const LogEntry = Type.Object(
   {
-    id: Type.Number({ description: 'Grows with each line of this process' }),
+    id: Type.Number({ description: 'A number that grows with each line of this process' }),
     timestamp: Type.Number({ description: 'In ms since 1970' }),
     level: StringEnum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']),
     type: StringEnum(['debug', 'info', 'warn', 'error']),
     source: StringEnum(['main', 'child']),
     message: Type.String(),
-    processId: Type.Optional(Type.String({ description: 'The server, where its process has printed the line' }))
+    processId: Type.Optional(Type.String({ description: 'The server whose process printed the line' }))
   },
   {
     examples: [

@@ -16,7 +16,7 @@ const Scope = Type.String({ pattern: '^[!#-\\[\\]-~]+$', maxLength: 256 })
 
 /** `systemConfig.oauthServer`: the gateway as an authorization server. */
 export const OAuthServer = Type.Object({
-  enabled: Switch(false, 'OAuth server', 'Off: applications cannot sign people in here'),
+  enabled: Switch(false, 'OAuth server', 'Off: applications cannot sign users in with accounts of this gateway'),
   accessTokenLifetime: Seconds(3_600, 86_400, 'Lifetime of access tokens'),
   refreshTokenLifetime: Seconds(1_209_600, 365 * 86_400, 'Lifetime of refresh tokens'),
   authorizationCodeLifetime: Seconds(60, 600, 'Lifetime of authorization codes'),
@@ -28,14 +28,14 @@ export const OAuthServer = Type.Object({
   dynamicRegistration: Type.Optional(
     Type.Object(
       {
-        enabled: Switch(true, 'Clients can register'),
+        enabled: Switch(true, 'Allow registration by clients'),
         allowedGrantTypes: Type.Optional(Type.Array(StringEnum(grantTypes), {
-          default: grantTypes, title: 'Grant types of clients'
+          default: grantTypes, title: 'Client grant types'
         })),
         requiresAuthentication:
-          Switch(false, 'Only admins can register clients', 'Clients need an admin\'s credential to register')
+          Switch(false, 'Registration requires an admin', 'Clients need an admin\'s credential to register')
       },
-      { default: {}, title: 'Registration of clients' }
+      { default: {}, title: 'Client registration' }
     )
   )
 })
@@ -45,10 +45,10 @@ const ClientMembers = {
   name: Type.String({ minLength: 1, maxLength: 200 }),
   redirectUris: Type.Array(Type.String(), {
     minItems: 1,
-    description: 'https, http on a loopback address (any port), or a scheme of an app'
+    description: 'Addresses with https, http on a loopback address (any port), or the private scheme of an app'
   }),
   grants: Type.Array(StringEnum(grantTypes)),
-  scopes: Type.Array(Scope, { description: '`manage` lets the client change the configuration for its users' })
+  scopes: Type.Array(Scope, { description: '`manage` lets the client change the configuration on behalf of its users' })
 }
 
 const example = {
@@ -88,7 +88,10 @@ export const OAuthClientRecord = Type.Object({
   grants: Type.Array(Type.String()),
   scopes: Type.Array(Type.String()),
   requireSecret: Type.Boolean(),
-  origin: StringEnum(['admin', 'registered'], { description: 'Whether an admin made it, or it registered itself' }),
+  origin: StringEnum(['admin', 'registered'], {
+    description: 'Whether an admin created the client, or it registered ' +
+    'itself'
+  }),
   clientUri: Type.Optional(Type.String()),
   createdAt: Type.Optional(Type.String()),
   lastUsedAt: Type.Optional(Type.String())

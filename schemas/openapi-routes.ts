@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox'
 
 /** The error response of an open route, on which credentials are optional. */
-export const OpenFailure = Type.Object({
+export const OpenRouteError = Type.Object({
   success: Type.Literal(false),
-  error: Type.String({ description: 'A code that stays the same' }),
-  message: Type.String({ description: 'What is wrong, and what to change' })
+  error: Type.String({ description: 'A stable error code' }),
+  message: Type.String({ description: 'The problem, and how to solve it' })
 })
 
 export const DocumentQuery = Type.Object({
@@ -16,13 +16,16 @@ export const DocumentQuery = Type.Object({
       description: 'Base address of the operations: an absolute http or https address, up to 2,048 bytes'
     })
   ),
-  includeDisabled: Type.Optional(Type.Boolean({ description: 'Includes disabled tools. Running them is still 404' })),
-  servers: Type.Optional(Type.String({ description: 'Only these servers, comma-separated' }))
+  includeDisabled: Type.Optional(Type.Boolean({
+    description: 'Whether to include disabled tools. Calls of them are ' +
+    'still answered with 404'
+  })),
+  servers: Type.Optional(Type.String({ description: 'The servers to include, comma-separated. Default: all' }))
 })
 /** The query for the document of one group or server: it has no `servers`. */
 export const PartDocumentQuery = Type.Omit(DocumentQuery, ['servers'])
 export const GroupOrServerParams = Type.Object(
-  { name: Type.String({ description: 'A group by id or name, else a server' }) }
+  { name: Type.String({ description: 'A group by id or name, otherwise a server' }) }
 )
 
 export const OpenApiServerNames = Type.Object(
@@ -54,7 +57,7 @@ export const ToolStats = Type.Object(
 
 export const ToolPath = Type.Object({ server: Type.String(), tool: Type.String() })
 export const PartToolPath = Type.Object({
-  name: Type.String({ description: 'A group by id or name, else the server' }),
+  name: Type.String({ description: 'A group by id or name, otherwise the server' }),
   server: Type.String(),
   tool: Type.String()
 })
@@ -63,18 +66,18 @@ export const PartToolPath = Type.Object({
 const TextResponse = (description: string, example: object) =>
   Type.Unsafe<string>(Type.Object({}, { additionalProperties: true, description, examples: [example] }))
 export const ToolResult =
-  TextResponse('The MCP result as the tool gave it: `content`, `structuredContent?`, `isError?`', {
+  TextResponse('The unchanged MCP result of the tool: `content`, `structuredContent?`, `isError?`', {
     content: [{ type: 'text', text: 'Hello' }]
   })
 /** The result of a tool call in the management API, with the tool's name and arguments. */
 export const ToolCallResult = Type.Object({
   toolName: Type.String(),
-  arguments: Type.Object({}, { additionalProperties: true, description: 'As they were given' }),
+  arguments: Type.Object({}, { additionalProperties: true, description: 'The arguments of the call, unchanged' }),
   content: Type.Optional(Type.Unknown({
-    description: 'As the tool gave it: blocks of text, images, audio and resources'
+    description: 'From the tool\'s result, unchanged: blocks of text, images, audio and resources'
   })),
-  structuredContent: Type.Optional(Type.Unknown({ description: 'As the tool gave it' })),
-  isError: Type.Optional(Type.Unknown({ description: 'As the tool gave it: true where it failed' }))
+  structuredContent: Type.Optional(Type.Unknown({ description: 'From the tool\'s result, unchanged' })),
+  isError: Type.Optional(Type.Unknown({ description: 'From the tool\'s result, unchanged: true if the tool failed' }))
 }, { additionalProperties: true })
 export const OpenApiDocument = TextResponse('An OpenAPI 3.0.3 document', {
   openapi: '3.0.3',

@@ -8,13 +8,13 @@ import { StringEnum } from './string-enum.ts'
 export const maxConfigEntries = 400
 
 const Text = (description: string) => Type.Optional(Type.String({ description }))
-const Scopes = Type.Optional(Type.Array(Type.String(), { description: 'oauth2, openIdConnect: scopes to ask for' }))
+const Scopes = Type.Optional(Type.Array(Type.String(), { description: 'oauth2, openIdConnect: scopes to request' }))
 
 /** The members of all credential types. */
 const members = {
-  name: Text('apiKey: the name of the header, query parameter or cookie; default: as the description says'),
+  name: Text('apiKey: the name of the header, query parameter or cookie; default: from the API description'),
   in: Type.Optional(StringEnum(['header', 'query', 'cookie'], {
-    description: 'apiKey: the location of the key; default: as the description says'
+    description: 'apiKey: the location of the key; default: from the API description'
   })),
   value: Text('apiKey: the key'),
   scheme: Text('http: bearer, basic or another authentication scheme'),
@@ -22,10 +22,10 @@ const members = {
   username: Text('http basic'),
   password: Text('http basic'),
   credentials: Text('http: the credentials after the scheme, sent unchanged'),
-  tokenUrl: Text('oauth2: the token endpoint; default: as the description says'),
-  url: Text('openIdConnect: the issuer, or its discovery document; default: as the description says'),
-  clientId: Text('oauth2, openIdConnect: for a token by client credentials'),
-  clientSecret: Text('oauth2, openIdConnect'),
+  tokenUrl: Text('oauth2: the token endpoint; default: from the API description'),
+  url: Text('openIdConnect: the issuer, or its discovery document; default: from the API description'),
+  clientId: Text('oauth2, openIdConnect: the client id for the client credentials grant'),
+  clientSecret: Text('oauth2, openIdConnect: the secret of this client'),
   scopes: Scopes
 }
 const Members = Type.Object(members)
@@ -46,9 +46,9 @@ export type OpenApiSecurity = Static<typeof OpenApiSecurity>
 
 /** The settings of a server of type `openapi`, in addition to its `url`. */
 export const OpenApiConfig = Type.Object({
-  url: Text('Address of the description, JSON or YAML'),
+  url: Text('Address of the API description, JSON or YAML'),
   schema: Type.Optional(Type.Union([Type.Object({}), Type.String()], {
-    description: 'The description itself: an object, or its text'
+    description: 'The API description itself: an object, or a text'
   })),
   security: Type.Optional(OpenApiSecurity),
   passthroughHeaders: Type.Optional(Type.Array(Type.String(), {

@@ -22,7 +22,7 @@ export const apiDocumentBase = (version: string, basePath: string) => ({
         type: 'apiKey' as const,
         in: 'header' as const,
         name: 'x-auth-token',
-        description: 'The token of POST /api/auth/login'
+        description: 'The token from POST /api/auth/login'
       },
       bearerKey: {
         type: 'http' as const,

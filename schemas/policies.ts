@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
 const Mode = StringEnum(['enforce', 'observe'], {
-  description: '`observe` decides nothing and records what it would have decided. Default: `enforce`'
+  description: '`observe` only records what the policy would have decided. Default: `enforce`'
 })
 const Decision = StringEnum(['allow', 'deny', 'ask', 'hide'])
 
@@ -19,9 +19,9 @@ const members = {
   then: Decision,
   approvers: Type.Optional(Type.Array(Type.String(), {
     maxItems: 100,
-    description: 'With `ask`: the usernames of those who may approve. Without it, the client of the caller is asked'
+    description: 'With `ask`: the usernames of the approvers. If absent, the caller\'s client is asked'
   })),
-  message: Type.Optional(Type.String({ maxLength: 2_000, description: 'A sentence for the caller' }))
+  message: Type.Optional(Type.String({ maxLength: 2_000, description: 'A message for the caller' }))
 }
 const example = {
   name: 'Nobody deletes at night',
@@ -45,22 +45,25 @@ const PolicyReference = Type.Object({ id: Type.String(), name: Type.String() })
 /** A rule that decided about a call, or would have decided (`observe`). */
 export const AppliedPolicy = Type.Object(
   { ...PolicyReference.properties, mode: StringEnum(['enforce', 'observe']), decision: Decision },
-  { description: 'The policy that decided about the call, or, with the mode `observe`, would have decided' }
+  { description: 'The policy that decided the call or, in the mode `observe`, would have decided it' }
 )
 
 /** A call as it would be made, or as it was recorded. */
 export const PolicyTest = Type.Object(
   {
     principal: Type.Optional(Type.Object({
-      username: Type.Optional(Type.String({ description: 'Absent or empty: a caller without credentials' })),
-      keyId: Type.Optional(Type.String({ description: 'The id of the bearer key that the call comes with' }))
+      username: Type.Optional(Type.String({
+        description: 'A username; absent or empty for a caller without ' +
+        'credentials'
+      })),
+      keyId: Type.Optional(Type.String({ description: 'The id of the bearer key of the call' }))
     })),
     server: Type.Optional(Type.String()),
-    tool: Type.Optional(Type.String({ description: 'By its own name; of a resource: its URI' })),
+    tool: Type.Optional(Type.String({ description: 'The tool\'s own name; for a resource its URI' })),
     kind: Type.Optional(StringEnum(['tool', 'prompt', 'resource'], { description: 'Default: `tool`' })),
     arguments: Type.Optional(Type.Object({}, { additionalProperties: true })),
-    route: Type.Optional(Type.String({ description: 'Such as `/mcp`. Default: `/mcp/<server>`' })),
-    activityId: Type.Optional(Type.String({ description: 'A recorded call; replaces all other members' }))
+    route: Type.Optional(Type.String({ description: 'A route, for example `/mcp`. Default: `/mcp/<server>`' })),
+    activityId: Type.Optional(Type.String({ description: 'The id of a recorded call; replaces all other members' }))
   },
   {
     examples: [{ principal: { username: 'ada' }, server: 'issues', tool: 'delete_issue', arguments: { id: 7 } }]
@@ -73,12 +76,15 @@ export const PolicyTestResult = Type.Object(
     decision: Decision,
     mode: StringEnum(['enforce', 'observe']),
     policy: Type.Union(
-      [PolicyReference, Type.Null()], { description: 'null: no policy decides, so the call is allowed' }
+      [PolicyReference, Type.Null()], {
+        description: 'The policy that decides the call; null if none does, so that ' +
+        'the call is allowed'
+      }
     ),
     reason: Type.String(),
     observed: Type.Optional(Type.Array(
       Type.Object({ ...PolicyReference.properties, decision: Decision }),
-      { description: 'The policies in the mode `observe` that match' }
+      { description: 'The matching policies in the mode `observe`' }
     ))
   },
   {

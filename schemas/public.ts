@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 
 export const HealthResponse = Type.Object({
   status: Type.String({
-    description: '`ok` for as long as the process serves; `starting` while it waits for its database'
+    description: '`ok` while the process serves requests; `starting` while it waits for its database'
   }),
   timestamp: Type.String({ description: 'ISO 8601' }),
   uptime: Type.Number({ description: 'Seconds' }),
@@ -23,7 +23,11 @@ export const PublicConfigResponse = Type.Object(
     success: Type.Literal(true),
     data: Type.Object({
       skipAuth: Type.Boolean(),
-      permissions: Type.Object({}, { additionalProperties: true, description: "The guest's, when skipAuth is on" }),
+      permissions: Type.Object({}, {
+        additionalProperties: true,
+        description: 'The permissions of guests, if ' +
+        'skipAuth is on'
+      }),
       socialAuth: Type.Object(
         { enabled: Type.Boolean(), basePath: Type.String(), providers: Type.Array(Type.String()) }
       )
@@ -44,6 +48,6 @@ export const PublicConfigResponse = Type.Object(
 export const LivenessResponse = Type.Object({ status: Type.String() }, { examples: [{ status: 'ok' }] })
 
 export const MetricsResponse = {
-  description: 'Lines of name, labels and value',
+  description: 'Lines with name, labels and value',
   content: { 'text/plain': { schema: Type.String({ examples: ['toolhub_sessions 2\n'] }) } }
 }

@@ -7,19 +7,22 @@ const target = {
   team: Name,
   key: Type.Optional(Type.String({ minLength: 1, description: 'The id of a key' })),
   server: Name,
-  tool: Type.Optional(Type.String({ minLength: 1, description: 'By its own name; it stands with `server`' }))
+  tool: Type.Optional(Type.String({ minLength: 1, description: 'The tool\'s own name; requires `server`' }))
 }
 const members = {
   name: Type.String({ minLength: 1, maxLength: 200 }),
   enabled: Type.Optional(Type.Boolean({ description: 'Default: true' })),
-  per: StringEnum(['minute', 'day'], { description: 'From the first call on' }),
+  per: StringEnum(['minute', 'day'], {
+    description: 'The period that the limits apply to. It begins with the first ' +
+    'call'
+  }),
   calls: Type.Optional(Type.Integer({ minimum: 0 })),
-  resultTokens: Type.Optional(Type.Integer({ minimum: 0, description: 'Tokens of results' }))
+  resultTokens: Type.Optional(Type.Integer({ minimum: 0, description: 'The limit of tokens of results' }))
 }
 const targetDescription =
-  'Whom it counts: all that are given must fit, and `*` counts each of its kind separately; with `user`, all ' +
-  'callers without a user together, as one; with `key` or `team`, callers without one are not counted. Empty: all ' +
-  'calls together'
+  'The calls that are counted: all given members must match, and `*` counts each user, team, key, server or tool ' +
+  'separately. With `user`, all callers without a user count as one; with `key` or `team`, callers without one are ' +
+  'not counted. Empty: all calls together'
 
 /** A quota, as it is stored. Unknown members are kept unchanged. */
 export const Quota = Type.Object({ id: Type.String({ minLength: 1 }), target: Type.Object(target), ...members })

@@ -6,7 +6,7 @@ const Item = Type.Object(
   { enabled: Type.Boolean(), overridden: Type.Optional(Type.Boolean()) },
   {
     additionalProperties: true,
-    description: 'As the upstream listed it',
+    description: 'The item as the upstream listed it',
     examples: [
       {
         name: 'read_file',
@@ -30,9 +30,13 @@ export const ServerRecord = Type.Object(
     name: Type.String(),
     enabled: Type.Boolean(),
     status: StringEnum(['connecting', 'connected', 'disconnected', 'oauth_required', 'disabled']),
-    error: Type.Union([Type.String(), Type.Null()], { description: 'What to do when it is not connected' }),
+    error: Type.Union([Type.String(), Type.Null()], {
+      description: 'The reason why it is not connected, and what to ' +
+      'do'
+    }),
     warnings: Type.Optional(Type.Array(Type.Union([Type.String(), DefinitionWarningSchema]), {
-      description: 'Problems that do not keep the server from working: sentences, and remarks about its definitions'
+      description: 'Problems that do not prevent the server from working, as sentences, and warnings about its ' +
+        'definitions'
     })),
     tools: Items,
     prompts: Items,
@@ -42,12 +46,12 @@ export const ServerRecord = Type.Object(
     createdAt: Type.Optional(Type.String()),
     connectedAt: Type.Optional(Type.String()),
     protocolVersion: Type.Optional(Type.String({
-      description: 'The MCP revision that it is spoken to in, while it is connected'
+      description: 'The MCP revision of the connection, while the server is connected'
     })),
     era: EraOfServer,
     oauth: Type.Optional(
       Type.Object({ authorizationUrl: Type.String() }, {
-        description: 'The address to open, to log in at the server; good for an hour'
+        description: 'The address to open to log in to the server; valid for an hour'
       })
     )
   },
@@ -114,14 +118,14 @@ const ByName = (description: string) =>
 export const NewServers = Type.Object(
   {
     servers: Type.Optional(Type.Union([
-      Type.Array(Type.Unknown(), { maxItems: 1_000, description: 'Entries as the body of POST /servers' }),
-      ByName('As VS Code has them')
+      Type.Array(Type.Unknown(), { maxItems: 1_000, description: 'Entries in the format of POST /servers' }),
+      ByName('In the format of VS Code')
     ])),
-    mcpServers: Type.Optional(ByName('As Claude, Cursor, Cline, Windsurf, mcp-hub and MCPHub have them'))
+    mcpServers: Type.Optional(ByName('In the format of Claude, Cursor, Cline, Windsurf, mcp-hub and MCPHub'))
   },
   {
     additionalProperties: true,
-    description: 'A list of servers, or the configuration file of a client as it is',
+    description: 'A list of servers, or the unchanged configuration file of an MCP client',
     examples: [
       {
         servers: [
@@ -145,7 +149,10 @@ export const NewServers = Type.Object(
 
 export const ServerToTest = Type.Object(
   {
-    name: Type.Optional(Type.String({ description: 'A stored server: masks in `config` then stand for its secrets' })),
+    name: Type.Optional(Type.String({
+      description: 'The name of a stored server whose secrets replace the masks in ' +
+      '`config`'
+    })),
     config: Config
   },
   { examples: [{ config: { url: 'https://mcp.example.com/mcp' } }] }
@@ -154,9 +161,9 @@ export const ServerTestResult = Type.Object(
   {
     connected: Type.Boolean(),
     status: StringEnum(['connected', 'disconnected', 'oauth_required']),
-    error: Type.Union([Type.String(), Type.Null()], { description: 'Why it does not connect' }),
+    error: Type.Union([Type.String(), Type.Null()], { description: 'The reason why it does not connect' }),
     warnings: Type.Array(Type.String()),
-    protocolVersion: Type.Optional(Type.String({ description: 'The MCP revision that it was spoken to in' })),
+    protocolVersion: Type.Optional(Type.String({ description: 'The MCP revision of the connection' })),
     era: EraOfServer,
     serverInfo: Type.Optional(Type.Unknown()),
     tools: Items,
@@ -188,7 +195,7 @@ const BatchData = Type.Object({
   results: Type.Array(Type.Object({
     name: Type.String(),
     success: Type.Boolean(),
-    unchanged: Type.Optional(Type.Literal(true, { description: 'It was there already, as it was sent' })),
+    unchanged: Type.Optional(Type.Literal(true, { description: 'The same server was already stored' })),
     message: Type.Optional(Type.String()),
     warnings: Type.Optional(Type.Array(Type.String()))
   })),
@@ -199,7 +206,10 @@ export const BatchWriteResult = Type.Object({
   success: Type.Literal(true),
   data: BatchData,
   message: Type.Optional(Type.String()),
-  warnings: Type.Optional(Type.Array(Type.String(), { description: 'About members of the body that are no servers' }))
+  warnings: Type.Optional(Type.Array(Type.String(), {
+    description: 'Warnings about members of the body that are not ' +
+    'servers'
+  }))
 })
 export const BatchWriteFailure = Type.Object({
   success: Type.Literal(false),
@@ -217,7 +227,7 @@ export const MyVariables = Type.Array(
     description: Type.Optional(Type.String()),
     secret: Type.Boolean(),
     required: Type.Boolean(),
-    isSet: Type.Boolean({ description: 'Whether you have given it; values are never shown' })
+    isSet: Type.Boolean({ description: 'Whether you have set it; values are never returned' })
   }),
   { examples: [[{ name: 'TOKEN', title: 'Your API token', secret: true, required: true, isSet: false }]] }
 )
@@ -225,7 +235,7 @@ export const MyValues = Type.Object(
   {
     values: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), {
       maxProperties: 100,
-      description: 'By the names of the variables. Absent ones stay as they are; null takes one back'
+      description: 'Values by the names of the variables. Absent ones stay unchanged; null removes one'
     })
   },
   { additionalProperties: false, examples: [{ values: { TOKEN: 'a token of yours' } }] }

@@ -29,49 +29,51 @@ const Milliseconds = (description: string, minimum = 1) =>
 export const ServerConfig = Type.Object({
   type: Type.Optional(
     StringEnum<TransportType[]>(transportTypes, {
-      description: 'Transport to the server; without it, `command` means stdio, and `url` streamable-http with ' +
-        'fallback to sse'
+      description: 'Transport to the server. Default: stdio with `command`, streamable-http with fallback to sse ' +
+        'with `url`'
     })
   ),
   command: Type.Optional(Type.String({ description: 'Executable, for stdio' })),
-  args: List('Its arguments, one each'),
+  args: List('Arguments of the command'),
   env: Texts('Environment variables of the process, which gets none of the gateway\'s secrets'),
-  cwd: Type.Optional(Type.String({ description: 'The folder that it runs in' })),
+  cwd: Type.Optional(Type.String({ description: 'Working directory of the command' })),
   url: Type.Optional(Type.String({ description: 'Address, for sse, streamable-http and openapi' })),
   headers: Texts('Headers of each request to the server'),
-  keepAliveInterval: Milliseconds('Time between two health checks of a remote server, in ms. Default: 60,000', 1_000),
-  enableKeepAlive: Flag('Whether a remote server is checked at intervals. Default: yes'),
+  keepAliveInterval: Milliseconds('Interval of the health checks of a remote server, in ms. Default: 60,000', 1_000),
+  enableKeepAlive: Flag('Whether the health of a remote server is checked. Default: yes'),
   enabled: Type.Optional(Type.Boolean()),
   owner: Type.Optional(Type.String({ description: 'The user to whom the server belongs' })),
   visibility: Type.Optional(StringEnum(['private', 'public', 'group'], {
-    description: 'Who may use it beside its owner and admins: nobody (private, group), or everybody (public)'
+    description: 'Who may use it besides its owner and admins: nobody (private, group) or everybody (public)'
   })),
   description: Type.Optional(Type.String({ description: 'What the server is for' })),
   createdAt: Type.Optional(Type.String({ description: 'ISO 8601, set by the gateway' })),
   storedBy: Type.Optional(
     Type.Array(Type.String(), {
-      description: 'Set by the gateway: the users who stored it last, on whose rights it rests; absent: the operator'
+      description: 'Set by the gateway: the users who last stored it; it has only their rights. Absent: the operator'
     })
   ),
   storedByUser: StoredByUser,
   isolation: Type.Optional(StringEnum(['auto', 'shared', 'session', 'user'], {
     description: 'Which clients share a connection: all, those of one MCP session, or those of one user. Default: auto'
   })),
-  startOnDemand: Flag('Whether the command starts at its first call'),
-  idleTimeoutMs: Milliseconds('With startOnDemand: time without a call after which it ends, in ms. Default: 5 minutes'),
+  startOnDemand: Flag('Whether the command is started by the first call'),
+  idleTimeoutMs: Milliseconds('With startOnDemand: time without calls after which the process is stopped, in ms. ' +
+    'Default: 5 minutes'),
   userVariables: UserVariables,
   pin: Type.Optional(StringEnum(['off', 'warn', 'ask', 'block'], {
-    description: 'When a definition of the server changes: nothing (off), admins are told (warn), it is hidden until ' +
-      'an admin accepts it (ask), or it is listed as it was and calls are refused (block). Default: warn'
+    description: 'What happens if a definition of the server changes: nothing (off), admins are notified (warn), it ' +
+      'is hidden until an admin accepts it (ask), or its former version is listed and calls are refused (block). ' +
+      'Default: warn'
   })),
   passthroughHeaders: List('Names of client headers that are forwarded to the server'),
-  sharedWithUsers: List('Who else may use it, without seeing its config: usernames, and teams as `@name`'),
+  sharedWithUsers: List('Others who may use it without seeing its config: usernames, and teams as `@name`'),
   oauth: Type.Optional(UpstreamOAuth),
   proxy: Type.Optional(
     Type.Object({
       url: Type.Optional(Type.String({ description: 'An http or https proxy for connections to a remote server' })),
       noProxy: Type.Optional(Type.String({
-        description: 'Hosts that are connected to without it: names, `.suffix`, `*`; comma-separated'
+        description: 'Hosts that are reached without the proxy: names, `.suffix`, `*`; comma-separated'
       }))
     })
   ),
@@ -79,8 +81,8 @@ export const ServerConfig = Type.Object({
   options: Type.Optional(
     Type.Object({
       timeout: Milliseconds('Max time of a call, in ms'),
-      resetTimeoutOnProgress: Flag('Whether that time begins again with each progress notification'),
-      maxTotalTimeout: Milliseconds('Max time of a call with all its progress, in ms')
+      resetTimeoutOnProgress: Flag('Whether each progress notification restarts that time'),
+      maxTotalTimeout: Milliseconds('Max time of a call, including all its progress notifications, in ms')
     })
   ),
   tools: Overrides,

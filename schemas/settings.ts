@@ -45,7 +45,10 @@ export const BearerKey = Type.Object({
   lastUsedAt: Type.Optional(Type.String()),
   kind: Type.Optional(StringEnum(['system', 'user'])),
   owner: Type.Optional(Type.String()),
-  createdBy: Type.Optional(Type.String({ description: 'The user who made it; absent: the operator, by a file' })),
+  createdBy: Type.Optional(Type.String({
+    description: 'The user who created it; absent: the operator, in the ' +
+    'settings file'
+  })),
   accessType: Type.Optional(StringEnum(['all', 'groups', 'servers', 'custom'])),
   allowedGroups: Type.Optional(Type.Array(Type.String())),
   allowedServers: Type.Optional(Type.Array(Type.String())),
@@ -58,12 +61,12 @@ export const User = Type.Object({
   password: Type.Optional(Type.String()),
   isAdmin: Type.Optional(Type.Boolean()),
   createdAt: Type.Optional(Type.String()),
-  restoredAt: Type.Optional(Type.String({ description: 'ISO 8601: credentials that were issued before do not count' })),
+  restoredAt: Type.Optional(Type.String({ description: 'ISO 8601: credentials issued before are not valid' })),
   demotedAt: Type.Optional(
-    Type.String({ description: 'ISO 8601: what an admin had allowed clients before has ended' })
+    Type.String({ description: 'ISO 8601: consents that the user gave to clients before, as an admin, are not valid' })
   ),
   loginGroups: Type.Optional(Type.Array(Type.String(), {
-    description: 'The groups of the last login by OpenID Connect that `claims` of teams named then'
+    description: 'The groups from the last OpenID Connect login that `claims` of teams contained at that time'
   }))
 })
 export type User = Static<typeof User>
@@ -71,42 +74,43 @@ export type User = Static<typeof User>
 export const Routing = Type.Object({
   enableGlobalRoute: Type.Optional(Type.Boolean({
     default: true,
-    title: 'Global address',
-    description: 'Off: `/mcp` answers 404, and agents need the address of a group or a server'
+    title: 'Global MCP address',
+    description: 'Off: `/mcp` returns 404, and agents need the address of a group or a server'
   })),
   enableGroupNameRoute: Type.Optional(Type.Boolean({
     default: true,
-    title: 'Addresses of groups by name',
-    description: 'Off: the address of a group has its id instead of its name'
+    title: 'Addresses with group names',
+    description: 'Off: the address of a group contains its id only'
   })),
   enableBearerAuth: Type.Optional(Type.Boolean({
     default: true,
-    title: 'Agents need credentials',
-    description: 'Off: everybody who reaches the gateway can call the tools of public servers over MCP'
+    title: 'Require credentials from agents',
+    description: 'Off: everybody who can reach the gateway can call the tools of public servers over MCP'
   })),
   bearerAuthHeaderName: Type.Optional(
     Type.String({
       default: 'Authorization',
       pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
-      title: 'Header for keys',
+      title: 'Header of bearer keys',
       description: 'The name of an HTTP header, without a colon or spaces, such as `X-Api-Key`'
     })
   ),
   bearerAuthKey: Type.Optional(Type.String({
-    title: 'Key from earlier versions', description: 'One key for everything. Create separate keys instead'
+    title: 'Single key of former versions', description: 'One key for everything. Create separate keys instead'
   })),
   jsonBodyLimit: Type.Optional(
     Type.String({
       default: '1mb',
       pattern: '^[0-9]+(\\.[0-9]+)? *([kKmMgG]?[bB])?$',
-      title: 'Largest request body',
+      title: 'Max size of a request body',
       description: 'A number of bytes, with or without a unit, such as `1048576`, `500kb` or `10mb`'
     })
   ),
   skipAuth: Type.Optional(Type.Boolean({
     default: false,
-    title: 'Everybody is an admin',
-    description: 'On: everybody who reaches the gateway is an admin of its API. It does not open the console'
+    title: 'Admin API without authentication',
+    description: 'On: everybody who can reach the gateway has admin rights in the API. The console still requires a ' +
+      'login'
   }))
 })
 export type Routing = Static<typeof Routing>
@@ -115,10 +119,10 @@ export const NameSeparator = Type.Optional(
   Type.String({
     default: '-',
     pattern: '^[!-~]{1,8}$',
-    title: 'Separator in names',
-    description: '1 to 8 printable ASCII characters, without spaces, that stand between a server and its item; those ' +
-      'that model APIs do not take stand as `_`. A change renames every tool: agents and prompts that name tools ' +
-      'need the new names'
+    title: 'Name separator',
+    description: '1 to 8 printable ASCII characters, without spaces, between the names of a server and its item. ' +
+      'Characters that model APIs do not accept are replaced by `_`. A change renames every tool: agents and prompts ' +
+      'that mention tools need the new names'
   })
 )
 
@@ -127,14 +131,14 @@ const notifiedEvents = ['approval', 'change', 'quota'] as const
 export type NotifiedEvent = typeof notifiedEvents[number]
 
 export const Notifications = Type.Object({
-  url: Type.Optional(Type.String({ maxLength: 4_096, title: 'Webhook', description: 'Its address' })),
+  url: Type.Optional(Type.String({ maxLength: 4_096, title: 'Webhook', description: 'Address of the webhook' })),
   secret: Type.Optional(Type.String({
     maxLength: 4_096,
     title: 'Signing secret',
-    description: 'Signs its messages as Standard Webhooks do: `whsec_` and base64'
+    description: 'Signs the messages of the webhook (Standard Webhooks): `whsec_` and base64'
   })),
   events: Type.Optional(Type.Array(StringEnum([...notifiedEvents]), {
-    default: [...notifiedEvents], title: 'Events', description: 'What the webhook is told of'
+    default: [...notifiedEvents], title: 'Events', description: 'The events that are sent to the webhook'
   }))
 })
 export type Notifications = Static<typeof Notifications>
@@ -143,7 +147,7 @@ export const SystemConfig = Type.Object({
   routing: Type.Optional(Routing),
   bearerAuthKeyMigrated: Type.Optional(
     Type.Boolean({
-      description: 'Set by the gateway once `routing.bearerAuthKey` was migrated to a key, which happens only once'
+      description: 'Set by the gateway after `routing.bearerAuthKey` was migrated to a key, which happens only once'
     })
   ),
   install: Type.Optional(

@@ -4,7 +4,7 @@ import { Type, type Static } from '@sinclair/typebox'
 const Routes = {
   global: Type.Optional(Type.Boolean({ description: 'Whether the global route serves it; default: true' })),
   groups: Type.Optional(Type.Array(Type.String({ minLength: 1 }), {
-    description: 'The groups whose routes serve it, by their ids; names are taken, too'
+    description: 'The groups whose routes serve it, by id; names are accepted, too'
   }))
 }
 
@@ -61,11 +61,11 @@ export const SkillRecord = Type.Object(
 export type SkillRecord = Static<typeof SkillRecord>
 
 const content = {
-  content: Type.String({ description: 'The text of its `SKILL.md`, which states name and description' })
+  content: Type.String({ description: 'The text of its `SKILL.md`, which contains name and description' })
 }
 const others = {
   files: Type.Optional(Type.Record(Type.String(), Type.String(), {
-    description: 'Its other files, by their paths in the folder, as base64. They replace all former ones'
+    description: 'Its other files as base64, by their paths in the folder. They replace all existing ones'
   })),
   ...Routes,
   enabled: Type.Optional(Type.Boolean())

@@ -56,10 +56,11 @@ export type SocialConfig = Static<typeof SocialConfig>
 
 /** The query of the route where a browser begins a login. */
 export const SignInQuery = Type.Object({
-  provider: Type.String({ description: 'As `/public-config` lists them' }),
+  provider: Type.String({ description: 'A provider that `/public-config` lists' }),
   callbackURL: Type.Optional(
     Type.String({
-      description: 'Where the browser goes afterwards: a path of this gateway, or an address of a trusted origin'
+      description: 'Where the browser is redirected afterwards: a path of this gateway, or an address of a trusted ' +
+        'origin'
     })
   )
 })
@@ -67,13 +68,13 @@ export const SignInQuery = Type.Object({
 export const CallbackParams = Type.Object({ provider: Type.String() })
 
 export const SignInBody = Type.Object({
-  provider: Type.String({ description: 'As `/public-config` lists them' }),
-  callbackURL: Type.Optional(Type.String({ description: 'Where the browser goes afterwards' })),
+  provider: Type.String({ description: 'A provider that `/public-config` lists' }),
+  callbackURL: Type.Optional(Type.String({ description: 'Where the browser is redirected afterwards' })),
   disableRedirect: Type.Optional(Type.Boolean({ default: false }))
 }, { examples: [{ provider: 'oidc', callbackURL: '/docs' }] })
 
 export const SignInResult = Type.Object({
-  url: Type.String({ description: 'Where the provider asks its user' }),
+  url: Type.String({ description: 'The address at which the provider asks its user' }),
   redirect: Type.Boolean()
 })
 

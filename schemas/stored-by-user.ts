@@ -7,8 +7,8 @@ import { Type, type Static } from '@sinclair/typebox'
  */
 export const StoredByUser = Type.Optional(
   Type.Union([Type.Boolean(), Type.Array(Type.String())], {
-    description: 'Set by the gateway: the values that a user without admin rights wrote (JSON Pointers; true: all), ' +
-      'with fewer rights'
+    description: 'Set by the gateway: JSON Pointers of the values that a user without admin rights wrote, which have ' +
+      'fewer rights; true: all values'
   })
 )
 export type StoredByUser = Static<typeof StoredByUser> | undefined

@@ -26,29 +26,29 @@ export const SystemSections = Type.Object(
     ),
     smartRouting: Type.Optional(
       Type.Object({
-        enabled: Switch(true, 'Smart routing', 'Off: the addresses with $smart answer 404'),
+        enabled: Switch(true, 'Smart routing', 'Off: addresses with $smart return 404'),
         dbUrl: Text('Database for embeddings'),
-        llmProviderBaseUrl: Text('Embeddings API', 'Its address before `/embeddings`. Without it nothing is sent'),
-        llmProviderApiKey: Text('Embeddings API key'),
+        llmProviderBaseUrl: Text('Embeddings API', 'The address before `/embeddings`. Without it nothing is sent'),
+        llmProviderApiKey: Text('API key for embeddings'),
         embeddingModel: Text('Embedding model'),
         embeddingDimensions: Type.Optional(Type.Integer({
-          minimum: 1, maximum: 65_536, title: 'Embedding dimensions', description: 'Sent to models that take them'
+          minimum: 1, maximum: 65_536, title: 'Embedding dimensions', description: 'Sent to models that accept them'
         })),
         embeddingDimensionsApiPassthrough:
-          Switch(false, 'Dimensions for every model', 'Send `embeddingDimensions` to every model'),
+          Switch(false, 'Dimensions for every model', 'Send `embeddingDimensions` also if a model may not accept it'),
         progressiveDisclosure:
-          Switch(false, 'Schemas on demand', 'Found tools come without their schemas; `describe_tool` shows one'),
-        staticModel: Switch(true, 'Word model', 'Also rank by a small built-in model of the meanings of words'),
+          Switch(false, 'Schemas on demand', 'Search results contain no schemas; `describe_tool` returns them'),
+        staticModel: Switch(true, 'Built-in word model', 'Also rank by a small model of word meanings'),
         learn: Switch(true, 'Learn from calls', 'Prefer tools that were called after similar queries')
       })
     ),
     toolResultCompression: Type.Optional(
       Type.Object({
-        enabled: Switch(false, 'Compression of results'),
-        minTokens: Tokens(2_000, 'Shorten results from', 'Tokens; shorter results stay as they are'),
+        enabled: Switch(false, 'Compress results'),
+        minTokens: Tokens(2_000, 'Shorten results from', 'Tokens; shorter results stay unchanged'),
         maxOutputTokens: Tokens(1_200, 'Shorten results to', 'Tokens'),
         strategy: Type.Optional(StringEnum(['auto', 'json', 'log', 'search', 'diff', 'text'], {
-          default: 'auto', title: 'Strategy', description: 'What results are taken for; `auto` finds out'
+          default: 'auto', title: 'Strategy', description: 'The format that results are treated as; `auto` detects it'
         })),
         structuredContent:
           Switch(false, 'Structured results', 'Shorten arrays and strings in `structuredContent` too')
@@ -56,15 +56,15 @@ export const SystemSections = Type.Object(
     ),
     mcpRouter: Type.Optional(
       Type.Object({
-        apiKey: Text('Catalogue API key'),
-        referer: Text('Referer', 'Header `HTTP-Referer` of its requests'),
-        title: Text('Title', 'Header `X-Title` of its requests'),
-        baseUrl: Text('Address of the catalogue')
+        apiKey: Text('API key of the cloud catalogue'),
+        referer: Text('Referer', 'Header `HTTP-Referer` of requests to the catalogue'),
+        title: Text('Title', 'Header `X-Title` of requests to the catalogue'),
+        baseUrl: Text('Address of the cloud catalogue')
       })
     ),
     nameSeparator: NameSeparator,
     enableSessionRebuild: Switch(
-      false, 'Rebuild lost sessions', 'On: a session that the gateway no longer knows is created again under its id'
+      false, 'Rebuild lost sessions', 'On: an unknown session is recreated under its id, for example after a restart'
     ),
     oauthServer: Type.Optional(OAuthServer),
     notifications: Type.Optional(Notifications)

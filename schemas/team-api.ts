@@ -4,15 +4,15 @@ import { ReadOnlyMember } from './answers.ts'
 
 const Claims = Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), {
   maxItems: 1_000,
-  description: 'Groups of an OpenID provider: who logs in with one of them is a member until the next login. See ' +
-    'SOCIAL_AUTH_OIDC_GROUPS_CLAIM'
+  description: 'Groups of an OpenID provider: users who log in with one of them are members until their next login. ' +
+    'See SOCIAL_AUTH_OIDC_GROUPS_CLAIM'
 }))
 const description = Type.Optional(Type.String({ maxLength: 4096 }))
 
 export const TeamRecord = Type.Object({
   name: Type.String(),
   description: Type.Optional(Type.String()),
-  members: Type.Array(Type.String(), { description: 'Those that an admin named, and those by a login' }),
+  members: Type.Array(Type.String(), { description: 'The members added by admins, and those from logins' }),
   claims: Type.Optional(Type.Array(Type.String(), { description: 'For admins only' }))
 }, {
   examples: [
@@ -23,12 +23,15 @@ export const TeamRecord = Type.Object({
 const changeable = {
   description,
   members: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 256 }), {
-    maxItems: 10_000, description: 'Usernames. They replace those that were named before; members by a login stay'
+    maxItems: 10_000, description: 'Usernames. They replace the members added before; members from logins stay'
   })),
   claims: Claims
 }
 export const NewTeam = ClosedObject(Type.Object({
-  name: Type.String({ description: '1 to 128 letters and digits of any script, and `@ . _ - +`, not `@` in front' }),
+  name: Type.String({
+    description: '1 to 128 letters and digits of any script, and `@ . _ - +`; the first character ' +
+    'is not `@`'
+  }),
   ...changeable
 }, { examples: [{ name: 'web', description: 'The web team', members: ['ada'], claims: ['engineering/web'] }] }))
 export const TeamUpdate = ClosedObject(Type.Object({ name: Type.Optional(ReadOnlyMember), ...changeable }, {

@@ -49,7 +49,7 @@ export const NewTemplate = Type.Object(
     description: Type.Optional(Type.String({ maxLength: 16 * 1024 })),
     groupIds: Type.Optional(Type.Array(Type.String(), {
       maxItems: 1_000,
-      description: 'Groups by id or name; their servers come along'
+      description: 'Groups by id or name; their servers are included'
     })),
     serverNames: Type.Optional(Type.Array(Type.String(), { maxItems: 1_000 }))
   },
@@ -67,7 +67,7 @@ export const SentTemplate = Type.Object(
     name: Type.Optional(Type.String()),
     servers: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'Configs by name' })),
     groups: Type.Optional(Type.Array(Type.Unknown(), {
-      description: 'As they are exported: `{name, description?, servers}`'
+      description: 'Groups in the exported format: `{name, description?, servers}`'
     }))
   },
   { examples: [example] }

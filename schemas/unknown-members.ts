@@ -16,11 +16,11 @@ export const quoteName = (name: string): string => JSON.stringify(name.length > 
 /** Whether a member is a comment, or the URL of a schema (`$schema`). */
 export const isCommentName = (name: string): boolean => /^(\$schema|_?comment|\/\/.*|#.*)$/i.test(name)
 
-/** Max entries of one list or map that are examined; `mostNamed`: max reported unknown members per value. */
-const [mostEntries, mostNamed] = [10_000, 20]
+/** Max entries of one list or map that are examined; `maxNamed`: max reported unknown members per value. */
+const [maxEntries, maxNamed] = [10_000, 20]
 
 /** The known member that an unknown one was probably meant to be; undefined if none is similar enough. */
-export const meantMember = (name: string, known: Iterable<string>): string | undefined =>
+export const closestMember = (name: string, known: Iterable<string>): string | undefined =>
   nearestName(name, known, (given, { length }) => Math.min(given.length, length) < 6 ? 1 : 2)
 
 /**
@@ -29,7 +29,7 @@ export const meantMember = (name: string, known: Iterable<string>): string | und
  * @param known the names of the known members in its place
  */
 export function unknownMemberWarning (path: string, name: string, known: Iterable<string>): string {
-  const meant = meantMember(name, known)
+  const meant = closestMember(name, known)
   return `${quoteName(path)} is not known and has no ` +
     `effect${meant === undefined ? '' : `: did you mean ${quoteName(meant)}?`}`
 }
@@ -47,11 +47,11 @@ export function unknownMemberWarnings (schema: TSchema, value: unknown, path = '
 }
 
 function collect (schema: TSchema, value: unknown, path: string, found: string[]): void {
-  if (found.length >= mostNamed) return
+  if (found.length >= maxNamed) return
   if (Array.isArray(value)) {
     const items = alternatives(schema).find(({ type }) => type === 'array')?.items as TSchema | undefined
     if (items) {
-      for (const [at, each] of value.slice(0, mostEntries).entries()) collect(items, each, `${path}${at}.`, found)
+      for (const [at, each] of value.slice(0, maxEntries).entries()) collect(items, each, `${path}${at}.`, found)
     }
     return
   }
@@ -63,8 +63,8 @@ function collect (schema: TSchema, value: unknown, path: string, found: string[]
 function collectIn (schema: TSchema, value: Json, path: string, found: string[]): void {
   const properties = schema.properties as Record<string, TSchema> | undefined
   const [ofMap] = Object.values((schema.patternProperties ?? {}) as Record<string, TSchema>)
-  for (const [name, each] of Object.entries(value).slice(0, mostEntries)) {
-    if (found.length >= mostNamed) return
+  for (const [name, each] of Object.entries(value).slice(0, maxEntries)) {
+    if (found.length >= maxNamed) return
     const own = properties && Object.hasOwn(properties, name) ? properties[name] : ofMap
     if (own) collect(own, each, `${path}${name}.`, found)
     else if (properties && !isCommentName(name)) {

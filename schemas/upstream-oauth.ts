@@ -7,39 +7,39 @@ const text = (description: string) => Type.Optional(Type.String({ maxLength: 2_0
 export const UpstreamOAuth = Type.Object({
   grantType: Type.Optional(
     StringEnum(['authorization_code', 'client_credentials'], {
-      description: 'client_credentials: the gateway logs in as itself, without a person. Default: authorization_code'
+      description: 'client_credentials: the gateway logs in as itself, without a user. Default: authorization_code'
     })
   ),
-  clientId: text('The client that was registered by hand; without it, the gateway registers itself'),
+  clientId: text('The id of a manually registered client; without it, the gateway registers itself'),
   clientSecret: text('The secret of that client'),
   privateKey: Type.Optional(
     Type.String({
       maxLength: 20_000,
-      description: 'Its private key for private_key_jwt: PKCS #8 as PEM, or a JWK as JSON'
+      description: 'The private key for private_key_jwt: PKCS #8 as PEM, or a JWK as JSON'
     })
   ),
   signingAlgorithm: Type.Optional(
     StringEnum(['ES256', 'ES384', 'ES512', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'EdDSA'], {
-      description: 'The algorithm that it signs with. Default: ES256'
+      description: 'The algorithm of signatures with this key. Default: ES256'
     })
   ),
-  keyId: text('The `kid` of that key, where the authorization server knows several'),
+  keyId: text('The `kid` of that key, if the authorization server knows several'),
   tokenEndpointAuthMethod: Type.Optional(
     StringEnum(['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'], {
-      description: 'How it authenticates; without it, what the authorization server takes'
+      description: 'How the client authenticates. Default: a method that the authorization server supports'
     })
   ),
   scopes: Type.Optional(
     Type.Array(Type.String({ pattern: '^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$' }), {
       maxItems: 100,
-      description: 'The scopes to ask for; without them, those that the server names'
+      description: 'The scopes to request. Default: those that the server names'
     })
   ),
-  issuer: text('The only authorization server that is trusted with this login, by its issuer identifier'),
-  resource: text('The resource to ask a token for (RFC 8707); without it, the one that the server names'),
-  redirectUri: text('Another address of this gateway\'s /oauth/callback, as browsers reach it'),
-  authorizationEndpoint: text('With `tokenEndpoint`: no discovery takes place'),
-  tokenEndpoint: text('With client_credentials it is enough alone'),
+  issuer: text('The issuer identifier of the only authorization server that is trusted for this login'),
+  resource: text('The resource that tokens are requested for (RFC 8707). Default: the one that the server publishes'),
+  redirectUri: text('Another address of this gateway\'s /oauth/callback, under which browsers reach it'),
+  authorizationEndpoint: text('The authorization endpoint. With it and `tokenEndpoint`, no discovery takes place'),
+  tokenEndpoint: text('The token endpoint. For client_credentials, no other endpoint is needed'),
   dynamicRegistration: Type.Optional(
     Type.Object({
       enabled: Type.Optional(Type.Boolean({

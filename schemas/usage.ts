@@ -1,7 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
-const Time = Type.Optional(Type.String({ description: 'A day as 2026-11-23, or a time as 2026-11-23T09:00:00Z' }))
+const Time = Type.Optional(Type.String({
+  description: 'A day, for example 2026-11-23, or a time, for example ' +
+  '2026-11-23T09:00:00Z'
+}))
 
 export const UsageQuery = Type.Object({
   by: StringEnum(['user', 'key', 'server', 'tool']),
@@ -19,6 +22,6 @@ export const UsageRow = Type.Object({
   calls: Type.Integer(),
   errors: Type.Integer(),
   resultTokens: Type.Integer({
-    description: 'Counted where a quota needs it, else estimated from the length of results'
+    description: 'Counted if a quota needs it, otherwise estimated from the length of the results'
   })
 }, { examples: [{ day: '2026-11-30', user: 'ada', calls: 120, errors: 2, resultTokens: 48_000 }] })

@@ -6,14 +6,14 @@ import { launchingArguments } from './launchers.ts'
 const UserVariable = Type.Object({
   name: Type.String({
     pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$',
-    description: 'Letters, digits and `_`, not first a digit, at most 64. Used as `${user.NAME}`'
+    description: 'At most 64 letters, digits and `_`, not beginning with a digit. Used as `${user.NAME}`'
   }),
-  title: Type.Optional(Type.String({ maxLength: 200, description: 'What to give, for people' })),
-  description: Type.Optional(Type.String({ maxLength: 2_000, description: 'Where to get it, for people' })),
-  secret: Type.Optional(Type.Boolean({ description: 'Whether a form hides it. Default: yes' })),
+  title: Type.Optional(Type.String({ maxLength: 200, description: 'The value to provide, shown to people' })),
+  description: Type.Optional(Type.String({ maxLength: 2_000, description: 'Where to get the value, shown to people' })),
+  secret: Type.Optional(Type.Boolean({ description: 'Whether forms hide the value. Default: yes' })),
   required: Type.Optional(Type.Boolean({
-    description: 'Whether the server cannot be used without it. Default: yes. Where an optional one is not given, ' +
-      'the header, the variable of `env`, the argument or the query parameter that uses it is left out'
+    description: 'Whether the server cannot be used without it. Default: yes. If an optional value is missing, the ' +
+      'header, the variable of `env`, the argument or the query parameter that uses it is omitted'
   }))
 })
 type UserVariable = Static<typeof UserVariable>
@@ -22,8 +22,8 @@ type UserVariable = Static<typeof UserVariable>
 export const UserVariables = Type.Optional(
   Type.Array(UserVariable, {
     maxItems: 32,
-    description: 'Values that each user gives for himself, used as `${user.NAME}` in the value of a header, as a ' +
-      'variable of `env`, as an argument or after `--name=` in one, and in a path segment or a query value of `url`'
+    description: 'Values that each user provides, used as `${user.NAME}` in the value of a header, as a variable of ' +
+      '`env`, as an argument or after `--name=` in one, and in a path segment or a query value of `url`'
   })
 )
 
@@ -149,7 +149,7 @@ export type GivenValues = ReadonlyMap<string, string>
  * A config without the headers, variables of `env`, arguments and query parameters that contain variables to which the
  * user has given no value.
  */
-export function withoutUngiven<Config extends ConfigWithVariables> (config: Config, values: GivenValues): Config {
+export function withoutMissingValues<Config extends ConfigWithVariables> (config: Config, values: GivenValues): Config {
   const isGiven = (text: string): boolean => userVariablesIn(text).every((name) => values.has(name))
   const given = (map: Record<string, string>): Record<string, string> =>
     Object.fromEntries(Object.entries(map).filter(([, text]) => isGiven(text)))

@@ -25,7 +25,7 @@ export const NewUser = ClosedObject(Type.Object({
 export const UserUpdate = ClosedObject(Type.Object({
   username: Type.Optional(ReadOnlyMember),
   isAdmin: Type.Optional(Type.Boolean()),
-  newPassword: Type.Optional(Type.String({ description: 'As for a new user' }))
+  newPassword: Type.Optional(Type.String({ description: 'The rules for a new user apply' }))
 }, { description: '`isAdmin`, `newPassword`, or both', examples: [{ newPassword: 'Difference-2' }] }))
 
 /** The servers, groups and tools that a user sees. */
@@ -33,7 +33,7 @@ export const UserView = Type.Object({
   servers: Type.Array(ServerRecord),
   groups: Type.Array(GroupRecord),
   tools: Type.Array(Type.Object(
-    { server: Type.String(), name: Type.String({ description: 'Its own name' }) },
+    { server: Type.String(), name: Type.String({ description: 'The tool\'s own name' }) },
     { examples: [{ server: 'issues', name: 'search' }] }
   ))
 })
@@ -43,7 +43,7 @@ export const ServerUser = Type.Object({
   username: Type.String(),
   via: Type.String({ description: '`owner`, `shared`, `@team` or `public`: the first of these that applies' }),
   lastUsedAt: Type.Optional(Type.String({
-    description: 'The last recorded call of the server by this user; absent: none, or there is no database'
+    description: 'The last recorded call of the server by this user; absent if there is none, or no database'
   }))
 }, { examples: [{ username: 'ada', via: '@web', lastUsedAt: '2026-11-20T09:00:00.000Z' }] })
 
@@ -59,7 +59,7 @@ const Warnings = Type.Optional(Type.Array(Type.String(), { description: 'Suggest
 export const Registration = ClosedObject(Type.Object({
   username: Username,
   password: Type.String({ description: 'At least 6 characters, at most 256 bytes' }),
-  isAdmin: Type.Optional(Type.Boolean({ default: false, description: 'Only an admin may set true' }))
+  isAdmin: Type.Optional(Type.Boolean({ default: false, description: 'Only admins may set it to true' }))
 }, { examples: [{ username: 'ada', password: 'Analytical-1' }] }))
 
 export const RegistrationResult = Type.Object({
@@ -78,6 +78,6 @@ export const PasswordChange = Type.Object({
 export const PasswordChangeResult = Type.Object({
   success: Type.Literal(true),
   message: Type.String(),
-  token: Type.String({ description: 'A new token; all former ones are invalid' }),
+  token: Type.String({ description: 'A new token; all earlier ones are invalid' }),
   warnings: Warnings
 })

@@ -78,7 +78,7 @@ export function addServerCommands (program: Command, run: CommandRun): void {
         out.writeResult(tested, () => testedText(out, tested))
         if (tested.connected) return
         if (tested.status !== 'oauth_required') throw new CommandError(`${name} does not connect`)
-        tellLogin(out, await api.get<ServerRow>(serverPath(name)))
+        printLogin(out, await api.get<ServerRow>(serverPath(name)))
         throw new CommandError(`${name} waits for a login`)
       })
     })
@@ -117,8 +117,10 @@ async function status ({ api, out, run }: CommandContext): Promise<void> {
       : `The gateway runs at ${api.url}: ${connected} of ${servers.length} servers are connected`,
     ...servers.length === 0 ? [] : ['', serverTable(out, api, servers)]
   ].join('\n'))
-  if (!out.isJson) for (const { name, oauth } of servers) if (oauth) tellLoginAddress(out, name, oauth.authorizationUrl)
-  if (!out.isJson) for (const problem of problems) out.writeWarning(problem)
+  if (!out.isJson) {
+    for (const { name, oauth } of servers) if (oauth) printLoginAddress(out, name, oauth.authorizationUrl)
+    for (const problem of problems) out.writeWarning(problem)
+  }
   // Scripts use the exit code to find out whether the gateway runs.
   if (api.url === undefined) run.exitCode = exitCodes.unreachable
 }
@@ -168,7 +170,7 @@ async function listItems ({ api, out }: CommandContext, name: string): Promise<v
   out.writeResult(server, () => itemTable(out, server) || `${toPrintable(name)} lists nothing: it is ${status}`)
   if (out.isJson) return
   if (error !== null) out.writeWarning(`${name} is ${status}: ${error}`)
-  if (oauth) tellLoginAddress(out, name, oauth.authorizationUrl)
+  if (oauth) printLoginAddress(out, name, oauth.authorizationUrl)
   for (const warning of warnings) out.writeWarning(toSentence(warning))
 }
 
@@ -200,13 +202,13 @@ function testedText (out: Output, tested: ServerTestResult): string {
   return `${said}: ${toPrintableLines(tested.error ?? '')}`
 }
 
-const tellLoginAddress = (out: Output, name: string, address: string): void => {
+const printLoginAddress = (out: Output, name: string, address: string): void => {
   out.writeRemark(`Log in at ${toPrintable(name)}, in a browser: ${toPrintable(address)}`)
 }
 
 /** Prints how to log in to a server that requires a login. */
-function tellLogin (out: Output, { name, oauth }: ServerRow): void {
-  if (oauth) tellLoginAddress(out, name, oauth.authorizationUrl)
+function printLogin (out: Output, { name, oauth }: ServerRow): void {
+  if (oauth) printLoginAddress(out, name, oauth.authorizationUrl)
   else {
     out.writeRemark(`The address to open stands in its record: tool-hub list ${toPrintable(name)} --json, member ` +
     'oauth.authorizationUrl')
@@ -235,7 +237,7 @@ async function add (
       { ...waits ?? data, ...(tested ? { tested } : {}), ...withWarnings(warnings) },
       () => [addedText(api, data), ...tested ? [testedText(out, tested)] : []].join('\n')
     )
-    if (waits) tellLogin(out, waits)
+    if (waits) printLogin(out, waits)
     return
   }
   if (api.url === undefined) {
@@ -248,7 +250,7 @@ async function add (
   if (ready.status !== 'oauth_required') {
     throw new CommandError(`${name} was added, and is not connected: ${toPrintableLines(ready.error ?? ready.status)}`)
   }
-  tellLogin(out, ready)
+  printLogin(out, ready)
   throw new CommandError(`${name} was added, and waits for a login`)
 }
 

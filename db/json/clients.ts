@@ -5,13 +5,13 @@ import {
 import { clientLabel } from '../records/labels.ts'
 import { recordCollections, tombstoneRetention } from '../records.ts'
 import type { FileRecords } from './records.ts'
-import { EntryList, mergeUpdates, type SectionFile } from './section.ts'
+import { EntryList, mergeUpdates, type SectionAccess } from './section.ts'
 
 const isEntry = (item: unknown): item is ClientEntry => readClient(item) !== undefined
 const clientIdOf = (entry: ClientEntry): string => readClient(entry)?.clientId ?? ''
 
 interface FileClientsOptions {
-  file: SectionFile
+  file: SectionAccess
   records: FileRecords
   /** Max self-registered clients. */
   maxRegistered?: number
@@ -22,7 +22,7 @@ interface FileClientsOptions {
  * the hash when its entry is next written.
  */
 export class FileClients implements OAuthClients {
-  readonly #file: SectionFile
+  readonly #file: SectionAccess
   readonly #list: EntryList<ClientEntry>
   readonly #records: FileRecords
   readonly #maxRegistered: number

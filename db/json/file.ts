@@ -14,7 +14,7 @@ import { SettingsFileState } from './file-state.ts'
 import { loadDocument, convertReadErrors } from './load.ts'
 import { parseSettings } from './parse.ts'
 import { shareUnchangedParts } from './share.ts'
-import type { SectionFile, ReadSection, SectionsUpdate } from './section.ts'
+import type { SectionAccess, ReadSection, SectionsUpdate } from './section.ts'
 import { FileWatcher } from './watcher.ts'
 import { FileEditedError, toStorageError } from './write.ts'
 
@@ -28,7 +28,7 @@ const invalidEditMessage = 'The settings file was edited and cannot be used as i
  * that memory and disk are never compared in the middle of a change. A file that exists but is unusable is never
  * treated as empty, and never overwritten.
  */
-export class JsonFileStore implements Store, SectionFile {
+export class JsonFileStore implements Store, SectionAccess {
   readonly #path: string
   readonly #warn: (message: string) => void
   readonly #disk: SettingsFile

@@ -1,12 +1,12 @@
 import type { SettingsDocument } from '../apply.ts'
 import { readDocument } from '../document.ts'
 import { StorageError, type Snapshot, type Store } from '../store.ts'
-import type { SectionFile } from './section.ts'
+import type { SectionAccess } from './section.ts'
 
 const readOnlyMessage = 'These settings are only looked at. Nothing was changed.'
 
 /** Settings that are read once, and neither watched nor written. */
-export class ReadOnlyFileStore implements Store, SectionFile {
+export class ReadOnlyFileStore implements Store, SectionAccess {
   readonly #document: SettingsDocument
 
   constructor (document: SettingsDocument) { this.#document = document }

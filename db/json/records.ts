@@ -9,7 +9,7 @@ import {
   recordCollections, type RecordCollection, type RecordEntry, type Records, type EntryFilter, type StoredRecord
 } from '../records.ts'
 import type { Resealing, SealedCounts, Vault } from '../store.ts'
-import { EntryList, type SectionFile, type ReadSection, type SectionsUpdate } from './section.ts'
+import { EntryList, type SectionAccess, type ReadSection, type SectionsUpdate } from './section.ts'
 
 /** An entry in the file, with its value in plain JSON or encrypted. */
 interface FileEntry extends MemoryEntry {
@@ -30,14 +30,14 @@ const fileCollections = Object.values<RecordCollection>(recordCollections).filte
  */
 export class FileRecords implements Records, Resealing {
   readonly outlivesProcess = false
-  readonly #file: SectionFile
+  readonly #file: SectionAccess
   readonly #vault: Vault
   readonly #now: () => number
   readonly #memory: MemoryRecords
   readonly #lists = new Map<string, EntryList<FileEntry>>()
 
   /** @param now the clock, in ms since 1970 */
-  constructor (file: SectionFile, vault: Vault, now = () => Date.now()) {
+  constructor (file: SectionAccess, vault: Vault, now = () => Date.now()) {
     this.#file = file
     this.#vault = vault
     this.#now = now

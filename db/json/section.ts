@@ -16,7 +16,7 @@ export interface SectionsUpdate<Result> {
 }
 
 /** Access to the sections of a settings file that are not part of snapshots. */
-export interface SectionFile {
+export interface SectionAccess {
   /** The value of a section as it is in the file. */
   readSection: ReadSection
   /**
@@ -52,12 +52,12 @@ interface EntryListOptions<Entry> {
 
 /** A section that is a list of entries. Items of another shape are kept unchanged. */
 export class EntryList<Entry extends object> {
-  readonly #file: SectionFile
+  readonly #file: SectionAccess
   readonly #options: EntryListOptions<Entry>
   /** The last value of the section, with its entries; undefined if it was not read yet. */
   #lastRead: { readonly value: unknown, readonly entries: ReadonlyMap<string, Entry> } | undefined
 
-  constructor (file: SectionFile, options: EntryListOptions<Entry>) {
+  constructor (file: SectionAccess, options: EntryListOptions<Entry>) {
     this.#file = file
     this.#options = options
   }

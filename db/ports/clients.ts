@@ -1,6 +1,6 @@
 /**
  * Max self-registered clients in a database; beyond, one is removed with its tokens and consents: the oldest that was
- * never used, if more than a quarter were never used, else the one that was unused longest. This way registrations
+ * never used, if more than a quarter were never used, otherwise the one that was unused longest. This way registrations
  * alone cannot evict a client in use.
  */
 export const maxRegisteredClients = 10_000

@@ -1,5 +1,5 @@
 /** The result of taking a value once. The first caller gets the value; all others are told that it was taken before. */
-export type TakenValue =
+export type TakeResult =
   { readonly first: true, readonly family: string, readonly value: unknown } | {
     readonly first: false, readonly family: string
   }
@@ -22,5 +22,5 @@ export interface OneTimeValues {
    * that the value was taken.
    * @returns undefined if the hash is unknown, or the value has expired or was taken longer than an hour ago
    */
-  take: (hash: string) => Promise<TakenValue | undefined>
+  take: (hash: string) => Promise<TakeResult | undefined>
 }

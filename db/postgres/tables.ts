@@ -47,7 +47,10 @@ export type StoredSettingsRow = typeof widestTable.$inferSelect
 /** A table by name, typed as if it had all columns; Drizzle reads and writes those that exist. */
 export const tableOf = (name: TableName): typeof widestTable => settingsTables[name] as unknown as typeof widestTable
 
-/** The state of the settings, in one row: `version` is the number of commits, `head` the id of the last one. */
+/**
+ * The state of the settings, in one row: `version` is the number of commits, `head` the id of the last
+ * one.
+ */
 export const settingsRevision = pgTable('revision', {
   id: integer().primaryKey().default(1),
   version: bigint({ mode: 'number' }).notNull(),
@@ -74,7 +77,7 @@ export const counters = pgTable('counters', {
 /**
  * The clients of the authorization server. `key` is the client id, shortened if it is too long for an index. `data` is
  * the JSON text of the entry without its unknown members; these are encrypted in `sealed`, with a mask in `unknown`.
- * `idleSince` is `lastUsed`, else the time of creation.
+ * `idleSince` is `lastUsed`, otherwise the time of creation.
  */
 export const oauthClients = pgTable(
   'oauth_clients',

@@ -1,4 +1,4 @@
-import type { OneTimeValues, TakenValue } from '../ports/grants.ts'
+import type { OneTimeValues, TakeResult } from '../ports/grants.ts'
 import { recordCollections, tombstoneRetention, type RecordCollection, type Records } from '../records.ts'
 import { StorageError } from '../store.ts'
 
@@ -20,7 +20,7 @@ export class RecordedOneTimeValues implements OneTimeValues {
     )
   }
 
-  async take (hash: string): Promise<TakenValue | undefined> {
+  async take (hash: string): Promise<TakeResult | undefined> {
     for (;;) {
       const found = await this.#records.find(this.#grants, hash)
       if (found === undefined) return undefined

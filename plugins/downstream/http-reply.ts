@@ -77,7 +77,7 @@ export class HttpReply implements ReplyChannel {
     this.#stream?.pause(retry)
   }
 
-  /** Holds an answer until its batch is complete; until then, it counts as unread. */
+  /** Holds an answer until its batch is complete; until then, it is treated as unread. */
   #keep (parts: ReadonlyArray<string | Buffer>): void {
     this.#answers.push(parts)
     if (this.#expected <= 0) return

@@ -7,8 +7,8 @@ export type { ExtensionOptions } from './parts.ts'
 
 export { prepareLog } from './logs/logger.ts'
 export type { ShownApproval } from './policies/approvals.ts'
-export { visible } from './policies/visible.ts'
-export { explanation, type Reasons } from './smart-routing/reasons.ts'
+export { escapeInvisible } from './policies/visible.ts'
+export { explanationKey, type ScoreReasons } from './smart-routing/reasons.ts'
 
 /** The extensions of the gateway: hooks that observe or change calls, and presentations that change what is listed. */
 export default fp<ExtensionOptions>(async (app, options) => {

@@ -1,34 +1,34 @@
 /** Bounds of the extensions. docs/limits.md is generated from them. */
 export const extensionsLimits = {
   /**
-   * Pinned definitions of one server. `definitions`: max tools, prompts and instructions; beyond: `ask` and `block`
-   * leave them out. `text`: max characters of the texts kept to show differences and to continue listing them, `item`:
-   * of one; beyond: only their digests are kept, and `block` leaves out those that change. `pending`: max definitions
-   * of one item that wait for an admin; beyond: the oldest is dropped. `variants`: max accepted definitions of one item
-   * for other users or clients; beyond: the oldest is considered changed. `told`: max changes of one item remembered as
-   * reported; beyond: the oldest may be reported again.
+   * Pinned definitions of one server. `definitions`: max tools, prompts and instructions; beyond that, `ask` and
+   * `block` leave them out. `text`: max characters of the texts kept to show differences and to continue listing them,
+   * `item`: of one; beyond that, only their digests are kept, and `block` omits those that change. `pending`: max
+   * definitions of one item that wait for an admin; beyond that, the oldest is dropped. `variants`: max accepted
+   * definitions of one item for other users or clients; beyond that, the oldest is considered changed. `reported`: max
+   * changes of one item remembered as reported; beyond that, the oldest may be reported again.
    */
-  pins: { definitions: 10_000, text: 4 * 1024 * 1024, item: 256 * 1024, pending: 8, variants: 32, told: 16 },
+  pins: { definitions: 10_000, text: 4 * 1024 * 1024, item: 256 * 1024, pending: 8, variants: 32, reported: 16 },
 
   /**
-   * Scan of definitions. `text`: max characters of one catalogue that are scanned; beyond: the rest is not scanned.
-   * `time`: max time of a scan, in ms; beyond: there are no warnings. `catalogues`: max catalogues of one server (for
-   * its users and kinds of clients) whose warnings are kept; beyond: those of the oldest are dropped. `warnings`: max
-   * warnings in a server's record.
+   * Scan of definitions. `text`: max characters of one catalogue that are scanned; beyond that, the rest is not
+   * scanned. `time`: max time of a scan, in ms; beyond that, there are no warnings. `catalogues`: max catalogues of one
+   * server (for its users and kinds of clients) whose warnings are kept; beyond that, those of the oldest are dropped.
+   * `warnings`: max warnings in a server's record.
    */
   firstLook: { text: 4 * 1024 * 1024, time: 10_000, catalogues: 8, warnings: 200 },
 
   /**
-   * Records of calls that wait for a slow database. `entries`: max number, `size`: max memory in bytes; beyond: new
-   * calls are not recorded, but counted. `payload`: max size of an input or output, in bytes, `message`: of an error;
-   * beyond: they are cut.
+   * Records of calls that wait for a slow database. `entries`: max number, `size`: max memory in bytes; beyond that,
+   * new calls are not recorded, but counted. `payload`: max size of an input or output, in bytes, `message`: of an
+   * error; beyond that, they are truncated.
    */
   activities: { entries: 10_000, size: 32 * 1024 * 1024, payload: 100 * 1024, message: 2 * 1024 },
 
   /**
-   * The log that admins read. `entries`: max entries; beyond: the oldest of the server with the most is dropped, or of
-   * the gateway, for which half of `entries` are not counted. `message`: max length of an entry, in characters; beyond:
-   * it is cut. `streams`: max open streams; beyond: 503.
+   * The log that admins read. `entries`: max entries; beyond that, the oldest of the server with the most is dropped,
+   * or of the gateway, for which half of `entries` are not counted. `message`: max length of an entry, in characters;
+   * beyond that, it is truncated. `streams`: max open streams; beyond that, 503.
    */
   logs: { entries: 5_000, message: 2 * 1024, streams: 20 },
 
@@ -36,8 +36,8 @@ export const extensionsLimits = {
    * Word search. For a tool: `text`: max characters of its description, `properties`: max properties of its schema, to
    * a `depth`, `parameterText`: max characters of the description of each, `values`: max enumerated values, `terms`:
    * max terms; for a query: `question`: max characters, `words`: max words, `misspelled`: max words checked for
-   * misspelling, `variants`: max terms that one word may stand for; beyond: the rest is ignored. `cachedWords`: max
-   * words whose stems are cached, `cachedTexts`: max texts of parameters; beyond: the cache is cleared.
+   * misspelling, `variants`: max terms that one word may stand for; beyond that, the rest is ignored. `cachedWords`:
+   * max words whose stems are cached, `cachedTexts`: max texts of parameters; beyond that, the cache is cleared.
    */
   wordSearch: {
     text: 6_000,
@@ -54,7 +54,7 @@ export const extensionsLimits = {
     cachedTexts: 10_000
   },
   /**
-   * The operator's webhook. `maxWaiting`: max messages that wait for delivery; beyond: new messages are dropped.
+   * The operator's webhook. `maxWaiting`: max messages that wait for delivery; beyond that, new messages are dropped.
    * `timeout`: max time of one attempt, in ms, `pauses`: times before each further attempt, in ms, `maxAnswer`: max
    * size of its response, in bytes.
    */
@@ -62,11 +62,11 @@ export const extensionsLimits = {
 
   /**
    * Clients' webhooks for events. `perPrincipal`: max subscriptions of a principal, `waiting`: max messages that wait
-   * for a principal's webhooks; beyond: -32025, and 503 for the server. `lifetime`: max lifetime without a refresh,
-   * `former`: time for which a replaced secret also signs, `timeout`: max time of one attempt, `pauses`: times before
-   * each further attempt, all in ms. `size`: max size of a message, `answer`: of the response to it, in bytes. `url`:
-   * max length of a URL, in characters. `verifications`: max verifications of one host at once, and per second;
-   * `places`: max attempts at the same time, `ofPrincipal`: for one principal; beyond: they wait.
+   * for a principal's webhooks; beyond that, -32025, and 503 for the server. `lifetime`: max lifetime without a
+   * refresh, `former`: time for which a replaced secret also signs, `timeout`: max time of one attempt, `pauses`: times
+   * before each further attempt, all in ms. `size`: max size of a message, `answer`: of the response to it, in bytes.
+   * `url`: max length of a URL, in characters. `verifications`: max verifications of one host at once, and per second;
+   * `places`: max attempts at the same time, `ofPrincipal`: for one principal; beyond that, they wait.
    */
   eventWebhooks: {
     perPrincipal: 100,
@@ -85,60 +85,64 @@ export const extensionsLimits = {
 
   /**
    * Content guards. `inline`: characters of one message, over all guards, that are searched in the main thread; the
-   * rest is searched in a worker thread, for at most `time` in ms per text; beyond: a guard that masks or refuses
+   * rest is searched in a worker thread, for at most `time` in ms per text; beyond that, a guard that masks or refuses
    * refuses the call. `webhookTimeout`: default timeout of a guard's webhook, in ms, `webhookAnswer`: max size of its
    * response, in bytes; beyond either: the webhook has failed. `message`: max length of its message, in characters;
-   * beyond: it is cut.
+   * beyond that, it is truncated.
    */
   guards: {
     inline: 32 * 1024, time: 20_000, webhookTimeout: 2_000, webhookAnswer: 16 * 1024 * 1024, message: 1_000
   },
 
   /**
-   * Quotas. `told`: max used-up counters that are remembered as reported to admins; beyond: they may be reported again.
-   * `tokenTime`: max time to count the tokens of a result, in ms, `tokenHeap`: max heap of the counting thread, in MB;
-   * beyond either: they are estimated. `tokenIdle`: max idle time of that thread, in ms; beyond: it ends. `rounds`: max
-   * requests that ask the client for input, for each call of a quota; beyond: each is a call of its own.
+   * Quotas. `reported`: max used-up counters that are remembered as reported to admins; beyond that, they may be
+   * reported again. `tokenTime`: max time to count the tokens of a result, in ms, `tokenHeap`: max heap of the counting
+   * thread, in MB; beyond either: they are estimated. `tokenIdle`: max idle time of that thread, in ms; beyond that, it
+   * ends. `rounds`: max requests that ask the client for input, for each call of a quota; beyond that, each is a call
+   * of its own.
    */
-  quotas: { rounds: 16, told: 10_000, tokenTime: 20_000, tokenHeap: 256, tokenIdle: 60_000 },
+  quotas: { rounds: 16, reported: 10_000, tokenTime: 20_000, tokenHeap: 256, tokenIdle: 60_000 },
   /**
-   * Usage counters. `waiting`: max counters that wait to be written; beyond: new ones are not recorded. `pause`: time
-   * until they are written, in ms. `days`: max days in one response; beyond: 400.
+   * Usage counters. `waiting`: max counters that wait to be written; beyond that, new ones are not recorded. `pause`:
+   * time until they are written, in ms. `days`: max days in one response; beyond that, 400.
    */
   usage: { waiting: 100_000, pause: 1_000, days: 400 },
 
   compression: {
     /**
-     * Max size of the results that wait for compression, in bytes of memory, with a share for each owner; beyond: a
-     * result is not compressed.
+     * Max size of the results that wait for compression, in bytes of memory, with a share for each owner; beyond that,
+     * a result is not compressed.
      */
     waitingSize: 64 * 1024 * 1024,
-    /** Max time to compress one result, in ms; beyond: it is not compressed. */
+    /** Max time to compress one result, in ms; beyond that, it is not compressed. */
     time: 20_000,
-    /** Max heap of the compression thread, in MB; beyond: the result is not compressed. */
+    /** Max heap of the compression thread, in MB; beyond that, the result is not compressed. */
     maxHeap: 256,
-    /** Max idle time of the compression thread, in ms; beyond: it ends. */
+    /** Max idle time of the compression thread, in ms; beyond that, it ends. */
     idleTimeout: 60_000,
     /**
-     * Max size of all stored originals of compressed results, in bytes; beyond: the oldest originals of the principal
-     * that holds the most are removed.
+     * Max size of all stored originals of compressed results, in bytes; beyond that, the oldest originals of the
+     * principal that holds the most are removed.
      */
     originalsSize: 128 * 1024 * 1024,
     /** Time for which the original of a compressed result can be read, in ms. */
     originalsLifetime: 3_600_000,
-    /** Max size of one response with a part of an original, in bytes; beyond: the original is read in several parts. */
+    /**
+     * Max size of one response with a part of an original, in bytes; beyond that, the original is read in several
+     * parts.
+     */
     partSize: 1024 * 1024
   },
 
   /**
-   * `$smart`. `indexes`: max search indexes, and `tools`: max tools in all indexes but the newest, 7 KB each; beyond:
-   * the least recently used index is dropped, and rebuilt on demand. `inUsePeriod`: time after a search in which an
-   * index is updated as soon as its view changes, in ms; later: with the next search. `queryLength`: max length of a
-   * query, in characters; beyond: it is cut. `serverListLength`: max length of the list of servers in a tool's
-   * description, in characters; beyond: only the number of further servers is given. `foundToolSize`: average size of a
-   * found tool in a search result, and `singleToolSize`: size of the only tool in a search with limit 1, in characters
-   * of JSON; beyond: schemas and descriptions are shortened. `parsedToolSize`: max size of a tool whose schema is
-   * parsed for a search result, in characters; beyond: the schema is `{"type": "object"}`.
+   * `$smart`. `indexes`: max search indexes, and `tools`: max tools in all indexes but the newest, 7 KB each; beyond
+   * that, the least recently used index is dropped, and rebuilt on demand. `inUsePeriod`: time after a search in which
+   * an index is updated as soon as its view changes, in ms; later: with the next search. `queryLength`: max length of a
+   * query, in characters; beyond that, it is truncated. `serverListLength`: max length of the list of servers in a
+   * tool's description, in characters; beyond that, only the number of further servers is given. `foundToolSize`:
+   * average size of a found tool in a search result, and `singleToolSize`: size of the only tool in a search with limit
+   * 1, in characters of JSON; beyond that, schemas and descriptions are shortened. `parsedToolSize`: max size of a tool
+   * whose schema is parsed for a search result, in characters; beyond that, the schema is `{"type": "object"}`.
    */
   smartRouting: {
     indexes: 64,
@@ -151,16 +155,16 @@ export const extensionsLimits = {
     parsedToolSize: 64 * 1024,
     /**
      * The static model. `nearest`: max tools ranked by it. For a tool: `name`: max characters of a name or a title,
-     * `sentence`: of the first sentence, `parameters`: max names of parameters, `words`: max words of each part;
-     * beyond: the rest is ignored.
+     * `sentence`: of the first sentence, `parameters`: max names of parameters, `words`: max words of each part; beyond
+     * that, the rest is ignored.
      */
     staticModel: { nearest: 200, name: 100, sentence: 300, parameters: 50, words: 60 },
     /**
      * Learning from use. `principals`: max principals whose last search is remembered, for `time` in ms, with
-     * `wordsOfQuery` words and the first `found` results; beyond: the oldest is forgotten. `servers`, `tools` of each,
-     * `words` of each: max numbers; beyond: the oldest is forgotten. `count`: max value of a counter, `enough`: value
-     * at which it has its full effect. `margin`: max share of the best score by which a tool can rise. `delay`: time
-     * until counters are stored, in ms.
+     * `wordsOfQuery` words and the first `found` results; beyond that, the oldest is forgotten. `servers`,
+     * `tools` of each, `words` of each: max numbers; beyond that, the oldest is forgotten. `count`: max value of a
+     * counter, `enough`: value at which it has its full effect. `margin`: max share of the best score by which a tool
+     * can rise. `delay`: time until counters are stored, in ms.
      */
     learning: {
       principals: 1_000,
@@ -176,21 +180,21 @@ export const extensionsLimits = {
       delay: 5_000
     },
     /**
-     * Embeddings. `textLength`: max length of the text of a tool that is embedded, in characters; beyond: it is cut.
-     * `textsPerOwner`, `textsInTotal`: max texts embedded per `quotaPeriod` (in ms), for the servers of one user who is
-     * not an admin, and for all servers; beyond: those tools are found by words only. `waitingTools`: max tools that
-     * wait to be embedded; beyond: the others are found by words only. `knownVectors`: max vectors remembered as
-     * stored; beyond: the oldest is looked up again. `batchSize`: max texts per request. `idsPerQuery`: max ids per
-     * database query. `answerSize`: max size of a response of the API, in bytes, `vectorLength`: max numbers of one
-     * embedding, `requestTimeout`: max time for a response, in ms; beyond: the request fails. `leaseTime`: time for
-     * which one replica embeds while the others wait, and `pollInterval`: time between two attempts of the others, in
-     * ms. `quotaRetryDelay`: time until tools beyond a quota are tried again, in ms. `cachedQueries`: max search
-     * queries whose embeddings are cached; beyond: the oldest is dropped. `searchTimeout`: max time that a search waits
-     * for embeddings, in ms; beyond: it uses words only. `nearestTools`: max tools ranked by embeddings.
-     * `maxPendingShare`: share of the tools that may not be embedded yet; beyond: a search uses words only.
-     * `markInterval`: interval at which the vectors of present tools are marked as in use, and `unusedLifetime`: time
-     * after which vectors without a mark are removed, in ms. `removalBatchSize`: vectors removed at once, before a
-     * pause of `pollInterval`.
+     * Embeddings. `textLength`: max length of the text of a tool that is embedded, in characters; beyond that, it is
+     * truncated. `textsPerOwner`, `textsInTotal`: max texts embedded per `quotaPeriod` (in ms), for the servers of one
+     * user who is not an admin, and for all servers; beyond that, those tools are found by words only. `waitingTools`:
+     * max tools that wait to be embedded; beyond that, the others are found by words only. `knownVectors`: max vectors
+     * remembered as stored; beyond that, the oldest is looked up again. `batchSize`: max texts per request.
+     * `idsPerQuery`: max ids per database query. `answerSize`: max size of a response of the API, in bytes,
+     * `vectorLength`: max numbers of one embedding, `requestTimeout`: max time for a response, in ms; beyond that, the
+     * request fails. `leaseTime`: time for which one replica embeds while the others wait, and `pollInterval`: time
+     * between two attempts of the others, in ms. `quotaRetryDelay`: time until tools beyond a quota are tried again, in
+     * ms. `cachedQueries`: max search queries whose embeddings are cached; beyond that, the oldest is dropped.
+     * `searchTimeout`: max time that a search waits for embeddings, in ms; beyond that, it uses words only.
+     * `nearestTools`: max tools ranked by embeddings. `maxPendingShare`: share of the tools that may not be embedded
+     * yet; beyond that, a search uses words only. `markInterval`: interval at which the vectors of present tools are
+     * marked as in use, and `unusedLifetime`: time after which vectors without a mark are removed, in ms.
+     * `removalBatchSize`: vectors removed at once, before a pause of `pollInterval`.
      */
     embeddings: {
       textLength: 2_000,
@@ -219,12 +223,12 @@ export const extensionsLimits = {
 
   /**
    * Conditions of policies. `argumentsSize`: max size of the arguments of a call in characters, `argumentsDepth`: max
-   * levels, `listLength`: max entries of a list or object in them; beyond: a rule whose condition names `args` fails,
-   * so that the call is denied. `work`: max work of one evaluation, about 100 ns per unit: a step costs 1, texts and
-   * lists by their length, compiling a pattern during evaluation `patternWork`; beyond: the rule fails.
+   * levels, `listLength`: max entries of a list or object in them; beyond that, a rule whose condition names `args`
+   * fails, so that the call is denied. `work`: max work of one evaluation, about 100 ns per unit: a step costs 1, texts
+   * and lists by their length, compiling a pattern during evaluation `patternWork`; beyond that, the rule fails.
    * `patternLength`: max length of a pattern in characters. `patterns`: max compiled patterns, and `filters`: max
-   * results of rules that hide, that are cached; beyond: the oldest is dropped. `syntax`: bounds of one condition, and
-   * `loops`: max nested loops (`all`, `exists`, `exists_one`, `filter`, `map`); beyond: it is rejected.
+   * results of rules that hide, that are cached; beyond that, the oldest is dropped. `syntax`: bounds of one condition,
+   * and `loops`: max nested loops (`all`, `exists`, `exists_one`, `filter`, `map`); beyond that, it is rejected.
    */
   policies: {
     argumentsSize: 64 * 1024,
@@ -241,12 +245,12 @@ export const extensionsLimits = {
 
   /**
    * Approvals. `time`: validity of an approval, in ms. `pending`: max approvals per caller that wait for a decision;
-   * beyond: the call is denied. `kept`: time for which an approval is listed, in ms. `size`: max size of the arguments
-   * of a call that waits for approval, in characters; beyond: the call is denied. `text`: max length of each text in
-   * the arguments that approvers see, in characters; beyond: it is cut. `stored`: max size of these arguments and the
-   * item's name, in characters; beyond: the call is denied. `shown`: max length of the arguments in a question to a
-   * client, in characters; beyond: the number of further characters is given. `suspended`: max allowed calls whose
-   * servers ask for further input; beyond: the oldest needs a new approval.
+   * beyond that, the call is denied. `kept`: time for which an approval is listed, in ms. `size`: max size of the
+   * arguments of a call that waits for approval, in characters; beyond that, the call is denied. `text`: max length of
+   * each text in the arguments that approvers see, in characters; beyond that, it is truncated. `stored`: max size of
+   * these arguments and the item's name, in characters; beyond that, the call is denied. `shown`: max length of the
+   * arguments in a question to a client, in characters; beyond that, the number of further characters is given.
+   * `suspended`: max allowed calls whose servers ask for further input; beyond that, the oldest needs a new approval.
    */
   approvals: {
     time: 10 * 60_000,

@@ -5,10 +5,10 @@ import type { Policy } from '../../schemas/policies.ts'
 import type { Quota } from '../../schemas/quotas.ts'
 import type { Gateway } from '../gateway/index.ts'
 import { teamReference } from '../settings/index.ts'
-import { findItem, namesOf, templatesFor, type Subject } from './policies/facts.ts'
+import { findCatalogueItem, namesOf, templatesFor, type Subject } from './policies/facts.ts'
 
 /** The existing objects: the settings with the registered providers, and the servers' lists. */
-export interface Existing {
+export interface ExistingObjects {
   readonly access: { readonly snapshot: Pick<Snapshot, 'keys' | 'servers' | 'teams' | 'users'> }
   readonly gateway: Pick<Gateway, 'catalogue' | 'catalogues'>
 }
@@ -17,20 +17,22 @@ export interface Existing {
 const namedCallers: ReadonlySet<string> = new Set(['guest', 'system'])
 
 /** Returns a server's catalogues for all classes of clients; empty if its lists are unknown. */
-export const cataloguesOf = (gateway: Existing['gateway'], server: string): Catalogue[] =>
+export const cataloguesOf = (gateway: ExistingObjects['gateway'], server: string): Catalogue[] =>
   [gateway.catalogue(server), ...gateway.catalogues(server)].filter((each) => each !== undefined)
 
 /** Whether a catalogue lists an item under one of its names. */
-export const lists = (catalogue: Catalogue, subject: Subject): boolean =>
-  namesOf(catalogue, subject).some((name) => findItem(catalogue, subject.kind, name) !== undefined)
+export const listsItem = (catalogue: Catalogue, subject: Subject): boolean =>
+  namesOf(catalogue, subject).some((name) => findCatalogueItem(catalogue, subject.kind, name) !== undefined)
 
 /** Returns a clause that an item or its server does not exist; undefined if it exists or this is unknown. */
-export function unknownSubject ({ access: { snapshot }, gateway }: Existing, subject: Subject): string | undefined {
+export function unknownSubject (
+  { access: { snapshot }, gateway }: ExistingObjects, subject: Subject
+): string | undefined {
   const { server, kind, name } = subject
   if (!snapshot.servers.has(server)) return `there is no server ${JSON.stringify(server)}`
   const catalogues = cataloguesOf(gateway, server)
   const isMade = (each: Catalogue): boolean => templatesFor(each, subject, namesOf(each, subject)).length > 0
-  if (catalogues.length === 0 || catalogues.some((each) => lists(each, subject) || isMade(each))) return undefined
+  if (catalogues.length === 0 || catalogues.some((each) => listsItem(each, subject) || isMade(each))) return undefined
   return `the server ${JSON.stringify(server)} lists no ${kind} ${JSON.stringify(name)} now`
 }
 
@@ -42,12 +44,14 @@ function unknownNames (
 }
 
 /** Returns warnings about approvers that do not exist. */
-export const unknownInPolicy = ({ approvers = [] }: Policy, { access: { snapshot: { users } } }: Existing): string[] =>
+export const unknownInPolicy = (
+  { approvers = [] }: Policy, { access: { snapshot: { users } } }: ExistingObjects
+): string[] =>
   unknownNames('approvers', 'user', approvers, (each) => users.has(each),
     '; an account that gets such a name later may approve')
 
 /** Returns warnings about servers and tools of a guard that do not exist. */
-export function unknownInGuard ({ servers, tools = [] }: Guard, existing: Existing): string[] {
+export function unknownInGuard ({ servers, tools = [] }: Guard, existing: ExistingObjects): string[] {
   const { snapshot } = existing.access
   const known = (servers ?? [...snapshot.servers.keys()]).filter((each) => snapshot.servers.has(each))
   const missing = tools.filter((name) =>
@@ -59,7 +63,7 @@ export function unknownInGuard ({ servers, tools = [] }: Guard, existing: Existi
 }
 
 /** Returns warnings about objects in a quota's target that do not exist, and about a quota that blocks all calls. */
-export function unknownInQuota ({ target, calls, resultTokens, enabled }: Quota, existing: Existing): string[] {
+export function unknownInQuota ({ target, calls, resultTokens, enabled }: Quota, existing: ExistingObjects): string[] {
   const { snapshot: { keys, servers, teams, users } } = existing.access
   const { server, tool } = target
   const named = (name: 'user' | 'team' | 'key' | 'server', isKnown: (name: string) => boolean): string[] =>

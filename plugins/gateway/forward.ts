@@ -1,7 +1,7 @@
 import { RpcError } from '../../protocol/errors.ts'
 import { streamMethod } from '../../protocol/events.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
-import { saysError, toRpcError, type Response } from '../../protocol/message.ts'
+import { reportsError, toRpcError, type Response } from '../../protocol/message.ts'
 import { hasTaskMark } from '../../protocol/task-ids.ts'
 import { withTrace } from '../../protocol/trace-context.ts'
 import type { View } from '../settings/index.ts'
@@ -150,7 +150,7 @@ export class Forwarder {
       outcome,
       output,
       answer,
-      isToolError: output !== undefined && (response?.isError ?? saysError(output)),
+      isToolError: output !== undefined && (response?.isError ?? reportsError(output)),
       error
     }
     for (const hook of this.#hooks.onDone) {

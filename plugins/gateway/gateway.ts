@@ -252,7 +252,7 @@ export class Gateway {
 
   /**
    * A provider's catalogue for clients without capabilities, under its own names; undefined if unknown.
-   * @param view whose hidden items are left out
+   * @param view whose hidden items are omitted
    */
   catalogue (provider: string, view?: View): Catalogue | undefined {
     const catalogue = this.#parts.providers.get(provider)?.catalogue(gatewayClient)

@@ -88,12 +88,12 @@ function normalizeUri (uri: string): string {
 /** Whether a resource that a server lists under this URI is hidden. */
 export function isListedHidden (hidden: HiddenResources, server: string, uri: string): boolean {
   // Normalizing is expensive, so it comes last.
-  return hasHidden(hidden) && isHiddenAt(hidden, hidden, server, normalizeUri(uri))
+  return hasHiddenResources(hidden) && isHiddenAt(hidden, hidden, server, normalizeUri(uri))
 }
 
 /** Returns a test whether an unlisted URI is hidden at a server. All spellings of a hidden file's path are hidden. */
 export function unlistedHiddenTest (hidden: HiddenResources, uri: string): (server: string) => boolean {
-  if (!hasHidden(hidden)) return () => false
+  if (!hasHiddenResources(hidden)) return () => false
   const spellings = spellingsOf(uri)
   return (server) =>
     spellings.some((each) => isHiddenAt(hidden, hidden, server, each) || isHiddenAt(hidden, hidden.files, server, each))
@@ -106,7 +106,7 @@ export function spellingsOf (uri: string): string[] {
   return [...new Set([spelling, normalizePath(spelling), normalizePath(normalizeUri(normalizePath(uri)))])]
 }
 
-export const hasHidden = ({ keys, byAdmins, hasHiddenSkills }: HiddenResources): boolean =>
+export const hasHiddenResources = ({ keys, byAdmins, hasHiddenSkills }: HiddenResources): boolean =>
   keys.size > 0 || byAdmins.size > 0 || hasHiddenSkills
 
 const isHiddenAt = (

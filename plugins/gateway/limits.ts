@@ -2,9 +2,9 @@
 export const gatewayLimits = {
   /**
    * Built-in prompts, resources and skills. `items`: max of each kind; `size`: max total size, in characters of JSON;
-   * beyond: 503. `skillFiles`: max files of a skill; `name`, `uri`, `text`: max length of a prompt's or skill's name, a
-   * resource's URI, a template or content, in characters; `arguments`: max per prompt; beyond: 400. `filled`: max
-   * length of a prompt with its arguments, in characters; beyond: -32602.
+   * beyond that, 503. `skillFiles`: max files of a skill; `name`, `uri`, `text`: max length of a prompt's or skill's
+   * name, a resource's URI, a template or content, in characters; `arguments`: max per prompt; beyond that, 400.
+   * `filled`: max length of a prompt with its arguments, in characters; beyond that, -32602.
    */
   builtIns: {
     items: 1_000,
@@ -17,64 +17,64 @@ export const gatewayLimits = {
     skillFiles: 512
   },
 
-  /** Max requests in flight at servers, with a share for each owner; beyond: 429, 503 or -32001. */
+  /** Max requests in flight at servers, with a share for each owner; beyond that, 429, 503 or -32001. */
   calls: 10_000,
 
-  /** Max open `events/stream` requests, with a share for each owner; beyond: 429 or 503. */
+  /** Max open `events/stream` requests, with a share for each owner; beyond that, 429 or 503. */
   eventStreams: 10_000,
 
-  /** Max size of one broadcast log message times its listeners, in characters; beyond: it is dropped. */
+  /** Max size of one broadcast log message times its listeners, in characters; beyond that, it is dropped. */
   broadcastSize: 128 * 1024 * 1024,
 
-  /** Max time for a client to answer a server's request, in ms; beyond: the server gets an error. */
+  /** Max time for a client to answer a server's request, in ms; beyond that, the server gets an error. */
   questionTimeout: 10 * 60_000,
 
-  /** Max resource subscriptions per session and server; beyond: -32000. */
+  /** Max resource subscriptions per session and server; beyond that, -32000. */
   subscriptionsPerSession: 1_000,
 
   /**
    * Resource subscriptions of legacy and modern clients. `size`: max total size, with a share for each owner: for each
-   * subscription the memory of its URI plus `cost`, in bytes; beyond: -32001. `levels`: max path levels of an updated
-   * URI that are compared with the subscribed URIs.
+   * subscription the memory of its URI plus `cost`, in bytes; beyond that, -32001. `levels`: max path levels of an
+   * updated URI that are compared with the subscribed URIs.
    */
   subscriptions: { size: 32 * 1024 * 1024, cost: 256, levels: 100 },
 
-  /** Max size of one page of a list, in characters; beyond: there is another page. */
+  /** Max size of one page of a list, in characters; beyond that, there is another page. */
   listPage: 4 * 1024 * 1024,
 
   /**
-   * Max size of the serialized lists that are cached, in bytes; beyond: all are dropped, and serialized again on
+   * Max size of the serialized lists that are cached, in bytes; beyond that, all are dropped, and serialized again on
    * demand.
    */
   keptLists: 32 * 1024 * 1024,
 
-  /** Max cached surfaces; beyond: the oldest is dropped, and built again on demand. */
+  /** Max cached surfaces; beyond that, the oldest is dropped, and built again on demand. */
   surfaces: 256,
 
-  /** Max items in all cached surfaces, about 150 bytes each; beyond: the oldest surface is dropped. */
+  /** Max items in all cached surfaces, about 150 bytes each; beyond that, the oldest surface is dropped. */
   surfaceItems: 500_000,
 
   /**
-   * Max items that a server no longer lists but whose names are reserved for it, per kind of items; beyond: the oldest
-   * names are free again.
+   * Max items that a server no longer lists but whose names are reserved for it, per kind of items; beyond that, the
+   * oldest names are free again.
    */
   formerItems: 1_000,
 
-  /** Max size of such a reserved name or URI, in bytes of memory; beyond: it is free again. */
+  /** Max size of such a reserved name or URI, in bytes of memory; beyond that, it is free again. */
   formerItemKey: 1_024,
 
   /**
-   * Max total size of a server's reserved names or URIs, per kind of items, in bytes of memory; beyond: the oldest are
-   * free again.
+   * Max total size of a server's reserved names or URIs, per kind of items, in bytes of memory; beyond that, the oldest
+   * are free again.
    */
   formerItemsSize: 64 * 1024,
 
-  /** Max other servers that could have an item of the same name; beyond: the item gets a hash in its name. */
+  /** Max other servers that could have an item of the same name; beyond that, the item gets a hash in its name. */
   nameRivals: 8,
 
   /**
-   * Max comparisons of users' resources with admins' templates per surface; beyond: merged routes omit the remaining
-   * resources of users.
+   * Max comparisons of users' resources with admins' templates per surface; beyond that, merged routes omit the
+   * remaining resources of users.
    */
   templateComparisons: 200_000,
 
@@ -85,18 +85,18 @@ export const gatewayLimits = {
   templateWork: 10_000_000,
 
   /**
-   * Max resources remembered from resource links in results; beyond: the oldest of the principal with the most is
+   * Max resources remembered from resource links in results; beyond that, the oldest of the principal with the most is
    * forgotten, and can be read only on its server's own routes.
    */
   resourceLinks: 10_000,
 
   /**
-   * Max tasks remembered for lists and notifications; beyond: the oldest of the principal with the most is forgotten,
-   * and can still be requested by its id.
+   * Max tasks remembered for lists and notifications; beyond that, the oldest of the principal with the most is
+   * forgotten, and can still be requested by its id.
    */
   tasks: 10_000,
 
-  /** Max time that a task is listed after its last change, in ms; beyond: it can still be requested by its id. */
+  /** Max time that a task is listed after its last change, in ms; beyond that, it can still be requested by its id. */
   taskTime: 24 * 60 * 60_000,
 
   /** Max length of a listed task's state, in characters, and max time for which a server keeps a task, in ms. */
@@ -105,29 +105,31 @@ export const gatewayLimits = {
 
   /**
    * Max size of the id of a task or a URL elicitation, or of the progress token of a call that created a task, in bytes
-   * of memory; beyond: it is not remembered.
+   * of memory; beyond that, it is not remembered.
    */
   rememberedId: 1_024,
 
-  /** Max size of a client header forwarded to a server (`passthroughHeaders`), in bytes; beyond: 400 or -32602. */
+  /** Max size of a client header forwarded to a server (`passthroughHeaders`), in bytes; beyond that, 400 or -32602. */
   passthroughHeader: 8 * 1024,
 
-  /** Max length of the instructions of a merged route, in characters; beyond: those of further servers are omitted. */
+  /**
+   * Max length of the instructions of a merged route, in characters; beyond that, those of further servers are omitted.
+   */
   mergedInstructions: 512 * 1024,
 
   /**
-   * Max wait of a merged list for a server that has never answered, since it started to connect, in ms; beyond: the
-   * list omits it.
+   * Max wait of a merged list for a server that has never answered, since it started to connect, in ms; beyond that,
+   * the list omits it.
    */
   firstAnswerBudget: 900,
 
   /**
-   * Max wait of a list for a connected server's catalogue for a new set of client capabilities, in ms; beyond: the list
-   * omits it.
+   * Max wait of a list for a connected server's catalogue for a new set of client capabilities, in ms; beyond that, the
+   * list omits it.
    */
   newClass: 5_000,
 
-  /** Max wait of a call or list for a single server that is still connecting, in ms; beyond: it fails. */
+  /** Max wait of a call or list for a single server that is still connecting, in ms; beyond that, it fails. */
   connectionWait: 10_000,
 
   /**

@@ -20,7 +20,7 @@ const collectTime = 50
 interface ListenerEntry {
   readonly client: Client
   /**
-   * Weak references, so that a session keeps no list in memory. A collected list counts as changed; a missing entry
+   * Weak references, so that a session keeps no list in memory. A collected list is treated as changed; a missing entry
    * means that the list does not concern the client.
    */
   readonly seen: Partial<Record<ListKind, WeakRef<ListResult>>>

@@ -19,7 +19,7 @@ export function rawTemplates (targets: ReadonlyMap<string, Target>): Array<Resou
 
 /**
  * The templates of a merged route, without duplicates, including those that their servers no longer list. The folder of
- * a skill counts as a template too, since it may contain unlisted files.
+ * a skill is treated as a template too, since it may contain unlisted files.
  */
 export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate<Target>> {
   const kind = 'resourceTemplates'

@@ -10,7 +10,7 @@ import {
 } from '../settings/index.ts'
 import { ListResult, type ListEntry } from './list.ts'
 import {
-  collectHidden, hasHidden, isInHiddenSkill, isListedHidden, unlistedHiddenTest, type HiddenResources
+  collectHidden, hasHiddenResources, isInHiddenSkill, isListedHidden, unlistedHiddenTest, type HiddenResources
 } from './hidden-resources.ts'
 import { Precedence } from './precedence.ts'
 import { showItem, type Section, type SectionItem, type Target } from './section.ts'
@@ -238,7 +238,7 @@ export function isHidden ({ parts, hidden, ownerOf }: Surface, server: string, u
   const isListed = parts.resources.targets.get(uri)?.provider === server
   const isServersOff = (): boolean =>
     isListed ? isListedHidden(hidden, server, uri) : unlistedHiddenTest(hidden, uri)(server)
-  if (hasHidden(hidden) && (uri.length > maxUriLength || isServersOff())) return true
+  if (hasHiddenResources(hidden) && (uri.length > maxUriLength || isServersOff())) return true
   return (ownerOf(uri) ?? server) !== server
 }
 

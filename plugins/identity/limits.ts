@@ -1,43 +1,44 @@
 /** Bounds of users, keys and logins. docs/limits.md is generated from them. */
 export const identityLimits = {
-  /** Max failed logins per user and address per `loginWindow`; beyond: 429. */
+  /** Max failed logins per user and address per `loginWindow`; beyond that, 429. */
   loginFailures: 10,
 
   /** Window of `loginFailures`, in ms. */
   loginWindow: 5 * 60_000,
 
-  /** Max password checks in progress or queued per user and address; beyond: 429. */
+  /** Max password checks in progress or queued per user and address; beyond that, 429. */
   passwordChecksPerUser: 64,
 
   /**
-   * Max logins, registrations and password changes in progress or queued, with a share for each address; beyond: 429 or
-   * 503.
+   * Max logins, registrations and password changes in progress or queued, with a share for each address; beyond that,
+   * 429 or 503.
    */
   passwordRequests: 128,
 
-  /** Max registrations per address per `registrationWindow`; beyond: 429. */
+  /** Max registrations per address per `registrationWindow`; beyond that, 429. */
   registrations: 10,
 
   /** Window of `registrations`, in ms. */
   registrationWindow: 5 * 60_000,
 
   /**
-   * Max access tokens, and families of them, that are cached; beyond: the oldest is dropped, and looked up again on
-   * demand.
+   * Max access tokens, and families of them, that are cached; beyond that, the oldest is dropped, and looked up again
+   * on demand.
    */
   accessTokens: 20_000,
 
-  /** Look-ups of access tokens. `places`: max look-ups of uncached tokens at the same time; beyond: they wait. */
+  /** Look-ups of access tokens. `places`: max look-ups of uncached tokens at the same time; beyond that, they wait. */
   tokenLookUps: { places: 8 },
 
   /**
    * The authorization server. `uri`: max length of a URI that a client sends, in characters, `redirectUris`: max number
-   * of redirect URIs; beyond: 400. `metadata`: max size of a self-registered client's metadata, as stored, in bytes;
-   * beyond: 400. `registration`: max size of the body of a registration; beyond: 413. `name`: max length of a client's
-   * name; beyond: it is cut. Per address and `window` (in ms), beyond: 429: `registrations`: max clients that register
-   * or whose documents are fetched, `authorizations`: max authorization requests, `secrets`: max failed authentications
-   * of one client. `issuers`: max issuers, by forwarded hosts, that are served at the same time; beyond: the oldest is
-   * dropped, and created again on demand. `document`: max size of a Client ID Metadata Document, in bytes; beyond: 400.
+   * of redirect URIs; beyond that, 400. `metadata`: max size of a self-registered client's metadata, as stored, in
+   * bytes; beyond that, 400. `registration`: max size of the body of a registration; beyond that, 413. `name`: max
+   * length of a client's name; beyond that, it is truncated. Per address and `window` (in ms), beyond that, 429:
+   * `registrations`: max clients that register or whose documents are fetched, `authorizations`: max authorization
+   * requests, `secrets`: max failed authentications of one client. `issuers`: max issuers, by forwarded hosts, that are
+   * served at the same time; beyond that, the oldest is dropped, and created again on demand. `document`: max size of a
+   * Client ID Metadata Document, in bytes; beyond that, 400.
    */
   oauth: {
     uri: 2_000,
@@ -54,12 +55,12 @@ export const identityLimits = {
   },
 
   /**
-   * Social login. `logins`: max logins begun or ended per address and `window` (in ms); beyond: 429. `requests`: max
-   * logins that wait for a provider at the same time; beyond: the others wait, and addresses take turns. `answer`: max
-   * size of a provider's response, in bytes, and `timeout`: max time for it, in ms; beyond: the login fails. `keysAge`:
-   * min age of a provider's keys before an unknown key makes them be fetched again, in ms. `sessions`: max sessions of
-   * one user; beyond: the oldest ends. `cookies`: max size of the cookies that are read, in characters; beyond: there
-   * is no session.
+   * Social login. `logins`: max logins begun or ended per address and `window` (in ms); beyond that, 429. `requests`:
+   * max logins that wait for a provider at the same time; beyond that, the others wait, and addresses take turns.
+   * `answer`: max size of a provider's response, in bytes, and `timeout`: max time for it, in ms; beyond that, the
+   * login fails. `keysAge`: min age of a provider's keys before an unknown key makes them be fetched again, in ms.
+   * `sessions`: max sessions of one user; beyond that, the oldest ends. `cookies`: max size of the cookies that are
+   * read, in characters; beyond that, there is no session.
    */
   social: {
     logins: 300,
@@ -72,30 +73,30 @@ export const identityLimits = {
     cookies: 8 * 1024
   },
 
-  /** Max accounts; beyond: only admins can create accounts, others get 503. */
+  /** Max accounts; beyond that, only admins can create accounts, others get 503. */
   users: 10_000,
 
   /**
-   * Refused credentials in the log. `linesPerMinute`: max lines; beyond: only their number is logged. `lockOuts`: max
-   * logged lock-outs that are remembered; beyond: one may be logged again.
+   * Refused credentials in the log. `linesPerMinute`: max lines; beyond that, only their number is logged. `lockOuts`:
+   * max logged lock-outs that are remembered; beyond that, one may be logged again.
    */
   refusals: { linesPerMinute: 20, lockOuts: 1_000 },
 
   /**
-   * Max bearer keys found without hashing their tokens, once used since the last change of keys; beyond: the cache is
-   * cleared.
+   * Max bearer keys found without hashing their tokens, once used since the last change of keys; beyond that, the cache
+   * is cleared.
    */
   keysAtHand: 1_000,
 
-  /** Max bearer keys per user who is not an admin; beyond: 503. */
+  /** Max bearer keys per user who is not an admin; beyond that, 503. */
   keysPerUser: 100,
 
   /**
-   * Templates. `requests`: max exports and imports per owner and `window` (in ms); beyond: 429. `entries`: max servers,
-   * and max groups, of an imported template; beyond: 400.
+   * Templates. `requests`: max exports and imports per owner and `window` (in ms); beyond that, 429. `entries`: max
+   * servers, and max groups, of an imported template; beyond that, 400.
    */
   templates: { requests: 200, window: 15 * 60_000, entries: 1_000 },
 
-  /** Max time that a session may be without a request or an open stream, in ms; beyond: it ends. */
+  /** Max time that a session may be without a request or an open stream, in ms; beyond that, it ends. */
   sessionIdle: 30 * 60_000
 } as const

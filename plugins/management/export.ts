@@ -13,7 +13,7 @@ import type { Groups, ShownGroup } from './groups/groups.ts'
 type Json = Record<string, unknown>
 
 /** Max number of names in an error message. */
-const mostNamed = 20
+const maxNamed = 20
 
 /** The settings in the format of a settings file, with which another gateway can start. */
 interface ExportedSettings {
@@ -24,7 +24,7 @@ interface ExportedSettings {
   [section: string]: unknown
 }
 
-/** Exports the settings: all of them for an admin, else the user's own servers and groups. */
+/** Exports the settings: all of them for an admin, otherwise the user's own servers and groups. */
 class Export {
   readonly #settings: Settings
   readonly #groups: Groups
@@ -84,8 +84,8 @@ function checkDecryptable ({ servers, system }: Snapshot): void {
       lockReasonOf(config) === undefined ? [] : [JSON.stringify(name)])
   if (lockReasonOf(system) !== undefined) locked.push('"systemConfig"')
   if (locked.length === 0) return
-  const ellipsis = locked.length > mostNamed ? ' …' : ''
-  throw new errors.SecretsLocked(`${locked.slice(0, mostNamed).join(', ')}${ellipsis}`)
+  const ellipsis = locked.length > maxNamed ? ' …' : ''
+  throw new errors.SecretsLocked(`${locked.slice(0, maxNamed).join(', ')}${ellipsis}`)
 }
 
 const omitMembers = (item: Json, names: readonly string[]): Json =>

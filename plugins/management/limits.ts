@@ -1,31 +1,33 @@
 /** Bounds of the management API. docs/limits.md is generated from them. */
 export const managementLimits = {
-  /** Max servers per user who is not an admin; beyond: 503. */
+  /** Max servers per user who is not an admin; beyond that, 503. */
   serversPerUser: 100,
 
-  /** Max size of the configs of all servers of a user who is not an admin, in characters of JSON; beyond: 503. */
+  /** Max size of the configs of all servers of a user who is not an admin, in characters of JSON; beyond that, 503. */
   configPerUser: 4 * 1024 * 1024,
 
-  /** Max groups per user who is not an admin; beyond: 503. */
+  /** Max groups per user who is not an admin; beyond that, 503. */
   groupsPerUser: 100,
 
-  /** Max values in a server's config, without its OpenAPI description; beyond: 400. */
+  /** Max values in a server's config, without its OpenAPI description; beyond that, 400. */
   configValues: 10_000,
 
-  /** Max words, and query parameters of URLs, in the texts of a server's config that may be secrets; beyond: 400. */
+  /**
+   * Max words, and query parameters of URLs, in the texts of a server's config that may be secrets; beyond that, 400.
+   */
   configWords: 4_000,
 
-  /** Max values in the members of a group, including the items they select; beyond: 400. */
+  /** Max values in the members of a group, including the items they select; beyond that, 400. */
   groupValues: 20_000,
 
   /**
    * Catalogues of other services. `answerSize`: max size of one response, in bytes, `answerDepth`: its max nesting
-   * depth, `time`: max time for it, in ms; beyond: 502, or the cached response. `concurrentRequests`: max requests at
-   * the same time, with a share for each owner; beyond: 429 or 503. `cachedAnswers`, `cachedSize`: max cached
-   * responses, and their max total size, in bytes; beyond: the oldest is dropped. `freshFor`: time until a cached
+   * depth, `time`: max time for it, in ms; beyond that, 502, or the cached response. `concurrentRequests`: max requests
+   * at the same time, with a share for each owner; beyond that, 429 or 503. `cachedAnswers`, `cachedSize`: max cached
+   * responses, and their max total size, in bytes; beyond that, the oldest is dropped. `freshFor`: time until a cached
    * response is revalidated, `retryDelay`: time until a failed service is requested again, in ms. `answerEntries`: max
-   * entries of one response; beyond: the rest is omitted. `listPages`: max pages of a list that is read completely;
-   * beyond: the rest is omitted.
+   * entries of one response; beyond that, the rest is omitted. `listPages`: max pages of a list that is read
+   * completely; beyond that, the rest is omitted.
    */
   catalogues: {
     answerSize: 4 * 1024 * 1024,
@@ -41,11 +43,12 @@ export const managementLimits = {
   },
 
   /**
-   * Uploads of bundles. `uploadSize`: max size of an upload, in bytes; beyond: 413. `concurrentUploads`: max uploads
-   * that are received or wait to be unpacked, which happens one at a time, with a share for each owner; beyond: 429 or
-   * 503. `idleTimeout`, `uploadTimeout`: max time without a byte, and of the whole upload, in ms; beyond: 408.
-   * `manifestSize`: max size of the manifest, in bytes; beyond: 400. `archiveBounds`: bounds of the content, described
-   * at `ArchiveBounds`, `skillBounds`: of an uploaded skill; beyond: 400.
+   * Uploads of bundles. `uploadSize`: max size of an upload, in bytes; beyond that, 413. `concurrentUploads`: max
+   * uploads that are received or wait to be unpacked, which happens one at a time, with a share for each owner; beyond
+   * that, 429 or
+   * 503. `idleTimeout`, `uploadTimeout`: max time without a byte, and of the whole upload, in ms; beyond that, 408.
+   * `manifestSize`: max size of the manifest, in bytes; beyond that, 400. `archiveBounds`: bounds of the content,
+   * described at `ArchiveBounds`, `skillBounds`: of an uploaded skill; beyond that, 400.
    */
   bundles: {
     uploadSize: 100 * 1024 * 1024,
@@ -78,13 +81,13 @@ export const managementLimits = {
   /**
    * The console. `sessionIdleTimeout`: time without use after which a session ends, `sessionRenewal`: min time between
    * two renewals of a session in the store, `welcomeLinkLifetime`: validity of the link of the first start, in ms.
-   * `formSize`: max size of a form, in bytes; beyond: 413. `formTokens`: max cached CSRF tokens; beyond: new ones are
-   * made. `streamsPerUser`: max open pages of one user that are notified of changes; beyond: the stream of the oldest
-   * page is closed. `pastedServers`: max servers in one pasted text; beyond: 400. `formSteps`: max steps to make a form
-   * from a schema, where a field takes at least 20; beyond: the form has less depth, or is a JSON field.
-   * `templateVariables`: max variables of a URI template; beyond: it has no page. `openQuestions`: max questions of a
-   * server that wait for answers on a page, `questionsSize`: max size of the fields that contain them, in bytes;
-   * beyond: they are refused.
+   * `formSize`: max size of a form, in bytes; beyond that, 413. `formTokens`: max cached CSRF tokens; beyond that, new
+   * ones are made. `streamsPerUser`: max open pages of one user that are notified of changes; beyond that, the stream
+   * of the oldest page is closed. `pastedServers`: max servers in one pasted text; beyond that, 400. `formSteps`: max
+   * steps to make a form from a schema, where a field takes at least 20; beyond that, the form has less depth, or is a
+   * JSON field. `templateVariables`: max variables of a URI template; beyond that, it has no page. `openQuestions`: max
+   * questions of a server that wait for answers on a page, `questionsSize`: max size of the fields that contain them,
+   * in bytes; beyond that, they are refused.
    */
   console: {
     sessionIdleTimeout: 12 * 60 * 60_000,

@@ -6,7 +6,7 @@ import type { Config } from '../base/config/index.ts'
 /** The part of `app.config` that determines public addresses. */
 export interface AddressConfig { readonly basePath: Config['basePath'], readonly env: Pick<Config['env'], 'BASE_URL'> }
 
-/** The configured public address, with its source: BASE_URL, else `install.baseUrl`. It is not validated. */
+/** The configured public address, with its source: BASE_URL, otherwise `install.baseUrl`. It is not validated. */
 export function configuredAddress (
   { install }: SystemConfig,
   { BASE_URL: url }: AddressConfig['env']
@@ -32,7 +32,7 @@ export function withBasePath (address: string | undefined, basePath: string): st
 export const configuredBaseUrl = (system: SystemConfig, { basePath, env }: AddressConfig): string | undefined =>
   withBasePath(configuredAddress(system, env)?.text, basePath)
 
-/** The public base URL: the configured one, else the address on which the gateway listens. */
+/** The public base URL: the configured one, otherwise the address on which the gateway listens. */
 export const publicBaseUrl = (app: FastifyInstance): string =>
   configuredBaseUrl(app.settings.current.system, app.config) ?? `${listeningOrigin(app)}${app.config.basePath}`
 

@@ -79,7 +79,7 @@ const maxSentences = 20
 const maxNameLength = 100
 
 /** Logs corrections in a server's messages other than lists: one sentence per kind of message, once. */
-export class MendedNotes {
+export class CorrectionLog {
   readonly #byMessage = new Map<string, string>()
   readonly #warn: (sentence: string) => void
 

@@ -47,7 +47,7 @@ export async function probeServer (
 }
 
 /** The dependencies of an upstream that is connected once: it stores nothing, and cannot send questions to clients. */
-export const forTest = {
+export const testDeps = {
   allowance: { setHeldSize: () => {}, waitTime: () => 0, store: () => {} },
   listener: {
     log: () => {},

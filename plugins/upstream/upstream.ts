@@ -15,13 +15,13 @@ import { dispatchNotification, dispatchQuestion } from './inbound/dispatch.ts'
 import { recordAnswer } from './inbound/record-answer.ts'
 import { deadlinesOf } from './links/deadlines.ts'
 import { makeDispatch } from './inbound/make-dispatch.ts'
-import { MendedNotes } from './notes.ts'
+import { CorrectionLog } from './notes.ts'
 import { ResourceSubscriptions } from './inbound/subscriptions.ts'
 import { Circuits } from './links/circuits.ts'
 import { expandVariables, withheldNames } from './links/environment.ts'
 import { passthroughOf } from './links/passthrough.ts'
 import { Placement } from './links/placement.ts'
-import { changesOf, RequestRunner } from './links/requests.ts'
+import { upstreamChangesOf, RequestRunner } from './links/requests.ts'
 import type { Slot } from './links/slot.ts'
 import { ConnectionSupervisor } from './links/supervisor.ts'
 import { isRemote } from './links/transport.ts'
@@ -43,7 +43,7 @@ export class Upstream implements Provider {
   readonly #requests: RequestRunner
   readonly #catalogues: Catalogues
   readonly #subscriptions: ResourceSubscriptions
-  readonly #mended: MendedNotes
+  readonly #mended: CorrectionLog
   readonly #learner: ListLoader
   readonly #circuits: Circuits
   /** Whether headers of clients are passed on to the server. */
@@ -68,7 +68,7 @@ export class Upstream implements Provider {
       ...passthrough.warnings
     ]
     const warn = (sentence: string): void => { log('warn', sentence) }
-    this.#mended = new MendedNotes((sentence) => { warn(this.redact(sentence)) })
+    this.#mended = new CorrectionLog((sentence) => { warn(this.redact(sentence)) })
     this.#placement = new Placement({
       name,
       config,
@@ -240,7 +240,7 @@ export class Upstream implements Provider {
       ? this.#placement.slotForTask(exchange.params.taskId, client, passed)
       : this.#placement.slotFor(client, passed)
     const options = {
-      changes: changesOf(exchange, changes),
+      changes: upstreamChangesOf(exchange, changes),
       deadlines: deadlinesOf(method, this.config, this.#deps.connecting.requestTimeout),
       headers: this.#passes || trace ? { ...passed, ...(trace && traceHeaders(trace)) } : undefined
     }

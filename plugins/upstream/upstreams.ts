@@ -12,7 +12,7 @@ import type { TransportDeps } from './links/transport.ts'
 import type { Logins } from './login/logins.ts'
 import { SharedApi } from './openapi/api.ts'
 import type { UserValues } from './values/values.ts'
-import { forTest, probeServer, type ProbeResult } from './probe.ts'
+import { testDeps, probeServer, type ProbeResult } from './probe.ts'
 import { limitedPrinter, StatusLog } from './notes.ts'
 import { noHost } from './upstream-deps.ts'
 import { Upstream } from './upstream.ts'
@@ -160,13 +160,13 @@ export class Upstreams implements ProviderSource {
       openLogin: (listener) => logins.openForTest(name, config, listener),
       openValues: (changed) => userValues.openForTest(name, config, changed),
       allowance: {
-        ...forTest.allowance,
+        ...testDeps.allowance,
         remainingSize: () => this.#shares.remainingSize(name, user),
         recordRead: (size) => { this.#shares.recordRead(name, user, size) }
       },
       review: noReview,
       waiting: { isUserOwned: () => user !== undefined, shouldWaitFor: () => false },
-      listener: { ...forTest.listener, statusChanged }
+      listener: { ...testDeps.listener, statusChanged }
     })
     return await probeServer(make, upstreamLimits.serverTests.time, signal)
   }

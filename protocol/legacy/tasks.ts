@@ -11,8 +11,9 @@ import { HeldTask } from './held-task.ts'
 type Options = Omit<CallOptions, 'over'>
 
 /**
- * Max tasks per connection whose results are awaited for polling clients; beyond: the oldest wait of the owner with the
- * most waits ends. A wait lasts an hour, since a question may come at any time; the next `tasks/get` starts another.
+ * Max tasks per connection whose results are awaited for polling clients; beyond that, the oldest wait of the owner
+ * with the most waits ends. A wait lasts an hour, since a question may come at any time; the next `tasks/get` starts
+ * another.
  */
 const maxHeld = 200
 const heldDeadlines: Deadlines = { timeout: 3_600_000, resetTimeoutOnProgress: false, maxTotalTimeout: undefined }
@@ -132,23 +133,23 @@ export class LegacyTasks {
     const { resultText } = response
     if (resultText === undefined) { this.#end(id); return response }
     const status = smallMemberOf(resultText, 'status')
-    const told = (changes: Readonly<Record<string, string>>): Response =>
+    const taskResponse = (changes: Readonly<Record<string, string>>): Response =>
       ({ ...response, resultText: withMembers(toModernTask(resultText), changes) })
-    if (status === 'cancelled') { this.#end(id); return told({}) }
+    if (status === 'cancelled') { this.#end(id); return taskResponse({}) }
     const held = this.#held.get(id) ?? this.#hold(exchange, options, id)
     if (terminalStates.has(status)) {
       const outcome = await held.response
       // The next `tasks/get` fetches the outcome again.
       this.#end(id)
       return outcome.errorText === undefined
-        ? told({ status: '"completed"', result: completeResult(outcome.resultText ?? '{}') })
-        : told({ status: '"failed"', error: outcome.errorText })
+        ? taskResponse({ status: '"completed"', result: completeResult(outcome.resultText ?? '{}') })
+        : taskResponse({ status: '"failed"', error: outcome.errorText })
     }
     if (status === 'input_required') await held.task.firstQuestion()
     const { inputRequests } = held.task
     return inputRequests === undefined
-      ? told({ status: '"working"' })
-      : told({ status: '"input_required"', inputRequests })
+      ? taskResponse({ status: '"working"' })
+      : taskResponse({ status: '"input_required"', inputRequests })
   }
 
   async #update (exchange: Exchange, options: Options): Promise<Response> {

@@ -12,10 +12,10 @@ export function toLegacyToolResult (result: string): string {
   const value = memberOf(result, 'structuredContent')
   if (value === undefined || value.startsWith('{')) return result
   const content = elementsOf(memberOf(result, 'content') ?? '[]')
-  const told = compact(value)
+  const compactValue = compact(value)
   const isInContent = content.some((block) => {
     const text = smallMemberOf(block, 'type') === 'text' ? memberOf(block, 'text') : undefined
-    return text?.startsWith('"') === true && compact(String(JSON.parse(text))) === told
+    return text?.startsWith('"') === true && compact(String(JSON.parse(text))) === compactValue
   })
   const all = isInContent ? content : [...content, JSON.stringify({ type: 'text', text: value })]
   return withMembers(result, { structuredContent: undefined, content: `[${all.join()}]` })

@@ -56,8 +56,8 @@ export class InputRounds {
     if (++state.rounds > most.rounds) throw refusedError(`it has asked for input ${most.rounds} times and wants more`)
     const asked = memberOf(resultText, 'inputRequests')
     const requestState = memberOf(resultText, 'requestState')
-    if (!hasInputRequestsOrState(resultText)) throw refusedError(noInputMessage)
-    if (asked?.startsWith('{') === false) throw refusedError(invalidInputMessage)
+    if (!hasInputRequestsOrState(resultText)) throw refusedError(missingInputRequestsMessage)
+    if (asked?.startsWith('{') === false) throw refusedError(invalidInputRequestsMessage)
     const requests = asked === undefined ? [] : requestsIn(asked)
     if (requests.length > most.questions) {
       throw refusedError(`it asks ${requests.length} questions at once, and ${most.questions} is the most`)
@@ -181,8 +181,8 @@ export const inputRequestMethods: ReadonlySet<string> = new Set(
 )
 
 /** Reasons to refuse a result whose input requests are invalid. */
-export const noInputMessage = 'it asks for input, and says not for what'
-export const invalidInputMessage = 'it asks what is no request'
+export const missingInputRequestsMessage = 'it asks for input without any input requests'
+export const invalidInputRequestsMessage = 'its input requests are invalid'
 
 /**
  * Whether an `input_required` result has input requests, or at least a state: a server may send only a state to defer

@@ -132,8 +132,8 @@ function withoutAnswers (
 }
 
 /**
- * The log level of a request. A modern client sets it in each request (undefined: unchanged); for other clients it is
- * that of their session, or the default if none is set.
+ * The log level of a request. For a modern client it is undefined, since the level in each of its requests is passed on
+ * unchanged. For other clients it is that of their session, or the default if none is set.
  */
 function levelFor ({ canSuspend, client: { listener } }: Exchange): LogLevel | undefined {
   return canSuspend || listener === undefined ? undefined : listener.level ?? defaultLevel

@@ -16,7 +16,7 @@ import { isModernCode, modernCode, resultTypes } from './envelope.ts'
 import { isResourceNotFound, translateHopError, toLegacyToolResult } from './for-legacy-clients.ts'
 import { HeaderCorrection } from './header-correction.ts'
 import { InputRounds, isInputRequired, type RoundBounds } from './input-rounds.ts'
-import { Listening } from './listening.ts'
+import { NotificationReceiver } from './notification-receiver.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
 import type { ToolHeaders } from './param-headers.ts'
 import { mayBeOfOtherType, unknownType } from './result-type.ts'
@@ -50,7 +50,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   readonly #handlers: SessionHandlers
   readonly #outgoing: OutgoingEnvelope
   readonly #options: ModernSessionOptions
-  readonly #listening: Listening
+  readonly #listening: NotificationReceiver
   readonly #rounds: InputRounds
   /** The open calls, by the id of their current request. */
   readonly #calls = new Table<number, Call>()
@@ -82,7 +82,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     this.#corrections = new HeaderCorrection(
       async (method, paramsText) => await this.request(method, paramsText), options.bounds.headerPages
     )
-    this.#listening = new Listening({
+    this.#listening = new NotificationReceiver({
       peer,
       outgoing,
       capabilities: identity.capabilities,

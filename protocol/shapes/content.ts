@@ -50,8 +50,12 @@ const block: Shape = {
 export const blocks = checkedList(block, (text) =>
   /"(?:type|text)"/.test(text) && text.startsWith('{') ? text : asBlock(text))
 /** Content of a sampling message, which may be a tool result. */
-const told: Shape = { members: { ...blockMembers, content: list({ members: blockMembers }), isError: value } }
-export const samplingMessage: Shape = { members: { content: { ...told, element: told }, ...meta } }
+const samplingContent: Shape = {
+  members: { ...blockMembers, content: list({ members: blockMembers }), isError: value }
+}
+export const samplingMessage: Shape = {
+  members: { content: { ...samplingContent, element: samplingContent }, ...meta }
+}
 
 /** A prompt message has a single block; a list with one block is replaced by that block. */
 const promptContent: Shape = {

@@ -20,7 +20,7 @@ export interface Shape {
   readonly fallback?: string | ((textOf: (key: string) => string | undefined) => string)
   /** Whether `fallback` applies. @param valueOf the value of a sibling member; undefined: missing or null */
   readonly isNeeded?: (valueOf: (key: string) => unknown) => boolean
-  /** The key of a required member: if that is null, the whole object counts as null. */
+  /** The key of a required member: if that is null, the whole object is treated as null. */
   readonly needs?: string
   /** Selects another shape, based on the text. */
   readonly of?: (text: string) => Shape

@@ -74,7 +74,7 @@ const sharedStats = shareRuns(readAllStats)
 
 /**
  * Whether any process of a group is running. Zombies do not count: in a container, process 1 often does not reap them.
- * Without /proc, every group counts as running.
+ * Without /proc, every group is treated as running.
  */
 export async function isGroupRunning (pgid: number): Promise<boolean> {
   const stats = await sharedStats()

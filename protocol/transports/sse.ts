@@ -25,7 +25,7 @@ export class SseTransport implements Transport {
   #rejectStart: ((error: UpstreamError) => void) | undefined
   #endpoint: URL | undefined
   /** Whether the endpoint has accepted a message. */
-  #isTaken = false
+  #hasAccepted = false
   #receiver: Receiver | undefined
   #closed = false
 
@@ -151,7 +151,7 @@ export class SseTransport implements Transport {
             if (sendAgain && !this.#closed) this.#post(url, text, fail, hops, true)
             else fail(refusalError(status, ''))
           }, (error: unknown) => { fail(error instanceof UpstreamError ? error : refusalError(status, '')) })
-        } else if (status < 300) this.#isTaken = true
+        } else if (status < 300) this.#hasAccepted = true
         else fail(status === 401 ? refusalError(status, '') : this.#refusal(status, url))
       },
       onError: (error, sent) => {
@@ -171,7 +171,7 @@ export class SseTransport implements Transport {
   /** Creates the error for a refused POST. An endpoint that never accepted a message is probably a wrong address. */
   #refusal (status: number, { origin, pathname }: URL): UpstreamError {
     const plain = refusalError(status, '')
-    if (!this.#isTaken) {
+    if (!this.#hasAccepted) {
       const where = `${origin}${pathname}, the endpoint that its event stream names`
       return new UpstreamError(plain.fault, `${plain.message} at ${where}`, { status })
     }

@@ -39,7 +39,7 @@ const lineLimit = 8 * 1024
 const closeGrace = 500
 /** Max wait for the last output of a process that has exited, in ms. */
 const lastOutputTimeout = 500
-/** Max bytes queued in the child's stdin; beyond: the child is considered not to be reading. */
+/** Max bytes queued in the child's stdin; beyond that, the child is considered not to be reading. */
 const stdinLimit = 64 * 1024 * 1024
 /**
  * Max length of a text that a pipe accepts either whole or not at all, in characters of up to 4 bytes (POSIX:

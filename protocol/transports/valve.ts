@@ -24,7 +24,7 @@ export interface ReadingOptions {
 
 export const noPace: MessagePace = { count: () => {}, waitTime: () => 0 }
 
-/** Max notifications and answers in flight to a server; beyond: its output is read more slowly. */
+/** Max notifications and answers in flight to a server; beyond that, its output is read more slowly. */
 export const maxInFlight = 64
 /** Pause before the output of such a server is read again, in ms. */
 const slowReaderWait = 20

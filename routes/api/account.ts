@@ -15,7 +15,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   api.post('/auth/change-password', {
     summary: 'Change your password',
-    description: 'All earlier login tokens end, the one of this request included: the answer holds a new one.',
+    description: 'Revokes all login tokens of the account, including that of this request; the response contains a ' +
+      'new one.',
     body: PasswordChange,
     response: { 200: PasswordChangeResult },
     before: ({ principal }) => app.users.accountOf(principal)

@@ -11,15 +11,16 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = endpointsOf(app, 'Activities')
   const before = (): void => { activities.mustBeAvailable() }
 
-  api.get('/activities/available', { summary: 'Whether calls are recorded', data: ActivityAvailability }, () =>
+  api.get('/activities/available', { summary: 'Check whether calls are recorded', data: ActivityAvailability }, () =>
     ({ data: { available: activities.isAvailable } }))
 
   api.get('/activities', {
-    summary: 'Recorded calls',
+    summary: 'List recorded calls',
     description:
-      'Newest first: calls of tools, prompts and resources over MCP and plain HTTP; users see their own, admins all. ' +
-      'A call appears after a second. `total` is exact to 10,000. A page holds 8 MiB of inputs and outputs: further ' +
-      'down on it, calls come without theirs, which the call by its id has. 404 without a database.',
+      'Newest first: calls of tools, prompts and resources over MCP and plain HTTP. Users see their own calls, ' +
+      'admins all. A call appears after a second. `total` is exact up to 10,000. A page contains at most 8 MiB of ' +
+      'inputs and outputs; the remaining calls on it come without them, and `GET /activities/{id}` returns them. 404 ' +
+      'without a database.',
     query: ActivityPageQuery,
     response: { 200: ActivityList },
     before
@@ -28,18 +29,18 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   ) => ({ ...await activities.list(principal, query, page, limit) }))
 
   api.get('/activities/stats', {
-    summary: 'Recorded calls in numbers',
+    summary: 'Get statistics of recorded calls',
     query: ActivityCriteria,
     data: ActivityStats,
     before
   }, async ({ principal, query }) => ({ data: await activities.stats(principal, query) }))
 
   api.get('/activities/filters', {
-    summary: 'The values to filter by', data: ActivityFilters, before
+    summary: 'List the values that recorded calls can be filtered by', data: ActivityFilters, before
   }, async ({ principal }) => ({ data: await activities.filterValues(principal) }))
 
   api.get('/activities/:id', {
-    summary: 'One recorded call', params: ActivityId, data: ActivityRecord, before
+    summary: 'Get a recorded call', params: ActivityId, data: ActivityRecord, before
   }, async (call) => ({ data: await activities.find(call.principal, call.params.id) }))
 }
 export default routes

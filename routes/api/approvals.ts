@@ -11,8 +11,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { approvals } = app.policies
   const api = endpointsOf(app, 'Policies')
   api.get('/approvals', {
-    summary: 'List the calls that wait for approval, and those of the last day',
-    description: 'Newest first. Admins see all, others those for which a policy names them as approvers.',
+    summary: 'List pending approvals, and those of the last day',
+    description: 'Newest first. Admins see all calls; other users see those for which a policy names them as ' +
+      'approvers.',
     query: ApprovalQuery,
     response: { 200: Success(Type.Array(Approval)) }
   }, async ({ principal, query }) => ({ data: await approvals.list(principal, query.state, query.limit) }))
@@ -28,11 +29,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     })
     return decided
   }
-  const decision = 'The last decision counts, until the call is made or the approval expires. Nobody decides about a ' +
-    'call of his own.'
+  const decision = 'The last decision applies, until the call is made or the approval expires. Users cannot decide ' +
+    'about their own calls.'
   api.post('/approvals/:id/approve', {
     summary: 'Allow a call once',
-    description: `The caller makes the same call again, before the approval expires. ${decision}`,
+    description: `The caller must repeat the call before the approval expires. ${decision}`,
     params: ApprovalId,
     data: Approval
   }, async ({ principal, params }) =>

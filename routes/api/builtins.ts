@@ -17,7 +17,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     schema: {
       tags: ['Built-ins'],
       summary: 'Read a resource',
-      description: 'A built-in one, or one of any server that you may see: by its URI, listed or of a template.',
+      description: 'A built-in resource, or one of any server that you may see, by its URI: listed, or from a ' +
+        'template.',
       body: ResourceToRead,
       response: { 200: Type.Unsafe<string>(Success(Type.Object({ contents: Type.Array(Type.Unknown()) }))) }
     },

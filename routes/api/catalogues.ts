@@ -10,7 +10,7 @@ import { principalOf } from './principal.ts'
 import { serializeRecords } from './records.ts'
 
 const Name = Type.Object({ name: Type.String() })
-const ServerName = Type.String({ description: 'Percent-encoded, with its slash' })
+const ServerName = Type.String({ description: 'Percent-encoded, including its slash' })
 const Texts = Type.Array(Type.String())
 const Servers = Type.Array(MarketServer)
 
@@ -31,47 +31,48 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { get } = endpointsOf(app, 'Catalogues')
 
   get('/market/servers', {
-    summary: 'List the servers that the project knows',
+    summary: 'List the servers of the market',
     data: Servers
   }, () => ({ data: market.listServers() }))
   get('/market/servers/search', {
-    summary: 'Search them',
+    summary: 'Search the market',
     query: Type.Object(
-      { query: Type.Optional(Type.String({ maxLength: 200, description: 'Words, all of which must occur' })) }
+      { query: Type.Optional(Type.String({ maxLength: 200, description: 'Words that must all occur' })) }
     ),
     data: Servers
   }, ({ query }) => ({ data: market.search(query.query ?? '') }))
   get('/market/servers/:entry', {
-    summary: 'Read one of them',
+    summary: 'Get a server of the market',
     params: Type.Object({ entry: Type.String() }),
     data: MarketServer
   }, ({ params }) => ({ data: market.findServer(params.entry) }))
-  get('/market/categories', { summary: 'List their categories', data: Texts }, () => ({ data: market.categories() }))
+  get('/market/categories', { summary: 'List the categories of the market', data: Texts }, () =>
+    ({ data: market.categories() }))
   get('/market/categories/:category', {
-    summary: 'List the servers of a category',
+    summary: 'List the servers of a market category',
     params: Type.Object({ category: Type.String() }),
     data: Servers
   }, ({ params }) => ({ data: market.inCategory(params.category) }))
-  get('/market/tags', { summary: 'List their tags', data: Texts }, () => ({ data: market.tags() }))
+  get('/market/tags', { summary: 'List the tags of the market', data: Texts }, () => ({ data: market.tags() }))
   get('/market/tags/:tag', {
-    summary: 'List the servers with a tag', params: Type.Object({ tag: Type.String() }), data: Servers
+    summary: 'List the servers of the market with a tag', params: Type.Object({ tag: Type.String() }), data: Servers
   }, (call) => ({ data: market.withTag(call.params.tag) }))
 
   get('/cloud/servers', {
-    summary: 'List the servers of the service that mcpRouter names',
-    description: '400 while `mcpRouter.baseUrl` or `mcpRouter.apiKey` is not set.',
+    summary: 'List the servers of the cloud catalogue (`mcpRouter`)',
+    description: '400 unless `mcpRouter.baseUrl` and `mcpRouter.apiKey` are set.',
     data: Type.Array(CloudServer)
   }, async ({ request }) => answer(await cloud.listServers(ownerOfRequest(request))))
   get('/cloud/servers/:name', {
-    summary: 'Read one of them', params: Name, data: CloudServer
+    summary: 'Get a server of the cloud catalogue', params: Name, data: CloudServer
   }, async ({ params, request }) => answer(await cloud.findServer(params.name, ownerOfRequest(request))))
   get('/cloud/servers/:name/tools', {
-    summary: 'List its tools', params: Name, data: Type.Array(CloudTool)
+    summary: 'List the tools of a server of the cloud catalogue', params: Name, data: Type.Array(CloudTool)
   }, async ({ params, request }) => answer(await cloud.listTools(params.name, ownerOfRequest(request))))
 
   get('/registry/servers', {
     summary: 'List or search the MCP registry',
-    description: 'The API v0.1 of the registry at REGISTRY_URL. Each entry also has its `configs`.',
+    description: 'Returns pages of the v0.1 API of the registry at REGISTRY_URL, with `configs` added to each entry.',
     query: RegistryQuery,
     data: RegistryPage
   }, async ({ query, request }) => answer(await registry.listEntries(query, ownerOfRequest(request))))
@@ -81,7 +82,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     data: RegistryPage
   }, async ({ params, request }) => answer(await registry.listVersions(params.serverName, ownerOfRequest(request))))
   get('/registry/servers/:serverName/versions/:version', {
-    summary: 'Read a version of an entry',
+    summary: 'Get a version of an entry',
     params: Type.Object(
       { serverName: ServerName, version: Type.String({ description: '`latest`, or an exact version' }) }
     ),

@@ -41,8 +41,8 @@ export const keyEntity = ({ keys }: FastifyInstance): ManagedEntity<
   changeSchema: KeyUpdate,
   key: 'id',
   descriptions: {
-    create: 'The token is shown in this answer and never again.',
-    update: 'The name and `enabled`; as an admin also its scope. The token stays, and is not shown.'
+    create: 'Only this response contains the token.',
+    update: 'Changes the name and `enabled`, for admins also the scope. The token stays valid, and is not returned.'
   },
   addedMessage: 'Keep the token: it is not shown again',
   items: keys
@@ -61,9 +61,9 @@ export const userEntity = ({ users }: FastifyInstance): ManagedEntity<
   changeSchema: UserUpdate,
   key: 'username',
   descriptions: {
-    update: 'A new password ends earlier logins; a change of `isAdmin` takes effect at once.',
-    remove: 'Its servers and groups pass to `admin`, servers become private, bearer keys are removed, policies lose ' +
-      'it as an approver, logins and sessions end.'
+    update: 'A new password revokes earlier logins; a change of `isAdmin` takes effect at once.',
+    remove: 'The servers and groups of the user pass to `admin`, and the servers become private. The bearer keys are ' +
+      'removed, logins and sessions end, and policies no longer name the user as an approver.'
   },
   items: {
     list: () => users.list(),
@@ -88,9 +88,9 @@ export const teamEntity = ({ teams }: FastifyInstance): ManagedEntity<
   changeSchema: TeamUpdate,
   key: 'name',
   descriptions: {
-    create: 'Servers whose `sharedWithUsers` has `@` and its name are shared with its members.',
-    update: 'What is not given stays. It takes effect at once, in open sessions too.',
-    remove: 'Its members lose what was shared with it at once, and its bearer keys are removed.'
+    create: 'Servers whose `sharedWithUsers` contains `@` and the name of the team are shared with its members.',
+    update: 'Absent members stay unchanged. The change takes effect at once, in open sessions too.',
+    remove: 'Its members lose access to servers shared with it at once, and its bearer keys are removed.'
   },
   items: teams
 })
@@ -109,7 +109,7 @@ export const promptEntity = (
   key: 'id',
   pageKey: 'name',
   descriptions: {
-    create: 'It is listed on the global MCP route. `{{name}}` in its template is replaced by the argument of that name.'
+    create: 'The global MCP route lists it. `{{name}}` in its template is replaced by the argument of that name.'
   },
   items: withoutViews(prompts)
 })
@@ -127,7 +127,7 @@ export const resourceEntity = (
   changeSchema: ResourceUpdate,
   key: 'id',
   pageKey: 'uri',
-  descriptions: { create: 'It is listed on the global MCP route.' },
+  descriptions: { create: 'The global MCP route lists it.' },
   items: withoutViews(resources)
 })
 
@@ -145,7 +145,7 @@ export const skillEntity = (
   key: 'id',
   pageKey: 'name',
   descriptions: {
-    create: 'It is listed on the global MCP route and on those of its `groups`, to clients that know the extension ' +
+    create: 'The global MCP route and those of its `groups` list it, to clients that support the extension ' +
       '`io.modelcontextprotocol/skills`.'
   },
   items: withoutViews(skills)

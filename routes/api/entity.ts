@@ -92,7 +92,7 @@ export function addReadRoutes<Item extends object, New extends TSchema, Change e
   const api = endpointsOf(app, tag)
   api.list(path, { summary: `List the ${listed}`, item, key: pageKey }, ({ principal }) => entity.items.list(principal))
   const revision = revisionIn(entity)
-  api.get(pathOf(entity), { summary: `One ${noun}${about.get ?? ''}`, params, data: item, revision }, (call) =>
+  api.get(pathOf(entity), { summary: `Get a ${noun}${about.get ?? ''}`, params, data: item, revision }, (call) =>
     ({ data: entity.items.get(call.principal, keyIn(call.params)) }))
 }
 

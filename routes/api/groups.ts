@@ -20,7 +20,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.post('/groups/:id/servers', {
     ...ofGroup,
     summary: 'Add a server to a group',
-    description: 'With all its items. A server that is a member already stays as it is.',
+    description: 'Includes all its items. An existing member stays unchanged.',
     body: NewGroupMember,
     before: ({ principal, params }) => { groups.mustManage(principal, params.id) }
   }, async ({ principal, params, body }) => ({
@@ -48,14 +48,14 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }))
 
   api.get('/groups/:id/server-configs', {
-    summary: 'The servers of a group, with the items selected from each',
+    summary: 'List the servers of a group, with the items selected from each',
     params: GroupId,
     data: Type.Array(GroupMemberConfig)
   }, ({ principal, params }) => ({ data: groups.memberConfigs(principal, params.id) }))
 
   api.put('/groups/:id/server-configs/:serverName/tools', {
     ...ofMember,
-    summary: 'Choose the tools of a server in a group',
+    summary: 'Select the tools of a server in a group',
     body: ToolSelection,
     before: ({ principal, params: { id, serverName } }) => { groups.mustManage(principal, id, serverName) }
   }, async ({ principal, params: { id, serverName }, body }) => ({

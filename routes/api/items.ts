@@ -48,7 +48,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     api.put(`${path}/description`, {
       ...common,
       summary: `Replace the description of a ${noun}`,
-      description: 'It stays, whatever description the server lists later.',
+      description: 'It applies even if the server later lists another description.',
       body: NewDescription
     }, async (call) => ({
       data: await override(call, { description: call.body.description }),

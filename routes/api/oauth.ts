@@ -10,13 +10,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = endpointsOf(app, 'OAuth')
 
   api.get('/oauth/consents', {
-    summary: 'List what you have allowed applications',
+    summary: 'List your consents to applications',
     data: Type.Array(ConsentRecord)
   }, async (call) => ({ data: await oauth.listConsents(call.principal.username ?? '') }))
 
   api.delete('/oauth/consents/:clientId', {
-    summary: 'Withdraw what you have allowed an application',
-    description: 'Its tokens end, and it has to ask again.',
+    summary: 'Withdraw your consent to an application',
+    description: 'Revokes its tokens; the application must ask for consent again.',
     params: OAuthClientId
   }, async ({ principal, params }) => {
     await oauth.withdrawConsent(principal.username ?? '', params.clientId)

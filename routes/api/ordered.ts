@@ -48,8 +48,8 @@ export function addOrderedRoutes<Item extends { id: string }, New extends TObjec
     items: withoutViews(entries)
   }
   endpointsOf(app, tag).put(`${path}/order`, {
-    summary: `Put the ${nouns} in another order`,
-    description: 'Names every id once.',
+    summary: `Change the order of the ${nouns}`,
+    description: 'Contains every id exactly once.',
     body: Order,
     data: Type.Array(itemSchema)
   }, async ({ principal, body }) =>

@@ -10,18 +10,19 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { people, servers } = app
 
   endpointsOf(app, 'Users').get('/users/:username/view', {
-    summary: 'What a user sees',
-    description: 'The servers and groups as the user gets them, and the tools. For the user, and for admins.',
+    summary: 'Show what a user sees',
+    description: 'The servers and groups in the form that the user gets, and the tools. For the user and for admins.',
     params: UserName,
     data: UserView,
     preSerialization: serializeRecords
   }, ({ principal, params }) => ({ data: people.viewOf(principal, params.username) }))
 
   endpointsOf(app, 'Servers').get('/servers/:name/users', {
-    summary: 'Who may use a server',
+    summary: 'List the users who may use a server',
     description:
-      'For its owner and admins. Admins use every server, and are listed where there is another reason. An owner who ' +
-      'is no admin gets himself, those with whom he shares it, and of those to whom it is public who has used it.',
+      'For its owner and admins. Admins may use every server, and are listed only if they have another reason to. An ' +
+      'owner without admin rights sees the owner, the users whom the server is shared with, and, if it is public, ' +
+      'only those other users who have used it.',
     params: ServerName,
     data: Type.Array(ServerUser),
     before: ({ principal, params }) => { servers.mustManage(principal, params.name) }

@@ -33,7 +33,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   api.post('/servers', {
     summary: 'Add a server',
-    description: 'The answer does not wait for the server, which connects in the background.',
+    description: 'The response does not wait for the server, which connects in the background.',
     body: NewServer,
     data: ServerRecord
   }, async ({ principal, body: { name, config } }) => {
@@ -45,9 +45,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.post('/servers/batch', {
     summary: 'Add many servers',
     description:
-      'Each entry independently: 200 when all were stored, 207 when some were, 400 when none was. The configuration ' +
-      'file of a client ' +
-      'is taken as it is: what it writes otherwise is mapped, and what has no effect is named in `warnings`.',
+      'Each entry is stored independently: 200 if all were stored, 207 if some were, 400 if none was. The ' +
+      'configuration file of an MCP client is accepted as it is: members in its own notation are converted, and ' +
+      '`warnings` names those without effect.',
     body: NewServers,
     response: { 200: BatchWriteResult, 207: BatchWriteResult, 400: BatchWriteFailure }
   }, async ({ principal, body }) => await servers.addBatch(principal, parseServerEntries(body)))
@@ -55,25 +55,25 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.post('/servers/test', {
     summary: 'Test a server before it is stored',
     description:
-      'Connects once, as the server would be stored, lists its items and ends the connection: the answer tells what ' +
-      'it saw, or why it does not connect. A server that wants a login (OAuth) has the status `oauth_required`: none ' +
-      'is begun, since it needs the stored server, whose record then shows the address to open. Nothing is stored. ' +
-      'The rules for storing a server hold.',
+      'Connects once with the config, lists the items and disconnects; the response contains the items, or the ' +
+      'reason why the server does not connect. A server that requires a login (OAuth) has the status ' +
+      '`oauth_required`. No login is started, since that requires the stored server, whose record then contains the ' +
+      'address to open. Nothing is stored. The rules for storing a server apply.',
     body: ServerToTest,
     data: ServerTestResult
   }, async ({ principal, body: { name, config }, reply }) =>
     await servers.test(principal, name, config as Config, abortSignalOf(reply)))
 
   api.get('/servers/:name', {
-    summary: 'One server, with its items', params: ServerName, data: ServerRecord, revision
+    summary: 'Get a server, with its items', params: ServerName, data: ServerRecord, revision
   }, async (call) => ({ data: await servers.getWithLoginUrl(call.principal, call.params.name) }))
 
   api.put('/servers/:name', {
     ...managed,
     summary: "Replace a server's config",
     description:
-      'Owner, visibility, `enabled` and overrides stay unless the new config has them. ' +
-      'A masked secret that is sent back keeps the stored one.',
+      'Owner, visibility, `enabled` and overrides stay unchanged unless the new config contains them. A mask in the ' +
+      'place of a secret keeps the stored secret.',
     body: ServerUpdate,
     data: ServerRecord,
     revision
@@ -108,8 +108,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   })
 
   api.delete('/servers/:name/oauth', {
-    summary: 'Log out at a server',
-    description: 'Ends the login that the gateway uses there: the shared one, or with `isolation: user` your own.',
+    summary: 'Log out of a server',
+    description: 'Ends the login that the gateway uses at the server: the shared one or, with `isolation: user`, ' +
+      'your own.',
     params: ServerName,
     before: ({ principal, params }) => { servers.mustBeAbleToLogOut(principal, params.name) }
   }, async ({ principal, params: { name } }) => {

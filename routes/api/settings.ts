@@ -29,7 +29,7 @@ const AllSettings = Type.Object({
   // A Map, written as an object by `serializeRecords`.
   mcpServers: Type.Unsafe<object>(
     Type.Record(Type.String(), AnyObject, {
-      description: 'The configs of the same servers by name, as a settings file has them',
+      description: 'The configs of the same servers by name, as in a settings file',
       examples: [
         { issues: { url: 'https://mcp.example.com/mcp', enabled: true, owner: 'admin', visibility: 'public' } }
       ]
@@ -62,9 +62,9 @@ const serializeEnvelope: preSerializationAsyncHookHandler = async function (requ
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   endpointsOf(app, 'System').get('/settings', {
-    summary: 'All settings that you may see',
-    description: 'Secrets are masked. Of the system configuration, users who are not admins see only what a client ' +
-      'needs.',
+    summary: 'Get all settings that you may see',
+    description: 'Secrets are masked. Users without admin rights see only those parts of the system configuration ' +
+      'that a client needs.',
     data: AllSettings,
     preSerialization: serializeRecords
   }, ({ principal }) =>
@@ -80,7 +80,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     schema: {
       tags: ['System'],
       summary: 'Export the settings as a file',
-      description: 'Everything for an admin, what they manage for others.',
+      description: 'Contains everything for admins, and for other users what they manage.',
       querystring: Type.Object({
         includeSecrets: Flag('Secrets instead of masks; for admins'),
         download: Flag('Only the file, without an envelope')

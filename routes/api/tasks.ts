@@ -7,14 +7,15 @@ import { endpointsOf } from './endpoint.ts'
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = endpointsOf(app, 'Tasks')
   api.list('/tasks', {
-    summary: 'List the tasks that run, newest first, as their servers told last: the own ones, or all for admins',
+    summary: 'List running tasks, newest first, in the state last reported by their servers: your own, or all for ' +
+      'admins',
     item: RunningTask,
     key: 'id'
   }, async ({ principal }) => await app.tasks.list(principal))
   api.post('/tasks/:id/cancel', {
     summary: 'Cancel a task',
-    description: 'Asks its server to cancel it. `data` is the task after that, whose `state` may change later. 409: ' +
-      'it has ended, or runs in a process of another replica.',
+    description: 'Asks the server to cancel the task. `data` is the task after the request; its `state` may still ' +
+      'change. 409: the task has ended, or runs in a process of another replica.',
     params: TaskId,
     data: RunningTask
   }, async ({ principal, params }) => {

@@ -36,9 +36,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = endpointsOf(app, 'Templates')
 
   api.post('/templates/export', {
-    summary: 'Make a template of servers and groups',
-    description: 'With neither groups nor servers named, of all that you manage. Environment variables stand in the ' +
-      'places of secrets.',
+    summary: 'Create a template from servers and groups',
+    description: 'Without `groupIds` and `serverNames`, the template contains everything that you manage. Secrets ' +
+      'are replaced by environment variables.',
     body: NewTemplate,
     data: Template,
     effect: 'read',
@@ -46,7 +46,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async ({ principal, body }) => await templates.export(principal, body))
 
   api.get('/templates/export/groups/:id', {
-    summary: 'Make a template of one group and its servers',
+    summary: 'Create a template from a group and its servers',
     params: GroupId,
     query: GroupTemplateQuery,
     data: Template,
@@ -56,8 +56,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.post('/templates/import', {
     summary: 'Add the servers and groups of a template',
     description:
-      'Existing names are skipped. 207: some could not be added; `details` says which, and why, and what of the ' +
-      'others has no effect.',
+      'Existing names are skipped. 207: some could not be added; `details` contains the reasons, and the members of ' +
+      'the others that have no effect.',
     body: SentTemplate,
     response: { 200: SuccessWithWarnings(TemplateImportResult), 207: SuccessWithWarnings(TemplateImportResult) }
   }, async ({ principal, body }) => await templates.import(principal, body))

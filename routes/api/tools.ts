@@ -15,8 +15,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags: ['Tools'],
         summary: 'Call a tool',
-        description: 'By its own name, or as `<server><separator><tool>`. A tool that fails answers with `isError` ' +
-          'in its data.',
+        description: 'By its own name, or as `<server><separator><tool>`. If the tool fails, `data` contains ' +
+          '`isError`.',
         params: Type.Object({ server: Type.String() }),
         body: Type.Object(
           {

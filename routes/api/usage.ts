@@ -6,9 +6,9 @@ import { endpointsOf } from './endpoint.ts'
 /** The usage of callers. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   endpointsOf(app, 'Rules').get('/usage', {
-    summary: 'Calls and tokens of results, by day',
-    description: 'By user, key, server or tool; users see their own usage, admins all. Days are in UTC; without ' +
-      '`from`, the last 30. Refused calls do not count. It is kept for 400 days, with and without a database.',
+    summary: 'Get calls and tokens of results, by day',
+    description: 'By user, key, server or tool. Users see their own usage, admins all. Days are in UTC; without ' +
+      '`from`, the last 30. Refused calls are not counted. Usage is kept for 400 days, with and without a database.',
     query: UsageQuery,
     data: Type.Array(UsageRow)
   }, async ({ principal, query }) => ({ data: await app.usage.read(principal, query) }))

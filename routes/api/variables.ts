@@ -14,29 +14,29 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }
 
   api.get('/servers/:name/my-variables', {
-    ...mine, summary: 'What a server wants of you', data: MyVariables
+    ...mine, summary: 'List the values that a server requires from you', data: MyVariables
   }, async ({ principal, params }) => ({ data: await ownVariables.get(principal, params.name) }))
 
   api.put('/servers/:name/my-variables', {
     ...mine,
-    summary: 'Give your values for a server',
+    summary: 'Set your values for a server',
     description:
-      'The server is connected for you with these values (`userVariables` of its config). They are stored encrypted, ' +
-      'and never shown.',
+      'Your connection to the server uses these values (`userVariables` of its config). They are stored encrypted, ' +
+      'and never returned.',
     body: MyValues,
     data: MyVariables
   }, async ({ principal, params, body: { values } }) => await ownVariables.give(principal, params.name, values))
 
   api.delete('/servers/:name/my-variables', {
-    ...mine, summary: 'Take back your values for a server'
+    ...mine, summary: 'Remove your values for a server'
   }, async ({ principal, params }) => {
     const existed = await ownVariables.forget(principal, params.name)
     return { message: existed ? 'Your values were forgotten' : 'There were no values of yours' }
   })
 
   api.get('/servers/:name/variables', {
-    summary: 'Who has given values for a server',
-    description: 'For its owner and admins; the values are not shown.',
+    summary: 'List the users who have set values for a server',
+    description: 'For its owner and admins; the values are not returned.',
     params: ServerName,
     before: ({ principal, params }) => { servers.mustManage(principal, params.name) },
     data: GivenVariables

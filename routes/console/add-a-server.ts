@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
-import { actOnEntries, type Entry, fieldOf, showEntries, tabsOf, title } from './entries.ts'
+import { actOnEntries, type Entry, fieldOf, showEntries, tabsOf, addServerTitle } from './entries.ts'
 import { type Form, pagesOf, textOf } from './page.ts'
 
 /** Page: add servers from a pasted text. The pages of catalogues and bundles link to it. */
 const routes: FastifyPluginAsync = async (app) => {
-  pagesOf(app).page('add-a-server', { title, isInNav: true }, ({ principal }) => ({ tabs: tabsOf(app, principal, '') }))
+  pagesOf(app).page('add-a-server', { title: addServerTitle, isInNav: true }, ({ principal }) =>
+    ({ tabs: tabsOf(app, principal, '') }))
 
   app.post('/add-a-server', { config: { effect: 'change' } }, async (request, reply) => {
     const form = (request.body ?? {}) as Form

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { type ShownApproval, visible } from '../../plugins/extensions/index.ts'
+import { type ShownApproval, escapeInvisible } from '../../plugins/extensions/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { noticeOf, pagesOf } from './page.ts'
 
@@ -37,19 +37,20 @@ const routes: FastifyPluginAsync = async (app) => {
       live: {},
       pending: all.filter(({ state }) => state === 'pending').map((approval) => ({
         ...approval,
-        username: visible(approval.username),
-        server: visible(approval.server),
-        tool: visible(approval.tool),
-        policy: visible(approval.policy.name),
+        username: escapeInvisible(approval.username),
+        server: escapeInvisible(approval.server),
+        tool: escapeInvisible(approval.tool),
+        policy: escapeInvisible(approval.policy.name),
         isOwn: !waiting.has(approval.id),
         lines: Object.entries(approval.arguments as object)
-          .map(([name, value]) => ({ name: visible(name), value: visible(JSON.stringify(value, undefined, 2)) })),
+          .map(([name, value]) =>
+            ({ name: escapeInvisible(name), value: escapeInvisible(JSON.stringify(value, undefined, 2)) })),
         href: `${base}/approvals/${encodeURIComponent(approval.id)}`
       })),
       rows: all.filter(({ state }) => state !== 'pending').slice(0, 50).map((approval) => ({
         cells: [
-          { text: visible(approval.tool), under: visible(approval.server), isMono: true },
-          approval.username === '' ? 'someone without credentials' : visible(approval.username),
+          { text: escapeInvisible(approval.tool), under: escapeInvisible(approval.server), isMono: true },
+          approval.username === '' ? 'someone without credentials' : escapeInvisible(approval.username),
           {
             text: approval.isUsed === true ? 'approved, call made' : states[approval.state],
             under: approval.decidedBy === undefined ? undefined : `by ${approval.decidedBy}`

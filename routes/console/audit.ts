@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { visible } from '../../plugins/extensions/index.ts'
+import { escapeInvisible } from '../../plugins/extensions/index.ts'
 import { auditedEntities } from '../../plugins/settings/index.ts'
 import { deepDifferencesOf } from './differences.ts'
 import { pagesOf } from './page.ts'
@@ -61,9 +61,13 @@ const routes: FastifyPluginAsync = async (app) => {
         via: entry.keyName,
         action: entry.action,
         entity: nounOf(entry.entity),
-        name: entry.name && visible(entry.name),
+        name: entry.name && escapeInvisible(entry.name),
         differences: deepDifferencesOf(entry.before, entry.after).map(({ path, before, after }) =>
-          ({ path: visible(path), before: before && visible(before), after: after && visible(after) }))
+          ({
+            path: escapeInvisible(path),
+            before: before && escapeInvisible(before),
+            after: after && escapeInvisible(after)
+          }))
       })),
       more: typeof nextCursor === 'string' ? addressOf(path, { ...filter, cursor: nextCursor }) : undefined,
       first: cursor === '' ? undefined : addressOf(path, filter)

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { namesHint, namesIn } from '../../plugins/management/index.ts'
 import { revisionOf } from '../entity-tag.ts'
 import { type Form, noticeOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
-import { partOf } from './states.ts'
+import { listPageOf } from './states.ts'
 import { addUpload } from './uploads.ts'
 import { abortSignalOf } from '../caller.ts'
 
@@ -87,7 +87,7 @@ export const builtIns: FastifyPluginAsync = async (app) => {
   pagesOf(app).page('built-ins', { title: 'Built-ins', isInNav: true }, async (visit) => ({
     parts: await Promise.all(kindNames.map(async (kind) => {
       const { noun, heading } = kinds[kind]
-      const { items, pages } = partOf(await listOf(app, visit, kind), `${base}/built-ins`, {})
+      const { items, pages } = listPageOf(await listOf(app, visit, kind), `${base}/built-ins`, {})
       return {
         id: kind,
         heading,

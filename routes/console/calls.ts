@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { errors, noSuchError } from '../../plugins/base/errors/index.ts'
-import { isRefresh, type Watch } from '../../plugins/management/index.ts'
+import { isRefresh, type LivePageData } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { decisionWords, inSentence, pagesOf } from './page.ts'
 import { addressOf, pageOf } from './states.ts'
@@ -19,7 +19,7 @@ const routes: FastifyPluginAsync = async (app) => {
     })
 
   // Calls are recorded when they end, with the time when they began; so their number is watched, to notice long ones.
-  const watch: Watch = async (principal, query) => {
+  const watch: LivePageData = async (principal, query) => {
     if (!activities.isAvailable) return undefined
     const from = new Date((Math.floor(Date.now() / watchedTime) - 1) * watchedTime).toISOString()
     const { startDate = from, ...filter } = filterOf(query as Query)

@@ -4,8 +4,8 @@ import type {
   CloudServer, RequiredInput, MarketServer, OptionalInput, ConvertedPackage, RegistryEntry, RegistryPage
 } from '../../schemas/catalogues.ts'
 import { type Entry, showEntries, tabsOf, type Variable } from './entries.ts'
-import { found, pagesOf, type Visit } from './page.ts'
-import { addressOf, partOf } from './states.ts'
+import { filterByText, pagesOf, type Visit } from './page.ts'
+import { addressOf, listPageOf } from './states.ts'
 
 /** A catalogue entry, as a row of the list. */
 interface Row {
@@ -45,7 +45,7 @@ const routes: FastifyPluginAsync = async (app) => {
       const common = { lead: catalogue.lead, tabs: tabsOf(app, visit.principal, name), q }
       try {
         const { rows, message, cursor: next } = await catalogue.list(visit.request, visit.query)
-        const { items, pages } = partOf(rows, `${kit.base}${path}`, { q, page: number })
+        const { items, pages } = listPageOf(rows, `${kit.base}${path}`, { q, page: number })
         return {
           ...common,
           ...message !== undefined && { message },
@@ -114,7 +114,7 @@ function cataloguesOf ({ kit: { api } }: FastifyInstance): Readonly<Record<strin
         const { data, message } = await ask(request, '/cloud/servers')
         const all = (data as readonly CloudServer[]).map(({ name, title, description: text, ...more }): Row =>
           ({ name, title, text, tags: [more.author_name], ...more.reason !== undefined && { reason: more.reason } }))
-        return { rows: found(all, q ?? '', ({ name, title, text }) => [name, title, text]), message }
+        return { rows: filterByText(all, q ?? '', ({ name, title, text }) => [name, title, text]), message }
       },
       entry: async (request, entry) => {
         const { name, title, description, config, required, reason } =

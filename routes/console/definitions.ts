@@ -1,11 +1,11 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { visible } from '../../plugins/extensions/index.ts'
+import { escapeInvisible } from '../../plugins/extensions/index.ts'
 import type { DefinitionChange } from '../../schemas/definitions-api.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 import { differencesOf, markDifference } from './differences.ts'
 import { noticeOf, pagesOf, textOf } from './page.ts'
 import type { ServerState } from './states.ts'
-import { headOf, manages, serverItemKinds } from './server-head.ts'
+import { headOf, canManageServer, serverItemKinds } from './server-head.ts'
 
 interface ListedItem { readonly name?: string, readonly uri?: string, readonly enabled?: boolean }
 
@@ -26,28 +26,29 @@ const routes: FastifyPluginAsync = async (app) => {
     return {
       title: `Definitions of ${name}`,
       ...headOf(app, principal, server, 'definitions'),
-      isManaged: manages(app, principal, name),
+      isManaged: canManageServer(app, principal, name),
       isAdmin: principal.isAdmin,
       pin: server.config.pin ?? 'warn',
       changes: changes.map(({ kind, item, before, after, since, digest }) => ({
         kind,
         item,
-        shownItem: visible(item),
+        shownItem: escapeInvisible(item),
         since,
         digest,
         isNew: before === null,
         ...itemOf(kit.base, server, kind, item),
         differences: differencesOf(membersOf(before), membersOf(after))
-          .map(({ path, before: was = '', after: is = '' }) => ({ path: visible(path), ...markDifference(was, is) }))
+          .map(({ path, before: was = '', after: is = '' }) =>
+            ({ path: escapeInvisible(path), ...markDifference(was, is) }))
       })),
       remarks: (server.warnings ?? []).flatMap((each) => typeof each === 'string'
         ? []
         : {
             ...each,
             ...itemOf(kit.base, server, each.kind, each.item),
-            item: visible(each.item),
-            place: visible(each.place),
-            message: visible(each.message)
+            item: escapeInvisible(each.item),
+            place: escapeInvisible(each.place),
+            message: escapeInvisible(each.message)
           })
     }
   })

@@ -1,4 +1,4 @@
-import { visible } from '../../plugins/extensions/index.ts'
+import { escapeInvisible } from '../../plugins/extensions/index.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
 /** A member that differs, with both values as text. */
@@ -40,7 +40,7 @@ export function markDifference (before: string, after: string): { before: Marked
   while (start < most && old[start] === now[start]) start++
   let end = 0
   while (end < most - start && old.at(-1 - end) === now.at(-1 - end)) end++
-  const shown = (part: readonly string[]): string => visible(part.join(''))
+  const shown = (part: readonly string[]): string => escapeInvisible(part.join(''))
   const parts = (all: readonly string[]): Marked =>
     [shown(all.slice(0, start)), shown(all.slice(start, all.length - end)), shown(all.slice(all.length - end))]
   return { before: parts(old), after: parts(now) }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiAnswer, ApiError, newServerNameProblem, type Notice } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { type Budget, fillVariables, newBudget, typedValues } from './filling.ts'
+import { type CharacterBudget, fillVariables, newCharacterBudget, typedValues } from './filling.ts'
 import { type Form, textOf } from './page.ts'
 import { pageOf, targetOf, transportOf } from './states.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
@@ -47,7 +47,7 @@ export interface Source { readonly title: string, readonly text: string, readonl
 type Errors = Readonly<Record<string, string>>
 type Configs = ReadonlyMap<number, Record<string, unknown>>
 
-export const title = 'Add a server'
+export const addServerTitle = 'Add a server'
 
 /**
  * Returns the links to the ways to add a server.
@@ -71,9 +71,9 @@ export function showEntries (
     entries?: readonly Entry[] | undefined, errors?: Errors, notice?: Notice, text?: string, source?: Source | undefined
   }
 ): FastifyReply {
-  const budget = newBudget()
+  const budget = newCharacterBudget()
   return app.kit.renderer.send(reply, 'add-a-server', {
-    title,
+    title: addServerTitle,
     tabs: tabsOf(app, reply.request.principal, source?.back.split('/').at(-1) ?? ''),
     ...notice && { notice },
     ...source && { source, sourceText: JSON.stringify(source) },
@@ -170,7 +170,7 @@ function objectOf (text: string): Record<string, unknown> {
  * JSON objects or lack a value.
  */
 function parseEntries (
-  entries: readonly Entry[], budget: Budget = newBudget()
+  entries: readonly Entry[], budget: CharacterBudget = newCharacterBudget()
 ): { configs: Configs, wrong: Errors } {
   const configs = new Map<number, Record<string, unknown>>()
   const wrong: Record<string, string> = {}
@@ -194,7 +194,7 @@ function parseEntries (
 }
 
 /** Returns the data of an entry for the page. */
-function toPageData (entry: Entry, budget: Budget): object {
+function toPageData (entry: Entry, budget: CharacterBudget): object {
   const { index, variables = [], values = {} } = entry
   const { configs } = parseEntries([entry], budget)
   const server = { config: configs.get(index) ?? {} }
@@ -229,7 +229,7 @@ function toPageData (entry: Entry, budget: Budget): object {
 }
 
 /** Returns the result of a test as a sentence. */
-export function testedText ({ message, data }: ApiAnswer): { readonly isOk: boolean, readonly text: string } {
+export function testResultText ({ message, data }: ApiAnswer): { readonly isOk: boolean, readonly text: string } {
   const { connected, status, error } = data as { connected: boolean, status: string, error: string | null }
   if (status === 'oauth_required') {
     return { isOk: true, text: 'It answers and requires a login: add it, then use “Log in” on its page' }
@@ -246,7 +246,7 @@ async function testEntries (
     try {
       const config = configs.get(entry.index)
       const { message, data } = await kit.api.ask(request, 'POST', '/servers/test', { config })
-      return { ...entry, tested: testedText({ message, data }) }
+      return { ...entry, tested: testResultText({ message, data }) }
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       return { ...entry, problem: `${error.message}.` }

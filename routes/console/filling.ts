@@ -32,16 +32,16 @@ export function typedValues (
 }
 
 /** Number of characters that values may still add to the configs of one form. */
-export interface Budget { left: number }
+export interface CharacterBudget { left: number }
 
-export const newBudget = (): Budget => ({ left: managementLimits.console.formSize })
+export const newCharacterBudget = (): CharacterBudget => ({ left: managementLimits.console.formSize })
 
 /**
  * Returns a value of a config with variables replaced by their values in all its texts. Variables within these values
  * are not replaced.
  * @throws InvalidInput if the budget is exceeded
  */
-export function fillVariables (value: unknown, typed: TypedValues, budget: Budget): unknown {
+export function fillVariables (value: unknown, typed: TypedValues, budget: CharacterBudget): unknown {
   const take = (text: string): string => {
     budget.left -= text.length + 1
     if (budget.left < 0) throw new errors.InvalidInput('Too large with its values: use a variable less often')

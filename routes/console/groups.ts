@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { canManage, hasUris, itemKinds, type Principal } from '../../plugins/settings/index.ts'
 import { revisionOf } from '../entity-tag.ts'
-import { endpointOf, found, type Form, listOf, noticeOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
-import { isPicking, mostShown, pickOf } from './picks.ts'
-import { partOf, stateOf } from './states.ts'
+import {
+  endpointOf, filterByText, type Form, listOf, noticeOf, pagesOf, revisionIn, textOf, type Visit
+} from './page.ts'
+import { isPicking, maxShown, pickOf } from './picks.ts'
+import { listPageOf, stateOf } from './states.ts'
 
 type ShownGroup = ReturnType<FastifyInstance['groups']['listWithSelectors']>[number]
 type Member = Exclude<ShownGroup['servers'][number], string>
@@ -22,8 +24,8 @@ const routes: FastifyPluginAsync = async (app) => {
     isInNav: true,
     watch: (principal) => groups.listWithSelectors(principal)
   }, ({ principal, query: { q = '', page: number = '1' } }) => {
-    const chosen = found(groups.listWithSelectors(principal), q, ({ name, description }) => [name, description])
-    const { items, pages } = partOf(chosen, `${base}/groups`, { q, page: number })
+    const chosen = filterByText(groups.listWithSelectors(principal), q, ({ name, description }) => [name, description])
+    const { items, pages } = listPageOf(chosen, `${base}/groups`, { q, page: number })
     return {
       live: {},
       q,
@@ -141,7 +143,7 @@ function membersOf (
   return {
     find,
     rest,
-    isLong: all.size > mostShown,
+    isLong: all.size > maxShown,
     kept: kept.flatMap((name) => fieldsOf(chosen.get(name) ?? { name })),
     members: names.flatMap((name) => {
       const server = all.get(name)
@@ -198,7 +200,7 @@ const fieldsOf = (member: ChosenMember): Array<[name: string, value: string]> =>
   })
 ]
 
-/** Returns the members in a form. A member with all items selected has no selector. */
+/** Reads the members from a submitted form. A member with all items selected has no selector. */
 const askedMembers = (form: Form): ChosenMember[] => listOf(form.servers).map((name) => ({
   name,
   ...Object.fromEntries(kinds.flatMap((kind) => {

@@ -108,7 +108,7 @@ const fieldsOf = ({ name, on, servers, tools, detect = [], action, webhook }: Pa
   }
 ]
 
-/** Returns the guard in a form. A form with a new secret but no URL is sent unchanged. */
+/** Reads the guard from a submitted form. A form with a new secret but no URL is sent unchanged. */
 function toGuard (sent: Form, former?: Guard): object {
   const [servers, tools] = [sent.servers, sent.tools].map((field) => namesIn(textOf(field), true))
   const detect = listOf(sent.detect)

@@ -4,7 +4,7 @@ import { hasUris, type ItemKind } from '../../plugins/settings/index.ts'
 import { type Trial, sendTrial } from './trial.ts'
 import { type ArgumentsForm, argumentsOf } from './arguments.ts'
 import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
-import { manages } from './server-head.ts'
+import { canManageServer } from './server-head.ts'
 import { pageOf } from './states.ts'
 
 /** A tool, prompt, resource or skill in a response of the management API. */
@@ -129,7 +129,7 @@ function shown (
       facts: factsOf(item),
       isOverridden: overridden,
       isEnabled: enabled,
-      canManage: manages(app, principal, server)
+      canManage: canManageServer(app, principal, server)
     }
   }
 }

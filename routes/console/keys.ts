@@ -2,9 +2,9 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { linkedSnippets } from '../../plugins/base/config/index.ts'
 import type { Notice, PageData } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { endpointOf, found, listOf, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
-import { isPicking, mostShown, pickOf } from './picks.ts'
-import { partOf } from './states.ts'
+import { endpointOf, filterByText, listOf, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { isPicking, maxShown, pickOf } from './picks.ts'
+import { listPageOf } from './states.ts'
 
 type Key = ReturnType<FastifyInstance['keys']['list']>[number]
 
@@ -19,8 +19,8 @@ const routes: FastifyPluginAsync = async (app) => {
     isInNav: true,
     watch: (principal) => keys.list(principal)
   }, ({ principal, query: { q = '', page: number = '1' } }) => {
-    const chosen = found(keys.list(principal), q, ({ name, owner, token }) => [name, owner, token])
-    const { items, pages } = partOf(chosen, `${base}/keys`, { q, page: number })
+    const chosen = filterByText(keys.list(principal), q, ({ name, owner, token }) => [name, owner, token])
+    const { items, pages } = listPageOf(chosen, `${base}/keys`, { q, page: number })
     return { live: {}, q, pages, items: items.map((key) => toPageData(base, key)) }
   })
 
@@ -30,7 +30,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const choose = (field: string, all: ReadonlyArray<{ name: string }>): object => {
       const names = all.map(({ name }) => name)
       const pick = pickOf(names, new Set(listOf(sent[field])), find)
-      return { ...pick, isLong: names.length > mostShown }
+      return { ...pick, isLong: names.length > maxShown }
     }
     return {
       title: 'Create a key',

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { manages } from './server-head.ts'
+import { canManageServer } from './server-head.ts'
 import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
 import { pageOf } from './states.ts'
 
@@ -17,7 +17,7 @@ const routes: FastifyPluginAsync = async (app) => {
 
   const show = async ({ principal, params: { name = '' } }: Visit) => {
     const variables = await ownVariables.get(principal, name)
-    const given = manages(app, principal, name) ? await ownVariables.list(principal, name) : []
+    const given = canManageServer(app, principal, name) ? await ownVariables.list(principal, name) : []
     const givers = given.map(({ username, names }) => `${username} (${names.join(', ')})`)
     const action = `${pageOf(base, name)}/my-credentials`
     return {

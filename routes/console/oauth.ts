@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { ApiError } from '../../plugins/management/index.ts'
 import { noticeOf, pagesOf, type Visit } from './page.ts'
-import { pageOf, partOf } from './states.ts'
+import { pageOf, listPageOf } from './states.ts'
 
 interface Client {
   readonly clientId: string
@@ -137,7 +137,7 @@ function loginsPart (
   base: string, servers: Awaited<ReturnType<FastifyInstance['servers']['listWithLoginUrls']>>, page = '1'
 ): object {
   const withLogin = servers.filter(({ status, config }) => status === 'oauth_required' || config.oauth !== undefined)
-  const { items, pages } = partOf(withLogin, `${base}/oauth`, { page })
+  const { items, pages } = listPageOf(withLogin, `${base}/oauth`, { page })
   return {
     pages,
     unit: 'servers',

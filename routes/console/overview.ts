@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { canManage, type Principal } from '../../plugins/settings/index.ts'
 import { watchApprovals } from './approvals.ts'
 import { endpointOf, inSentence, pagesOf } from './page.ts'
-import { errorOf, mendingOf, pageOf, type ServerState, stateOf, states } from './states.ts'
+import { errorOf, repairActionOf, pageOf, type ServerState, stateOf, states } from './states.ts'
 
 /** Page: the state of the gateway, and what needs attention. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -52,7 +52,7 @@ function problemOf ({ kit: { base }, settings }: FastifyInstance, principal: Pri
     name,
     text: errorOf(server) ?? '',
     href: pageOf(base, name),
-    action: mendingOf(base, server, manages)
+    action: repairActionOf(base, server, manages)
   }
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import {
-  type ApiAnswer, ApiError, type Notice, type PageData, type Watch, withCapital
+  type ApiAnswer, ApiError, type Notice, type PageData, type LivePageData, withCapital
 } from '../../plugins/management/index.ts'
 import type { Effect } from '../../plugins/base/scopes/index.ts'
 import { configuredBaseUrl, type Principal } from '../../plugins/settings/index.ts'
@@ -28,7 +28,7 @@ interface PageOptions {
   /** Whether the page is in the navigation, for all users or those for whom the function returns true. */
   readonly isInNav?: true | ((principal: Principal) => boolean)
   /** Returns the data whose changes make the page refresh itself. */
-  readonly watch?: Watch
+  readonly watch?: LivePageData
 }
 
 interface FormOptions {
@@ -79,9 +79,9 @@ export function pagesOf (app: FastifyInstance): Pages {
           const { page, data, field } = await again(visit)
           if (error.retryAfter !== undefined) reply.header('retry-after', String(error.retryAfter))
           const values = typedIn(visit.form)
-          const isConflict = isChangedMeanwhile(error)
+          const isConflict = isEditConflict(error)
           const errors = isConflict
-            ? { '': changedMeanwhile }
+            ? { '': editConflictMessage }
             : placedErrors(error.fields, field === undefined ? data.fields : [{ name: field }], field)
           kit.renderer.send(reply, page, { ...data, values, errors, isConflict }, error.statusCode)
           return undefined
@@ -111,13 +111,13 @@ function placedErrors (found: ApiError['fields'], fields: unknown, rest = ''): R
 }
 
 /** Whether a change was refused because the record has changed since the form was made. */
-export const isChangedMeanwhile = ({ code }: ApiError): boolean => code === 'TH_CHANGED_MEANWHILE'
+export const isEditConflict = ({ code }: ApiError): boolean => code === 'TH_CHANGED_MEANWHILE'
 
 /**
- * The error of a form if `isChangedMeanwhile`. The form keeps the typed values, and gets the current revision of the
+ * The error of a form if `isEditConflict`. The form keeps the typed values, and gets the current revision of the
  * record.
  */
-export const changedMeanwhile = 'This was changed in the meantime, in another tab or by someone else. Nothing was ' +
+export const editConflictMessage = 'This was changed in the meantime, in another tab or by someone else. Nothing was ' +
   'saved. Below is what you typed: saving again replaces that change.'
 
 /** Returns the revision in a form, for the API. */
@@ -127,7 +127,7 @@ export const revisionIn = (form: Form): string | undefined => textOf(form.revisi
  * Returns a watch that throws 404 for users who are not admins, like its page, since every user can open the stream of
  * any page.
  */
-const forAdmins = (watch: Watch): Watch => (principal, params) => {
+const forAdmins = (watch: LivePageData): LivePageData => (principal, params) => {
   if (!principal.isAdmin) throw new errors.NotFound()
   return watch(principal, params)
 }
@@ -149,13 +149,13 @@ const visitOf = (request: FastifyRequest, reply: FastifyReply): Visit => ({
 export const noticeOf = ({ message = 'Done', warnings = [] }: ApiAnswer): Notice =>
   ({ kind: warnings.length > 0 ? 'warning' : 'done', text: `${message}.` })
 
-/** Returns the URL of the MCP endpoint: from the configured base URL, else from the request. */
+/** Returns the URL of the MCP endpoint: from the configured base URL, otherwise from the request. */
 export function endpointOf ({ settings, config }: FastifyInstance, { protocol, host }: FastifyRequest): string {
   return `${configuredBaseUrl(settings.current.system, config) ?? `${protocol}://${host}${config.basePath}`}/mcp`
 }
 
 /** Filters a list: returns items with a text that contains the search term, ignoring case. */
-export const found = <Item>(
+export const filterByText = <Item>(
   items: readonly Item[], words: string, textsOf: (item: Item) => readonly unknown[]
 ): Item[] => {
   const sought = words.trim().toLowerCase()
@@ -182,7 +182,7 @@ export const argumentsIn = (sent: Form): Record<string, string> => Object.fromEn
   .filter(([name]) => /^arg(?:[/~]|$)/.test(name)).map(([name, value]) => [name, textOf(value)]))
 
 /** Returns the non-empty lines of a field. */
-export const linesOf = (field: Form[string]): string[] =>
+export const fieldLinesOf = (field: Form[string]): string[] =>
   textOf(field).split('\n').map((line) => line.trim()).filter((line) => line !== '')
 
 /** Converts a whole number; returns other text unchanged, so that the API rejects it with a message. */

@@ -1,4 +1,4 @@
-import { type Form, found, textOf } from './page.ts'
+import { type Form, filterByText, textOf } from './page.ts'
 
 /** The part of a long list of choices that a form shows. */
 interface Pick {
@@ -10,13 +10,13 @@ interface Pick {
 }
 
 /** Max number of choices that a form shows. */
-export const mostShown = 50
+export const maxShown = 50
 
 /** Returns the choices that match a search, selected ones first. */
 export function pickOf (all: readonly string[], chosen: ReadonlySet<string>, words: string): Pick {
-  const matching = found(all, words, (name) => [name])
+  const matching = filterByText(all, words, (name) => [name])
   const ordered = [...matching.filter((name) => chosen.has(name)), ...matching.filter((name) => !chosen.has(name))]
-  const names = ordered.slice(0, mostShown)
+  const names = ordered.slice(0, maxShown)
   const shown = new Set(names)
   return {
     names,

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import type { Eyes, Follow, McpAnswer, PageData } from '../../plugins/management/index.ts'
+import type { ViewerIdentity, FollowOptions, McpAnswer, PageData } from '../../plugins/management/index.ts'
 import { argumentsOf } from './arguments.ts'
-import { eyesOf, lookWith, pathOf, routesOf } from './eyes.ts'
+import { viewerOptions, resolveViewer, pathOf, routesOf } from './viewers.ts'
 import { type RouteItem, type KindName, kindNames, routeItemKinds } from './kinds.ts'
-import { found, pagesOf, textOf, type Visit } from './page.ts'
+import { filterByText, pagesOf, textOf, type Visit } from './page.ts'
 import {
   type WaitingCall, addAnswer, problemOfQuestions, questionsOf, readQuestions, readWaitingCall
 } from './questions.ts'
-import { addressOf, partOf } from './states.ts'
+import { addressOf, listPageOf } from './states.ts'
 import { showWithProgress } from './trial.ts'
 
 type Query = Visit['query']
@@ -42,7 +42,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const { schema } = chosen
     const call = async (asked: WaitingCall, more: object): Promise<undefined> => {
       await showWithProgress(app, visit, 'playground', async (follow) =>
-        ({ ...data, ...more, ...toldOf(app, visit, asked, await ask(app, visit, chosen, asked, follow)) }))
+        ({ ...data, ...more, ...toResultData(app, visit, asked, await ask(app, visit, chosen, asked, follow)) }))
     }
     const fields = (values: Readonly<Record<string, string>>): object[] => kit.formOf(schema).fields(values)
     const problem = problemOf(textOf(visit.form.credential))
@@ -90,7 +90,7 @@ async function toPageData (app: FastifyInstance, visit: Visit): Promise<{ data: 
   const common = {
     title: 'Playground',
     routes: routesOf(app, principal, route),
-    eyes: eyesOf(app, principal, eyes),
+    eyes: viewerOptions(app, principal, eyes),
     route,
     eye: eyes,
     q,
@@ -99,14 +99,14 @@ async function toPageData (app: FastifyInstance, visit: Visit): Promise<{ data: 
     run: `${run} as ${eyes === 'nobody' ? 'anonymous' : own}`
   }
   if (query.route === undefined) return { data: common }
-  const listed = await kit.mcp.list(request, pathOf(route), lookWith(app, principal, eyes, route), kind)
+  const listed = await kit.mcp.list(request, pathOf(route), resolveViewer(app, principal, eyes, route), kind)
   if ('problem' in listed) return { data: { ...common, problem: listed.problem } }
   const all: RouteItem[] = listed.items
   // `addressOf` drops empty values, but an empty route (the global one) must stay.
   const hrefOf = (more: Query): string =>
     `${addressOf(path, { eyes, ...more })}&${new URLSearchParams({ route }).toString()}`
-  const matching = found(all, q, ({ name, uri, description }) => [name, uri, description])
-  const { items, pages } = partOf(matching, path, { route, eyes, kind, q, page })
+  const matching = filterByText(all, q, ({ name, uri, description }) => [name, uri, description])
+  const { items, pages } = listPageOf(matching, path, { route, eyes, kind, q, page })
   const item = key === '' ? undefined : all.find((each) => keyOf(each) === key)
   return {
     ...item && { chosen: { kind, item, schema: schemaOf(item) } },
@@ -133,9 +133,11 @@ async function toPageData (app: FastifyInstance, visit: Visit): Promise<{ data: 
 
 /** Runs an item over MCP, or continues a call with the responses to the server's questions. */
 async function ask (
-  {
-    kit
-  }: FastifyInstance, visit: Visit, { kind, item }: ChosenItem, { args, state, responses }: WaitingCall, follow: Follow
+  { kit }: FastifyInstance,
+  visit: Visit,
+  { kind, item }: ChosenItem,
+  { args, state, responses }: WaitingCall,
+  follow: FollowOptions
 ): Promise<TimedAnswer> {
   const { principal, query: { route = '', eyes = 'self' }, form, request } = visit
   const { keyOf, method, paramsOf } = routeItemKinds[kind]
@@ -145,7 +147,7 @@ async function ask (
     ...state === undefined ? [] : [`"inputResponses":${JSON.stringify(responses)}`]
   ]
   const credential = textOf(form.credential)
-  const own: Eyes = eyes === 'nobody' ? undefined : { username: principal.username ?? '' }
+  const own: ViewerIdentity = eyes === 'nobody' ? undefined : { username: principal.username ?? '' }
   const caller = credential === '' ? own : { credential }
   const begun = performance.now()
   const answer = await kit.mcp.ask(
@@ -155,7 +157,7 @@ async function ask (
 }
 
 /** Returns the data of a response for the page: the result, or the server's questions. */
-function toldOf (app: FastifyInstance, { request }: Visit, { args }: WaitingCall, answer: TimedAnswer): object {
+function toResultData (app: FastifyInstance, { request }: Visit, { args }: WaitingCall, answer: TimedAnswer): object {
   const { result, problem, messages, ms } = answer
   if (result === undefined) {
     return { messages, result: { isError: true, ms, blocks: [{ kind: 'text', text: problem ?? '' }] } }

@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import type { FastifyInstance } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
-import { visible } from '../../plugins/extensions/index.ts'
+import { escapeInvisible } from '../../plugins/extensions/index.ts'
 import { managementLimits } from '../../plugins/management/index.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 import { argumentsIn, type Form, textOf } from './page.ts'
@@ -98,7 +98,7 @@ export function questionsOf (
       id: Buffer.from(JSON.stringify({ ...asked, name })).toString('base64url'),
       name,
       kind: question.method.split('/')[0],
-      text: visible(textOfQuestion(question)),
+      text: escapeInvisible(textOfQuestion(question)),
       fields: fieldsOf(app, question, form),
       href,
       errors: refusals

@@ -29,12 +29,13 @@ const routes: FastifyPluginAsync = async (app) => {
 export default routes
 
 function namesIn ({ settings: { current: { users, teams, keys, servers } } }: FastifyInstance): Names {
-  const ofThemselves = (names: Iterable<string>): Map<string, string> => new Map([...names].map((name) => [name, name]))
+  const toIdentityMap = (names: Iterable<string>): Map<string, string> =>
+    new Map([...names].map((name) => [name, name]))
   return {
-    user: ofThemselves(users.keys()),
-    team: ofThemselves(teams.keys()),
+    user: toIdentityMap(users.keys()),
+    team: toIdentityMap(teams.keys()),
     key: new Map([...keys.values()].map(({ id, name }) => [id, name])),
-    server: ofThemselves(servers.keys())
+    server: toIdentityMap(servers.keys())
   }
 }
 
@@ -87,7 +88,7 @@ const withStored = (names: ReadonlyMap<string, string>, stored = '*'): Array<{ v
   [...names, ...stored === '*' || names.has(stored) ? [] : [[stored, stored] as const]]
     .map(([value, text]) => ({ value, text }))
 
-/** Returns the quota in a form. An empty optional field is omitted. */
+/** Reads the quota from a submitted form. An empty optional field is omitted. */
 function toQuota (sent: Form): object {
   const limit = (field: string): object => {
     const text = textOf(sent[field]).trim()

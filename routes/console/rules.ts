@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { visible } from '../../plugins/extensions/index.ts'
+import { escapeInvisible } from '../../plugins/extensions/index.ts'
 import { ApiError, namesHint, namesIn } from '../../plugins/management/index.ts'
 import type { Policy, PolicyTestResult } from '../../schemas/policies.ts'
 import { addOrderedPages, optionsOf } from './ordered.ts'
@@ -30,8 +30,8 @@ const routes: FastifyPluginAsync = async (app) => {
         decision,
         text: policy === null
           ? 'No rule matches: the call is allowed.'
-          : visible(`${policy.name} ${decisionWords[decision]}. ${reason}.`),
-        under: others.length === 0 ? undefined : visible(`Only observed: ${others.join(', ')}.`)
+          : escapeInvisible(`${policy.name} ${decisionWords[decision]}. ${reason}.`),
+        under: others.length === 0 ? undefined : escapeInvisible(`Only observed: ${others.join(', ')}.`)
       }
     } catch (error) {
       if (error instanceof ApiError) return { decision: 'error', text: error.message }
@@ -45,11 +45,11 @@ const routes: FastifyPluginAsync = async (app) => {
     entries: app.policies.entries,
     loss: 'decides calls',
     rowOf: ({ when, then: decision, mode, approvers = [] }) => ({
-      about: visible(when),
+      about: escapeInvisible(when),
       isExpression: true,
       effect: {
         text: decisionWords[decision],
-        ...approvers.length > 0 && { under: `Approvers: ${visible(approvers.join(', '))}` }
+        ...approvers.length > 0 && { under: `Approvers: ${escapeInvisible(approvers.join(', '))}` }
       },
       tags: mode === 'observe' ? ['observe only'] : []
     }),
@@ -91,7 +91,7 @@ const fieldsOf = (
   { name: 'message', label: 'Message', value: message, hint: 'Shown to the caller.' }
 ]
 
-/** Returns the policy in a form. An empty optional field is omitted. */
+/** Reads the policy from a submitted form. An empty optional field is omitted. */
 function toPolicy (sent: Form): object {
   const approvers = namesIn(textOf(sent.approvers))
   const message = textOf(sent.message).trim()

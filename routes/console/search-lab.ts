@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { explanation, type Reasons } from '../../plugins/extensions/index.ts'
-import { pathOf, routesOf } from './eyes.ts'
+import { explanationKey, type ScoreReasons } from '../../plugins/extensions/index.ts'
+import { pathOf, routesOf } from './viewers.ts'
 import { pagesOf } from './page.ts'
 import { addressOf } from './states.ts'
 
@@ -19,13 +19,14 @@ const routes: FastifyPluginAsync = async (app) => {
     const path = route === '' ? '/mcp/$smart' : pathOf(route).replace('/mcp/', '/mcp/$smart/')
     const begun = performance.now()
     const params = JSON.stringify({
-      name: 'search_tools', arguments: { query: words, limit: 20 }, _meta: { [explanation]: true }
+      name: 'search_tools', arguments: { query: words, limit: 20 }, _meta: { [explanationKey]: true }
     })
     const eyes = { username: principal.username ?? '' }
     const { result, problem } = await kit.mcp.ask(request, path, eyes, 'tools/call', params)
     const ms = performance.now() - begun
     const { tools = [], metadata } = (result?.structuredContent ?? {}) as { tools?: Found[], metadata?: Metadata }
-    const reasons = (result?._meta as Partial<Record<string, Record<string, Reasons>>> | undefined)?.[explanation] ?? {}
+    const meta = result?._meta as Partial<Record<string, Record<string, ScoreReasons>>> | undefined
+    const reasons = meta?.[explanationKey] ?? {}
     const best = Math.max(...tools.map(({ score = 0 }) => score), Number.EPSILON)
     return {
       ...common,
@@ -47,16 +48,16 @@ export default routes
 interface Metadata { readonly reason?: string, readonly hint?: string }
 
 /** Max number of terms shown for a tool. */
-const mostTerms = 6
+const maxTerms = 6
 
 /** Describes the parts of a score. */
-function reasonsOf ({ terms = [], name = 0, isNamed = false, meaning }: Reasons = {}): string[] {
+function reasonsOf ({ terms = [], name = 0, isNamed = false, meaning }: ScoreReasons = {}): string[] {
   const percent = (part: number): string => `${Math.round(100 * part)} %`
   return [
     ...isNamed ? ['exact name'] : [],
-    ...terms.slice(0, mostTerms).map(({ word, asked, part }) =>
+    ...terms.slice(0, maxTerms).map(({ word, asked, part }) =>
       `${word}${asked === undefined ? '' : `, for ${asked}`}: ${percent(part)}`),
-    ...terms.length > mostTerms ? [`${terms.length - mostTerms} more`] : [],
+    ...terms.length > maxTerms ? [`${terms.length - maxTerms} more`] : [],
     ...name > 0 ? [`${percent(name)} of its name`] : [],
     ...meaning !== undefined && meaning > 0 ? [`meaning: ${percent(meaning)}`] : []
   ]

@@ -3,10 +3,10 @@ import { ApiError, type Notice, type PageData } from '../../plugins/management/i
 import type { Principal } from '../../plugins/settings/index.ts'
 import { revisionOfServer } from '../entity-tag.ts'
 import {
-  argumentsIn, changedMeanwhile, isChangedMeanwhile, noticeOf, objectIn, pagesOf, revisionIn, textOf, type Visit
+  argumentsIn, editConflictMessage, isEditConflict, noticeOf, objectIn, pagesOf, revisionIn, textOf, type Visit
 } from './page.ts'
-import { testedText } from './entries.ts'
-import { headOf, manages } from './server-head.ts'
+import { testResultText } from './entries.ts'
+import { headOf, canManageServer } from './server-head.ts'
 import { pageOf } from './states.ts'
 
 type Config = Readonly<Record<string, unknown>>
@@ -38,7 +38,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const server = `/servers/${encodeURIComponent(name)}`
     try {
       if (textOf(sent.do) === 'test') {
-        const { isOk, text } = testedText(await api.ask(request, 'POST', '/servers/test', { name, config }))
+        const { isOk, text } = testResultText(await api.ask(request, 'POST', '/servers/test', { name, config }))
         return again(edited, { kind: isOk ? 'done' : 'error', text: `${text}. Nothing was stored.` })
       }
       const done = await api.ask(request, 'PUT', server, { config }, revisionIn(sent))
@@ -50,12 +50,12 @@ const routes: FastifyPluginAsync = async (app) => {
       }
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
-      if (isChangedMeanwhile(error)) {
+      if (isEditConflict(error)) {
         const now = await toPageData(app, { ...visit, form: {} })
         return again({
           ...edited,
           revision: now.data.revision,
-          errors: { '': changedMeanwhile },
+          errors: { '': editConflictMessage },
           isConflict: true,
           stored: JSON.stringify(now.config, undefined, 2)
         }, undefined, error.statusCode)
@@ -87,7 +87,7 @@ async function toPageData (
   const data = {
     title: `Configuration of ${name}`,
     ...headOf(app, principal, server, 'configuration'),
-    isEditable: manages(app, principal, name),
+    isEditable: canManageServer(app, principal, name),
     revision: revisionIn(sent) ?? revisionOfServer(server.config),
     rename: `${pageOf(app.kit.base, name)}/rename`
   }

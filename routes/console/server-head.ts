@@ -7,7 +7,7 @@ export const serverItemKinds = ['tools', 'prompts', 'resources', 'skills'] as co
 const titles = { tools: 'Tools', prompts: 'Prompts', resources: 'Resources', skills: 'Skills' }
 
 /** Whether a user may change a server. */
-export function manages ({ settings }: FastifyInstance, principal: Principal, name: string): boolean {
+export function canManageServer ({ settings }: FastifyInstance, principal: Principal, name: string): boolean {
   const server = settings.current.servers.get(name)
   return server !== undefined && canManage(principal, server)
 }
@@ -43,7 +43,7 @@ export function headOf (app: FastifyInstance, principal: Principal, server: Serv
   const { warnings = [] } = server
   const sentences = warnings.filter((each) => typeof each === 'string')
   const remarks = warnings.length - sentences.length
-  const isManaged = manages(app, principal, name)
+  const isManaged = canManageServer(app, principal, name)
   const counted = remarks === 0 ? {} : { count: remarks }
   return {
     server: {

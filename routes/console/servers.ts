@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { hasUris } from '../../plugins/settings/index.ts'
-import { found, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { filterByText, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
 import { templatesOf } from './resource.ts'
-import { headOf, serverItemKinds, manages, summaryOf } from './server-head.ts'
-import { addressOf, mendingOf, pageOf, partOf, type ServerState, stateOf, states, targetOf } from './states.ts'
+import { headOf, serverItemKinds, canManageServer, summaryOf } from './server-head.ts'
+import { addressOf, repairActionOf, pageOf, listPageOf, type ServerState, stateOf, states, targetOf } from './states.ts'
 
 /** Pages: the servers with their states, and each server's items. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -20,7 +20,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const path = `${base}/servers`
     const named = (await servers.listWithLoginUrls(principal)).filter((server) => isLike(server, q))
     const chosen = state === '' ? named : named.filter((server) => stateOf(server) === state)
-    const { items, pages } = partOf(chosen, path, { q, state, page: number })
+    const { items, pages } = listPageOf(chosen, path, { q, state, page: number })
     return {
       live: {},
       q,
@@ -37,7 +37,7 @@ const routes: FastifyPluginAsync = async (app) => {
       items: items.map((server) => ({
         ...summaryOf(base, server),
         tokens: kit.costs.ofServer(server.name),
-        action: mendingOf(base, server, manages(app, principal, server.name))
+        action: repairActionOf(base, server, canManageServer(app, principal, server.name))
       })),
       pages
     }
@@ -53,7 +53,7 @@ const routes: FastifyPluginAsync = async (app) => {
     }
   }, async (visit) => {
     const { principal, params: { name = '' }, query: { view: asked, page: number = '1' } } = visit
-    const views = [...serverItemKinds, 'output', ...manages(app, principal, name) ? ['users'] : []]
+    const views = [...serverItemKinds, 'output', ...canManageServer(app, principal, name) ? ['users'] : []]
     const view = views.find((each) => each === asked) ?? 'tools'
     const server = await servers.getWithLoginUrl(principal, name)
     return {
@@ -114,8 +114,8 @@ async function usersOf (
   const { q = '', page = '1' } = query
   const href = pageOf(base, name)
   const all = (await api.ask(request, 'GET', `/servers/${encodeURIComponent(name)}/users`)).data as ServerUser[]
-  const chosen = found(all, q, ({ username, via }) => [username, via])
-  const { items, pages } = partOf(chosen, href, { view: 'users', q, page })
+  const chosen = filterByText(all, q, ({ username, via }) => [username, via])
+  const { items, pages } = listPageOf(chosen, href, { view: 'users', q, page })
   return {
     q,
     pages,
@@ -153,9 +153,9 @@ function itemsOf (
   const { view = 'tools', q = '', page = '1' } = query
   const kind = serverItemKinds.find((each) => each === view)
   const all = kind === undefined ? [] : JSON.parse([...server[kind].pieces()].join('')) as ListedItem[]
-  const chosen = found(all, q, ({ name, uri, title, description }) => [name, uri, title, description])
+  const chosen = filterByText(all, q, ({ name, uri, title, description }) => [name, uri, title, description])
   const path = request.url.split('?', 1)[0] ?? ''
-  const { items, pages } = partOf(chosen, path, { view, q, page })
+  const { items, pages } = listPageOf(chosen, path, { view, q, page })
   return {
     q,
     pages,

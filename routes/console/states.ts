@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { visible } from '../../plugins/extensions/index.ts'
+import { escapeInvisible } from '../../plugins/extensions/index.ts'
 
 /** The state of a server as shown on pages. */
 type State = 'connected' | 'connecting' | 'failed' | 'login' | 'off'
@@ -57,7 +57,7 @@ export const transportOf = ({ config: { type, command, openapi } }: WithConfig):
 export const pageOf = (base: string, name: string): string => `${base}/servers/${encodeURIComponent(name)}`
 
 /** Returns the action that can fix a server's state. @param manages whether the user may change the server */
-export function mendingOf (base: string, server: ServerState, manages: boolean): Action | undefined {
+export function repairActionOf (base: string, server: ServerState, manages: boolean): Action | undefined {
   const { oauth, name } = server
   if (oauth) return { label: 'Log in', href: oauth.authorizationUrl, method: 'get', icon: 'log-in' }
   if (!manages) return undefined
@@ -84,7 +84,7 @@ const pageSize = 50
  * @param path the path of the page, without query
  * @param query the filters, which the links to other pages keep, and `page`, from 1
  */
-export function partOf<Item> (
+export function listPageOf<Item> (
   all: readonly Item[], path: string, { page: asked = '1', ...filters }: Readonly<Record<string, string>>
 ): Part<Item> {
   const last = Math.max(1, Math.ceil(all.length / pageSize))
@@ -109,7 +109,7 @@ const maxName = 100
 
 /** Returns a server-defined name, cut if it is long, with invisible characters as escapes. */
 export const shortNameOf = (name: string): string =>
-  visible(name.length > maxName ? `${name.slice(0, maxName)}…` : name)
+  escapeInvisible(name.length > maxName ? `${name.slice(0, maxName)}…` : name)
 
 /** Returns a path with a query of the non-empty parameters. */
 export function addressOf (path: string, query: Readonly<Record<string, string | undefined>>): string {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { noticeOf, pagesOf } from './page.ts'
-import { partOf, shortNameOf } from './states.ts'
+import { listPageOf, shortNameOf } from './states.ts'
 
 type Task = Awaited<ReturnType<FastifyInstance['tasks']['list']>>[number]
 type Subscription = Awaited<ReturnType<FastifyInstance['eventWebhooks']['list']>>[number]
@@ -40,7 +40,7 @@ const change = { title: 'Actions', isHidden: true }
 const maxShown = 100
 
 function tasksPart (base: string, tasks: readonly Task[], page: string): object {
-  const { items, pages } = partOf(tasks, `${base}/tasks`, { page })
+  const { items, pages } = listPageOf(tasks, `${base}/tasks`, { page })
   return {
     id: 'tasks',
     heading: 'Running tasks',

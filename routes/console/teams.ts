@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { namesHint, namesIn, type PageData } from '../../plugins/management/index.ts'
 import { revisionOf } from '../entity-tag.ts'
-import { type Form, found, linesOf, noticeOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
-import { partOf } from './states.ts'
+import { type Form, filterByText, fieldLinesOf, noticeOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
+import { listPageOf } from './states.ts'
 
 type Team = ReturnType<FastifyInstance['teams']['list']>[number]
 
@@ -14,8 +14,8 @@ export const teams: FastifyPluginAsync = async (app) => {
   pagesOf(app).page('teams', {
     title: 'Teams', isInNav: true, watch: (principal) => app.teams.list(principal)
   }, ({ principal, query: { q = '', page: number = '1' } }) => {
-    const chosen = found(app.teams.list(principal), q, ({ name, description }) => [name, description])
-    const { items, pages } = partOf(chosen, `${base}/teams`, { q, page: number })
+    const chosen = filterByText(app.teams.list(principal), q, ({ name, description }) => [name, description])
+    const { items, pages } = listPageOf(chosen, `${base}/teams`, { q, page: number })
     const { servers } = app.settings.current
     return {
       live: {},
@@ -129,5 +129,5 @@ function fieldsOf (team?: Team): object[] {
 }
 
 const askedTeam = (form: Form): object => ({
-  description: textOf(form.description), members: namesIn(textOf(form.members)), claims: linesOf(form.claims)
+  description: textOf(form.description), members: namesIn(textOf(form.members)), claims: fieldLinesOf(form.claims)
 })

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { PageData } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { type Form, listOf, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
-import { isPicking, mostShown, pickOf } from './picks.ts'
+import { isPicking, maxShown, pickOf } from './picks.ts'
 import { targetOf } from './states.ts'
 
 /** The readable parts of a pasted template. */
@@ -86,7 +86,7 @@ function serversOf (all: readonly string[], form: Form): object {
     find,
     rest,
     kept,
-    isLong: all.length > mostShown,
+    isLong: all.length > maxShown,
     servers: names.map((name) => ({ value: name, text: name, isChosen: chosen.has(name) }))
   }
 }

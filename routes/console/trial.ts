@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { Follow, PageData, Progress } from '../../plugins/management/index.ts'
+import type { FollowOptions, PageData, Progress } from '../../plugins/management/index.ts'
 import { abortSignalOf } from '../caller.ts'
 import type { Visit } from './page.ts'
 
@@ -30,12 +30,15 @@ export async function sendTrial (
  * accepts `text/event-stream` gets the progress first, and then the page as an event.
  */
 export async function showWithProgress (
-  { kit }: FastifyInstance, { request, reply }: Visit, page: string, work: (follow: Follow) => Promise<PageData>
+  { kit }: FastifyInstance, { request, reply }: Visit, page: string, work: (follow: FollowOptions) => Promise<PageData>
 ): Promise<void> {
   const signal = abortSignalOf(reply)
   const stream = request.headers.accept === 'text/event-stream' ? openStream(reply) : undefined
   try {
-    const whole = await work({ signal, onProgress: (progress) => { stream?.tell('progress', told(progress)) } })
+    const whole = await work({
+      signal,
+      onProgress: (progress) => { stream?.tell('progress', toProgressData(progress)) }
+    })
     if (!stream) {
       kit.renderer.send(reply, page, whole)
       return
@@ -50,7 +53,7 @@ export async function showWithProgress (
 }
 
 /** Converts progress to the form that the script expects. */
-const told = ({ progress, total, message }: Progress): object => ({
+const toProgressData = ({ progress, total, message }: Progress): object => ({
   ...typeof progress === 'number' && { progress },
   ...typeof total === 'number' && { total },
   ...typeof message === 'string' && { message: message.slice(0, 1_000) }

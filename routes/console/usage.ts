@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { ApiError } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { pagesOf } from './page.ts'
-import { addressOf, partOf, shortNameOf } from './states.ts'
+import { addressOf, listPageOf, shortNameOf } from './states.ts'
 
 /** The axes by which usage is grouped. `nameless`: the label of usage without a name. */
 const axes = [
@@ -64,7 +64,7 @@ const routes: FastifyPluginAsync = async (app) => {
       total: sumOf(rows),
       isLatest: from === '' && to === '',
       ...chartOf(rows, from, to),
-      ...partOf(found, path, { ...period, of: of ?? '', server: server ?? '', page })
+      ...listPageOf(found, path, { ...period, of: of ?? '', server: server ?? '', page })
     }
   })
 }

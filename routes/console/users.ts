@@ -1,9 +1,9 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { consequencesOf } from '../../plugins/identity/index.ts'
 import { revisionOf } from '../entity-tag.ts'
-import { found, noticeOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
+import { filterByText, noticeOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
 import { summaryOf } from './server-head.ts'
-import { partOf, type ServerState } from './states.ts'
+import { listPageOf, type ServerState } from './states.ts'
 
 const rule = 'At least 8 characters, with a letter, a digit and another character.'
 
@@ -24,8 +24,8 @@ const routes: FastifyPluginAsync = async (app) => {
   page('users', {
     title: 'Users', isInNav: true, watch: () => users.list()
   }, ({ principal, query: { q = '', page: number = '1' } }) => {
-    const chosen = found(users.list(), q, ({ username }) => [username])
-    const { items, pages } = partOf(chosen, `${base}/users`, { q, page: number })
+    const chosen = filterByText(users.list(), q, ({ username }) => [username])
+    const { items, pages } = listPageOf(chosen, `${base}/users`, { q, page: number })
     const all = [...settings.current.servers.values()]
     const keysOf = keys.list(principal)
     return {
@@ -161,12 +161,12 @@ const routes: FastifyPluginAsync = async (app) => {
 export default routes
 
 /** Max number of names in a sentence. */
-const mostNames = 10
+const maxNames = 10
 
 /** Returns a count with names, such as `2 keys ("a", "b")`. */
 function named (names: readonly string[], noun: string): string {
-  const shown = names.slice(0, mostNames).map((name) => JSON.stringify(name)).join(', ')
-  const more = names.length > mostNames ? ` and ${names.length - mostNames} more` : ''
+  const shown = names.slice(0, maxNames).map((name) => JSON.stringify(name)).join(', ')
+  const more = names.length > maxNames ? ` and ${names.length - maxNames} more` : ''
   return `${names.length === 1 ? `One ${noun}` : `${names.length} ${noun}s`} (${shown}${more})`
 }
 

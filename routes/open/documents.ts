@@ -5,7 +5,7 @@ import { refuseUnknownQuery } from '../../plugins/base/body/index.ts'
 import { chargedOwnerOf } from '../../plugins/settings/index.ts'
 import { chunkedReply, memory, type Release, baseLimits } from '../../plugins/base/limits/index.ts'
 import {
-  DocumentQuery, OpenApiDocument, OpenFailure, GroupOrServerParams, PartDocumentQuery, OpenApiServerNames, ToolStats
+  DocumentQuery, OpenApiDocument, OpenRouteError, GroupOrServerParams, PartDocumentQuery, OpenApiServerNames, ToolStats
 } from '../../schemas/openapi-routes.ts'
 import { allowAnyOrigin } from '../any-origin.ts'
 import { matchesEntityTag, addEntityTag } from '../entity-tag.ts'
@@ -14,7 +14,7 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 const tags = ['OpenAPI']
 const security: Array<Record<string, string[]>> = []
 const config = { effect: 'read' } as const
-const failures = { 400: OpenFailure, 403: OpenFailure, 404: OpenFailure, 503: OpenFailure }
+const failures = { 400: OpenRouteError, 403: OpenRouteError, 404: OpenRouteError, 503: OpenRouteError }
 const cacheControl = 'private, no-cache'
 const types = { json: 'application/json', yaml: 'application/yaml' } as const
 const answers = {

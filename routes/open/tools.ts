@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import type { RouteTool } from '../../plugins/downstream/index.ts'
-import { OpenFailure, PartToolPath, ToolPath, ToolResult } from '../../schemas/openapi-routes.ts'
+import { OpenRouteError, PartToolPath, ToolPath, ToolResult } from '../../schemas/openapi-routes.ts'
 import { principalOf } from '../api/principal.ts'
 import { callerOf } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
@@ -12,24 +12,24 @@ const security: Array<Record<string, string[]>> = []
 const config = { effect: 'run' } as const
 const response = {
   200: ToolResult,
-  400: OpenFailure,
-  403: OpenFailure,
-  404: OpenFailure,
-  502: OpenFailure,
-  503: OpenFailure,
-  504: OpenFailure
+  400: OpenRouteError,
+  403: OpenRouteError,
+  404: OpenRouteError,
+  502: OpenRouteError,
+  503: OpenRouteError,
+  504: OpenRouteError
 }
 /** The body schema is only for the documentation; arguments are validated by the tool's own schema. */
 const postSchema = {
   body: Type.Object(
     {}, { additionalProperties: true, description: 'The arguments of the tool', examples: [{ message: 'Hello' }] }
   ),
-  response: { ...response, 413: OpenFailure, 415: OpenFailure }
+  response: { ...response, 413: OpenRouteError, 415: OpenRouteError }
 }
 const withoutValidation = { validatorCompiler: () => () => true }
 const description =
-  'Answers the MCP result of the tool as it is: `content`, `structuredContent?`, `isError?`. `?group=` calls it ' +
-  'through a group.'
+  'Returns the unchanged MCP result of the tool: `content`, `structuredContent?`, `isError?`. `?group=` calls the ' +
+  'tool through a group.'
 
 /** Tools over plain HTTP. GET also runs a tool, so requests from other sites and browser prefetches are rejected. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {

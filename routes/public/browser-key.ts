@@ -16,7 +16,7 @@ export const browserKeyOf = ({ cookies }: FastifyRequest): string | undefined =>
  * @param folder the path of the pages that read it
  * @param secure whether they have https URLs
  */
-export function giveBrowserKey (
+export function ensureBrowserKey (
   { cookies }: FastifyRequest, reply: FastifyReply, folder: string, secure: boolean
 ): string {
   const name = secure ? secureCookie : plainCookie

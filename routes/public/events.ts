@@ -20,11 +20,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.post('/webhooks/events/:token', {
     schema: {
       tags: ['Events'],
-      summary: 'A message of a server about an event',
+      summary: 'Receive an event from a server',
       description:
-        'For the servers behind this gateway (SEP-3415, "Webhook event delivery"): the address is in `delivery.url` ' +
-        'of the `events/subscribe` that the gateway sent them. The body is signed as Standard Webhooks say, by ' +
-        '`delivery.secret`. A message with an id that was accepted before is accepted, and ignored.',
+        'For the servers behind this gateway (SEP-3415, "Webhook event delivery"): the address is `delivery.url` in ' +
+        'the `events/subscribe` request of the gateway. The message must be signed with `delivery.secret` (Standard ' +
+        'Webhooks). A message whose id was accepted before is accepted again, and ignored.',
       security: [],
       params: EventWebhookToken,
       response: {

@@ -68,8 +68,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
           tags,
           summary: 'Metrics, for Prometheus',
           description:
-            'For admins, and for the bearer of METRICS_TOKEN. With METRICS=public for everybody; then servers are ' +
-            'named to those who may see them.',
+            'For admins, and with METRICS_TOKEN. With METRICS=public for every caller, with the names of those ' +
+            'servers only that the caller may see.',
           ...(isPublic ? { security: [] } : {}),
           response: { 200: MetricsResponse, 401: Failure, 403: Failure }
         },
@@ -94,7 +94,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     {
       schema: {
         tags,
-        summary: 'Name, version and base path of this gateway',
+        summary: 'Get the name, version and base path of this gateway',
         security: [],
         response: { 200: ConfigResponse, 403: Failure }
       },
@@ -108,7 +108,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     {
       schema: {
         tags,
-        summary: 'What a login page needs to know',
+        summary: 'Get the configuration of the login page',
         security: [],
         response: {
           200: PublicConfigResponse, 403: Failure

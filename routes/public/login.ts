@@ -25,7 +25,7 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
       schema: {
         tags,
         summary: 'Log in',
-        description: 'The token goes into the x-auth-token header of every other request.',
+        description: 'Send the token in the x-auth-token header of every other request.',
         security: [],
         body: LoginCredentials,
         response: { 200: LoginResult }
@@ -58,7 +58,8 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
       schema: {
         tags,
         summary: 'Create an account',
-        description: 'Admins create accounts for anybody; others for themselves, and only with ALLOW_REGISTRATION.',
+        description: 'Admins can create accounts for others. Everybody else can create their own account, if ' +
+          'ALLOW_REGISTRATION is set.',
         security: [],
         body: Registration,
         response: { 201: RegistrationResult }

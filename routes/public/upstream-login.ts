@@ -5,7 +5,7 @@ import { errors, pageErrorHandler } from '../../plugins/base/errors/index.ts'
 import { sendPage } from '../../plugins/base/pages/index.ts'
 import { isLinkToken, linkToken, withBrowserTag } from '../../plugins/upstream/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { browserKeyOf, giveBrowserKey } from './browser-key.ts'
+import { browserKeyOf, ensureBrowserKey } from './browser-key.ts'
 import userValues, { answerTicket } from './user-values.ts'
 
 /** The schema of a parameter of the OAuth callback. Authorization servers do not send longer ones. */
@@ -57,7 +57,7 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const redirectUri = new URL(new URL(start.url).searchParams.get('redirect_uri') ?? '')
     const secure = redirectUri.protocol === 'https:'
     const folder = redirectUri.pathname.replace(/\/[^/]*$/, '')
-    const key = giveBrowserKey(request, reply, folder, secure)
+    const key = ensureBrowserKey(request, reply, folder, secure)
     const { server, whose, url } = start
     const href = `${folder}/login/${ticket}/continue?proof=${linkToken(key, ticket)}`
     return await sendPage(reply, app.pages.start({ server, whose, href, url }))

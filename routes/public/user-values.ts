@@ -8,7 +8,7 @@ import { publicBaseUrl } from '../../plugins/settings/index.ts'
 import { isLinkToken, linkToken } from '../../plugins/upstream/index.ts'
 import { reserveFormMemory } from '../bodies.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { browserKeyOf, giveBrowserKey } from './browser-key.ts'
+import { browserKeyOf, ensureBrowserKey } from './browser-key.ts'
 
 /** Max size of a form, in bytes. */
 const maxForm = 256 * 1024
@@ -55,7 +55,7 @@ async function showForm (
   const app = request.server
   const { protocol, pathname } = new URL(publicBaseUrl(app))
   const folder = `${pathname.replace(/\/$/, '')}/oauth`
-  const key = giveBrowserKey(request, reply, folder, protocol === 'https:')
+  const key = ensureBrowserKey(request, reply, folder, protocol === 'https:')
   return await sendPage(reply, app.pages.values({
     server: server.name,
     whose: `the user ${user}`,

@@ -35,8 +35,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         hide: true,
         tags,
-        summary: 'Log in by a provider, from a script',
-        description: 'Answers with the address at the provider.',
+        summary: 'Start a social login from a script',
+        description: 'Returns the provider\'s address.',
         security: [],
         body: SignInBody,
         response: { 200: SignInResult }
@@ -59,7 +59,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       `${mount}/${name}`,
       {
         schema: {
-          hide: true, tags, summary: 'The session of a social login', security: [], response: { 200: SocialSession }
+          hide: true, tags, summary: 'Get the session of a social login', security: [], response: { 200: SocialSession }
         },
         config: { effect: 'read' }
       },
@@ -76,8 +76,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         schema: {
           hide: true,
           tags,
-          summary: 'End the session',
-          description: 'Here only, not at the provider.',
+          summary: 'End the session of a social login',
+          description: 'Does not end the session at the provider.',
           security: [],
           response: { 200: SignOutResult }
         },
@@ -93,7 +93,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/api/social-auth/user',
     {
-      schema: { tags, summary: 'The account that a social login has entered', response: { 200: SocialUserResult } },
+      schema: { tags, summary: 'Get the account of a social login', response: { 200: SocialUserResult } },
       config: { effect: 'read' }
     },
     async (request) => {
@@ -123,8 +123,8 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         hide: true,
         tags,
-        summary: 'Log in by a provider',
-        description: 'For browsers: redirects to the provider.',
+        summary: 'Start a social login in a browser',
+        description: 'Redirects to the provider.',
         security: [],
         querystring: SignInQuery
       },
@@ -138,7 +138,11 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
     `${social.path}/callback/:provider`,
     {
       schema: {
-        hide: true, tags, summary: 'Where a provider sends its user back to', security: [], params: CallbackParams
+        hide: true,
+        tags,
+        summary: 'Finish a social login (redirect URI of the provider)',
+        security: [],
+        params: CallbackParams
       },
       config,
       exposeHeadRoute: false

@@ -397,7 +397,7 @@ test('a server of this era that asks what a client did not declare: -32021 says 
 
 test('a server of this era that needs input and does not say which, not even by a state: -32603', async () => {
   for (const asked of ['{}', '{"inputRequests":{}}', '{"inputRequests":{},"requestState":null}', '{"requestState":1}']) {
-    assert.throws(() => { checkInputRequests({ roots: {} }, asked) }, { code: code.internal, message: /asks for input, and says not for what/ }, asked)
+    assert.throws(() => { checkInputRequests({ roots: {} }, asked) }, { code: code.internal, message: /asks for input without any input requests/ }, asked)
   }
   // By a state alone, a server defers its work.
   for (const asked of ['{"requestState":""}', '{"inputRequests":{},"requestState":"s"}']) checkInputRequests({ roots: {} }, asked)
@@ -494,12 +494,12 @@ test('a server\'s own state goes out sealed, with its server, and comes back as 
   assert.ok(!String((await outcome(exchange, '{"resultType":"input_required","inputRequests":{}}')).text).includes('requestState'))
   // Nor is a client asked what it has not declared, or in the middle of something else.
   const refusals: ReadonlyArray<readonly [string, string, RegExp]> = [
-    [method, '', /says not for what/],
+    [method, '', /without any input requests/],
     [method, ',"inputRequests":{"a":{"method":"sampling/createMessage","params":{}}}', /does not support sampling/],
     [method, ',"inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"url"}}}', /mode url/],
     [method, ',"inputRequests":{"a":{"method":"vendor/ask"}}', /does not support vendor/],
-    [method, ',"inputRequests":{"a":7}', /is no request/],
-    [method, ',"inputRequests":[]', /is no request/],
+    [method, ',"inputRequests":{"a":7}', /input requests are invalid/],
+    [method, ',"inputRequests":[]', /input requests are invalid/],
     ['completion/complete', `,"inputRequests":${requests}`, /during completion\/complete/]
   ]
   for (const [during, more, error] of refusals) {

@@ -323,7 +323,7 @@ test('the cloud', async (t) => {
       created_at: '',
       updated_at: '',
       config: { type: 'streamable-http', url: 'https://router.example.com/mcp/weather', headers: { Authorization: 'Bearer ${MCPROUTER_API_KEY}' } },
-      required: [{ key: 'MCPROUTER_API_KEY', title: 'API key', description: 'Your key of the service that mcpRouter names', sensitive: true }]
+      required: [{ key: 'MCPROUTER_API_KEY', title: 'API key', description: 'Your API key of the cloud catalogue', sensitive: true }]
     })
     assert.match(String(servers[1]?.reason), /http or https/)
     assert.match(String(servers[2]?.reason), /variable/)

@@ -116,7 +116,7 @@ async function consentPage (world: World, params: Record<string, string>, base =
 
 const isOutdated = (visit: Visit): void => {
   refused(visit, 400)
-  assert.match(visit.text, /What you were asked has changed/)
+  assert.match(visit.text, /The request has changed/)
 }
 
 test('what is allowed is what the page has shown, whatever the client makes of itself meanwhile', async (t) => {

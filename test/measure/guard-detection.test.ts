@@ -1,9 +1,9 @@
 // The detectors of guards read any text in linear time.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { maskText, type Kind } from '../../plugins/extensions/guards/detect/mask.ts'
+import { maskText, type DetectedKind } from '../../plugins/extensions/guards/detect/mask.ts'
 
-const all: readonly Kind[] = ['secrets', 'email', 'card', 'iban', 'phone']
+const all: readonly DetectedKind[] = ['secrets', 'email', 'card', 'iban', 'phone']
 
 test('long hostile texts take about as long for each character as short ones', async () => {
   const hostile = [

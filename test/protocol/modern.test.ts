@@ -187,12 +187,12 @@ test('rounds of questions end at once where nothing is asked, and no state says 
   for (const more of [{}, { inputRequests: {} }, { inputRequests: {}, requestState: null }]) {
     const server = new FakeServer((request) =>
       request.method === 'tools/call' ? { result: { resultType: 'input_required', ...more } } : modern(request))
-    assert.match(String(await outcome(t, server)), /it asks for input, and says not for what/)
+    assert.match(String(await outcome(t, server)), /it asks for input without any input requests/)
     assert.equal(server.of('tools/call').length, 1)
   }
   const list = new FakeServer((request) =>
     request.method === 'tools/call' ? { result: { resultType: 'input_required', inputRequests: [1] } } : modern(request))
-  assert.match(String(await outcome(t, list)), /what is no request/)
+  assert.match(String(await outcome(t, list)), /its input requests are invalid/)
 })
 
 test('rounds of questions end where they are too many', async (t) => {

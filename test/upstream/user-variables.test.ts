@@ -6,7 +6,7 @@ import { expandVariables } from '../../plugins/upstream/links/environment.ts'
 import { isSameConnection } from '../../plugins/upstream/links/connection-config.ts'
 import { maskConfig } from '../../plugins/base/secrets/mask-config.ts'
 import { configProblem, isolationOf, type ServerConfig } from '../../schemas/server.ts'
-import { missingVariables, userVariableTarget, valueProblem, withoutUngiven } from '../../schemas/user-variables.ts'
+import { missingVariables, userVariableTarget, valueProblem, withoutMissingValues } from '../../schemas/user-variables.ts'
 
 const userVariables = [{ name: 'T' }, { name: 'OPT', required: false }]
 const remote = (more: ServerConfig): ServerConfig => ({ url: 'https://h.example/mcp', userVariables, ...more })
@@ -112,7 +112,7 @@ test('values that may not be given', async () => {
 test('a config with the values of a user', async () => {
   const fill = (config: ServerConfig, given: Record<string, string>): ServerConfig => {
     const values = new Map(Object.entries(given))
-    return expandVariables(withoutUngiven(config, values), { HOME: '/root', LEAK: '${user.T}', SECRET: 's3' }, values).config
+    return expandVariables(withoutMissingValues(config, values), { HOME: '/root', LEAK: '${user.T}', SECRET: 's3' }, values).config
   }
   const url = 'https://h.example/${user.T}/bot${user.T}?key=${user.T}&note=${user.OPT}&last'
   const evil = '../x?y=1&z#%2e /@h\\'

@@ -1,13 +1,13 @@
-import { head, magic } from '../../../plugins/extensions/smart-routing/static-model/model.ts'
+import { modelHeaderLength, modelMagic } from '../../../plugins/extensions/smart-routing/static-model/model.ts'
 
 /** The bytes of a model's file. @param vectors the vector of each word, one after another */
 export function modelBytes (words: readonly string[], vectors: Float32Array): Uint8Array {
   const dimensions = vectors.length / words.length
   const text = Buffer.from(words.join('\n'))
-  const scales = Math.ceil((head + text.length) / 4) * 4
+  const scales = Math.ceil((modelHeaderLength + text.length) / 4) * 4
   const bytes = new Uint8Array(scales + 4 * words.length + vectors.length)
-  bytes.set(Buffer.from(magic, 'latin1'))
-  bytes.set(text, head)
+  bytes.set(Buffer.from(modelMagic, 'latin1'))
+  bytes.set(text, modelHeaderLength)
   const view = new DataView(bytes.buffer)
   for (const [at, value] of [words.length, dimensions, text.length].entries()) view.setUint32(4 + 4 * at, value, true)
   for (let row = 0; row < words.length; row++) {

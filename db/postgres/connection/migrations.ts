@@ -16,7 +16,7 @@ const migrationsRun = pgSchema(schema)
  * Determines from the completed migrations which tables a database has. Nothing is written.
  * @param folder the folder of the migration files
  * @returns `none` if it is not a database of Tool-Hub, `older` if some migrations have not run, `newer` if a newer
- *   version has run other migrations, else `current`
+ *   version has run other migrations, otherwise `current`
  */
 export async function migrationStateOf (db: Db, folder: string): Promise<'none' | 'older' | 'current' | 'newer'> {
   const { known, run } = await compareMigrations(db, folder)

@@ -5,7 +5,9 @@ import { orderedEntries, orderedObject } from '../../order.ts'
 import type { Change } from '../../store.ts'
 import { tableNames, type TableName } from '../tables.ts'
 
-/** An entry of the settings and its position. `name` is its member name in a section that is an object, else empty. */
+/**
+ * An entry of the settings and its position. `name` is its member name in a section that is an object, otherwise empty.
+ */
 export interface SettingsRow { readonly position: number, readonly name: string, readonly entry: unknown }
 
 /** The rows of each table, in the order of configuration. */

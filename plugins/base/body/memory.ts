@@ -30,7 +30,7 @@ interface BodyMemoryOptions {
 
 /**
  * Reserves memory for a body before it is read, and releases it when the request is answered. Small bodies are not
- * counted. A body without Content-Length counts as one of the max size once it is no longer small.
+ * counted. A body without Content-Length is treated as one of the max size once it is no longer small.
  */
 export const reserveBodyMemory = ({ limit, ownerOf }: BodyMemoryOptions): preParsingHookHandler =>
   (request, reply, payload, done) => {

@@ -1,6 +1,6 @@
 import type { TObject } from '@sinclair/typebox'
 import type { onRequestHookHandler, preValidationHookHandler, RouteOptions } from 'fastify'
-import { meantMember, quoteName } from '../../../schemas/unknown-members.ts'
+import { closestMember, quoteName } from '../../../schemas/unknown-members.ts'
 import { errors } from '../errors/index.ts'
 import { baseLimits } from '../limits/index.ts'
 
@@ -72,7 +72,7 @@ function requireKnownQuery (schema?: TObject): preValidationHookHandler {
       done()
       return
     }
-    const meant = meantMember(unknown, known)
+    const meant = closestMember(unknown, known)
     const hint = meant === undefined ? all : `did you mean ${quoteName(meant)}?`
     done(new errors.InvalidInput(`The parameter ${quoteName(unknown)} is not known; ${hint}`))
   }

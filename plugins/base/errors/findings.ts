@@ -1,5 +1,5 @@
 import type { FastifyError } from 'fastify'
-import { meantMember } from '../../../schemas/unknown-members.ts'
+import { closestMember } from '../../../schemas/unknown-members.ts'
 import { errors } from './list.ts'
 import { parsePointer } from '../json-schema/index.ts'
 
@@ -59,7 +59,7 @@ function messageFor (keyword: string, message: string, params: Record<string, un
 function unknownMessage (name: string, schema: unknown): string {
   const { properties } = (schema ?? {}) as { properties?: object }
   const known = Object.keys(properties ?? {})
-  const meant = meantMember(name, known)
+  const meant = closestMember(name, known)
   if (meant !== undefined) return `is not known: did you mean ${JSON.stringify(meant)}?`
   return known.length === 0
     ? 'is not known'

@@ -154,19 +154,19 @@ function send (reply: FastifyReply, status: number, body: object): void {
 }
 
 /** Status, text and code of an error, for a page. Logs faults of the gateway, and sets `Retry-After`. */
-export function toldError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): ToldError {
+export function toPageError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): PageError {
   const error = toHttpError(given, request)
   const status = beginAnswer(error, request, reply)
   const found = mostSpecificFinding(findingsOf(error))
   return { status, text: `${found ? `${found.path} ${found.message}` : sentenceOf(error)}.`, code: codeOf(error) }
 }
 
-interface ToldError { readonly status: number, readonly text: string, readonly code: string }
+interface PageError { readonly status: number, readonly text: string, readonly code: string }
 
 /** Error format of pages: an HTML page that shows the message. */
 export const pageErrorHandler = (pages: Pages, title: string) =>
   (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
-    const { status, text } = toldError(given, request, reply)
+    const { status, text } = toPageError(given, request, reply)
     const { headers, html } = pages.problem({ title, text, status })
     void reply.code(status).headers(headers).send(html)
   }

@@ -1,5 +1,5 @@
 export {
-  sendEnvelopeError, sendRpcError, sendOAuthError, oauthPageErrorHandler, pageErrorHandler, toldError, sendToolError,
+  sendEnvelopeError, sendRpcError, sendOAuthError, oauthPageErrorHandler, pageErrorHandler, toPageError, sendToolError,
   oauthErrorTitle
 } from './handlers.ts'
 export { awaitRecords, errors, invalidAt, noSuchError, OAuthError, storageFault } from './list.ts'

@@ -49,7 +49,9 @@ function allowedTypes (schema: unknown, root: unknown, visited?: Map<unknown, Ty
   return hasRestriction(schema) ? restrictTypes(types, schema, root, visited ?? new Map()) : types
 }
 
-/** @param visited the result for each schema; a recursive schema counts as allowing all types while it is visited */
+/**
+ * @param visited the result for each schema; a recursive schema is treated as allowing all types while it is visited
+ */
 function restrictTypes (
   types: TypeSet, schema: Record<string, unknown>, root: unknown, visited: Map<unknown, TypeSet>
 ): TypeSet {
@@ -81,7 +83,7 @@ export function mayAcceptValue (
   const results = visited ?? new Map<unknown, boolean>()
   const known = results.get(schema)
   if (known !== undefined) return known
-  // A recursive schema counts as accepting the value while it is visited.
+  // A recursive schema is treated as accepting the value while it is visited.
   results.set(schema, true)
   const result = fulfilsRestrictions(schema, value, root, results)
   results.set(schema, result)

@@ -8,28 +8,28 @@ import { availableParallelism } from 'node:os'
 export const baseLimits = {
   /**
    * Log lines about a component that keeps failing: its first failure, then a summary every `summary`, and its
-   * recovery; a component that has failed twice counts as recovered once it has worked for `healthy` (both in ms).
+   * recovery; a component that has failed twice is treated as recovered once it has worked for `healthy` (both in ms).
    * `sentences`: max different remarks about one server within `summary`; further and repeated ones are omitted.
    */
   outages: { summary: 10 * 60_000, healthy: 60_000, sentences: 100 },
 
   /**
-   * Max passwords hashed at the same time; beyond: the others wait, and addresses take turns. One core is left for
+   * Max passwords hashed at the same time; beyond that, the others wait, and addresses take turns. One core is left for
    * calls.
    */
   concurrentHashes: Math.min(2, Math.max(1, availableParallelism() - 1)),
 
   /**
-   * Max length of untrusted texts on HTML pages, in characters; beyond: they are truncated. `name`: names of clients;
-   * `host`: the host that a redirect leads to, which is truncated at its start; `text`: sentences, addresses, users'
-   * names.
+   * Max length of untrusted texts on HTML pages, in characters; beyond that, they are truncated. `name`: names of
+   * clients; `host`: the host that a redirect leads to, which is truncated at its start; `text`: sentences, addresses,
+   * users' names.
    */
   pageTexts: { name: 80, host: 256, text: 1_000 },
 
   /**
    * Clients that send slowly, in ms. `headers`: max time for the head of a request to arrive, `request`: for the whole
-   * request; beyond: 408, and the connection is closed. `interval`: how often connections are checked, which adds to
-   * both.
+   * request; beyond that, 408, and the connection is closed. `interval`: how often connections are checked, which adds
+   * to both.
    */
   slowSenders: { headers: 15_000, request: 30_000, interval: 5_000 },
 
@@ -44,17 +44,16 @@ export const baseLimits = {
 
   /**
    * HTTP/1.1 requests on one connection, including those of trusted proxies. `requests`: max pipelined requests without
-   * an answer; beyond: the connection is closed. `chunks`: max chunks of a body whose average size is below `chunk`, in
-   * bytes; beyond: 400.
-   * If a body is still being sent after the answer, `unread` bytes and `unreadChunks` chunks of it are read and
-   * dropped, for `linger` ms; beyond: the connection is closed.
+   * an answer; beyond that, the connection is closed. `chunks`: max chunks of a body whose average size is below
+   * `chunk`, in bytes; beyond that, 400. If a body is still being sent after the answer, `unread` bytes and
+   * `unreadChunks` chunks of it are read and dropped, for `linger` ms; beyond that, the connection is closed.
    */
   arriving: { requests: 8, chunks: 1_000, chunk: 64, unread: 8 * 1024 * 1024, unreadChunks: 1_000, linger: 1_000 },
 
   /**
    * Default of `MEMORY_BUDGET`: max total memory of upstream answers being read, unread replies and request bodies, in
-   * bytes; beyond: the connection with the most unread bytes is closed, then 429 or 503 or -32001. Bodies have a share
-   * for each owner.
+   * bytes; beyond that, the connection with the most unread bytes is closed. If that does not suffice, requests get
+   * 429, 503 or -32001. Bodies have a share for each owner.
    */
   memory: 256 * 1024 * 1024,
 
@@ -86,8 +85,8 @@ export const baseLimits = {
   valueCosts: { value: 48, container: 64, member: 192 },
 
   /**
-   * Max host name look-ups for servers of all users, and for servers of one user; beyond: the others wait. Those of
-   * admins have no such limit.
+   * Max host name look-ups for servers of all users, and for servers of one user; beyond that, the others wait. Those
+   * of admins have no such limit.
    */
   concurrentLookups: 32,
   lookupsPerUser: 1,
@@ -96,7 +95,8 @@ export const baseLimits = {
    * Unsolicited messages from servers: all servers of one user count together, each server of an admin by itself.
    * `cost`: CPU time of one message of each kind, and of 64 pieces of less than 64 bytes that complete no message
    * (`crumbs`), in ms; `charactersPerMs`: characters of a large message that cost one more ms; `burst`: max at once,
-   * `perSecond`: per second; beyond: the server's output is not read for a while. `owners`: max users that are tracked.
+   * `perSecond`: per second; beyond that, the server's output is not read for a while. `owners`: max users that are
+   * tracked.
    */
   unsolicited: {
     cost: { request: 1, notification: 0.1, response: 0.05, noise: 0.1, crumbs: 2 },
@@ -106,64 +106,65 @@ export const baseLimits = {
     owners: 1_000
   },
 
-  /** Max nesting depth of JSON from a client; beyond: 400. */
+  /** Max nesting depth of JSON from a client; beyond that, 400. */
   requestDepth: 200,
 
   /** Management API bodies longer than this, in characters, are checked and counted before their values are created. */
   steppedBody: 64 * 1024,
 
-  /** Max values in a body of the management API; beyond: 400. */
+  /** Max values in a body of the management API; beyond that, 400. */
   requestValues: 1_000_000,
 
   /**
-   * Max parameters of a query, or fields of a form; beyond: 400. Some parsers, such as that of the authorization
+   * Max parameters of a query, or fields of a form; beyond that, 400. Some parsers, such as that of the authorization
    * server's library, compare each with all others.
    */
   parameters: 1_000,
 
-  /** Max members of one object in a body of the management API; beyond: 400. */
+  /** Max members of one object in a body of the management API; beyond that, 400. */
   requestMembers: 10_000,
 
-  /** Max values in a request body for which all validation errors are reported; beyond: only the first one is. */
+  /** Max values in a request body for which all validation errors are reported; beyond that, only the first one is. */
   findingValues: 256,
 
   /**
-   * Max time for DNS look-up, TCP connection and TLS handshake to one address, in ms; beyond: it counts as unreachable.
+   * Max time for DNS look-up, TCP connection and TLS handshake to one address, in ms; beyond that, it is treated as
+   * unreachable.
    */
   connectTimeout: 10_000,
 
-  /** Max size of the headers of one HTTP answer from a server, in bytes; beyond: the request fails. */
+  /** Max size of the headers of one HTTP answer from a server, in bytes; beyond that, the request fails. */
   upstreamHeaders: 16 * 1024,
 
   /**
-   * Max users with a pool of shared connections to their servers; beyond: the oldest are closed, and opened again on
-   * demand.
+   * Max users with a pool of shared connections to their servers; beyond that, the oldest are closed, and opened again
+   * on demand.
    */
   outboundOwners: 1_000,
 
-  /** Max proxies whose connections are shared; beyond: the oldest is dropped, and connected again on demand. */
+  /** Max proxies whose connections are shared; beyond that, the oldest is dropped, and connected again on demand. */
   proxies: 64,
 
   /**
-   * Max size of an input schema against which the gateway validates arguments, in characters; beyond: only the server
-   * validates them.
+   * Max size of an input schema against which the gateway validates arguments, in characters; beyond that, only the
+   * server validates them.
    */
   checkedSchema: 256 * 1024,
 
   /**
-   * Worker threads. `threads`: max number, of which one owner may use all but one; beyond: tasks wait, and owners take
-   * turns. `heap`: max heap of each, in MB, `loading`: max time to load a module, in ms; beyond: the task is stopped,
-   * and its thread ends. `idle`: max time without a task, in ms; beyond: the thread ends. `tasks`: max running or
-   * waiting tasks, with a share for each owner; beyond: 429 or 503.
+   * Worker threads. `threads`: max number, of which one owner may use all but one; beyond that, tasks wait, and owners
+   * take turns. `heap`: max heap of each, in MB, `loading`: max time to load a module, in ms; beyond that, the task is
+   * stopped, and its thread ends. `idle`: max time without a task, in ms; beyond that, the thread ends. `tasks`: max
+   * running or waiting tasks, with a share for each owner; beyond that, 429 or 503.
    */
   workers: { threads: 2, heap: 96, loading: 30_000, idle: 60_000, tasks: 1_000 },
 
   /**
    * Arguments of plain HTTP callers, converted and validated against the tool's input schema. `time`: max time, in ms;
-   * beyond: only the server validates them, and that schema is not tried again for `backoff`, in ms; if they are longer
-   * than `large`, in characters: 400. For arguments longer than `large`, only the first error is found. `quick`: max
-   * length of arguments, and of a schema without patterns, references and conditions, that are checked without a worker
-   * thread.
+   * beyond that, only the server validates them, and that schema is not tried again for `backoff`, in ms; if they are
+   * longer than `large`, in characters: 400. For arguments longer than `large`, only the first error is found. `quick`:
+   * max length of arguments, and of a schema without patterns, references and conditions, that are checked without a
+   * worker thread.
    */
   argumentChecks: { time: 2_000, backoff: 60_000, large: 64 * 1024, quick: { args: 4 * 1024, schema: 16 * 1024 } }
 } as const

@@ -93,7 +93,7 @@ class MemoryAccount {
     this.#take = take
   }
 
-  /** Sets the size of the text, in bytes as received. @returns false if there is no memory: then it must be dropped */
+  /** Sets the size of the text, in bytes as received. @returns false if the text must be dropped for lack of memory */
   resize (size: number): boolean {
     const bytes = size > baseLimits.smallText ? size * baseLimits.answerCost : 0
     if (bytes > this.#bytes) {

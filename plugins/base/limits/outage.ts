@@ -8,25 +8,25 @@ interface OutageStates { readonly ill: string, readonly well: string }
 
 /**
  * Logs the outages of one component: the first failure with its cause, a summary at intervals while the outage lasts,
- * and its end. A component that fails again soon after recovery is logged once; from then on it counts as recovered
+ * and its end. A component that fails again soon after recovery is logged once; from then on it is treated as recovered
  * only after `baseLimits.outages.healthy`.
  */
 export class Outage {
-  readonly #tell: ReportOutage
+  readonly #report: ReportOutage
   readonly #words: OutageStates
   readonly #now: () => number
   #since: number | undefined
   #failures = 0
-  #toldAt = 0
+  #reportedAt = 0
   /** The time of the recovery, in ms since the epoch; undefined while the outage lasts. */
-  #wellAt: number | undefined
+  #recoveredAt: number | undefined
   /** Whether it failed again soon after recovery. */
   #hasRelapsed = false
   #timer: NodeJS.Timeout | undefined
 
   /** @param now in ms since the epoch */
   constructor (tell: ReportOutage, words: OutageStates, now: () => number = Date.now) {
-    this.#tell = tell
+    this.#report = tell
     this.#words = words
     this.#now = now
   }
@@ -36,8 +36,8 @@ export class Outage {
     clearTimeout(this.#timer)
     const now = this.#now()
     const { ill } = this.#words
-    const wellFor = this.#wellAt === undefined ? undefined : now - this.#wellAt
-    this.#wellAt = undefined
+    const wellFor = this.#recoveredAt === undefined ? undefined : now - this.#recoveredAt
+    this.#recoveredAt = undefined
     if (this.#since === undefined || (wellFor !== undefined && wellFor >= baseLimits.outages.healthy)) {
       this.#since = now
       this.#failures = 1
@@ -49,33 +49,33 @@ export class Outage {
     if (wellFor !== undefined && !this.#hasRelapsed) {
       this.#hasRelapsed = true
       this.#warn(`${ill} again, ${Math.round(wellFor / 1_000)} s after it was ${this.#words.well}: ${cause}`)
-    } else if (now - this.#toldAt >= baseLimits.outages.summary) {
+    } else if (now - this.#reportedAt >= baseLimits.outages.summary) {
       this.#warn(`still ${ill} after ${this.#failures} failures since ${iso(this.#since)}; the last one: ${cause}`)
     }
   }
 
   /** Records a success. @returns whether it ends an outage */
   recordSuccess (): boolean {
-    if (this.#since === undefined || this.#wellAt !== undefined) return false
-    const now = this.#wellAt = this.#now()
-    if (!this.#hasRelapsed) this.#tellOver(now)
-    else this.#timer = setTimeout(() => { this.#tellOver(now) }, baseLimits.outages.healthy).unref()
+    if (this.#since === undefined || this.#recoveredAt !== undefined) return false
+    const now = this.#recoveredAt = this.#now()
+    if (!this.#hasRelapsed) this.#reportEnd(now)
+    else this.#timer = setTimeout(() => { this.#reportEnd(now) }, baseLimits.outages.healthy).unref()
     return true
   }
 
   /** Stops all logging. */
   stop (): void { clearTimeout(this.#timer) }
 
-  #tellOver (at: number): void {
+  #reportEnd (at: number): void {
     const { well } = this.#words
     const times = this.#failures === 1 ? 'a failure' : `${this.#failures} failures`
-    this.#tell('info', `${well} again since ${iso(at)}, after ${times} since ${iso(this.#since ?? at)}`)
+    this.#report('info', `${well} again since ${iso(at)}, after ${times} since ${iso(this.#since ?? at)}`)
     this.#hasRelapsed = false
   }
 
   #warn (sentence: string): void {
-    this.#toldAt = this.#now()
-    this.#tell('warn', sentence)
+    this.#reportedAt = this.#now()
+    this.#report('warn', sentence)
   }
 }
 

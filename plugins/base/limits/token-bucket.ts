@@ -8,7 +8,7 @@ export interface Rate {
 }
 
 interface TokenBucketOptions {
-  /** Max keys with a bucket; beyond: the least recently used one starts again with a full bucket. */
+  /** Max keys with a bucket; beyond that, the least recently used one starts again with a full bucket. */
   readonly maxKeys?: number
   /** A clock, in ms. */
   readonly now?: () => number

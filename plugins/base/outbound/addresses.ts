@@ -95,4 +95,4 @@ export function classifyHostName (name: string): AddressClass | undefined {
 }
 
 /** Normalises the host of a URL for comparison: no brackets, no trailing dot, lower case. */
-export const plainHost = (host: string): string => host.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '').toLowerCase()
+export const normalizeHost = (host: string): string => host.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '').toLowerCase()

@@ -3,7 +3,7 @@ import { Resolver } from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
 import type { buildConnector as Connector } from 'undici'
 import { Semaphore, baseLimits } from '../limits/index.ts'
-import { plainHost } from './addresses.ts'
+import { normalizeHost } from './addresses.ts'
 import { OutboundRefused, type OutboundAllowlist, type OutboundPolicy } from './policy.ts'
 import { buildConnector, Pool } from './undici.ts'
 
@@ -94,12 +94,12 @@ function lookupError (name: string, code: string): NodeJS.ErrnoException {
  * @param noProxy comma-separated: hosts, `.suffix` for a domain and its subdomains, `*` for all; each may have a port
  */
 export function bypassesProxy (noProxy: string | undefined, url: URL): boolean {
-  const host = plainHost(url.hostname)
+  const host = normalizeHost(url.hostname)
   const port = url.port || (url.protocol === 'https:' ? '443' : '80')
   return (noProxy ?? '').split(',').map((each) => each.trim()).some((entry) => {
     const [, name = '', at] = /^(\[.*\]|[^:]*|.*:.*:.*)(?::([0-9]+))?$/.exec(entry) ?? []
     if (name === '' || (at !== undefined && at !== port)) return false
-    const plain = plainHost(name)
+    const plain = normalizeHost(name)
     if (plain === '*' || host === plain) return true
     return plain.startsWith('.') && (host.endsWith(plain) || host === plain.slice(1))
   })

@@ -1,7 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { classifyAddress, classifyHostName, plainHost, type AddressClass } from './addresses.ts'
+import { classifyAddress, classifyHostName, normalizeHost, type AddressClass } from './addresses.ts'
 
 /** The exceptions in OUTBOUND_ALLOW: addresses and hosts that are allowed although the policy forbids them. */
 export class OutboundAllowlist {
@@ -22,8 +22,8 @@ export class OutboundAllowlist {
       } else if (ipaddr.IPv4.isValidCIDRFourPartDecimal(bare) || ipaddr.IPv6.isValidCIDR(bare)) {
         this.#ranges.push(ipaddr.parseCIDR(bare))
       } else if (isHostName(entry)) {
-        if (entry.startsWith('*')) this.#suffixes.push(plainHost(entry.slice(1)))
-        else this.#names.add(plainHost(entry))
+        if (entry.startsWith('*')) this.#suffixes.push(normalizeHost(entry.slice(1)))
+        else this.#names.add(normalizeHost(entry))
       } else {
         throw new Error(
           `The environment variable OUTBOUND_ALLOW cannot hold ${JSON.stringify(entry)}: ` +
@@ -40,7 +40,7 @@ export class OutboundAllowlist {
     return this.#ranges.some(([base, bits]) => base.kind() === ip.kind() && ip.match(base, bits))
   }
 
-  /** Whether a host name is among the names, or below a suffix. @param name as `plainHost` returns it */
+  /** Whether a host name is among the names, or below a suffix. @param name as `normalizeHost` returns it */
   hasName (name: string): boolean {
     return this.#names.has(name) ||
       this.#suffixes.some((suffix) => name.endsWith(suffix) && name.length > suffix.length)
@@ -68,7 +68,7 @@ export class OutboundPolicy {
 
   /** Why a host must not be contacted, as far as known without DNS; undefined if it may be. */
   refusalReason (host: string, trusted: boolean): string | undefined {
-    const plain = plainHost(host)
+    const plain = normalizeHost(host)
     if (isIP(plain) !== 0) return this.#judge(plain, undefined, trusted)
     const kind = classifyHostName(plain)
     return kind && !this.#mayReach(kind, this.#allowed.hasName(plain), trusted)
@@ -78,7 +78,7 @@ export class OutboundPolicy {
 
   /** Selects the addresses of a name that may be contacted. @throws OutboundRefused if there are none */
   admit (name: string, addresses: readonly LookupAddress[], trusted: boolean): LookupAddress[] {
-    const plain = plainHost(name)
+    const plain = normalizeHost(name)
     const admitted = addresses.filter(({ address }) => this.#judge(address, plain, trusted) === undefined)
     if (admitted.length > 0) return admitted
     const [first] = addresses

@@ -35,7 +35,7 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     effect?: Effect
-    /** Whether the route is left out of the table, because it stands in for others. */
+    /** Whether the route is omitted from the table, because it stands in for others. */
     isUnlisted?: true
   }
 }

@@ -1,5 +1,5 @@
 export { maskToken, needsRehash, Passwords, sha256 } from './hash.ts'
-export { coverAroundVariables, isMask, isPlaceholder, mask } from './mask.ts'
+export { maskAroundVariables, isMask, isPlaceholder, mask } from './mask.ts'
 export { maskAll, maskConfig } from './mask-config.ts'
 export { unmask } from './unmask.ts'
 export { containsCredential, maskPatterns, OwnCredentials } from './own-credentials.ts'

@@ -1,6 +1,6 @@
 import { isObject } from '../../../protocol/json.ts'
 import { isAbsoluteUrl, type MaskSecret } from './tokens.ts'
-import { mask, secretName, maskUrl, coverUser } from './mask.ts'
+import { mask, secretName, maskUrl, maskUserInfo } from './mask.ts'
 import { maskArgs } from './mask-args.ts'
 
 /** Names of members that describe a secret but are none: the name of a header, an authentication method, a hash. */
@@ -78,7 +78,7 @@ const maskText = (text: string, cover: MaskSecret): string =>
     .replace(addressInText,
       (whole, name: string, address: string) => (/[?@#]/.test(address) ? `${name}${maskUrl(address, cover)}` : whole))
     .replace(/(:\/\/)([^\s/?#"']*)@/g,
-      (_whole, head: string, userinfo: string) => `${head}${coverUser(userinfo, cover)}@`)
+      (_whole, head: string, userinfo: string) => `${head}${maskUserInfo(userinfo, cover)}@`)
 
 /** Masks one member of a config. @param parent the name of the enclosing member; empty at the top */
 function maskMember (key: string, value: unknown, parent: string, cover: MaskSecret): unknown {

@@ -1,6 +1,6 @@
 import type { MaskSecret } from './tokens.ts'
 
-export const dots = '••••'
+export const maskDots = '••••'
 
 /** Whether a text is never secret: empty, a variable (`${NAME}`, `${user.NAME}`), or `${user_config.name}`. */
 export const isPlaceholder = (value: string): boolean =>
@@ -14,7 +14,7 @@ const schemeName = /^(bearer|basic|token|apikey) +$/i
  * `cover`.
  * @returns undefined if the text has no such variable
  */
-export function coverAroundVariables (text: string, cover: (literal: string) => string): string | undefined {
+export function maskAroundVariables (text: string, cover: (literal: string) => string): string | undefined {
   const parts = text.split(userVariable)
   if (parts.length === 1) return undefined
   return parts.map((part, at) => at % 2 === 1 || part === '' || schemeName.test(part) ? part : cover(part)).join('')
@@ -23,13 +23,13 @@ export function coverAroundVariables (text: string, cover: (literal: string) => 
 /** Masks a secret for display: dots, plus the last four characters if it has twelve or more. */
 export function mask (secret: string): string {
   if (isPlaceholder(secret)) return secret
-  const around = coverAroundVariables(secret, mask)
+  const around = maskAroundVariables(secret, mask)
   if (around !== undefined) return around
-  return secret.length < 12 ? dots : `${dots}${/[!-~]{4}$/.exec(secret)?.[0] ?? ''}`
+  return secret.length < 12 ? maskDots : `${maskDots}${/[!-~]{4}$/.exec(secret)?.[0] ?? ''}`
 }
 
 /** Whether a value is a text that contains a mask. */
-export const isMask = (value: unknown): boolean => typeof value === 'string' && value.includes(dots)
+export const isMask = (value: unknown): boolean => typeof value === 'string' && value.includes(maskDots)
 
 /** Names of members, arguments and query parameters whose values are secret. */
 export const secretName =
@@ -44,7 +44,7 @@ export function maskUrl (text: string, cover: MaskSecret = mask): string {
   let isCovered = false
   const shown = text.replace(userinfoOf(parsed, hasUser), (whole: string, head: string) => {
     isCovered = true
-    return `${head}${coverUser(whole.slice(head.length, -1), cover)}@`
+    return `${head}${maskUserInfo(whole.slice(head.length, -1), cover)}@`
   })
   // Unusual forms with a user: `http:user:password@host`, `user:password@host`.
   if (!isCovered && (hasUser || (text.includes('@') && !text.includes('//')))) return cover(text, 'url')
@@ -57,8 +57,8 @@ export function maskUrl (text: string, cover: MaskSecret = mask): string {
 }
 
 /** Masks a user and password completely. */
-export const coverUser = (userinfo: string, cover: MaskSecret): string =>
-  cover === mask ? dots : cover(userinfo, 'userinfo')
+export const maskUserInfo = (userinfo: string, cover: MaskSecret): string =>
+  cover === mask ? maskDots : cover(userinfo, 'userinfo')
 
 /**
  * The pattern of a URL up to the end of its userinfo; group 1 is the text before the userinfo.

@@ -1,5 +1,5 @@
 import { isObject } from '../../../protocol/json.ts'
-import { dots, isMask } from './mask.ts'
+import { maskDots, isMask } from './mask.ts'
 
 /**
  * Replaces each mask in a config sent by a client by the stored secret at the same path.
@@ -67,4 +67,4 @@ function keptIndices (sent: readonly unknown[], shown: readonly unknown[]): Set<
 
 /** A text that identifies an element of a list. */
 const signatureOf = (element: unknown, at: number, list: readonly unknown[]): string =>
-  JSON.stringify(typeof element === 'string' && element.startsWith(dots) ? [list[at - 1], element] : element)
+  JSON.stringify(typeof element === 'string' && element.startsWith(maskDots) ? [list[at - 1], element] : element)

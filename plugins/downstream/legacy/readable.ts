@@ -24,7 +24,7 @@ export const readableList = memoized(async (list: ListResult): Promise<ListResul
   return isSame ? list : list.withEntries(entries)
 })
 
-/** Returns undefined for an item that must be left out. */
+/** Returns undefined for an item that must be omitted. */
 function readableEntry (kind: ListKind, entry: ListEntry): ListEntry | undefined {
   const { text, item } = entry
   if (!item) return entry
@@ -50,8 +50,10 @@ function withoutBadOutputSchema (text: string | undefined): string | undefined {
 }
 
 /** ISO 8601 with time and zone, which legacy SDKs require for `lastModified`. MCP requires only ISO 8601. */
-const isoTime =
-  /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/
+const isoTime = new RegExp([
+  /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])/,
+  /T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/
+].map(({ source }) => source).join(''))
 
 /** Removes a `lastModified` that clients cannot parse. */
 function withoutBadTime (text: string): string {

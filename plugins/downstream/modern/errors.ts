@@ -34,15 +34,15 @@ export const httpStatusOf = ({ reason, code }: RpcError, other = 200): number =>
  * request to a server is not the client's fault, unless the client lacks a required capability.
  */
 export function errorOutcome (error: RpcError, capabilities: ClientCapabilities): RequestOutcome {
-  const told = error.reason === 'upstream' ? translateUpstreamError(error, capabilities) : error
-  const text = told.toText()
-  switch (told.code) {
+  const translated = error.reason === 'upstream' ? translateUpstreamError(error, capabilities) : error
+  const text = translated.toText()
+  switch (translated.code) {
     case code.resourceNotFound: return failureOutcome(withMembers(text, { code: String(code.invalidParams) }), 200)
     // A client that can be asked gets a question instead (`elicitationOf`).
-    case code.urlElicitationRequired: return urlElicitationOutcome(text, told, capabilities)
-    default: return isReserved(told.code)
+    case code.urlElicitationRequired: return urlElicitationOutcome(text, translated, capabilities)
+    default: return isReserved(translated.code)
       ? failureOutcome(withMembers(text, { code: String(code.internal) }), 200)
-      : failureOutcome(text, httpStatusOf(told))
+      : failureOutcome(text, httpStatusOf(translated))
   }
 }
 

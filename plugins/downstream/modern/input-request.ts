@@ -6,7 +6,8 @@ import type { Question } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { mayRequireInput } from '../../../protocol/modern/envelope.ts'
 import {
-  invalidInputMessage, inputRequestMethods, requiredCapabilitiesFor, noInputMessage, hasInputRequestsOrState
+  hasInputRequestsOrState, inputRequestMethods, invalidInputRequestsMessage, missingInputRequestsMessage,
+  requiredCapabilitiesFor
 } from '../../../protocol/modern/input-rounds.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
 import { missingCapabilities } from './errors.ts'
@@ -26,10 +27,10 @@ export function isInputRequest (capabilities: ClientCapabilities, method: string
  * @throws RpcError if a question is missing or invalid; -32021 if the client did not declare the capability for it
  */
 export function checkInputRequests (capabilities: ClientCapabilities, text: string): void {
-  if (!hasInputRequestsOrState(text)) throw refusedError(noInputMessage)
+  if (!hasInputRequestsOrState(text)) throw refusedError(missingInputRequestsMessage)
   const asked: unknown = JSON.parse(memberOf(text, 'inputRequests') ?? '{}')
   for (const each of isObject(asked) ? Object.values(asked) : [undefined]) {
-    if (!isObject(each) || typeof each.method !== 'string') throw refusedError(invalidInputMessage)
+    if (!isObject(each) || typeof each.method !== 'string') throw refusedError(invalidInputRequestsMessage)
     const params = isObject(each.params) ? each.params : {}
     try {
       requireSupportedQuestion(capabilities, { method: each.method, params })

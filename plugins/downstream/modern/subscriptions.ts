@@ -101,7 +101,7 @@ export class ClientSubscriptions {
         await this.#gateway.handle(new SubscriptionRequest(subscription, 'resources/subscribe', { uri }, address))
         accepted.add(uri)
       } catch (error) {
-        // The resource is left out of the acknowledgement.
+        // The resource is omitted from the acknowledgement.
         if (!(error instanceof RpcError)) this.#logError(error, 'a resource could not be subscribed to')
       }
     }
@@ -114,7 +114,7 @@ export class ClientSubscriptions {
         // Notifications are held back until the acknowledgement is sent.
         task.run(over).catch(() => {})
       } catch (error) {
-        // The task is left out of the acknowledgement.
+        // The task is omitted from the acknowledgement.
         if (!(error instanceof RpcError)) this.#logError(error, 'a task could not be watched')
       }
     }

@@ -37,7 +37,7 @@ const failure = (description: string): JsonObject => ({
 })
 const operationResponses: JsonObject = {
   200: {
-    description: 'The result as the tool gave it. `isError` is true where the tool failed',
+    description: 'The unchanged result of the tool. `isError` is true if the tool failed',
     content: json({ $ref: '#/components/schemas/ToolResponse' })
   },
   400: { $ref: '#/components/responses/InvalidArguments' },
@@ -61,8 +61,8 @@ const sharedSchemas: JsonObject = {
           additionalProperties: true
         }
       },
-      structuredContent: { description: 'The result as data, where the tool gives it: any JSON value' },
-      isError: { type: 'boolean', description: 'The tool failed; `content` says how' }
+      structuredContent: { description: 'The structured result, if the tool returns one: any JSON value' },
+      isError: { type: 'boolean', description: 'Whether the tool failed; `content` then contains the reason' }
     },
     additionalProperties: true
   },
@@ -72,7 +72,7 @@ const sharedSchemas: JsonObject = {
     properties: {
       success: { type: 'boolean', enum: [false] },
       error: { type: 'string', description: 'A stable error code' },
-      message: { type: 'string', description: 'The problem in words' }
+      message: { type: 'string', description: 'A description of the problem' }
     }
   }
 }
@@ -118,7 +118,7 @@ export function makeDocument (
       securitySchemes: {
         bearerAuth: { type: 'http', scheme: 'bearer', description: 'A bearer key, or an access token' },
         ...(isAuthenticated && {
-          login: { type: 'apiKey', in: 'header', name: 'x-auth-token', description: 'The token of a login' }
+          login: { type: 'apiKey', in: 'header', name: 'x-auth-token', description: 'A login token' }
         })
       }
     }

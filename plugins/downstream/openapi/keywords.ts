@@ -158,8 +158,8 @@ export function translateEnum (schema: JsonObject, own: JsonObject): JsonObject 
 }
 
 /**
- * Combines schemas so that all apply: the others are merged into the first if that keeps their meaning, else put in
- * `allOf`.
+ * Combines schemas so that all apply: the others are merged into the first if that keeps their meaning, otherwise put
+ * in `allOf`.
  */
 export function joinSchemas (first: JsonObject, others: readonly JsonObject[]): JsonObject {
   const out = { ...first }

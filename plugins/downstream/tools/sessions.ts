@@ -19,7 +19,7 @@ interface SessionBounds { readonly idle: number, readonly most: number }
 export class RestSessions {
   /** By principal and id, least recently used first. */
   readonly #sessions: BoundedMap<string, RestSession>
-  readonly #most: number
+  readonly #maxSessions: number
   /** Max time without a call, in ms. */
   readonly #idle: number
   readonly #release: (client: Client) => void
@@ -31,7 +31,7 @@ export class RestSessions {
       isEvictable: (_name, { open }) => open === 0,
       onEvict: (_name, { client }) => { release(client) }
     })
-    this.#most = most
+    this.#maxSessions = most
     this.#idle = idle
     this.#release = release
     this.#sweeping = setInterval(() => { this.#sweep() }, 60_000).unref()
@@ -87,9 +87,9 @@ export class RestSessions {
 
   /** Ends an owner's oldest idle session if another one would exceed its share. @throws ShareError */
   #makeRoom (owner: string): void {
-    if (this.#sessions.size < this.#most * 3 / 4) return
+    if (this.#sessions.size < this.#maxSessions * 3 / 4) return
     const own = [...this.#sessions].filter(([, { client }]) => client.owner === owner)
-    if (own.length < this.#most / 10) return
+    if (own.length < this.#maxSessions / 10) return
     const idle = own.find(([, { open }]) => open === 0)
     if (!idle) {
       throw new ShareError('You use as many sessions as one caller may while the gateway is busy; end some ' +

@@ -54,7 +54,7 @@ export class Tools {
   async call (caller: HttpCaller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
     const view = this.#shown(this.#access.viewOfServer(caller.principal, server), caller)
     const input = this.#input(view, name) ??
-      await this.#learnt(caller, view, server, { name, arguments: args }, () => this.#input(view, name))
+      await this.#findAfterListing(caller, view, server, { name, arguments: args }, () => this.#input(view, name))
     const result = await this.#fit(caller, view, server, input, name, args)
     if (!result.trimStart().startsWith('{')) {
       throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the ` +
@@ -192,13 +192,13 @@ export class Tools {
     caller: HttpCaller, view: View, server: string, tool: string, read: () => Record<string, unknown>
   ): Promise<string> {
     const params = { name: tool, arguments: tryRun(read) }
-    const exposed = await this.#learnt(caller, view, server, params, () => this.#exposed(view, server, tool))
+    const exposed = await this.#findAfterListing(caller, view, server, params, () => this.#exposed(view, server, tool))
     if (exposed === undefined) throw noSuchError('tool', tool)
     return exposed
   }
 
   /** Looks something up after the server's tools are known; waits while it connects. @throws UpstreamFailed */
-  async #learnt<Found> (
+  async #findAfterListing<Found> (
     { headers, address }: HttpCaller,
     view: View,
     server: string,

@@ -15,7 +15,7 @@ export const isRecorded = ({ exchange, outcome }: FinishedCall): boolean =>
   recordedMethods.has(exchange.method) && outcome !== 'input_required'
 
 /**
- * Number of characters beyond the max length that are still redacted before the text is cut, so that no part of a
+ * Number of characters beyond the max length that are still redacted before the text is truncated, so that no part of a
  * secret remains.
  */
 const margin = 2_048

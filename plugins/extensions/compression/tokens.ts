@@ -15,7 +15,7 @@ const cacheClearInterval = 1024 * 1024
 
 /**
  * Loads the tokenizer, which takes 0.2 s and 65 MB, so only the worker thread does. Text is counted in pieces that end
- * at word boundaries of the encoding. A run without a boundary is cut, which may add some tokens to the count
+ * at word boundaries of the encoding. A run without a boundary is truncated, which may add some tokens to the count
  * (`hasCutRuns`).
  */
 export async function loadTokenCounter (): Promise<CountTokens> {
@@ -40,7 +40,7 @@ export async function loadTokenCounter (): Promise<CountTokens> {
   }
 }
 
-/** Whether a text has runs without a word boundary that are cut, so that its token count may be too high. */
+/** Whether a text has runs without a word boundary that are truncated, so that its token count may be too high. */
 export function hasCutRuns (text: string): boolean {
   for (let from = 0; from < text.length;) {
     const { end, isRun } = pieceFrom(text, from)
@@ -50,7 +50,7 @@ export function hasCutRuns (text: string): boolean {
   return false
 }
 
-/** Returns the end of the next piece: a word boundary if there is one, else the max length (`isRun`). */
+/** Returns the end of the next piece: a word boundary if there is one, otherwise the max length (`isRun`). */
 function pieceFrom (text: string, from: number): { end: number, isRun: boolean } {
   const longest = from + longestPiece
   if (longest >= text.length) return { end: text.length, isRun: false }

@@ -66,7 +66,7 @@ export function wantedLifetime ({ ttlMs }: Exchange['params']): string | undefin
  * Returns when a subscription expires unless refreshed, in ms since 1970: as the server granted, but no later than
  * requested and allowed.
  */
-export function expiryOf (refreshBefore: unknown, { ttlMs }: Exchange['params'], now = Date.now()): number {
+export function subscriptionExpiryOf (refreshBefore: unknown, { ttlMs }: Exchange['params'], now = Date.now()): number {
   const granted = typeof refreshBefore === 'string' ? Date.parse(refreshBefore) : NaN
   const wanted = typeof ttlMs === 'number' && ttlMs > 0 ? Math.max(ttlMs, 60_000) : lifetime
   return Math.min(Number.isNaN(granted) ? Infinity : granted, now + Math.min(wanted, lifetime))

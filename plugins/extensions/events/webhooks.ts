@@ -12,7 +12,8 @@ import type { View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import type { Callbacks, Destination } from './callbacks.ts'
 import {
-  argumentsTextOf, callbackUrlOf, deliveryStatusText, type EventRoute, expiryOf, newSecret, secretOf, subscriptionIdOf,
+  argumentsTextOf, callbackUrlOf, deliveryStatusText, type EventRoute, newSecret, secretOf, subscriptionExpiryOf,
+  subscriptionIdOf,
   unsubscribeRequest, wantedLifetime
 } from './subscription.ts'
 import { Deliveries } from './deliveries.ts'
@@ -97,7 +98,7 @@ export class Webhooks {
       url,
       secrets: secretsWith(secret, known),
       own: known?.own ?? { token: this.#deps.sealer.seal(id, place), secret: newSecret() },
-      expiresAt: Math.max(known?.expiresAt ?? 0, expiryOf(undefined, params))
+      expiresAt: Math.max(known?.expiresAt ?? 0, subscriptionExpiryOf(undefined, params))
     }
     // Stored first: the server may send its verification to any replica before it responds.
     if (known) await records.update(begun)
@@ -114,7 +115,7 @@ export class Webhooks {
       if (known === undefined) await records.remove(id)
       throw error
     }
-    const expiresAt = expiryOf(smallMemberOf(result, 'refreshBefore'), params)
+    const expiresAt = subscriptionExpiryOf(smallMemberOf(result, 'refreshBefore'), params)
     await records.update({ ...begun, expiresAt })
     // The server's own delivery status concerns its deliveries to the gateway, so it is replaced.
     const status = known && deliveryStatusText(await records.statusOf(known))

@@ -7,10 +7,10 @@ import { withoutProgressToken } from '../../../protocol/progress.ts'
 import type { Guard } from '../../../schemas/guards.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
 import { GuardedExchange } from './guarded-exchange.ts'
-import { guardsFor, type Side } from './rules.ts'
-import { ContentRefusal, Searched, type TextOrigin, type Screen } from './screen.ts'
-import type { Judges } from './judges.ts'
-import { changesOf, objectOf, paramsOf, withoutToken, type Param } from './params.ts'
+import { guardsFor, type CallSide } from './rules.ts'
+import { ContentRefusal, SearchedCharacters, type TextOrigin, type Screen } from './screen.ts'
+import type { GuardWebhooks } from './webhooks.ts'
+import { changedParams, objectOf, paramsOf, withoutToken, type Param } from './params.ts'
 
 /** Methods whose params have a name, which the gateway resolves, and arguments, which guards' webhooks judge. */
 const called: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
@@ -26,12 +26,12 @@ const judged: Readonly<Record<string, readonly string[]>> =
   { 'resources/read': ['uri'], 'completion/complete': ['ref', 'argument', 'context'] }
 
 /** A message to search: its origin, its owner, and how much of it has been searched. */
-interface Message { readonly place: TextOrigin, readonly owner: string, readonly searched: Searched }
+interface Message { readonly place: TextOrigin, readonly owner: string, readonly searched: SearchedCharacters }
 
 interface GuardsDeps {
   readonly active: () => readonly Guard[]
   readonly screen: Screen
-  readonly judges: Judges
+  readonly judges: GuardWebhooks
 }
 
 /** Applies the configured guards to the messages that pass through the gateway. */
@@ -59,7 +59,7 @@ export class Guards {
     const { paramsText, client } = exchange
     const place: TextOrigin = { side: 'arguments', server, tool: null }
     const text = withoutProgressToken(paramsText)
-    const searched = new Searched()
+    const searched = new SearchedCharacters()
     for (const guard of guardsFor(this.#deps.active(), 'arguments', server, null)) {
       if (await this.#deps.screen.apply(guard, text, place, client.owner ?? client.id, searched) !== text) {
         throw new Refusal('guard', `The guard "${guard.name}" refuses this: the params contain what it masks`)
@@ -98,7 +98,7 @@ export class Guards {
   async #checkArguments (call: GatewayCall, place: TextOrigin, guards: readonly Guard[]): Promise<void> {
     const { method, paramsText } = call.exchange
     const given = searchedMembers(method, paramsText)
-    const message = { place, owner: ownerOf(call), searched: new Searched() }
+    const message = { place, owner: ownerOf(call), searched: new SearchedCharacters() }
     let members = given
     let refusal: Refusal | undefined
     try {
@@ -112,7 +112,7 @@ export class Guards {
       if (refusal) throw refusal
     } finally {
       // The records of a refused call contain no more than those of other calls.
-      const changed = changesOf(given, members)
+      const changed = changedParams(given, members)
       this.#replaceExchange(call, Object.fromEntries(changed))
       const uri = changed.get('uri')
       if (uri !== undefined) call.item = JSON.parse(uri.startsWith('"') ? uri : '""') as string
@@ -175,7 +175,7 @@ export class Guards {
 
   async #checkResult (call: GatewayCall, guards: readonly Guard[], result: string): Promise<string> {
     const place = placeOf(call, 'results')
-    const searched = new Searched()
+    const searched = new SearchedCharacters()
     let text = result
     for (const guard of guards) {
       text = await this.#deps.screen.apply(guard, text, place, ownerOf(call), searched)
@@ -195,7 +195,7 @@ export class Guards {
     const given = error.toText()
     let text = given
     const place = placeOf(call, 'results')
-    const searched = new Searched()
+    const searched = new SearchedCharacters()
     for (const guard of guards) text = await this.#deps.screen.apply(guard, text, place, ownerOf(call), searched)
     if (text === given) return error
     const { code, message } = toRpcError(text)
@@ -206,7 +206,7 @@ export class Guards {
     guards: readonly Guard[], paramsText: string, place: TextOrigin, owner: string
   ): string | undefined | Promise<string | undefined> {
     let text: string | Promise<string> = paramsText
-    const searched = new Searched()
+    const searched = new SearchedCharacters()
     try {
       for (const guard of guards) {
         const apply = (former: string): string | Promise<string> =>
@@ -261,7 +261,7 @@ function searchedMembers (method: string, paramsText: string): readonly Param[] 
  * Returns the origin of a text. Prompts and resources have no tool (null); tasks and events may come from any tool of
  * the server (undefined).
  */
-function placeOf (call: GatewayCall, side: Side): TextOrigin {
+function placeOf (call: GatewayCall, side: CallSide): TextOrigin {
   const { exchange: { method }, provider: server, item } = call
   if (method === 'tools/call') return { side, server, tool: item, call }
   return { side, server, tool: method.startsWith('tasks/') || isAboutEvents(method) ? undefined : null, call }

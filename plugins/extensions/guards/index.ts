@@ -5,7 +5,7 @@ import { errors, invalidAt } from '../../base/errors/index.ts'
 import { maskConfig, unmask } from '../../base/secrets/index.ts'
 import type { GatewayCall, GuardFinding } from '../../gateway/index.ts'
 import { OrderedEntries } from '../../settings/index.ts'
-import type { Kind } from './detect/mask.ts'
+import type { DetectedKind } from './detect/mask.ts'
 import type { Guards } from './guards.ts'
 import { activeGuards } from './rules.ts'
 import type { Finding } from './screen.ts'
@@ -45,7 +45,7 @@ function noteFinding (call: GatewayCall, { found, ...guard }: GuardFinding): voi
 
 /** Content guards check arguments, results, errors and notifications, for all callers and servers. */
 export default fp(async (app) => {
-  const counts = new Map<Kind, number>()
+  const counts = new Map<DetectedKind, number>()
   const warn = (err: unknown, sentence: string): void => { app.log.warn({ err }, sentence) }
   const report = ({ guard: { id, name, action }, side, server, tool, found, call }: Finding): void => {
     if (call) noteFinding(call, { id, name, action, found })
@@ -57,12 +57,12 @@ export default fp(async (app) => {
   let guards: Guards | undefined
   let loading: Promise<Guards> | undefined
   const load = async (): Promise<Guards> => {
-    const [{ Guards: OfContent }, { Screen }, { Judges }] =
-      await Promise.all([import('./guards.ts'), import('./screen.ts'), import('./judges.ts')])
+    const [{ Guards: OfContent }, { Screen }, { GuardWebhooks }] =
+      await Promise.all([import('./guards.ts'), import('./screen.ts'), import('./webhooks.ts')])
     guards = new OfContent({
       active,
       screen: new Screen({ report, warn }),
-      judges: new Judges({ snapshot: () => app.settings.current, outbound: app.outbound, warn })
+      judges: new GuardWebhooks({ snapshot: () => app.settings.current, outbound: app.outbound, warn })
     })
     return guards
   }

@@ -19,7 +19,7 @@ export const withoutToken = (name: string, text: string): string =>
     : text
 
 /** Returns the members of params to replace, by name. A renamed member is removed and added under its new name. */
-export function changesOf (given: readonly Param[], members: readonly Param[]): Map<string, string | undefined> {
+export function changedParams (given: readonly Param[], members: readonly Param[]): Map<string, string | undefined> {
   const changed = new Map<string, string | undefined>()
   for (const [at, { name, text }] of members.entries()) {
     const former = given[at]

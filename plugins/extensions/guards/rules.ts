@@ -2,7 +2,7 @@ import type { Snapshot } from '../../../db/store.ts'
 import type { Guard } from '../../../schemas/guards.ts'
 
 /** The side of a call that guards check. */
-export type Side = 'arguments' | 'results'
+export type CallSide = 'arguments' | 'results'
 
 const active = new WeakMap<Snapshot['guards'], readonly Guard[]>()
 
@@ -22,7 +22,7 @@ export function activeGuards ({ guards }: Pick<Snapshot, 'guards'>): readonly Gu
  *   tool, as for prompts and resources
  */
 export const guardsFor = (
-  guards: readonly Guard[], side: Side, server: string, tool: string | undefined | null
+  guards: readonly Guard[], side: CallSide, server: string, tool: string | undefined | null
 ): Guard[] => guards.filter(({ on, servers, tools }) =>
   (on === side || on === 'both') &&
     (servers === undefined || servers.includes(server)) &&

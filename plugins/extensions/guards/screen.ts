@@ -3,13 +3,13 @@ import type { Guard } from '../../../schemas/guards.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
 import { workers } from '../../base/threads/index.ts'
 import { extensionsLimits } from '../limits.ts'
-import { maskJson, type Kind, type Masked } from './detect/mask.ts'
+import { maskJson, type DetectedKind, type MaskedText } from './detect/mask.ts'
 import type { MaskTask } from './detect/worker.ts'
-import type { Side } from './rules.ts'
+import type { CallSide } from './rules.ts'
 
 /** The origin of a text to search. */
 export interface TextOrigin {
-  readonly side: Side
+  readonly side: CallSide
   readonly server: string
   readonly tool: string | undefined | null
   /** The call that it belongs to, if any. */
@@ -17,10 +17,10 @@ export interface TextOrigin {
 }
 
 /** Counts the characters of one message that were searched in the main thread, over all members and guards. */
-export class Searched { characters = 0 }
+export class SearchedCharacters { characters = 0 }
 
 /** The kinds of content that a guard has found, without the content itself. */
-export interface Finding extends TextOrigin { readonly guard: Guard, readonly found: readonly Kind[] }
+export interface Finding extends TextOrigin { readonly guard: Guard, readonly found: readonly DetectedKind[] }
 
 /** Thrown for a refused text; has the masked text for the records. */
 export class ContentRefusal extends Refusal {
@@ -32,7 +32,7 @@ export class ContentRefusal extends Refusal {
   }
 }
 
-const names: Readonly<Record<Kind, string>> = {
+const names: Readonly<Record<DetectedKind, string>> = {
   secrets: 'a secret',
   email: 'an e-mail address',
   card: 'a card number',
@@ -61,7 +61,7 @@ export class Screen {
    * @throws ContentRefusal
    */
   apply (
-    guard: Guard, text: string, place: TextOrigin, owner: string, searched: Searched
+    guard: Guard, text: string, place: TextOrigin, owner: string, searched: SearchedCharacters
   ): string | Promise<string> {
     const kinds = guard.detect ?? []
     if (kinds.length === 0) return text
@@ -80,13 +80,13 @@ export class Screen {
     )
   }
 
-  async #search (task: MaskTask, owner: string): Promise<Masked> {
-    return await workers.run<Masked>(
+  async #search (task: MaskTask, owner: string): Promise<MaskedText> {
+    return await workers.run<MaskedText>(
       'plugins/extensions/guards/detect/worker', task, { owner, time: extensionsLimits.guards.time }
     )
   }
 
-  #settle (guard: Guard, text: string, { text: masked, found }: Masked, place: TextOrigin): string {
+  #settle (guard: Guard, text: string, { text: masked, found }: MaskedText, place: TextOrigin): string {
     if (found.length === 0) return text
     this.#deps.report({ ...place, guard, found })
     if (guard.action === 'flag') return text

@@ -3,7 +3,7 @@ import { authorKeyOf } from '../../settings/index.ts'
 import { messageOfError, usernameOf } from '../activities/describe.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
 
-/** Length to which a name or URI in a log line is cut, in characters. */
+/** Length to which a name or URI in a log line is truncated, in characters. */
 const maxNameLength = 256
 
 /** The log fields of a call. `tool-error` as `outcome` is a result with `isError`. */

@@ -9,14 +9,14 @@ export type LogEntry = Readonly<Static<typeof LogEntrySchema>>
 /** Receives each new entry, or `undefined` when the log is cleared. */
 type LogListener = (entry: LogEntry | undefined) => void
 
-/** `entries`: max number of entries. `message`: length to which a message is cut, in characters. */
+/** `entries`: max number of entries. `message`: length to which a message is truncated, in characters. */
 interface LogBounds { readonly entries: number, readonly message: number }
 
 const types = { trace: 'debug', debug: 'debug', info: 'info', warn: 'warn', error: 'error', fatal: 'error' } as const
 
 /**
- * Number of characters beyond the max length that are still redacted before a message is cut, so that no part of a
- * secret remains.
+ * Number of characters beyond the max length that are still redacted before a message is truncated, so that no part of
+ * a secret remains.
  */
 const margin = 2_048
 /** Terminal escape sequences (ECMA-48). */

@@ -4,7 +4,7 @@ import { keyOf, type Definition, type DefinitionKind } from './definitions.ts'
 export type PinMode = 'off' | 'warn' | 'ask' | 'block'
 
 /** A definition that differs from the pinned one and waits for an admin. */
-export interface Pending {
+export interface PendingDefinition {
   readonly digest: string
   readonly text?: string
   /** In ISO 8601. */
@@ -26,7 +26,7 @@ export interface Pin {
   readonly by: string | null
   /** When it was first seen, in ISO 8601. */
   readonly at: string
-  readonly pending?: readonly Pending[]
+  readonly pending?: readonly PendingDefinition[]
   /** Digests of the changes that were reported to admins. */
   readonly told?: readonly string[]
 }
@@ -41,7 +41,7 @@ export interface PinnedServer {
   readonly pins: readonly Pin[]
 }
 
-export interface Reading {
+export interface DefinitionReading {
   readonly definitions: readonly Definition[]
   readonly source: string
   readonly user: string | undefined
@@ -62,7 +62,7 @@ export const isAccepted = ({ digest, variants }: Pin, given: string, isFirst: bo
   digest === given || (!isFirst && digest !== undefined && variants?.includes(given) === true)
 
 /** Compares what a server lists now with what is pinned. Pure function. */
-export function compareWithPins (before: PinnedServer | undefined, reading: Reading): Comparison {
+export function compareWithPins (before: PinnedServer | undefined, reading: DefinitionReading): Comparison {
   const { definitions, source, user, now } = reading
   const room = { left: extensionsLimits.pins.text }
   const keep = (text: string | undefined): { text?: string } => {
@@ -112,7 +112,7 @@ export function compareWithPins (before: PinnedServer | undefined, reading: Read
 function comparePin (
   pin: Pin,
   definition: Definition | undefined,
-  { source, mode, now, isFirst }: Reading & { readonly isFirst: boolean },
+  { source, mode, now, isFirst }: DefinitionReading & { readonly isFirst: boolean },
   keep: (text: string) => { text?: string }
 ): Pin | undefined {
   const { pending = [], told = [] } = pin
@@ -134,12 +134,12 @@ function comparePin (
   if (pending.some((each) => each.digest === digest && each.source === source)) return pin
   const waiting = [...others, { digest, ...keep(text), since: now, source }]
   const next = withPending(pin, waiting.slice(-extensionsLimits.pins.pending))
-  return told.includes(digest) ? next : { ...next, told: [...told, digest].slice(-extensionsLimits.pins.told) }
+  return told.includes(digest) ? next : { ...next, told: [...told, digest].slice(-extensionsLimits.pins.reported) }
 }
 
 const withoutText = ({ text: _, ...pin }: Pin): Pin => pin
 
-function withPending ({ pending: _, ...pin }: Pin, pending: readonly Pending[]): Pin {
+function withPending ({ pending: _, ...pin }: Pin, pending: readonly PendingDefinition[]): Pin {
   return pending.length === 0 ? pin : { ...pin, pending }
 }
 

@@ -32,7 +32,7 @@ const ignored: ReadonlySet<string> = new Set(['_meta', 'icons'])
 const digests = new WeakMap<Item, string>()
 
 /** Returns the digest of an item, if `definitionsOf` has computed it. */
-export const digestOf = (item: Item): string | undefined => digests.get(item)
+export const itemDigestOf = (item: Item): string | undefined => digests.get(item)
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('base64url')
 

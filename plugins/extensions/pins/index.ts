@@ -10,7 +10,7 @@ import type { Author } from '../../settings/index.ts'
 import type { PinMode } from './compare.ts'
 import type { DefinitionChange, DefinitionWarning } from '../../../schemas/definitions-api.ts'
 import type { DefinitionKind } from './definitions.ts'
-import { FirstLook } from './first-look.ts'
+import { DefinitionScanner } from './definition-scanner.ts'
 import { Pins } from './pins.ts'
 
 declare module 'fastify' {
@@ -58,7 +58,7 @@ const kindOfCall = ({ method, params: { ref } }: Exchange): DefinitionKind | und
 export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => {
   const store = shared ?? new CachedPins(catalogueCache)
   const count = app.metrics.countByServer('toolhub_definition_changes_total', 'Changed definitions of upstream servers')
-  const firstLook = new FirstLook(app.log)
+  const firstLook = new DefinitionScanner(app.log)
   const modeOf = (name: string): PinMode | undefined => {
     const server = app.settings.current.servers.get(name)
     return server && (server.config.pin ?? 'warn')
@@ -69,7 +69,7 @@ export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => 
     modeOf,
     changed,
     examined: (server, source, definitions) => { firstLook.begin(server, source, definitions) },
-    told: (server, mode, changes) => {
+    reportChanges: (server, mode, changes) => {
       const [first] = changes
       if (first === undefined) return
       const { kind, item } = first

@@ -1,25 +1,28 @@
 import { nextCatalogueId, type Catalogue, type Item } from '../../../protocol/lists.ts'
 import { isAccepted, type Pin, type PinMode, type PinnedServer } from './compare.ts'
-import { digestOf, digestOfInstructions, instructionsItem, keyOf, kindOf, pinnedLists } from './definitions.ts'
+import { itemDigestOf, digestOfInstructions, instructionsItem, keyOf, kindOf, pinnedLists } from './definitions.ts'
 
-/** How a definition that is not accepted is treated: listed as it was pinned (`changed`), or left out (`withheld`). */
-export type Refused = 'changed' | 'withheld'
+/** How a definition that is not accepted is treated: listed as it was pinned (`changed`), or omitted (`withheld`). */
+export type UnacceptedState = 'changed' | 'withheld'
 
 /** The part of a catalogue that is listed, and the definitions that cannot be used, by `keyOf`. */
-export interface Listed { readonly catalogue: Catalogue, readonly refused: ReadonlyMap<string, Refused> }
+export interface ListedCatalogue {
+  readonly catalogue: Catalogue
+  readonly refused: ReadonlyMap<string, UnacceptedState>
+}
 
 /**
- * Returns what `ask` and `block` list of a catalogue. `ask` leaves out what is not accepted; `block` lists it as it was
+ * Returns what `ask` and `block` list of a catalogue. `ask` omits what is not accepted; `block` lists it as it was
  * pinned, if that text is known.
  * @param pinned undefined: the pins are not loaded yet, so nothing is listed
  * @param isFirst whether it is the catalogue that was read first
  */
-export function withheldFrom (
+export function listedCatalogueOf (
   catalogue: Catalogue, pinned: PinnedServer | undefined, mode: Extract<PinMode, 'ask' | 'block'>, isFirst: boolean
-): Listed {
+): ListedCatalogue {
   const pins = new Map((pinned?.pins ?? []).map((pin) => [keyOf(pin), pin]))
-  const refused = new Map<string, Refused>()
-  /** Returns the text to list; undefined if the item is left out. */
+  const refused = new Map<string, UnacceptedState>()
+  /** Returns the text to list; undefined if the item is omitted. */
   const shown = (which: Pick<Pin, 'kind' | 'item'>, digest: string | undefined, text: string): string | undefined => {
     const pin = pins.get(keyOf(which))
     if (pin !== undefined && digest !== undefined && isAccepted(pin, digest, isFirst)) return text
@@ -31,7 +34,7 @@ export function withheldFrom (
   const lists = { ...catalogue.lists }
   for (const list of pinnedLists) {
     const items = catalogue.lists[list].flatMap((item): Item | [] => {
-      const text = shown({ kind: kindOf(list), item: item.key }, digestOf(item), item.text)
+      const text = shown({ kind: kindOf(list), item: item.key }, itemDigestOf(item), item.text)
       if (text === item.text) return item
       isSame = false
       return text === undefined ? [] : { key: item.key, text }

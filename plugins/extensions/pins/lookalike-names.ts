@@ -5,10 +5,10 @@ const drawnLike: ReadonlyMap<string, string> = new Map([
 ].flatMap((pairs) => pairs.split(' ')).map((pair) => [pair.slice(0, -1), pair.slice(-1)]))
 
 /** Returns a name without differences in case and separators, which are common between servers. */
-export const plainKey = (name: string): string => name.normalize('NFC').toLowerCase().replace(/[-_.\s]+/g, '')
+export const normalizeName = (name: string): string => name.normalize('NFC').toLowerCase().replace(/[-_.\s]+/g, '')
 
 /** Returns a key that is equal for names that people and models confuse. */
 export const lookalikeKey = (name: string): string =>
-  plainKey(name).normalize('NFKD').replace(/[\p{M}\p{Cf}]+/gu, '')
+  normalizeName(name).normalize('NFKD').replace(/[\p{M}\p{Cf}]+/gu, '')
     .replace(/[^a-z]/gu, (letter) => drawnLike.get(letter) ?? letter)
     .replaceAll('rn', 'm').replaceAll('vv', 'w').replaceAll('i', 'l')

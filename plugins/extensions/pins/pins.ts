@@ -6,7 +6,7 @@ import { Semaphore } from '../../base/limits/index.ts'
 import type { CatalogueReview } from '../../upstream/index.ts'
 import { acceptPending, compareWithPins, withoutTexts, type Pin, type PinMode, type PinnedServer } from './compare.ts'
 import { definitionsOf, keyOf, type Definition } from './definitions.ts'
-import { withheldFrom, type Listed, type Refused } from './listed.ts'
+import { listedCatalogueOf, type ListedCatalogue, type UnacceptedState } from './listed.ts'
 
 interface PinsDeps {
   readonly store: PinStore
@@ -15,7 +15,7 @@ interface PinsDeps {
   /** Called when the listed definitions of a server have changed. */
   readonly changed: () => void
   /** Reports new changes to admins. */
-  readonly told: (server: string, mode: PinMode, changes: ReadonlyArray<Pick<Pin, 'kind' | 'item'>>) => void
+  readonly reportChanges: (server: string, mode: PinMode, changes: ReadonlyArray<Pick<Pin, 'kind' | 'item'>>) => void
   readonly examined: (server: string, source: string, definitions: readonly Definition[]) => void
   readonly warn: (server: string, sentence: string) => void
   readonly now?: () => Date
@@ -30,7 +30,7 @@ interface ServerState { readonly version: string | undefined, readonly pinned: P
 interface Examined {
   readonly source: string
   /** The last listing, and the state and mode it was made from. */
-  listed?: Listed & { readonly state: ServerState | undefined, readonly mode: PinMode }
+  listed?: ListedCatalogue & { readonly state: ServerState | undefined, readonly mode: PinMode }
 }
 
 /** Max attempts to store pins that other replicas store at the same time. */
@@ -41,7 +41,7 @@ export class Pins implements CatalogueReview {
   readonly #states = new Map<string, ServerState>()
   readonly #examined = new WeakMap<Catalogue, Examined>()
   /** The refused definitions of each listed catalogue. */
-  readonly #refused = new WeakMap<Catalogue, Listed['refused']>()
+  readonly #refused = new WeakMap<Catalogue, ListedCatalogue['refused']>()
   /** Runs the changes of a server's pins one at a time. */
   readonly #turns = new Semaphore({ places: 4, perOwner: 1 })
   /** Timers of failed comparisons that are repeated, by server and source. */
@@ -63,7 +63,7 @@ export class Pins implements CatalogueReview {
   async #compare (
     server: string, definitions: readonly Definition[], source: string, user: string | undefined
   ): Promise<void> {
-    const { modeOf, told, warn, changed, now = () => new Date(), retryTime = 3_000 } = this.#deps
+    const { modeOf, reportChanges, warn, changed, now = () => new Date(), retryTime = 3_000 } = this.#deps
     const key = `${server}\n${source}`
     const isRepeated = this.#retries.has(key)
     clearTimeout(this.#retries.get(key))
@@ -79,7 +79,7 @@ export class Pins implements CatalogueReview {
         const compared = compareWithPins(pinned, reading)
         return { next: compared.isChanged ? compared.pinned : undefined, news: compared.news }
       })
-      if (news.length > 0) told(server, mode, news)
+      if (news.length > 0) reportChanges(server, mode, news)
     } catch (error) {
       if (!isRepeated) warn(server, `its definitions could not be compared with the pinned ones: ${messageOf(error)}`)
       if (this.#isClosed) return
@@ -124,14 +124,14 @@ export class Pins implements CatalogueReview {
 
   readonly listed: CatalogueReview['listed'] = (server, catalogue) => this.#listed(server, catalogue).catalogue
 
-  #listed (server: string, catalogue: Catalogue): Listed {
+  #listed (server: string, catalogue: Catalogue): ListedCatalogue {
     const mode = this.#deps.modeOf(server)
     if (mode !== 'ask' && mode !== 'block') return { catalogue, refused: nothing }
     const state = this.#states.get(server)
     const examined = this.#examined.get(catalogue) ?? { source: '' }
     const { listed } = examined
     if (listed?.state === state && listed?.mode === mode) return listed
-    const made = withheldFrom(catalogue, state?.pinned, mode, examined.source === state?.pinned?.source)
+    const made = listedCatalogueOf(catalogue, state?.pinned, mode, examined.source === state?.pinned?.source)
     this.#refused.set(made.catalogue, made.refused)
     examined.listed = { ...made, state, mode }
     this.#examined.set(catalogue, examined)
@@ -139,7 +139,7 @@ export class Pins implements CatalogueReview {
   }
 
   /** Returns why an item cannot be used; undefined if it can. @param catalogue as it is listed */
-  refusalOf (catalogue: Catalogue, which: Pick<Pin, 'kind' | 'item'>): Refused | undefined {
+  refusalOf (catalogue: Catalogue, which: Pick<Pin, 'kind' | 'item'>): UnacceptedState | undefined {
     return this.#refused.get(catalogue)?.get(keyOf(which))
   }
 
@@ -215,4 +215,4 @@ export class Pins implements CatalogueReview {
   }
 }
 
-const nothing: Listed['refused'] = new Map()
+const nothing: ListedCatalogue['refused'] = new Map()

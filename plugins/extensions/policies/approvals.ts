@@ -12,7 +12,7 @@ import { extensionsLimits } from '../limits.ts'
 import type { Subject } from './facts.ts'
 
 /** A call that needs approval by a person, as a policy requires. */
-export interface AskedCall {
+export interface CallToApprove {
   readonly principal: Principal
   readonly subject: Subject
   readonly args: unknown
@@ -57,7 +57,7 @@ function canonical (value: unknown): unknown {
 }
 
 /** Identifies a call by its caller, item and arguments, and the policy that asks. */
-export const digestOf = ({ principal, subject: { server, kind, name }, args, policy }: AskedCall): string =>
+export const callDigestOf = ({ principal, subject: { server, kind, name }, args, policy }: CallToApprove): string =>
   hash('sha256', JSON.stringify([principal.key, server, kind, name, canonical(args ?? {}), policy.id]), 'base64url')
 
 /**
@@ -77,11 +77,11 @@ export class Approvals {
 
   /**
    * Uses the approval of a call, or requests one.
-   * @returns `approved` once per approval; else the approval that is pending or denied
+   * @returns `approved` once per approval; otherwise the approval that is pending or denied
    * @throws StorageError
    */
-  async useOrRequest (call: AskedCall): Promise<'approved' | Pick<Approval, 'id' | 'state'>> {
-    const digest = digestOf(call)
+  async useOrRequest (call: CallToApprove): Promise<'approved' | Pick<Approval, 'id' | 'state'>> {
+    const digest = callDigestOf(call)
     for (const stored of await this.#deps.store.list(digest)) {
       const { approval } = stored
       if (!this.#isOpen(approval)) continue
@@ -105,8 +105,8 @@ export class Approvals {
   }
 
   /** @throws Refusal if the arguments are too large to show, or too many calls of the caller wait */
-  async #request ({ principal, subject, args, policy }: AskedCall, digest: string): Promise<Approval> {
-    const shownArgs = withCutTexts(args ?? {})
+  async #request ({ principal, subject, args, policy }: CallToApprove, digest: string): Promise<Approval> {
+    const shownArgs = withTruncatedTexts(args ?? {})
     if (subject.name.length + shownArgs.length > extensionsLimits.approvals.stored) {
       throw new Refusal('policy', `The policy ${JSON.stringify(policy.name)} asks before this call: its arguments ` +
         'are too large to ask somebody about them')
@@ -122,7 +122,7 @@ export class Approvals {
   }
 
   async #add (
-    { principal, subject, policy }: Pick<AskedCall, 'principal' | 'subject' | 'policy'>,
+    { principal, subject, policy }: Pick<CallToApprove, 'principal' | 'subject' | 'policy'>,
     { digest, owner, shownArgs }: { digest: string, owner: string, shownArgs: string }
   ): Promise<Approval> {
     const createdAt = this.#deps.now()
@@ -289,7 +289,7 @@ function peopleBehind (snapshot: Pick<Snapshot, 'keys' | 'teams' | 'users'>, pri
 }
 
 /** Returns arguments as JSON text for approvers: all members, with long texts cut. */
-function withCutTexts (args: unknown): string {
+function withTruncatedTexts (args: unknown): string {
   const { text: max } = extensionsLimits.approvals
   return JSON.stringify(args, (_name, value: unknown) => typeof value === 'string' && value.length > max
     ? `${value.slice(0, max).toWellFormed()}… (${value.length - max} more characters)`

@@ -3,7 +3,7 @@ import type { RE2JS } from 're2js'
 import { loadPackage } from '../../../package.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import { extensionsLimits } from '../limits.ts'
-import { meter, metered, spend } from './meter.ts'
+import { meterNodes, runMetered, spendWork } from './meter.ts'
 
 // Facts are class instances, which CEL reads in place; it would copy plain objects for each evaluation.
 
@@ -135,9 +135,9 @@ function language (): Environment {
     .registerVariable('route', 'string')
     .registerVariable('now', 'google.protobuf.Timestamp')
     .registerFunction(`string.${linearMatches}(string): bool`, (text: string, pattern: string) => {
-      if (patterns.get(pattern) === undefined) spend(extensionsLimits.policies.patternWork)
+      if (patterns.get(pattern) === undefined) spendWork(extensionsLimits.policies.patternWork)
       const compiled = patternOf(pattern)
-      spend(text.length * compiled.programSize() / 50)
+      spendWork(text.length * compiled.programSize() / 50)
       return compiled.test(text)
     })
   return environment
@@ -240,14 +240,14 @@ export function compileCondition (text: string): Condition {
     const { valid, type, error } = parsed.check()
     if (!valid) throw error
     if (type !== 'bool' && type !== 'dyn') throw new InvalidCondition(`it must be of type bool, not ${type}`, 0)
-    meter(parsed.ast)
+    meterNodes(parsed.ast)
     return {
       variables: names.variables,
       principalMembers: names.usesWholePrincipal ? undefined : names.members,
       isTrue: (context) => {
         let value: unknown
         try {
-          value = metered(() => parsed(context))
+          value = runMetered(() => parsed(context))
         } catch (failure) {
           throw new Error(messageOf(failure))
         }

@@ -9,7 +9,7 @@ import { unknownItem, type AppliedPolicy, type FinishedCall, type GatewayCall } 
 import { hasCredential, type ItemFilter, type View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import type { PrincipalFacts } from './cel.ts'
-import { digestOf, type Approvals, type AskedCall } from './approvals.ts'
+import { callDigestOf, type Approvals, type CallToApprove } from './approvals.ts'
 import { decideAbout } from './decision.ts'
 import { ambiguityIn } from './exact.ts'
 import { kindOfRequest, routePathOf, toPrincipalFacts, type Subject } from './facts.ts'
@@ -113,8 +113,8 @@ export class PolicyEnforcer {
     const ambiguity = ambiguityIn(argsText)
     if (ambiguity !== undefined) throw new Refusal('policy', `${reasonFor(policy)}, and cannot, since ${ambiguity}`)
     const { arguments: args } = exchange.params
-    const asked: AskedCall = { principal: exchange.view.principal, subject, args, argsText, policy }
-    const digest = digestOf(asked)
+    const asked: CallToApprove = { principal: exchange.view.principal, subject, args, argsText, policy }
+    const digest = callDigestOf(asked)
     if (!this.#isContinued(exchange, digest)) await this.#askSomebody(exchange, asked)
     if (call.policy !== undefined) this.#allowed.set(call.policy, digest)
   }
@@ -133,7 +133,7 @@ export class PolicyEnforcer {
   }
 
   /** @throws Refusal unless the call is allowed */
-  async #askSomebody (exchange: Exchange<View>, asked: AskedCall): Promise<void> {
+  async #askSomebody (exchange: Exchange<View>, asked: CallToApprove): Promise<void> {
     const { policy } = asked
     const answer = policy.approvers === undefined || policy.approvers.length === 0
       ? await (await import('./question.ts')).askClient(exchange, asked)
@@ -159,7 +159,7 @@ export class PolicyEnforcer {
         `${approval.id}). Then make the same call again`)
   }
 
-  async #useOrRequest (asked: AskedCall): ReturnType<Approvals['useOrRequest']> {
+  async #useOrRequest (asked: CallToApprove): ReturnType<Approvals['useOrRequest']> {
     try {
       return await this.#deps.approvals.useOrRequest(asked)
     } catch (error) {

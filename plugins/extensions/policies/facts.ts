@@ -107,7 +107,9 @@ export const toToolFacts = ({ server, kind, name }: Subject, item: Item | undefi
 const itemsByKey = new WeakMap<readonly Item[], ReadonlyMap<string, Item>>()
 
 /** Finds an item in a catalogue; resources also among the templates. The index is built once per list. */
-export function findItem (catalogue: Catalogue | undefined, kind: Subject['kind'], name: string): Item | undefined {
+export function findCatalogueItem (
+  catalogue: Catalogue | undefined, kind: Subject['kind'], name: string
+): Item | undefined {
   if (catalogue === undefined) return undefined
   const { lists } = catalogue
   return indexOf(lists[listOfKind[kind]]).get(name) ??
@@ -130,7 +132,7 @@ const listedBySpelling = new WeakMap<readonly Item[], ReadonlyMap<string, string
  * normalized spellings and the listed URIs with the same normalized spelling.
  */
 export function namesOf (catalogue: Catalogue | undefined, { kind, name }: Subject): string[] {
-  if (kind !== 'resource' || findItem(catalogue, kind, name) !== undefined) return [name]
+  if (kind !== 'resource' || findCatalogueItem(catalogue, kind, name) !== undefined) return [name]
   const items = catalogue?.lists.resources ?? []
   let listed = listedBySpelling.get(items)
   if (listed === undefined) {
@@ -145,7 +147,7 @@ export function namesOf (catalogue: Catalogue | undefined, { kind, name }: Subje
 export function templatesFor (
   catalogue: Catalogue | undefined, { kind, name }: Subject, names: readonly string[]
 ): string[] {
-  if (kind !== 'resource' || findItem(catalogue, kind, name) !== undefined) return []
+  if (kind !== 'resource' || findCatalogueItem(catalogue, kind, name) !== undefined) return []
   const work = { left: gatewayLimits.templateWork }
   return (catalogue?.lists.resourceTemplates ?? []).map(({ key }) => key)
     .filter((key) => names.some((each) => matchesTemplate(templateLiterals(key), each, work)))

@@ -6,7 +6,7 @@ import { OrderedEntries, type Principal } from '../../settings/index.ts'
 import { Approvals } from './approvals.ts'
 import { compileCondition, InvalidCondition } from './cel.ts'
 import { PolicyEnforcer } from './enforcer.ts'
-import { unsuitableFor } from './ruleset.ts'
+import { variablePreventingHide } from './ruleset.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { policies: Policies }
@@ -68,7 +68,7 @@ function checkPolicy (policy: Policy): Policy {
   }
   try {
     const condition = compileCondition(policy.when)
-    const unsuitable = decision === 'hide' ? unsuitableFor(condition) : undefined
+    const unsuitable = decision === 'hide' ? variablePreventingHide(condition) : undefined
     if (unsuitable !== undefined) {
       throw new InvalidCondition(
         `a policy that hides may name principal, tool and route only, not ${unsuitable}`,

@@ -11,7 +11,7 @@ let workLeft = 0
 let lastError: unknown
 
 /** Spends work of the current evaluation. @throws Error if its budget is used up */
-export function spend (work: number): void {
+export function spendWork (work: number): void {
   workLeft -= work
   if (workLeft < 0) throw exhausted
 }
@@ -20,14 +20,14 @@ export function spend (work: number): void {
 function spendOnError (error: unknown): void {
   if (error === exhausted || error === lastError) return
   lastError = error
-  spend(300)
+  spendWork(300)
 }
 
 /**
  * Runs an evaluation with a work budget. Evaluations are synchronous, so their budgets cannot mix.
- * @throws Error as `spend`
+ * @throws Error as `spendWork`
  */
-export function metered<T> (evaluate: () => T): T {
+export function runMetered<T> (evaluate: () => T): T {
   workLeft = extensionsLimits.policies.work
   try {
     const value = evaluate()
@@ -40,7 +40,7 @@ export function metered<T> (evaluate: () => T): T {
 
 type Handle = (first: unknown, second: unknown, third: unknown, fourth: unknown) => unknown
 
-/** The parts of a type-checked node that evaluate it, which the library's types leave out. */
+/** The parts of a type-checked node that evaluate it, which the library's types omit. */
 interface Working extends Omit<ASTNode, 'args' | 'op'> {
   readonly op: string
   readonly args: unknown
@@ -51,24 +51,24 @@ interface Working extends Omit<ASTNode, 'args' | 'op'> {
 }
 
 /** Makes each node of a type-checked tree spend work. */
-export function meter (value: unknown, seen = new Set<unknown>()): void {
+export function meterNodes (value: unknown, seen = new Set<unknown>()): void {
   if (typeof value !== 'object' || value === null || seen.has(value)) return
   seen.add(value)
   if (Array.isArray(value)) {
-    for (const each of value) meter(each, seen)
+    for (const each of value) meterNodes(each, seen)
   } else if ('setMeta' in value) {
     const node = value as Working
     meterNode(node)
-    meter([node.args, node.meta.alternate, node.meta.macro], seen)
+    meterNodes([node.args, node.meta.alternate, node.meta.macro], seen)
   } else if (value.constructor === Object) {
-    meter(Object.values(value), seen)
+    meterNodes(Object.values(value), seen)
   }
 }
 
 function meterNode (node: Working): void {
   const { evaluate } = node.meta
   node.setMeta('evaluate', (evaluator, ast, context, none) => {
-    spend(1)
+    spendWork(1)
     try {
       return evaluate(evaluator, ast, context, none)
     } catch (error) {
@@ -107,24 +107,24 @@ function priceOf ({ op, args }: Working): ((first: unknown, second: unknown) => 
       if (op !== 'in' || !(right instanceof Map)) spendOnAll(right)
     }
   }
-  if (joining.has(op)) return (left, right) => { spend((sizeOf(left) + sizeOf(right)) * 10) }
-  if (op === 'comprehension') return (items) => { spend(Array.isArray(items) ? 0 : sizeOf(items)) }
+  if (joining.has(op)) return (left, right) => { spendWork((sizeOf(left) + sizeOf(right)) * 10) }
+  if (op === 'comprehension') return (items) => { spendWork(Array.isArray(items) ? 0 : sizeOf(items)) }
   if (op !== 'call' && op !== 'rcall') return undefined
   const [name] = args as [string]
   return (operands) => { spendOnCall(name, operands as unknown[]) }
 }
 
 function spendOnCall (name: string, operands: readonly unknown[]): void {
-  spend(10)
+  spendWork(10)
   const [first, second] = operands
-  if (searching.has(name)) return spend(lengthOf(first) * (2 + lengthOf(second)) / 200)
-  if (name === 'startsWith' || name === 'endsWith') return spend(sizeOf(second))
-  for (const each of operands) spend(sizeOf(each) * 10)
+  if (searching.has(name)) return spendWork(lengthOf(first) * (2 + lengthOf(second)) / 200)
+  if (name === 'startsWith' || name === 'endsWith') return spendWork(sizeOf(second))
+  for (const each of operands) spendWork(sizeOf(each) * 10)
   if (name === 'join') spendOnAll(first)
   // The time of its pattern grows with the cube of the length.
-  if (name === 'duration') spend(lengthOf(first) ** 3 / 1_000)
+  if (name === 'duration') spendWork(lengthOf(first) ** 3 / 1_000)
   // Time zones are looked up each time.
-  if (name.startsWith('get') && second !== undefined) spend(2_000)
+  if (name.startsWith('get') && second !== undefined) spendWork(2_000)
 }
 
 const lengthOf = (value: unknown): number => typeof value === 'string' ? value.length : 0
@@ -139,7 +139,7 @@ function sizeOf (value: unknown): number {
 
 /** Spends the work of iterating a value and its contents. */
 function spendOnAll (value: unknown): void {
-  spend(1 + sizeOf(value))
+  spendWork(1 + sizeOf(value))
   if (typeof value !== 'object' || value === null) return
   if (Array.isArray(value) || value instanceof Map) for (const each of value.values()) spendOnAll(each)
   else if (value.constructor === Object) for (const each of Object.values(value)) spendOnAll(each)

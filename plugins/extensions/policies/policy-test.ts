@@ -4,15 +4,15 @@ import { isObject } from '../../../protocol/json.ts'
 import type { PolicyTest, PolicyTestResult } from '../../../schemas/policies.ts'
 import { errors, invalidAt } from '../../base/errors/index.ts'
 import type { Principal } from '../../settings/index.ts'
-import { cataloguesOf, lists, unknownSubject, type Existing } from '../references.ts'
+import { cataloguesOf, listsItem, unknownSubject, type ExistingObjects } from '../references.ts'
 import { PrincipalFacts } from './cel.ts'
-import { decideAbout, type DecidedCall } from './decision.ts'
+import { decideAbout, type EvaluatedCall } from './decision.ts'
 import { toPrincipalFacts, type Subject } from './facts.ts'
-import { observedIn, reasonOf, rulesetOf } from './ruleset.ts'
+import { observedRules, reasonOf, rulesetOf } from './ruleset.ts'
 
 export interface PolicyTestDeps {
   readonly snapshot: () => Snapshot
-  readonly existing: Existing
+  readonly existing: ExistingObjects
   /** @throws NoSuch, NotRecorded */
   readonly findActivity: (
     principal: Principal, id: string
@@ -33,11 +33,11 @@ export async function testPolicies (deps: PolicyTestDeps, by: Principal, sent: P
     : recordedCall(snapshot, await deps.findActivity(by, sent.activityId))
   const { subject } = call
   const catalogues = cataloguesOf(deps.existing.gateway, subject.server)
-  const catalogue = catalogues.find((each) => lists(each, subject)) ?? catalogues[0]
+  const catalogue = catalogues.find((each) => listsItem(each, subject)) ?? catalogues[0]
   const unknown = unknownSubject(deps.existing, subject)
   const verdict = decideAbout(rulesetOf(snapshot.policies), call, catalogue)
   const { decision, match } = verdict
-  const observed = observedIn(verdict)
+  const observed = observedRules(verdict)
   return {
     decision,
     mode: 'enforce',
@@ -48,7 +48,7 @@ export async function testPolicies (deps: PolicyTestDeps, by: Principal, sent: P
 }
 
 /** @throws InvalidInput */
-function sentCall (snapshot: Snapshot, sent: PolicyTest, now: number): DecidedCall {
+function sentCall (snapshot: Snapshot, sent: PolicyTest, now: number): EvaluatedCall {
   const { server, tool, kind = 'tool', principal, arguments: args = {}, route = `/mcp/${server}` } = sent
   if (server === undefined || tool === undefined) {
     throw new errors.InvalidInput('Name the "server" and the "tool" of a call, or the "activityId" of a recorded one')
@@ -81,7 +81,9 @@ function sentPrincipal (snapshot: Snapshot, { username = '', keyId }: NonNullabl
 }
 
 /** Returns a recorded call for a decision with the current users, teams and catalogues. */
-function recordedCall (snapshot: Snapshot, activity: Awaited<ReturnType<PolicyTestDeps['findActivity']>>): DecidedCall {
+function recordedCall (
+  snapshot: Snapshot, activity: Awaited<ReturnType<PolicyTestDeps['findActivity']>>
+): EvaluatedCall {
   const { server, tool, username = '', keyId, keyName, clientId = '', sourceIp, group, timestamp } = activity
   const user = snapshot.users.get(username)
   const isSystem = user === undefined && keyId !== undefined

@@ -3,8 +3,8 @@ import { RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf } from '../../../protocol/json.ts'
 import { extensionsLimits } from '../limits.ts'
-import type { AskedCall } from './approvals.ts'
-import { visible } from './visible.ts'
+import type { CallToApprove } from './approvals.ts'
+import { escapeInvisible } from './visible.ts'
 
 /** `unanswerable`: the client cannot be asked. */
 export type Answer = 'accepted' | 'declined' | 'late' | 'unanswerable'
@@ -16,7 +16,7 @@ const method = 'elicitation/create'
  * Asks the caller's client whether a call may be made (MCP, "Elicitation"): by a request up to 2025-11-25, by a round
  * of `input_required` in 2026-07-28.
  */
-export async function askClient (exchange: Exchange, call: AskedCall): Promise<Answer> {
+export async function askClient (exchange: Exchange, call: CallToApprove): Promise<Answer> {
   const params = { message: questionFor(call), requestedSchema: schema }
   const withdrawn = new AbortController()
   const { time } = extensionsLimits.approvals
@@ -44,14 +44,14 @@ export async function askClient (exchange: Exchange, call: AskedCall): Promise<A
 }
 
 /** Describes the call in words, with long arguments cut. */
-export function questionFor ({ subject: { server, kind, name }, args, policy }: AskedCall): string {
+export function questionFor ({ subject: { server, kind, name }, args, policy }: CallToApprove): string {
   const reason = policy.message ?? `The policy ${quoted(policy.name)} asks before this call.`
   const verb = kind === 'tool' ? 'Run the tool' : kind === 'prompt' ? 'Get the prompt' : 'Read the resource'
-  return `${reason}\n\n${verb} ${quoted(name)} of the server ${quoted(server)}${argumentsInWords(args)}`
+  return `${reason}\n\n${verb} ${quoted(name)} of the server ${quoted(server)}${describeArguments(args)}`
 }
 
 /** Lists the arguments of a call, one per line. */
-export function argumentsInWords (args: unknown): string {
+export function describeArguments (args: unknown): string {
   const entries = isObject(args) ? Object.entries(args) : []
   if (entries.length === 0) return ' without arguments?'
   const lines = entries.map(([name, value]) => `- ${quoted(name)}: ${quoted(value)}`).join('\n')
@@ -60,4 +60,4 @@ export function argumentsInWords (args: unknown): string {
   return ` with these arguments?\n${rest > 0 ? `${lines.slice(0, shown)}… (${rest} more characters)` : lines}`
 }
 
-const quoted = (value: unknown): string => visible(JSON.stringify(value ?? null))
+const quoted = (value: unknown): string => escapeInvisible(JSON.stringify(value ?? null))

@@ -55,7 +55,7 @@ function toRule (policy: Policy): Rule {
   let rule = compiled.get(policy)
   if (rule === undefined) {
     const condition = compileStored(policy)
-    const isFixed = condition !== undefined && unsuitableFor(condition) === undefined
+    const isFixed = condition !== undefined && variablePreventingHide(condition) === undefined
     rule = { policy, condition, isObserved: policy.mode === 'observe', isFixed }
     compiled.set(policy, rule)
   }
@@ -65,7 +65,7 @@ function toRule (policy: Policy): Rule {
 function compileStored (policy: Policy): Condition | undefined {
   try {
     const condition = compileCondition(policy.when)
-    return policy.then === 'hide' && unsuitableFor(condition) !== undefined ? undefined : condition
+    return policy.then === 'hide' && variablePreventingHide(condition) !== undefined ? undefined : condition
   } catch (error) {
     if (error instanceof InvalidCondition) return undefined
     throw error
@@ -73,7 +73,7 @@ function compileStored (policy: Policy): Condition | undefined {
 }
 
 /** Returns the variable because of which a rule cannot hide items from lists; undefined if there is none. */
-export const unsuitableFor = ({ variables }: Condition): string | undefined =>
+export const variablePreventingHide = ({ variables }: Condition): string | undefined =>
   ['args', 'now'].find((name) => variables.has(name))
 
 /** Evaluates a rule. A rule that fails is returned as a match, so that it denies. */
@@ -120,7 +120,7 @@ export function decide (
 const strictness: Readonly<Record<Policy['then'], number>> = { allow: 0, ask: 1, deny: 2, hide: 3 }
 
 /** Returns the strictest of the verdicts about an item under several names; of equal ones, the first. */
-export const strictestOf = (verdicts: readonly [Verdict, ...Verdict[]]): Verdict =>
+export const strictestVerdict = (verdicts: readonly [Verdict, ...Verdict[]]): Verdict =>
   verdicts.reduce((one, other) => strictness[other.decision] > strictness[one.decision] ? other : one)
 
 /** Returns the rule that hides an item from lists. @param rules rules that use neither arguments nor time */
@@ -134,7 +134,7 @@ export function findHiding (
   return undefined
 }
 
-/** Returns the policy for the record of a call: the one that decides, else the first that observes. */
+/** Returns the policy for the record of a call: the one that decides, otherwise the first that observes. */
 export function appliedPolicyOf ({ match, observed }: Verdict): AppliedPolicy | undefined {
   const named = match ?? observed[0]
   if (named === undefined) return undefined
@@ -151,5 +151,5 @@ export const reasonOf = (match: Match | undefined): string =>
       : `Its condition failed, which denies the call: ${match.problem}`
 
 /** Returns the observing rules, for the result of a policy test. */
-export const observedIn = ({ observed }: Verdict): Array<{ id: string, name: string, decision: Policy['then'] }> =>
+export const observedRules = ({ observed }: Verdict): Array<{ id: string, name: string, decision: Policy['then'] }> =>
   observed.map((match) => ({ id: match.rule.policy.id, name: match.rule.policy.name, decision: decisionOf(match) }))

@@ -5,5 +5,5 @@ const unseen = /(?!\n|\t|\u{FE0F})[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_
  * Makes a text safe for a person who decides by reading it: characters that are invisible or change the text direction
  * (Unicode, UAX #9) are written as escapes, such as `\u{202e}`.
  */
-export const visible = (text: string): string =>
+export const escapeInvisible = (text: string): string =>
   text.replace(unseen, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)

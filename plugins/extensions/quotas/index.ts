@@ -64,7 +64,7 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
     counters: app.counters,
     snapshot: () => app.settings.current,
     now: Date.now,
-    tell: ({ id, name }, freeAt) => {
+    reportExhausted: ({ id, name }, freeAt) => {
       app.log.warn({ quota: { id, name }, freeAt }, 'a quota is used up')
       app.notifications.send('quota', { quota: { id, name }, freeAt: freeAt.toISOString() })
     }

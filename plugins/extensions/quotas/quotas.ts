@@ -12,7 +12,7 @@ interface QuotasDeps {
   readonly counters: Pick<Counters, 'take' | 'giveBack' | 'read'>
   readonly snapshot: () => QuotasSnapshot
   /** Reports a used-up quota to admins, once for each time. */
-  readonly tell: (quota: Quota, freeAt: Date) => void
+  readonly reportExhausted: (quota: Quota, freeAt: Date) => void
   readonly now: () => number
 }
 
@@ -35,7 +35,7 @@ export class Quotas {
   readonly #deps: QuotasDeps
   readonly #taken = new WeakMap<GatewayCall['exchange'], Taken>()
   /** The counters reported as used up, with the time when each becomes free. */
-  readonly #told = new BoundedMap<string, number>(extensionsLimits.quotas.told)
+  readonly #notifiedUntil = new BoundedMap<string, number>(extensionsLimits.quotas.reported)
 
   constructor (deps: QuotasDeps) {
     this.#deps = deps
@@ -122,9 +122,9 @@ export class Quotas {
       }
     }
     const freeAt = new Date(now() + last.left)
-    if ((this.#told.get(last.key) ?? 0) <= now()) {
-      this.#told.set(last.key, freeAt.getTime())
-      this.#deps.tell(quota, freeAt)
+    if ((this.#notifiedUntil.get(last.key) ?? 0) <= now()) {
+      this.#notifiedUntil.set(last.key, freeAt.getTime())
+      this.#deps.reportExhausted(quota, freeAt)
     }
     const seconds = Math.max(1, Math.ceil(last.left / 1_000))
     const sentence = `The quota ${name} is used up (${amountOf(quota)}). ` +

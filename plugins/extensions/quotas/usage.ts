@@ -78,7 +78,7 @@ export class Usage {
   }
 
   /**
-   * Returns the usage per day, grouped by one axis: of all users for admins, else the principal's own.
+   * Returns the usage per day, grouped by one axis: of all users for admins, otherwise the principal's own.
    * @param createdAt when the principal's account was created, in ISO 8601; empty if unknown
    * @throws InvalidInput
    */

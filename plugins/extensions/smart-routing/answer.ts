@@ -1,10 +1,10 @@
-import { explanation, type Reasons } from './reasons.ts'
+import { explanationKey, type ScoreReasons } from './reasons.ts'
 import type { FoundSkill } from './skill-search.ts'
 import type { ShownTool } from './search-tools.ts'
 import { truncateAtWord, shortenSchema, shorteningSteps, type ShorteningStep } from './shorten.ts'
 import { extensionsLimits } from '../limits.ts'
 
-export interface SearchHit { readonly tool: ShownTool, readonly score: number, readonly why?: Reasons }
+export interface SearchHit { readonly tool: ShownTool, readonly score: number, readonly why?: ScoreReasons }
 
 /** The `metadata` of a search result. */
 export interface SearchMetadata {
@@ -21,8 +21,8 @@ export interface SearchMetadata {
  * @param json the JSON text of an object
  * @param reasons by the names of the found tools
  */
-export const smartToolResult = (json: string, reasons?: Readonly<Record<string, Reasons>>): string => {
-  const meta = reasons === undefined ? '' : `,"_meta":${JSON.stringify({ [explanation]: reasons })}`
+export const smartToolResult = (json: string, reasons?: Readonly<Record<string, ScoreReasons>>): string => {
+  const meta = reasons === undefined ? '' : `,"_meta":${JSON.stringify({ [explanationKey]: reasons })}`
   return `{"content":[{"type":"text","text":${JSON.stringify(json)}}],"structuredContent":${json}${meta}}`
 }
 

@@ -8,7 +8,7 @@ import { ApiEmbeddings } from './embeddings/index.ts'
 import { embeddingOptionsOf, type EmbeddingOptions } from './embeddings/options.ts'
 import { SeparateVectors } from './embeddings/vectors-at.ts'
 import { isCalledInstead } from './call-tool.ts'
-import { Learning } from './learning/learning.ts'
+import { ToolUseLearning } from './learning/learning.ts'
 import { smartRoutingSettingsOf, type SmartRoutingSettings } from './options.ts'
 import { SmartProvider } from './provider.ts'
 import { listedTools } from './search-tools.ts'
@@ -51,7 +51,7 @@ export default fp<SmartRoutingOptions>(async (app, { vectors, catalogueCache }) 
     },
     warn
   })
-  const learning = new Learning({
+  const learning = new ToolUseLearning({
     cache: catalogueCache,
     listed: (server) => {
       const catalogues = app.gateway.catalogues(server)

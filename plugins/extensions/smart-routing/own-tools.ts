@@ -27,7 +27,7 @@ export function smartTools (servers: readonly string[], isProgressive: boolean):
     inputSchema: {
       type: 'object',
       properties: {
-        query: { type: 'string', description: 'What is to be done, in some words' },
+        query: { type: 'string', description: 'The task, in a few words' },
         limit: { type: 'integer', minimum: limitRange.min, maximum: limitRange.max, default: limitRange.default }
       },
       required: ['query']
@@ -45,7 +45,7 @@ export function smartTools (servers: readonly string[], isProgressive: boolean):
     description: `Calls a tool that ${smartToolNames.search} found.`,
     inputSchema: {
       type: 'object',
-      properties: { toolName: nameSchema, arguments: { type: 'object', description: 'As its inputSchema says' } },
+      properties: { toolName: nameSchema, arguments: { type: 'object', description: 'Arguments that match its inputSchema' } },
       required: ['toolName']
     }
   }

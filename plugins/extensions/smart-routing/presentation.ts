@@ -5,10 +5,10 @@ import { runCallTool } from './call-tool.ts'
 import { unknownToolHint, smartToolNames, smartTools } from './own-tools.ts'
 
 /** Max length of the instructions of all servers together, in characters. */
-const mostInstructions = 4_096
+const maxInstructions = 4_096
 
 const shorten = (text: string): string =>
-  text.length <= mostInstructions ? text : `${truncate(text, mostInstructions)}\n\n… (cut)`
+  text.length <= maxInstructions ? text : `${truncate(text, maxInstructions)}\n\n… (cut)`
 
 /** The name of the provider of `search_tools` and `describe_tool`. No server's name begins with `$`. */
 export const smartProviderName = '$smart'
@@ -51,7 +51,7 @@ export function toSmartSurface ({ merged, before }: PresentationInput, isProgres
       }
     },
     announced: { ...merged.announced, tools: { listChanged: true } },
-    // `$smart` exists to save context, so long instructions are cut.
+    // `$smart` exists to save context, so long instructions are truncated.
     instructions: merged.instructions === undefined ? undefined : shorten(merged.instructions)
   }
 }

@@ -8,7 +8,7 @@ import { searchAnswer, smartToolResult } from './answer.ts'
 import { toolNameIn } from './call-tool.ts'
 import { unknownToolHint, smartToolNames, limitRange } from './own-tools.ts'
 import { smartProviderName } from './presentation.ts'
-import { explanation } from './reasons.ts'
+import { explanationKey } from './reasons.ts'
 import type { ToolSearch } from './search.ts'
 import { findSkills } from './skill-search.ts'
 import { extensionsLimits } from '../limits.ts'
@@ -50,7 +50,7 @@ export class SmartProvider implements Provider {
   async #searchTools (exchange: Exchange<View>): Promise<string> {
     const { query, limit } = parseSearchArguments(exchange.params.arguments)
     const { _meta: meta } = exchange.params
-    const explains = isObject(meta) && meta[explanation] === true
+    const explains = isObject(meta) && meta[explanationKey] === true
     const { found, metadata } = await this.#search.find(exchange, query, limit, explains)
     const skills =
       await findSkills(this.#gateway.surface(inPresentation(exchange.view, 'merged'), exchange.client), query, limit)

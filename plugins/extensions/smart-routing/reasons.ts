@@ -1,10 +1,10 @@
 import type { ScoreExplanation } from './words/index.ts'
 
 /** The parts of a tool's score. */
-export interface Reasons extends Partial<ScoreExplanation> {
+export interface ScoreReasons extends Partial<ScoreExplanation> {
   /** The similarity of the tool's embedding to the query's, divided by the highest one. */
   readonly meaning?: number
 }
 
 /** A member of `_meta`: `true` in a request for `search_tools` asks for reasons; the result has them by tool. */
-export const explanation = 'tool-hub/explanation'
+export const explanationKey = 'tool-hub/explanation'

@@ -4,7 +4,7 @@ import type { Gateway, PresentationInput, Surface } from '../../gateway/index.ts
 import type { SearchHit, SearchMetadata } from './answer.ts'
 import { fuseRankings, cosineWeights } from './fuse.ts'
 import { ViewIndexes } from './indexes.ts'
-import type { Learning } from './learning/learning.ts'
+import type { ToolUseLearning } from './learning/learning.ts'
 import { serversSentence } from './own-tools.ts'
 import { toSmartSurface, serversWithTools } from './presentation.ts'
 import { isListed, type ShownTool } from './search-tools.ts'
@@ -29,7 +29,7 @@ export interface SemanticSearch {
 export interface SearchParts {
   /** Whether the static model is used when embeddings are not. */
   readonly hasStaticModel: boolean
-  readonly learning?: Pick<Learning, 'rankAndRemember'> | undefined
+  readonly learning?: Pick<ToolUseLearning, 'rankAndRemember'> | undefined
 }
 
 /** Number of top results by words that are merged with the ranking by similarity. */

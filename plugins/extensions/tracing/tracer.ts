@@ -15,7 +15,7 @@ import type { TraceContext } from '../../../protocol/trace-context.ts'
 import type { FinishedCall, GatewayCall } from '../../gateway/index.ts'
 import { Outage, type ReportOutage } from '../../base/limits/index.ts'
 
-/** Length to which names and URIs in spans are cut, in characters. */
+/** Length to which names and URIs in spans are truncated, in characters. */
 const maxNameLength = 256
 /** Max time to send the last spans at shutdown, in ms. */
 const shutdownTime = 3_000
@@ -155,7 +155,7 @@ export class CallTracer {
     clearTimeout(timer)
   }
 
-  /** Returns the context of the client's span: from `_meta`, else from the headers of the HTTP request. */
+  /** Returns the context of the client's span: from `_meta`, otherwise from the headers of the HTTP request. */
   #parentOf ({ exchange }: GatewayCall): Context {
     const { _meta: meta } = exchange.params
     const carrier = isObject(meta) && typeof meta.traceparent === 'string' ? meta : exchange.headers

@@ -3,7 +3,7 @@ import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
 import { elementsOf, isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import type { Item } from '../../../protocol/lists.ts'
 import { memoized } from '../../../protocol/memoized.ts'
-import { saysError } from '../../../protocol/message.ts'
+import { reportsError } from '../../../protocol/message.ts'
 import { replaceTaskId, translateTaskMarks } from '../../../protocol/task-ids.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
 import { listKey, taskRunOf, unknownTask } from '../running-tasks.ts'
@@ -46,7 +46,7 @@ async function noteAnswer (
   { running }: GatewayParts, { view, client, method, params }: Exchange<View>, target: TaskTarget, result: string
 ): Promise<void> {
   if (method !== 'tasks/result') await running.note(view, client, target, String(params.taskId), result)
-  else await running.noteEnd(view, client, target, saysError(result) ? 'failed' : 'completed')
+  else await running.noteEnd(view, client, target, reportsError(result) ? 'failed' : 'completed')
 }
 
 /**

@@ -6,7 +6,7 @@ import { sha256 } from '../../base/secrets/index.ts'
 import type { CredentialRefusals } from './refusals.ts'
 import { identityLimits } from '../limits.ts'
 
-/** Counts one attempt under a key. @returns 0 within the limit, else the seconds until it is reset */
+/** Counts one attempt under a key. @returns 0 within the limit, otherwise the seconds until it is reset */
 export type CountAttempt<Request> = (request: Request, key: string) => Promise<number>
 
 /**

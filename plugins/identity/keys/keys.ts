@@ -12,7 +12,7 @@ import {
   ownerAndCreatorOf, applyKeyChange, type KeyChange, keyCreatorOf, requestedKeyScope, fullUserScope
 } from './new-key.ts'
 import { isActiveKey, widensRights, inactivityOf, requiredAdminsOf } from './rights.ts'
-import { expiryOf, toExpiry, KeyUsage } from './state.ts'
+import { keyExpiryOf, toExpiry, KeyUsage } from './state.ts'
 import { identityLimits } from '../limits.ts'
 
 /** The members of a new key as the caller sends them. */
@@ -110,11 +110,11 @@ export class BearerKeys {
 
   /** The time at which the next key expires, in ms since the epoch; Infinity if no key expires. */
   get nextExpiry (): number {
-    const times = [...this.#settings.current.keys.values()].map(expiryOf).filter((time) => time > Date.now())
+    const times = [...this.#settings.current.keys.values()].map(keyExpiryOf).filter((time) => time > Date.now())
     return times.reduce((first, time) => Math.min(first, time), Infinity)
   }
 
-  /** Returns the keys that a principal may manage: all keys for an admin, else the user's own. */
+  /** Returns the keys that a principal may manage: all keys for an admin, otherwise the user's own. */
   list (principal: Principal): ShownKey[] {
     return [...this.#settings.current.keys.values()].filter((key) => mayManage(principal, key)).map((key) =>
       this.#toShownKey(key))

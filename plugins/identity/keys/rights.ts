@@ -1,7 +1,7 @@
 import type { Snapshot } from '../../../db/store.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { owningTeam } from '../../settings/index.ts'
-import { expiryOf } from './state.ts'
+import { keyExpiryOf } from './state.ts'
 
 type Users = Snapshot['users']
 
@@ -20,7 +20,7 @@ export function inactivityOf (
   key: BearerKey, { teams, users }: Pick<Snapshot, 'teams' | 'users'>
 ): string | undefined {
   if (key.enabled === false) return 'it is disabled'
-  if (key.expiresAt !== undefined && expiryOf(key) <= Date.now()) return `it expired at ${key.expiresAt}`
+  if (key.expiresAt !== undefined && keyExpiryOf(key) <= Date.now()) return `it expired at ${key.expiresAt}`
   const { kind, owner } = key
   if (kind === 'user' && (owner === undefined || !(users.has(owner) || owningTeam({ teams, users }, owner)))) {
     return owner === undefined ? 'it has no owner' : `its owner ${JSON.stringify(owner)} does not exist`
@@ -38,7 +38,8 @@ export function requiredAdminsOf ({ kind, createdBy, owner }: BearerKey): string
 /** Whether a change gives a key more rights: it is enabled, expires later, or its scope is widened. */
 export function widensRights (before: BearerKey, after: BearerKey): boolean {
   const isEnabled = (key: BearerKey): boolean => key.enabled !== false
-  return (isEnabled(after) && !isEnabled(before)) || expiryOf(after) > expiryOf(before) || !includesScope(before, after)
+  return (isEnabled(after) && !isEnabled(before)) || keyExpiryOf(after) > keyExpiryOf(before) ||
+    !includesScope(before, after)
 }
 
 function includesScope (wide: BearerKey, narrow: BearerKey): boolean {

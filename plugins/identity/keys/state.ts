@@ -55,7 +55,7 @@ const changesOf = (keys: Snapshot['keys'], used: ReadonlyArray<readonly [id: str
  * Returns the time at which a key expires, in ms since the epoch; Infinity if it never expires. An invalid date in a
  * settings file makes the key expired.
  */
-export function expiryOf ({ expiresAt }: BearerKey): number {
+export function keyExpiryOf ({ expiresAt }: BearerKey): number {
   if (expiresAt === undefined) return Infinity
   const time = Date.parse(expiresAt)
   return Number.isNaN(time) ? 0 : time

@@ -10,8 +10,9 @@ type IsProxy = (address: string) => boolean
 const loopbackNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
- * Returns the issuer identifier (RFC 8414): the configured public base, else the address on which the gateway listens.
- * A forwarded host is used only if a proxy listed in TRUST_PROXY sent the request, since any caller can set the header.
+ * Returns the issuer identifier (RFC 8414): the configured public base, otherwise the address on which the gateway
+ * listens. A forwarded host is used only if a proxy listed in TRUST_PROXY sent the request, since any caller can set
+ * the header.
  * @param isProxy whether a peer address is that of a trusted proxy
  */
 export function issuerOf (app: FastifyInstance, request: FastifyRequest, isProxy: IsProxy): string {

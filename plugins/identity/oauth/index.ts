@@ -146,15 +146,15 @@ export default fp<OAuthPorts>(async (app, ports) => {
       await accessTokens.revoke({ username, clientId })
     }
   })
-  let told = ''
-  const tellProblems = (): void => {
+  let lastLogged = ''
+  const logProblems = (): void => {
     const problems = oauthSettingsProblems(app.settings.current.system, app.config.env)
-    if (problems.join() !== told) for (const sentence of problems) app.log.warn(sentence)
-    told = problems.join()
+    if (problems.join() !== lastLogged) for (const sentence of problems) app.log.warn(sentence)
+    lastLogged = problems.join()
   }
-  tellProblems()
+  logProblems()
   app.settings.on('changed', (next, former) => {
-    tellProblems()
+    logProblems()
     removeDataOfFormerUsers(app, ports, former, next).catch((error: unknown) => {
       // The remaining data is invalid anyway, since it carries the mark of the former account.
       app.log.warn({ err: error }, 'what a removed account has left could not be removed')

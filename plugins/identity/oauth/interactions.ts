@@ -189,9 +189,9 @@ export class Interactions {
   async #outdated (details: Interaction): Promise<Page> {
     await details.destroy()
     return this.#deps.pages.problem({
-      title: 'What you were asked has changed',
-      text: 'The application, what it may have, or the account that you are signed in with has changed since this ' +
-        'page was made. Nothing was allowed. Go back to the application, and start again.',
+      title: 'The request has changed',
+      text: 'The application, its permissions, or the account that you are signed in with has changed since this ' +
+        'page was shown. Nothing was allowed. Go back to the application, and start again.',
       status: 400
     })
   }

@@ -40,7 +40,7 @@ const defaultScopes = ['openid', 'profile', 'email']
 type SocialEnv = Pick<SharedEnv, typeof socialVariableNames[number]>
 
 /**
- * Reads the settings from the environment, else from `systemConfig.auth.betterAuth`, else from the defaults.
+ * Reads the settings from the environment, otherwise from `systemConfig.auth.betterAuth`, otherwise from the defaults.
  * Credentials come only from the environment.
  * @param hasDatabase whether the settings are in a database, which social login requires
  * @throws Error naming the invalid variable or member

@@ -26,7 +26,7 @@ export class Teams {
     this.#readonly = readonly
   }
 
-  /** Returns the teams that a principal may see: all for an admin, else those it belongs to. */
+  /** Returns the teams that a principal may see: all for an admin, otherwise those it belongs to. */
   list (principal: Principal): ShownTeam[] {
     const snapshot = this.#settings.current
     const own = new Set(principal.isAdmin ? [] : teamsOf(snapshot, principal))

@@ -4,7 +4,7 @@ import type { Change, Snapshot } from '../../../db/store.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import { storedUsernameOf } from './rules.ts'
 
-export const putUserChange = (user: User): Change => ({ entity: 'users', key: user.username, value: user })
+export const userChangeOf = (user: User): Change => ({ entity: 'users', key: user.username, value: user })
 
 export const findUser = ({ users }: Snapshot, username: string): User | undefined =>
   users.get(storedUsernameOf(users, username))

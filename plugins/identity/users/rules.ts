@@ -33,7 +33,8 @@ const usernamePattern = /^(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N
 export const canonicalUsername = (name: string): string => name.normalize('NFC')
 
 /**
- * Returns the stored spelling of a username: the given one if a user has it (from an old file), else the canonical one.
+ * Returns the stored spelling of a username: the given one if a user has it (from an old file), otherwise the canonical
+ * one.
  */
 export const storedUsernameOf = (users: { has: (name: string) => boolean }, name: string): string =>
   users.has(name) ? name : canonicalUsername(name)

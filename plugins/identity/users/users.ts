@@ -10,7 +10,7 @@ import {
 } from './rules.ts'
 import { createFirstAdmin, type FirstAdmin } from './first-admin.ts'
 import { identityLimits } from '../limits.ts'
-import { putUserChange, findUser, requireUser, assertUsernameFree, type ShownUser, toShownUser } from './look-up.ts'
+import { userChangeOf, findUser, requireUser, assertUsernameFree, type ShownUser, toShownUser } from './look-up.ts'
 
 interface NewUser { username: string, password: string, isAdmin?: boolean }
 
@@ -158,7 +158,7 @@ export class Users {
         ...(isDemoted ? { demotedAt: new Date().toISOString() } : {}),
         ...(password === undefined ? {} : { password })
       }
-      return [putUserChange({ ...user, ...changed }), ...isDemoted ? changesForDemotion(base, user.username) : []]
+      return [userChangeOf({ ...user, ...changed }), ...isDemoted ? changesForDemotion(base, user.username) : []]
     }, by)
     return toShownUser(requireUser(snapshot, username))
   }
@@ -206,7 +206,7 @@ export class Users {
       if (!current || current.password !== user.password || current.createdAt !== user.createdAt) {
         throw new errors.Unauthorized('The password was changed meanwhile: log in again')
       }
-      return [putUserChange({ ...current, password })]
+      return [userChangeOf({ ...current, password })]
     }, user.username)
     return requireUser(snapshot, user.username)
   }
@@ -259,7 +259,7 @@ export class Users {
         throw new errors.LimitReached(`There are ${identityLimits.users} accounts already: only an admin can add more`)
       }
       assertUsernameFree(base, user.username)
-      return [putUserChange(user)]
+      return [userChangeOf(user)]
     }, by ?? user.username)
     return user
   }
@@ -270,7 +270,7 @@ export class Users {
     await this.#settings
       .change(({ users }) => {
         const current = users.get(user.username)
-        return current && current.password === user.password ? [putUserChange({ ...current, password: hashed })] : []
+        return current && current.password === user.password ? [userChangeOf({ ...current, password: hashed })] : []
       })
       .catch(() => {})
     const now = this.get(user.username)

@@ -3,25 +3,25 @@ import { messageOf } from '../../../db/errors.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import type { Principal, Settings } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
-import type { ConsoleSessionStore, SignedIn } from './sessions.ts'
+import type { ConsoleSessionStore, SignedInSession } from './sessions.ts'
 
 /** Returns the data of a page that can change without a request, or a promise of it. Values are compared as JSON. */
-export type Watch = (principal: Principal, params: Readonly<Record<string, unknown>>) => unknown
+export type LivePageData = (principal: Principal, params: Readonly<Record<string, unknown>>) => unknown
 
 interface Stream {
-  readonly signedIn: SignedIn
+  readonly signedIn: SignedInSession
   readonly watch: (principal: Principal) => unknown
   readonly raw: FastifyReply['raw']
   /** The digest of the last value of `watch`. */
   seen: string
   /** Whether a call of `watch` is pending. */
-  isLooking: boolean
+  isChecking: boolean
 }
 
 /** Time between two checks, in ms. */
 const interval = 1_000
 /** Number of checks between two keep-alive comments, with which the stored session is checked too. */
-const rareLook = 20
+const sessionCheckPeriod = 20
 
 /** SSE streams that notify open pages of changes. They end with the session. */
 export class LiveStreams {
@@ -29,7 +29,7 @@ export class LiveStreams {
   readonly #settings: Settings
   readonly #streams = new Set<Stream>()
   #timer: NodeJS.Timeout | undefined
-  #looks = 0
+  #checks = 0
   #isClosed = false
 
   constructor (sessions: ConsoleSessionStore, settings: Settings) {
@@ -38,7 +38,9 @@ export class LiveStreams {
   }
 
   /** Returns a digest of the data that a page is about to show. */
-  async digestOf (watch: Watch, principal: Principal, params: Readonly<Record<string, unknown>>): Promise<string> {
+  async digestOf (
+    watch: LivePageData, principal: Principal, params: Readonly<Record<string, unknown>>
+  ): Promise<string> {
     return digestOf(await watch(principal, params))
   }
 
@@ -47,7 +49,7 @@ export class LiveStreams {
    * @param seen the `digestOf` of the data that the page shows; by default that of the current data
    * @throws what `watch` throws for a page that does not exist
    */
-  async open (reply: FastifyReply, signedIn: SignedIn, watch: Stream['watch'], seen?: string): Promise<void> {
+  async open (reply: FastifyReply, signedIn: SignedInSession, watch: Stream['watch'], seen?: string): Promise<void> {
     const now = digestOf(await watch(signedIn.principal))
     const own = [...this.#streams].filter(({ signedIn: { principal } }) => principal.key === signedIn.principal.key)
     if (own.length >= managementLimits.console.streamsPerUser) own[0]?.raw.end()
@@ -60,15 +62,15 @@ export class LiveStreams {
       'x-accel-buffering': 'no',
       'x-content-type-options': 'nosniff'
     })
-    const stream = { signedIn, watch, raw, seen: seen ?? now, isLooking: false }
+    const stream = { signedIn, watch, raw, seen: seen ?? now, isChecking: false }
     this.#streams.add(stream)
     raw.once('close', () => { this.#remove(stream) })
     raw.write('event: hello\ndata: {}\n\n')
     if (this.#isClosed) raw.end()
-    this.#timer ??= setInterval(() => { this.#look() }, interval).unref()
+    this.#timer ??= setInterval(() => { this.#check() }, interval).unref()
   }
 
-  /** Ends the streams of a session. @param id of `SignedIn` */
+  /** Ends the streams of a session. @param id of `SignedInSession` */
   end (id: string): void {
     for (const stream of this.#streams) if (stream.signedIn.id === id) finish(stream)
   }
@@ -86,8 +88,8 @@ export class LiveStreams {
     this.#timer = undefined
   }
 
-  #look (): void {
-    const isRare = ++this.#looks % rareLook === 0
+  #check (): void {
+    const isRare = ++this.#checks % sessionCheckPeriod === 0
     for (const stream of this.#streams) {
       const { signedIn: { id, principal }, raw } = stream
       const current = principal.inSnapshot?.(this.#settings.current)
@@ -100,16 +102,16 @@ export class LiveStreams {
         // While the storage is unavailable, only `principal.inSnapshot` decides.
         this.#sessions.stands(id).then((stands) => { if (!stands) finish(stream) }, () => {})
       }
-      void this.#tellChange(stream, { ...current, address: principal.address })
+      void this.#sendChange(stream, { ...current, address: principal.address })
     }
   }
 
-  async #tellChange (stream: Stream, principal: Principal): Promise<void> {
+  async #sendChange (stream: Stream, principal: Principal): Promise<void> {
     // The database may take longer than the interval between two checks.
-    if (stream.isLooking) return
-    stream.isLooking = true
+    if (stream.isChecking) return
+    stream.isChecking = true
     const now = digestOf(await watched(stream.watch, principal))
-    stream.isLooking = false
+    stream.isChecking = false
     const { raw } = stream
     // A browser that does not read gets no further events until its buffer is drained.
     if (now === stream.seen || raw.writableNeedDrain || !this.#streams.has(stream)) return

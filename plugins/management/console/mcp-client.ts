@@ -12,7 +12,7 @@ type Json = Readonly<Record<string, unknown>>
  * The identity for a request to the MCP endpoint; undefined sends no credential. `credential`: a key or an access
  * token, which is sent as it is.
  */
-export type Eyes = Parameters<FastifyInstance['auth']['issueInternalCredential']>[0] | {
+export type ViewerIdentity = Parameters<FastifyInstance['auth']['issueInternalCredential']>[0] | {
   readonly credential: string
 } | undefined
 
@@ -29,7 +29,7 @@ export interface McpAnswer {
 /** The client capabilities that the console declares. */
 const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }
 /** Options to follow a request while it runs. */
-export interface Follow {
+export interface FollowOptions {
   /** Cancels the request. */
   readonly signal: AbortSignal
   readonly onProgress: (progress: Progress) => void
@@ -39,7 +39,7 @@ export interface Follow {
 export interface Progress { readonly progress?: number, readonly total?: number, readonly message?: string }
 
 /** `tool`: the called tool, whose schema may require headers that repeat arguments. */
-interface Options { readonly tool?: unknown, readonly follow?: Follow }
+interface Options { readonly tool?: unknown, readonly follow?: FollowOptions }
 
 /** Max number of pages that are read of one list. */
 const maxPages = 50
@@ -62,7 +62,7 @@ export class McpClient {
    * @throws if it is cancelled
    */
   async ask (
-    request: FastifyRequest, path: string, eyes: Eyes, method: string, params: string, options: Options = {}
+    request: FastifyRequest, path: string, eyes: ViewerIdentity, method: string, params: string, options: Options = {}
   ): Promise<McpAnswer> {
     const { body, received, status } = await this.#send(request, path, eyes, method, params, options)
     return { ...answerOf(received, status), messages: [sentMessage(method, body), ...received.map(toMessage)] }
@@ -84,7 +84,7 @@ export class McpClient {
   async #send (
     request: FastifyRequest,
     path: string,
-    eyes: Eyes,
+    eyes: ViewerIdentity,
     method: string,
     params: string,
     { tool, follow }: Options = {},
@@ -149,7 +149,7 @@ export class McpClient {
    * @param kind the member of the results that contains the items, such as `tools`
    */
   async list (
-    request: FastifyRequest, path: string, eyes: Eyes, kind: string
+    request: FastifyRequest, path: string, eyes: ViewerIdentity, kind: string
   ): Promise<{ items: Json[], tokens: number } | { problem: string }> {
     const items: Json[] = []
     let size = 0
@@ -180,7 +180,7 @@ function paramHeaders (tool: unknown, args: unknown): Record<string, string> {
 
 /** Returns the text of a response; reports its progress notifications as they arrive. */
 async function followedText (
-  stream: AsyncIterable<Buffer>, isStream: boolean, { onProgress }: Follow
+  stream: AsyncIterable<Buffer>, isStream: boolean, { onProgress }: FollowOptions
 ): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''

@@ -6,7 +6,7 @@ import type { FastifyError, FastifyInstance, FastifyPluginAsync, FastifyReply, F
 import type { ConsoleSessions } from '../../../db/ports/console-sessions.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { limitFormFields, unmeasuredReservationOf, reserveBodyMemory, readBodyText } from '../../base/body/index.ts'
-import { errors, toldError } from '../../base/errors/index.ts'
+import { errors, toPageError } from '../../base/errors/index.ts'
 import { BoundedMap, ownerOfAddress } from '../../base/limits/index.ts'
 import { enterScope } from '../../base/scopes/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
@@ -19,17 +19,17 @@ import {
   cookies, isTheme, keepCreatedKey, keepTheme, leaveNotice, type CreatedKey, type Notice, takeCreatedKey
 } from './cookies.ts'
 import { McpClient } from './mcp-client.ts'
-import { isRefresh, LiveStreams, type Watch } from './live.ts'
+import { isRefresh, LiveStreams, type LivePageData } from './live.ts'
 import { SchemaForm } from './forms/schema-form.ts'
 import { ServerForm } from './forms/server-form.ts'
 import { blocksOf } from './forms/result.ts'
 import { readPasted } from './pasted/pasted.ts'
 import { loadTemplates, type NavPage, Renderer } from './render.ts'
-import { ConsoleSessionStore, type SignedIn } from './sessions.ts'
+import { ConsoleSessionStore, type SignedInSession } from './sessions.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { kit: ConsoleKit }
-  interface FastifyRequest { signedIn: SignedIn | null }
+  interface FastifyRequest { signedIn: SignedInSession | null }
   interface FastifyReply {
     /** Returns the CSRF token for the forms of a page. */
     csrf: () => string
@@ -53,8 +53,8 @@ interface ConsoleKit {
   readonly serverFormOf: (config: Readonly<Record<string, unknown>>, isAdmin: boolean) => ServerForm
   /** Splits the result of a call into the blocks that a page shows. */
   readonly blocksOf: typeof blocksOf
-  /** The `Watch` of each page that updates itself, by name of the page. Routes add their own. */
-  readonly watches: Map<string, Watch>
+  /** The `LivePageData` of each page that updates itself, by name of the page. Routes add their own. */
+  readonly watches: Map<string, LivePageData>
   /** The pages in the navigation, in order. Routes add their own. */
   readonly nav: NavPage[]
   /** Begins a session for an authenticated user, and ends a former session of this browser. */
@@ -67,7 +67,7 @@ interface ConsoleKit {
   readonly notify: (reply: FastifyReply, notice: Notice) => void
   /** Stores the chosen theme (light or dark) in a cookie. */
   readonly setTheme: (reply: FastifyReply, theme: string) => void
-  /** Returns a requested path if it is a safe redirect target within the console, else the first page. */
+  /** Returns a requested path if it is a safe redirect target within the console, otherwise the first page. */
   readonly ownPath: (path: unknown) => string
 }
 
@@ -262,7 +262,7 @@ const titles: Readonly<Record<number, string>> = { 401: 'You are not signed in',
 
 /** Sends an error as the console does: a page with the message. */
 function showError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const { status, text, code } = toldError(given, request, reply)
+  const { status, text, code } = toPageError(given, request, reply)
   const title = titles[status] ?? 'This did not work'
   const { principal, server: { kit: { base, renderer } } } = request
   const data = {
@@ -283,10 +283,7 @@ function decoded (path: string): string | undefined {
   }
 }
 
-/**
- * Returns a path if it is a page of the console, else the path of the first page. This prevents open redirects after
- * sign-in.
- */
+/** Returns a path if it is a page of the console, otherwise that of the first page: this prevents open redirects. */
 export function ownPath (base: string, path: unknown): string {
   const start = `${base}/overview`
   if (typeof path !== 'string' || !path.startsWith('/') || !URL.canParse(path, 'http://console')) return start
@@ -294,5 +291,7 @@ export function ownPath (base: string, path: unknown): string {
   if (origin !== 'http://console' || !pathname.startsWith(`${base}/`) || pathname.includes('//')) return start
   // The router decodes a path before matching it.
   const page = decoded(pathname.slice(base.length + 1))
-  return page === undefined || /^(?:login|sign-out|welcome|live|assets|theme)(?:\/|$)/.test(page) ? start : `${pathname}${search}`
+  return page === undefined || /^(?:login|sign-out|welcome|live|assets|theme)(?:\/|$)/.test(page)
+    ? start
+    : `${pathname}${search}`
 }

@@ -9,7 +9,7 @@ import type { Principal, Settings } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
 
 /** The session of a user who has signed in. */
-export interface SignedIn {
+export interface SignedInSession {
   readonly principal: Principal
   /** Identifies the session; it is not a credential. */
   readonly id: string
@@ -46,7 +46,7 @@ export class ConsoleSessionStore {
    * @param isUse false for a page that refreshes itself, which does not restart the idle timeout
    * @throws DataAway, StorageError
    */
-  async find (token: string, isUse = true): Promise<SignedIn | undefined> {
+  async find (token: string, isUse = true): Promise<SignedInSession | undefined> {
     if (this.#settings.isOutdated) throw new errors.DataAway()
     const id = sha256(token)
     const session = await this.#stored.find(id)
@@ -65,7 +65,7 @@ export class ConsoleSessionStore {
     return { principal, id }
   }
 
-  /** Whether a session is still valid. Does not restart its idle timeout. @param id of `SignedIn` */
+  /** Whether a session is still valid. Does not restart its idle timeout. @param id of `SignedInSession` */
   async stands (id: string): Promise<boolean> {
     const session = await this.#stored.find(id)
     return session !== undefined && principalOf(session, this.#settings.current) !== undefined

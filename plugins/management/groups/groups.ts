@@ -27,7 +27,7 @@ export interface ShownGroup {
 interface ChangedGroup { data: ShownGroup, warnings: string[] }
 
 /** Max number of warnings in one response. */
-const mostWarnings = 20
+const maxWarnings = 20
 
 /** Manages the groups for the management API. Every method accepts the id of a group or its name. */
 export class Groups {
@@ -203,7 +203,7 @@ export class Groups {
     const snapshot = this.#settings.current
     return visibleMembers(snapshot, principal, find(snapshot, principal, id))
       .flatMap((member) => unlistedItemWarnings(member, this.#cataloguesOf(principal, member.name)))
-      .slice(0, mostWarnings)
+      .slice(0, maxWarnings)
   }
 
   /** Replaces the members of a group by the result of `work`. If that is the stored array, nothing is changed. */

@@ -13,7 +13,7 @@ interface RouterSettings { apiKey?: unknown, baseUrl?: unknown, referer?: unknow
 
 /** Max number of servers in one request. */
 const pageSize = 100
-/** Max length of the texts of one server or tool, in characters; beyond: they are cut. */
+/** Max length of the texts of one server or tool, in characters; beyond that, they are truncated. */
 const longestText = 16 * 1024
 /** The variable used for the API key in configs. The key itself is only in the system configuration. */
 const keyVariable = 'MCPROUTER_API_KEY'
@@ -131,7 +131,7 @@ function configFor (address: string): Pick<CloudServer, 'config' | 'required' | 
       required: [{
         key: keyVariable,
         title: 'API key',
-        description: 'Your key of the service that mcpRouter names',
+        description: 'Your API key of the cloud catalogue',
         sensitive: true
       }]
     }

@@ -39,7 +39,7 @@ export function parseServerEntries (body: unknown): SentServers {
  * one with the same config is unchanged.
  * @returns the changes, and the result of each server, in order
  */
-export function additionsOf (
+export function createAdditions (
   snapshot: Snapshot, principal: Principal, servers: readonly ForeignServer[], usersMayRun: boolean
 ): { changes: Change[], outcomes: AddOutcome[] } {
   const names = new Set<string>()

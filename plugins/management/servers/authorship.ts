@@ -14,7 +14,7 @@ import { isMask } from '../../base/secrets/index.ts'
  * @param next the config after it, with masks replaced by the stored secrets
  * @returns undefined if there are none
  */
-export function placesStillByUser (stored: ServerConfig | undefined, next: ServerConfig): StoredByUser {
+export function remainingUserPlaces (stored: ServerConfig | undefined, next: ServerConfig): StoredByUser {
   if (stored?.storedByUser === undefined) return undefined
   const isUsers = createUserAuthorshipCheck(stored.storedByUser)
   const left: string[] = []

@@ -7,7 +7,7 @@ import {
   hasUris, type ItemKind, type OverrideChange, mapToOwnNames, ownOverrideOf, type Principal, type Settings, withOverride
 } from '../../settings/index.ts'
 import { managedServer, visibleServer } from '../checks.ts'
-import { findItem, type PresentedItem, unlistedItem } from './present.ts'
+import { findPresentedItem, type PresentedItem, unlistedItem } from './present.ts'
 
 /** An item in a path of the API. `name`: its server; `key`: its own name or URI, or its prefixed name. */
 interface ItemAddress { readonly name: string, readonly kind: ItemKind, readonly key: string }
@@ -24,7 +24,7 @@ export function findItemToOverride (
   const server = managedServer(snapshot, principal, name)
   const catalogues = gateway.catalogues(name)
   const isKnown =
-    findItem(kind, key, server, catalogues) !== undefined || ownOverrideOf(server, kind, key) !== undefined
+    findPresentedItem(kind, key, server, catalogues) !== undefined || ownOverrideOf(server, kind, key) !== undefined
   if (catalogues.length === 0 || isKnown) return { server, own: key }
   const listed = hasUris(kind) ? [] : catalogues.flatMap(({ lists }) => lists[kind].map((item) => item.key))
   const own = mapToOwnNames(name, snapshot.system.nameSeparator ?? '-', listed).get(key)
@@ -55,5 +55,5 @@ export async function overrideItem (
     return [{ entity: 'mcpServers', key: name, value }]
   }, principal)
   const server = visibleServer(settings.current, principal, name)
-  return findItem(kind, own, server, gateway.catalogues(name)) ?? unlistedItem(kind, own, server)
+  return findPresentedItem(kind, own, server, gateway.catalogues(name)) ?? unlistedItem(kind, own, server)
 }

@@ -147,7 +147,7 @@ function shownError (error: string | null, manages: boolean, wanted: WantedLogin
 }
 
 /** Returns one item with its override; undefined if no known list of the server has the item. */
-export function findItem (
+export function findPresentedItem (
   kind: ItemKind, key: string, server: Server, catalogues: readonly Catalogue[]
 ): PresentedItem | undefined {
   for (const { lists } of catalogues) {

@@ -15,7 +15,7 @@ interface Renaming {
  * since replicas read the server's lists under the new name as soon as it changes.
  * @param change changes the settings
  */
-export async function keepingDefinitions (
+export async function renameWithDefinitions (
   definitions: Pick<FastifyInstance['definitions'], 'copy' | 'forget'>,
   settings: Settings,
   { name, newName, check }: Renaming,

@@ -18,12 +18,12 @@ import { removeServerFromGroups } from '../groups/groups.ts'
 import {
   checkEntryQuota, checkMayStoreType, checkServerName, managedServer, namingWarnings, visibleServer
 } from '../checks.ts'
-import { additionsOf, batchResultOf, type BatchResult, type AddOutcome, type SentServers } from './add-many.ts'
+import { createAdditions, batchResultOf, type BatchResult, type AddOutcome, type SentServers } from './add-many.ts'
 import {
   connectionStateOf, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins,
   toServerRecord
 } from './present.ts'
-import { keepingDefinitions } from './rename.ts'
+import { renameWithDefinitions } from './rename.ts'
 import { findItemToOverride, overrideItem } from './overrides.ts'
 import { type ServerTest, testMessage, toServerTest } from './server-test.ts'
 import { toEnabledChange, toServerChange } from './to-store.ts'
@@ -171,7 +171,9 @@ export class Servers {
     }
     const change = async (): Promise<void> => { await this.#settings.change(changesIn, principal) }
     const store = async (): Promise<void> => {
-      await keepingDefinitions(this.#definitions, this.#settings, { name, newName: renamed, check: changesIn }, change)
+      await renameWithDefinitions(
+        this.#definitions, this.#settings, { name, newName: renamed, check: changesIn }, change
+      )
     }
     if (renamed === undefined) await store()
     else if (changesIn(this.#settings.current).length > 0) {
@@ -246,7 +248,7 @@ export class Servers {
   async createMany (principal: Principal, servers: SentServers['servers']): Promise<AddOutcome[]> {
     let outcomes: AddOutcome[] = []
     await this.#settings.change((snapshot) => {
-      const additions = additionsOf(snapshot, principal, servers, this.#usersMayRun)
+      const additions = createAdditions(snapshot, principal, servers, this.#usersMayRun)
       outcomes = additions.outcomes
       return additions.changes
     }, principal)

@@ -11,7 +11,7 @@ import { errors, invalidInput } from '../../base/errors/index.ts'
 import { canManage, hasStoredRights, itemKinds, type Principal, responsibleUsersOf } from '../../settings/index.ts'
 import { maskConfig, unmask } from '../../base/secrets/index.ts'
 import { defaultOwner, storedUsernameOf } from '../../identity/index.ts'
-import { placesStillByUser, secretTargetsOf } from './authorship.ts'
+import { remainingUserPlaces, secretTargetsOf } from './authorship.ts'
 import { checkConfigQuota, checkMayStoreType, managedServer } from '../checks.ts'
 import { disablingProblem, withConfigDefaults } from './present.ts'
 import { managementLimits } from '../limits.ts'
@@ -50,7 +50,7 @@ export function toServerChange (
   const lacks = configProblem(checked)
   if (lacks !== undefined) throw new errors.InvalidInput(`"config": ${lacks}`)
   const storedByUser = !principal.isAdmin || (stored
-    ? placesStillByUser(stored.config, checked)
+    ? remainingUserPlaces(stored.config, checked)
     : parseStoredByUser(said))
   const value = {
     ...withOwner(snapshot, principal, checked, stored),

@@ -29,7 +29,7 @@ const publicMembers: Readonly<Record<string, true | readonly string[]>> = {
 }
 
 /** Max number of sentences about the settings. */
-const mostProblems = 100
+const maxProblems = 100
 
 /** Manages the system configuration for the management API. */
 class System {
@@ -61,7 +61,7 @@ class System {
   }
 
   /**
-   * Returns sentences about settings that cannot be used, for admins. Servers are left out, since their state shows the
+   * Returns sentences about settings that cannot be used, for admins. Servers are omitted, since their state shows the
    * reason.
    */
   problems (): string[] {
@@ -70,7 +70,7 @@ class System {
       server.problem === undefined ? [] : [notConnectedSentence(server.name, server.problem)]))
     return [
       editProblem ?? problem, ...current.problems.filter((each) => !told.has(each)), ...missingNameWarnings(current)
-    ].filter((each) => each !== undefined).slice(0, mostProblems)
+    ].filter((each) => each !== undefined).slice(0, maxProblems)
   }
 
   /** Changes members in one commit. @returns the configuration as in `get`, with warnings @throws InvalidInput */
@@ -218,7 +218,7 @@ function withoutMembers (sent: Json, findings: readonly Finding[]): Json {
   return rest
 }
 
-/** Returns an own member that is an object; else an empty object. */
+/** Returns an own member that is an object; otherwise an empty object. */
 const objectIn = (value: Json, key: string): Json => {
   const member = Object.hasOwn(value, key) ? value[key] : undefined
   return isObject(member) ? member : {}

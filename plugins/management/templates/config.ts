@@ -59,7 +59,7 @@ export function replaceSecrets (name: string, config: Readonly<Json>, variables:
   const { env, ...rest } = isUsers ? withoutUsersVariables(name, config, variables) : toPortable(config)
   const named = maskConfig(rest, cover)
   const covered = Object.fromEntries(Object.entries(named).map(([key, value]) =>
-    [key, texts.has(key) ? value : key === 'openapi' ? coverOpenApi(value, cover) : coverAll(value, cover)]))
+    [key, texts.has(key) ? value : key === 'openapi' ? coverOpenApi(value, cover) : maskAllTexts(value, cover)]))
   return env === undefined
     ? covered
     : { ...covered, env: maskAll(env, variables.createReplacer(name, { canUseHint: true, isByUser: isUsers })) }
@@ -85,24 +85,24 @@ function withoutUsersVariables (name: string, config: Readonly<Json>, variables:
 function coverOpenApi (value: unknown, cover: ReturnType<TemplateVariables['createReplacer']>): unknown {
   if (!isObject(value)) return value
   const { schema, ...rest } = value
-  return { ...coverAll(rest, cover) as Json, ...(schema === undefined ? {} : { schema }) }
+  return { ...maskAllTexts(rest, cover) as Json, ...(schema === undefined ? {} : { schema }) }
 }
 
-function coverAll (value: unknown, cover: ReturnType<TemplateVariables['createReplacer']>): unknown {
+function maskAllTexts (value: unknown, cover: ReturnType<TemplateVariables['createReplacer']>): unknown {
   if (typeof value === 'string') return maskTokens(value, cover)
-  if (Array.isArray(value)) return value.map((each) => coverAll(each, cover))
+  if (Array.isArray(value)) return value.map((each) => maskAllTexts(each, cover))
   if (!isObject(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, coverAll(each, cover)]))
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, maskAllTexts(each, cover)]))
 }
 
 /** Max number of warnings about one item of a template. */
-const mostWarnings = 20
+const maxWarnings = 20
 
 /** Returns the names of unknown members, without comment members. */
 const unknownIn = (value: Readonly<Json>, known: Readonly<Json>): string[] =>
   Object.keys(value).filter((name) => !Object.hasOwn(known, name) && !isCommentName(name))
 
-const uniqueWarnings = (warnings: Iterable<string>): string[] => [...new Set(warnings)].slice(0, mostWarnings)
+const uniqueWarnings = (warnings: Iterable<string>): string[] => [...new Set(warnings)].slice(0, maxWarnings)
 
 /** Returns warnings about unknown top-level members of a template. */
 export function templateWarnings (template: SentTemplate): string[] {

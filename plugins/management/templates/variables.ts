@@ -1,5 +1,5 @@
 import { Env } from '../../../schemas/env.ts'
-import { coverAroundVariables, type MaskSecret, isPlaceholder } from '../../base/secrets/index.ts'
+import { maskAroundVariables, type MaskSecret, isPlaceholder } from '../../base/secrets/index.ts'
 import { isGatewaySecretName, type ProcessEnvironment, variablePattern } from '../../upstream/index.ts'
 
 /**
@@ -57,7 +57,7 @@ export class TemplateVariables {
   createReplacer (server: string, naming: VariableNaming = {}): MaskSecret {
     const cover: MaskSecret = (secret, hint) => {
       if (isPlaceholder(secret)) return secret
-      const around = coverAroundVariables(secret, (literal) => cover(literal, hint))
+      const around = maskAroundVariables(secret, (literal) => cover(literal, hint))
       if (around !== undefined) return around
       const [, before = '', rest = secret] = scheme.exec(secret) ?? []
       return isPlaceholder(rest) ? secret : `${before}\${${this.#nameOf(rest, server, hint, naming)}}`

@@ -36,8 +36,8 @@ export function acceptedPrefixesOf (label: string, separator: string): string[] 
 
 /**
  * The name under which a merged route lists an item, from the prefix and the item's own name. A name that model APIs
- * would reject gets `_` in place of invalid characters, is cut to 64 characters, and ends in a hash, so that no two
- * items ever get the same name. The result depends on the configuration alone.
+ * would reject gets `_` in place of invalid characters, is truncated to 64 characters, and ends in a hash, so that no
+ * two items ever get the same name. The result depends on the configuration alone.
  */
 export function prefixedName (prefix: string, name: string): string {
   const whole = `${prefix}${name}`

@@ -14,7 +14,7 @@ export interface ShownAuditEntry extends Omit<AuditEntry, 'timestamp' | 'before'
   timestamp: string
   /** The entity before the change; absent for `create`. `{id?, name?, truncated: true}` if it is too large. */
   before?: Json
-  /** The entity after the change; absent for `delete`. It is cut like `before` if it is too large. */
+  /** The entity after the change; absent for `delete`. It is truncated like `before` if it is too large. */
   after?: Json
 }
 

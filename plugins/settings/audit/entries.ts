@@ -9,7 +9,7 @@ import type { CommitEvent } from '../settings.ts'
 type Json = Record<string, unknown>
 
 /**
- * The audit entries for a commit: one for each changed entity. Secrets are masked; passwords and tokens are left out.
+ * The audit entries for a commit: one for each changed entity. Secrets are masked; passwords and tokens are omitted.
  * The entry of a renamed server has the former name; the id of a key or group is in `before` or `after`.
  * @param maxSize max characters of one `before` or `after`; a larger one is replaced by `{id?, name?, truncated: true}`
  */

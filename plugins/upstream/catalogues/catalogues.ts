@@ -73,7 +73,8 @@ export class Catalogues {
   has (capabilityClass: string): boolean { return this.#byClass.has(capabilityClass) }
 
   /**
-   * The catalogue for a client: that of its link, else that of its class, else that of clients without capabilities.
+   * The catalogue for a client: that of its link, otherwise that of its class, otherwise that of clients without
+   * capabilities.
    */
   of (slot: Slot | undefined, capabilityClass: string): Catalogue | undefined {
     return slot?.catalogue ?? this.#byClass.get(capabilityClass) ?? this.#byClass.get(emptyCapabilityClass)

@@ -7,7 +7,7 @@ const longestSettleTime = 10_000
 /** Max delay before a failed list is read again, in ms. The delay starts at `upstreamLimits.listRetry` and grows. */
 const longestRetry = 60_000
 /** Max consecutive failures that lengthen the two times below. */
-const mostFailures = 5
+const maxFailures = 5
 
 /** Decides when the lists of one connection are read again. Times are in ms since the epoch. */
 export class ReadingPace {
@@ -32,7 +32,7 @@ export class ReadingPace {
   /** Records the outcome of a reading. @param whole whether no list failed @param same whether nothing had changed */
   note (whole: boolean, same: boolean): void {
     this.#read = Date.now()
-    this.#failures = whole ? 0 : Math.min(this.#failures + 1, mostFailures)
+    this.#failures = whole ? 0 : Math.min(this.#failures + 1, maxFailures)
     this.#settle = same ? Math.min(2 * this.#settle, longestSettleTime) : settleTime
   }
 }

@@ -26,9 +26,9 @@ export type Attribution<Call, Owner> =
 
 /**
  * Finds the recipient of a question or notification: the call on whose stream it arrived, or nobody if that call has
- * ended; else the latest call, if all open calls belong to one client and no tasks of other clients run there,
- * preferably a call that does not wait for its client's answer; else the session that owns the link; else nobody. It
- * never guesses between two clients.
+ * ended; otherwise the latest call, if all open calls belong to one client and no tasks of other clients run there,
+ * preferably a call that does not wait for its client's answer; otherwise the session that owns the link; otherwise
+ * nobody. It never guesses between two clients.
  */
 export function attributeMessage<Call extends object, Owner> ({
   origin,

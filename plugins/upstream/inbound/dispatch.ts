@@ -59,7 +59,7 @@ const forNotifications: Recipients = { ownerOf: clientIdOf }
 
 /**
  * The client that a message is sent to. A message about a task goes to the client that waits for the task's result,
- * else to the one that started the task.
+ * otherwise to the one that started the task.
  */
 function recipientOf (
   { tasks, owner }: Slot,

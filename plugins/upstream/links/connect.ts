@@ -153,10 +153,10 @@ export class EraMemory {
     const known = era ?? this.#known(isBase)
     return {
       era: known,
-      onEra: (found, isShy) => {
+      onEra: (found, ignoresDiscover) => {
         // `server/discover` was not sent, so this is no new information.
         const isOld = found === 'legacy' && known === 'legacy' && this.#verdict?.ignoresDiscover === true
-        if (!isOld) this.#verdict = { era: found, ignoresDiscover: isShy, at: this.#now() }
+        if (!isOld) this.#verdict = { era: found, ignoresDiscover, at: this.#now() }
       }
     }
   }

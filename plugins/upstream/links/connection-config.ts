@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { type GivenValues, hasUserVariables, withoutUngiven } from '../../../schemas/user-variables.ts'
+import { type GivenValues, hasUserVariables, withoutMissingValues } from '../../../schemas/user-variables.ts'
 import { configScrubber } from '../../base/secrets/index.ts'
 import type { ServerValues } from '../values/server-values.ts'
 import { expandVariables, type PackageIndexes, type ProcessEnvironment } from './environment.ts'
@@ -74,7 +74,7 @@ export class PreparedConfig {
   }
 
   #expand (install: PackageIndexes | undefined, values?: GivenValues): ConnectableConfig {
-    const written = values ? withoutUngiven(this.#written, values) : this.#written
+    const written = values ? withoutMissingValues(this.#written, values) : this.#written
     const { config, hide } = expandVariables(written, this.#environment, values)
     const withoutSecrets = configScrubber({ ...config, install })
     return { config, install, redact: (text) => withoutSecrets(hide(text)) }

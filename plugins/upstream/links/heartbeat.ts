@@ -37,4 +37,4 @@ export function backoffDelay (failures: number, random: () => number = Math.rand
 }
 
 /** After a connection that lasted longer than this, in ms, the delays start at 1 s again. */
-export const healthyAfter = 60_000
+export const delayResetTime = 60_000

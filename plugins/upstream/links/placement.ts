@@ -8,7 +8,7 @@ import { baseKey, linkKey, listingKey, type LinkKey } from './link-key.ts'
 import { digestHeaders, selectPassedHeaders, type PassedHeaders } from './passthrough.ts'
 import { SlotPool, type ChildCounts } from './pool.ts'
 import type { Slot } from './slot.ts'
-import { principalOf } from './task-registry.ts'
+import { principalKeyOf } from './task-registry.ts'
 import { isRemote } from './transport.ts'
 
 interface PlacementDeps {
@@ -136,7 +136,7 @@ export class Placement {
   }
 
   /**
-   * The slot for a request about a task: one that has the task for the principal, else the client's.
+   * The slot for a request about a task: one that has the task for the principal, otherwise the client's.
    * @throws like `slotFor`
    */
   slotForTask (taskId: unknown, client: Client, passed: PassedHeaders | undefined): Slot {
@@ -150,7 +150,7 @@ export class Placement {
     const { client } = exchange
     const { tasks, link } = this.slotForTask(taskId, client, this.passedBy(exchange))
     const isOnLink = link !== undefined && tasks.mayRunOn(link, taskId)
-    const principal = principalOf(client)
+    const principal = principalKeyOf(client)
     const begin = tasks.beginOf(taskId)
     const isOwn = begin === undefined || begin.principal === principal
     if (!isRemote(this.#deps.config)) return isOnLink && isOwn ? link.id : undefined

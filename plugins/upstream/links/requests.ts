@@ -151,7 +151,7 @@ export class RequestRunner {
 }
 
 /** The changes of a request's params, without an unchanged name, which needs no rewriting. */
-export function changesOf ({ params: { name } }: Exchange, changes: ParamChanges): ParamChanges {
+export function upstreamChangesOf ({ params: { name } }: Exchange, changes: ParamChanges): ParamChanges {
   if (typeof name !== 'string' || changes.name !== JSON.stringify(name)) return changes
   const { name: _, ...others } = changes
   return others

@@ -7,7 +7,7 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import type { TransportType } from '../../../schemas/transports.ts'
 import { UserActionRequired } from '../login/problems.ts'
 import type { Catalogues } from '../catalogues/catalogues.ts'
-import { backoffDelay, healthyAfter, Heartbeat } from './heartbeat.ts'
+import { backoffDelay, delayResetTime, Heartbeat } from './heartbeat.ts'
 import type { Circuits } from './circuits.ts'
 import { type ConnectDeps, type ConnectionSettings, EraMemory, openLink } from './connect.ts'
 import type { Link, LinkHandlers } from './link.ts'
@@ -241,7 +241,7 @@ export class ConnectionSupervisor {
   #disconnected (error: UpstreamError): void {
     this.#heartbeat.stop()
     clearTimeout(this.#retry)
-    const healthy = this.connectedAt !== undefined && Date.now() - this.connectedAt > healthyAfter
+    const healthy = this.connectedAt !== undefined && Date.now() - this.connectedAt > delayResetTime
     this.#failures = healthy ? 1 : this.#failures + 1
     this.connectedAt = undefined
     this.reason = this.redact(error.messageForClients)

@@ -94,7 +94,7 @@ export class TaskRegistry {
 
   /** Whether a client's principal has a task with this id here, finished or not. */
   hasTask (id: unknown, client: Client): boolean {
-    return this.#tasks.get(String(id))?.principal === principalOf(client)
+    return this.#tasks.get(String(id))?.principal === principalKeyOf(client)
   }
 
   beginOf (id: unknown): TaskBegin | undefined { return this.#tasks.get(String(id))?.begin }
@@ -120,7 +120,7 @@ export class TaskRegistry {
     const progress = begun?.progress
     if (!isRemembered(taskId)) return
     const known = this.#tasks.get(taskId)
-    const principal = client ? principalOf(client) : known?.principal
+    const principal = client ? principalKeyOf(client) : known?.principal
     const owner = client ? ownerOf(client) : known?.owner
     if (principal === undefined || owner === undefined) return
     this.#tasks.set(taskId, {
@@ -174,4 +174,4 @@ export class TaskRegistry {
 
 const isRemembered = (id: unknown): id is string => typeof id === 'string' && memoryOf(id) <= gatewayLimits.rememberedId
 const ownerOf = ({ owner, id }: Client): string => owner ?? id
-export const principalOf = ({ principalKey: principal, id }: Client): string => principal ?? id
+export const principalKeyOf = ({ principalKey: principal, id }: Client): string => principal ?? id

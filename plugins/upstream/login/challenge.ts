@@ -49,7 +49,7 @@ interface ScopeSources {
 
 /**
  * Selects the scopes to request (MCP 2025-11-25, Authorization, "Scope Selection Strategy" and "Step-Up Authorization
- * Flow"): those of the config or the challenge, else all scopes of the resource, else none; plus former ones.
+ * Flow"): those of the config or the challenge, otherwise all scopes of the resource, otherwise none; plus former ones.
  * `offline_access` is added if the authorization server supports it, to get a refresh token.
  */
 export function chooseScopes ({ configured, challenged, ofResource, ofServer, former = [] }: ScopeSources): string[] {

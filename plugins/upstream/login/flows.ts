@@ -14,7 +14,7 @@ import { newFlowId, type LoginFlow } from './problems.ts'
 import { knownClient, registerGateway, type GatewayClient } from './registration.ts'
 import { loadSdk } from './sdk.ts'
 import { hashOfTicket, newTicket, storeLoginStart } from './starts.ts'
-import { toRegistration, neededMetadata, type LoginClient, type LoginFrame } from './stored.ts'
+import { toRegistration, neededMetadata, type LoginClient, type LoginWithoutTokens } from './stored.ts'
 import { upstreamLimits } from '../limits.ts'
 
 export interface LoginStores {
@@ -63,7 +63,7 @@ export interface SavedFlow {
   readonly holder: string
   readonly codeVerifier: string
   readonly redirectUri: string
-  readonly frame: LoginFrame
+  readonly frame: LoginWithoutTokens
   /** The hash of the ticket in the login link of this login (`starts.ts`). */
   readonly start: string
   /** The issuer that the response must name (RFC 9207); undefined if none is known. */
@@ -85,7 +85,7 @@ const discoveryTime = 10 * 60_000
 const checkTime = 2_000
 
 interface OpenFlow extends LoginFlow {
-  readonly told: Set<Client>
+  readonly recipients: Set<Client>
   readonly start: string
   checkedAt: number
 }
@@ -144,7 +144,7 @@ export class LoginFlows {
     // Before the next login, the server may have changed its authorization server (MCP, SEP-2352).
     this.#discovered = undefined
     const params = JSON.stringify({ elicitationId: flow.id })
-    for (const { listener } of flow.told) listener?.deliver('notifications/elicitation/complete', params)
+    for (const { listener } of flow.recipients) listener?.deliver('notifications/elicitation/complete', params)
   }
 
   /** @throws UpstreamError with a message for the operator */
@@ -220,12 +220,16 @@ export class LoginFlows {
     }
     const begunAt = Date.now()
     await grants.put(hashOfState(state), newFlowId(), saved, begunAt + upstreamLimits.login.flowTime)
-    const told = new Set<Client>()
-    const tell = (client: Client): void => { if (told.size < upstreamLimits.login.told) told.add(client) }
+    const recipients = new Set<Client>()
+    const addRecipient = (client: Client): void => {
+      if (recipients.size < upstreamLimits.login.notified) recipients.add(client)
+    }
     const start = { server: name, holder, url: authorizationUrl.href }
     await storeLoginStart(states, ticket, start, begunAt + upstreamLimits.login.flowTime)
     const url = new URL(`login/${ticket}`, self.redirectUri).href
-    const flow = { url, id: newFlowId(), scopes, begunAt, told, tell, start: saved.start, checkedAt: begunAt }
+    const flow = {
+      url, id: newFlowId(), scopes, begunAt, recipients, addRecipient, start: saved.start, checkedAt: begunAt
+    }
     this.#flows.setNewest(holder, flow)
     return flow
   }

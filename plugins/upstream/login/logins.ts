@@ -135,7 +135,7 @@ export class Logins {
   async start (ticket: string): Promise<LoginStart & { readonly whose: string, readonly user?: string } | undefined> {
     const start = await findLoginStart(this.#deps.stores.states, ticket)
     if (!start) return undefined
-    return { ...start, ...this.#whoOf(start.holder) }
+    return { ...start, ...this.#beneficiaryOf(start.holder) }
   }
 
   /**
@@ -192,20 +192,20 @@ export class Logins {
       return await refuse('The login failed', `At server ${JSON.stringify(saved.server)}, ${message}.`)
     }
     const { server, holder } = saved
-    const who = this.#whoOf(holder)
+    const who = this.#beneficiaryOf(holder)
     const use = `Tool-Hub now uses this login at server ${JSON.stringify(server)}, for ${who.whose}.`
     return {
       ok: true, title: 'You are logged in', text: `${use} You can close this window.`, login: { server, ...who }
     }
   }
 
-  #whoOf (holder: string): { whose: string, user?: string } {
+  #beneficiaryOf (holder: string): { whose: string, user?: string } {
     const user = holder.startsWith(prefix) && !isKeyHolder(holder) ? holder.slice(prefix.length) : undefined
-    return { whose: this.#whose(holder), ...(user === undefined ? {} : { user }) }
+    return { whose: this.#describeBeneficiary(holder), ...(user === undefined ? {} : { user }) }
   }
 
   /** Describes on whose behalf a login is used. */
-  #whose (holder: string): string {
+  #describeBeneficiary (holder: string): string {
     if (!holder.startsWith(prefix)) return 'everybody who may use the server'
     if (!isKeyHolder(holder)) return `the user ${holder.slice(prefix.length)}`
     return 'the bearer key ' +

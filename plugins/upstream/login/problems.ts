@@ -11,7 +11,7 @@ export interface UserPage {
   readonly id: string
   readonly begunAt: number
   /** Records that a client was sent the URL, so that it is notified when the page is completed. */
-  readonly tell: (client: Client) => void
+  readonly addRecipient: (client: Client) => void
 }
 
 /** An authorization request that waits for its user. */
@@ -19,7 +19,7 @@ export interface LoginFlow extends UserPage { readonly scopes: readonly string[]
 
 export const newFlowId = (): string => randomUUID()
 
-export type LoginParty = 'manager' | 'user' | 'nobody'
+export type LoginActor = 'manager' | 'user' | 'nobody'
 
 interface ActionWords {
   /** The end of the sentence "Server … wants you to". */
@@ -55,12 +55,12 @@ const words: Readonly<Record<'login' | 'values', ActionWords>> = {
  */
 export class UserActionRequired extends UpstreamError {
   readonly isLogin: boolean
-  readonly who: LoginParty
+  readonly who: LoginActor
   /** Undefined if there is no URL; the message then states the reason. */
   readonly flow: UserPage | undefined
   readonly #words: ActionWords
 
-  constructor (what: 'login' | 'values', who: LoginParty, flow: UserPage | undefined, message: string) {
+  constructor (what: 'login' | 'values', who: LoginActor, flow: UserPage | undefined, message: string) {
     super('unauthorized', message)
     this.name = 'UserActionRequired'
     this.isLogin = what === 'login'
@@ -87,7 +87,7 @@ export class UserActionRequired extends UpstreamError {
       return new RpcError(code.unavailable, `Server ${name} is not connected: ${this.messageForClients}`,
         'not-connected')
     }
-    flow.tell(client)
+    flow.addRecipient(client)
     const message = `Server ${name} wants you to ${this.#words.action}`
     const data = { elicitations: [{ mode: 'url', elicitationId: flow.id, url: flow.url, message }] }
     const text = JSON.stringify({ code: code.urlElicitationRequired, message, data })

@@ -3,8 +3,8 @@ import type { AuthorizationSource, Challenge } from '../../../protocol/transport
 import { BoundedMap } from '../../base/limits/index.ts'
 import { parseChallenge, type BearerChallenge } from './challenge.ts'
 import { LoginFlows, type FlowDeps, type LoginTarget, type LoginNeed } from './flows.ts'
-import { HeldLogins, type HeldLogin } from './held-logins.ts'
-import { authorizationFailure, UserActionRequired, type LoginFlow, type LoginParty } from './problems.ts'
+import { LoginCache, type CachedLogin } from './login-cache.ts'
+import { authorizationFailure, UserActionRequired, type LoginFlow, type LoginActor } from './problems.ts'
 import { bearerHeader, needsRefresh, type ServerLoginRecord } from './stored.ts'
 import { revokeTokens } from './token-requests.ts'
 import { upstreamLimits } from '../limits.ts'
@@ -30,7 +30,7 @@ export interface LoginListener {
 export class ServerLogin {
   readonly deps: FlowDeps
   readonly flows: LoginFlows
-  readonly #held: HeldLogins
+  readonly #held: LoginCache
   /** The required logins, by the holder who must log in. */
   readonly #wanted = new BoundedMap<string, LoginNeed>(upstreamLimits.login.holders)
   /** The last challenge of the server; undefined while it has required no login. */
@@ -41,7 +41,7 @@ export class ServerLogin {
   constructor (deps: FlowDeps, listener: LoginListener) {
     this.deps = deps
     this.flows = new LoginFlows(deps)
-    this.#held = new HeldLogins(deps, this.flows)
+    this.#held = new LoginCache(deps, this.flows)
     this.#listener = listener
     this.#isOwn = deps.target.oauth.grantType === 'client_credentials'
   }
@@ -148,7 +148,7 @@ export class ServerLogin {
     }
   }
 
-  #headerOf (held: HeldLogin | null): string | undefined { return held ? bearerHeader(held.login) : undefined }
+  #headerOf (held: CachedLogin | null): string | undefined { return held ? bearerHeader(held.login) : undefined }
 
   async #refused (
     holder: string | undefined, { status, wwwAuthenticate, sentAuthorization, isRetry }: Challenge
@@ -174,7 +174,7 @@ export class ServerLogin {
   }
 
   /** Requests a missing scope, once (MCP 2025-11-25, Authorization, "Step-Up Authorization Flow"). */
-  async #stepUp (holder: string, held: HeldLogin | null, challenge: BearerChallenge): Promise<boolean> {
+  async #stepUp (holder: string, held: CachedLogin | null, challenge: BearerChallenge): Promise<boolean> {
     const { scopes: missing = [] } = challenge
     const { scopes: former = [] } = held?.login ?? {}
     if (held && missing.every((scope) => former.includes(scope))) {
@@ -202,7 +202,7 @@ export class ServerLogin {
   }
 
   #toError (holder: string | undefined, flow: LoginFlow | undefined): UserActionRequired {
-    const who: LoginParty = holder === undefined || holder === anonymousHolder
+    const who: LoginActor = holder === undefined || holder === anonymousHolder
       ? 'nobody'
       : holder === sharedHolder ? 'manager' : 'user'
     const message = who === 'manager'
@@ -212,11 +212,11 @@ export class ServerLogin {
     return new UserActionRequired('login', who, flow, message)
   }
 
-  async #renew (holder: string, held: HeldLogin | null, scopes?: readonly string[]): Promise<HeldLogin | null> {
+  async #renew (holder: string, held: CachedLogin | null, scopes?: readonly string[]): Promise<CachedLogin | null> {
     return await this.#held.renew(holder, held, this.#challenge ?? {}, scopes)
   }
 
-  #ready (holder: string, held: HeldLogin): void {
+  #ready (holder: string, held: CachedLogin): void {
     this.#held.set(holder, held)
     this.#wanted.delete(holder)
     this.flows.end(holder)

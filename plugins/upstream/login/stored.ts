@@ -45,14 +45,14 @@ export interface ServerLoginRecord {
 }
 
 /** The members that stay the same when a login gets new tokens. */
-export type LoginFrame = Omit<ServerLoginRecord, 'accessToken' | 'refreshToken' | 'obtainedAt' | 'expiresAt'>
+export type LoginWithoutTokens = Omit<ServerLoginRecord, 'accessToken' | 'refreshToken' | 'obtainedAt' | 'expiresAt'>
 
 /**
  * Creates a login from the response of a token endpoint.
  * @param refreshToken the former refresh token, which stays valid if the response has none (RFC 6749, section 6)
  * @throws UpstreamError for a token that is not a valid header value
  */
-export function createLogin (frame: LoginFrame, tokens: OAuthTokens, refreshToken?: string): ServerLoginRecord {
+export function createLogin (frame: LoginWithoutTokens, tokens: OAuthTokens, refreshToken?: string): ServerLoginRecord {
   const { access_token: accessToken, refresh_token: next = refreshToken, expires_in: lifetime, scope } = tokens
   if (!/^[\x21-\x7e]+$/.test(accessToken) ||
       Math.max(accessToken.length, next?.length ?? 0) > upstreamLimits.login.token) {

@@ -6,7 +6,7 @@ import type { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
 import type { AuthorizationDiscovery } from './discovery.ts'
 import { loadSdk } from './sdk.ts'
 import {
-  type AuthorizationServer, type LoginClient, type LoginFrame, createLogin, type ServerLoginRecord
+  type AuthorizationServer, type LoginClient, type LoginWithoutTokens, createLogin, type ServerLoginRecord
 } from './stored.ts'
 
 /** The dependencies of requests to a token endpoint. */
@@ -21,7 +21,7 @@ const authentication = (client: LoginClient, server: AuthorizationServer, oauth:
 
 /** Exchanges an authorization code (RFC 6749, section 4.1.3; RFC 7636). @throws the SDK's errors, UpstreamError */
 export async function exchangeCode (
-  frame: LoginFrame,
+  frame: LoginWithoutTokens,
   { code, codeVerifier, redirectUri }: { code: string, codeVerifier: string, redirectUri: string },
   { oauth, fetchFn }: TokenDeps
 ): Promise<ServerLoginRecord> {
@@ -66,7 +66,7 @@ export async function refreshLogin (
  */
 export async function requestClientCredentials (
   { server, resource }: AuthorizationDiscovery,
-  frame: Pick<LoginFrame, 'binding' | 'client'>,
+  frame: Pick<LoginWithoutTokens, 'binding' | 'client'>,
   scopes: readonly string[],
   { oauth, fetchFn }: TokenDeps
 ): Promise<ServerLoginRecord> {
@@ -116,8 +116,8 @@ const formEncode = (text: string): string => new URLSearchParams([['', text]]).t
 
 /**
  * Adds the client's authentication to a request to the token or revocation endpoint (RFC 6749, section 2.3; OpenID
- * Connect Core, section 9). The method is taken from the config, else from the registration, else it is one that the
- * authorization server supports.
+ * Connect Core, section 9). The method is taken from the config, otherwise from the registration, otherwise it is one
+ * that the authorization server supports.
  * @throws UpstreamError for an invalid private key
  */
 export function authenticateClient (

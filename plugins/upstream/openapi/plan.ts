@@ -2,12 +2,12 @@
 export type ParameterLocation = 'path' | 'query' | 'header' | 'cookie'
 
 /** The serialization styles of OpenAPI 3, and the tabs of Swagger 2.0. */
-export type Style =
+export type SerializationStyle =
   'simple' | 'label' | 'matrix' | 'form' | 'spaceDelimited' | 'pipeDelimited' | 'tabDelimited' | 'deepObject'
 
 /** The serialization of one value. */
 export interface Serialization {
-  style: Style
+  style: SerializationStyle
   explode: boolean
   /** Whether reserved characters are not percent-encoded. */
   allowReserved?: true

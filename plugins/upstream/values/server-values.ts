@@ -29,7 +29,7 @@ export interface ServerValuesDeps {
 export interface PageAddress { readonly url: string, readonly version: string | undefined }
 
 interface HeldValues { readonly version: string, readonly values: GivenValues }
-interface OpenPage extends UserPage, PageAddress { readonly told: Set<Client> }
+interface OpenPage extends UserPage, PageAddress { readonly recipients: Set<Client> }
 
 /** Min length of values that are masked in texts: shorter ones are hardly secrets, and occur within ordinary words. */
 const minMaskedLength = 4
@@ -137,15 +137,17 @@ export class ServerValues {
     if (known && Date.now() - known.begunAt < upstreamLimits.login.flowTime / 2) return known
     const key = this.#deps.keyOf(user)
     const address = key && await this.#deps.openPage(key).catch(() => undefined)
-    const told = new Set<Client>()
+    const recipients = new Set<Client>()
     const page = address === undefined
       ? undefined
       : {
           ...address,
           id: randomUUID(),
           begunAt: Date.now(),
-          told,
-          tell: (client: Client) => { if (told.size < upstreamLimits.login.told) told.add(client) }
+          recipients,
+          addRecipient: (client: Client) => {
+            if (recipients.size < upstreamLimits.login.notified) recipients.add(client)
+          }
         }
     this.#wanted.setNewest(user, page)
     return page
@@ -162,7 +164,7 @@ export class ServerValues {
     const page = this.#wanted.get(user)
     this.#wanted.delete(user)
     const params = JSON.stringify({ elicitationId: page?.id })
-    for (const { listener } of page?.told ?? []) listener?.deliver('notifications/elicitation/complete', params)
+    for (const { listener } of page?.recipients ?? []) listener?.deliver('notifications/elicitation/complete', params)
   }
 }
 

@@ -23,10 +23,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       tags: ['Servers'],
       summary: 'Upload a bundle',
       description:
-        'Takes a `.mcpb` or `.dxt` file as `multipart/form-data`, in the field `mcpbFile`, and stores its files. No ' +
-        'server is stored and nothing runs: look at `config`, put the values that `required` lists in their places, ' +
-        'and send it to `POST /api/servers`. A bundle of the same name is replaced; servers that use it run the new ' +
-        'version once they are reloaded. A bundle is removed with the last server that uses it.',
+        'Accepts a `.mcpb` or `.dxt` file as `multipart/form-data`, in the field `mcpbFile`, and stores its files. ' +
+        'It stores no server and runs nothing: check `config`, fill in the values that `required` lists, and send it ' +
+        'to `POST /api/servers`. A bundle of the same name is replaced; servers that use it run the new version once ' +
+        'they are reloaded. A bundle is removed with the last server that uses it.',
       consumes: ['multipart/form-data'],
       response: { 200: Success(UploadedBundle) }
     },
@@ -46,9 +46,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       tags: ['Built-ins'],
       summary: 'Upload a skill',
       description:
-        'Takes a folder with a `SKILL.md` as a zip archive, in `multipart/form-data`, in the field `skillFile`. It ' +
-        'becomes a built-in skill of the global MCP route; `PUT /api/skills/{id}` chooses other routes. If there is ' +
-        'a built-in skill of its name, that gets the files, and is served where it was.',
+        'Accepts a folder with a `SKILL.md` as a zip archive, in `multipart/form-data`, in the field `skillFile`. It ' +
+        'becomes a built-in skill of the global MCP route; `PUT /api/skills/{id}` selects other routes. If a ' +
+        'built-in skill of the same name exists, its files are replaced and its routes are kept.',
       consumes: ['multipart/form-data'],
       response: { 200: Success(SkillRecord) }
     },

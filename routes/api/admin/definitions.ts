@@ -18,16 +18,17 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   api.get('/servers/:name/changes', {
     ...managed,
-    summary: 'The definitions of a server that have changed',
-    description: 'Those of tools, prompts and skills, and its instructions, that differ from what is pinned; with ' +
-      '`pin: ask` or `block`, new ones as well. What changes back is none.',
+    summary: 'List the changed definitions of a server',
+    description: 'Definitions of tools, prompts and skills, and the instructions, that differ from the pinned ones; ' +
+      'with `pin: ask` or `block`, also new ones. A definition that has changed back is not listed.',
     data: Type.Array(DefinitionChangeSchema)
   }, async ({ params }) => ({ data: await app.definitions.changes(params.name) }))
 
   api.post('/servers/:name/changes/accept', {
     ...managed,
     summary: 'Accept a changed definition',
-    description: 'It is pinned from now on. 404 if there is no such change, or it is another one than `digest` by now.',
+    description: 'Pins the definition. 404 if there is no such change, or if the definition has changed again since ' +
+      '`digest`.',
     body: AcceptedChange
   }, async ({ principal, params, body: { kind, item = kind, digest } }) => {
     if (!await app.definitions.accept(toAuthor(principal), params.name, kind, item, digest)) {

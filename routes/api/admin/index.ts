@@ -28,7 +28,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   addWriteRoutes(app, promptEntity(app))
   addWriteRoutes(app, resourceEntity(app))
   addWriteRoutes(app, skillEntity(app))
-  endpointsOf(app, 'Users').get('/users-stats', { summary: 'How many users there are', data: UserStats }, () =>
+  endpointsOf(app, 'Users').get('/users-stats', { summary: 'Get the number of users', data: UserStats }, () =>
     ({ data: app.users.stats() }))
   addOrderedRoutes(app, {
     tag: 'Rules',

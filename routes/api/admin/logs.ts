@@ -6,7 +6,7 @@ import { endpointsOf } from '../endpoint.ts'
 import { principalOf } from '../principal.ts'
 
 const LogStream = {
-  description: 'The stream',
+  description: 'The stream of log lines',
   content: { 'text/event-stream': { schema: Type.String({ examples: ['data: {"type":"clear"}\n\n'] }) } }
 }
 
@@ -14,13 +14,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = endpointsOf(app, 'Logs')
 
   api.get('/logs', {
-    summary: 'The newest lines of the log',
-    description: 'Up to 5,000 of this process and of what processes of servers print, the oldest first, secrets ' +
-      'masked. A server that prints much displaces its own lines.',
+    summary: 'List the newest lines of the log',
+    description: 'Up to 5,000 lines of this process and of the output of server processes, oldest first, with ' +
+      'secrets masked. A server that prints a lot displaces its own lines.',
     data: Type.Array(LogEntry)
   }, () => ({ data: app.logs.list() }))
 
-  api.delete('/logs', { summary: 'Forget these lines' }, ({ principal, request }) => {
+  api.delete('/logs', { summary: 'Clear the log' }, ({ principal, request }) => {
     const author = toAuthor(principal)
     request.log.info(`${author.username}: cleared the log that admins read`)
     app.audit.addChange(author, { entity: 'logs', name: 'logs', before: {} })
@@ -31,10 +31,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/logs/stream', {
     schema: {
       tags: ['Logs'],
-      summary: 'The log as it is written',
+      summary: 'Stream the log',
       description:
         'Server-sent events without names: `{"type":"initial","logs":[…]}`, then `{"type":"log","log":{…}}` for each ' +
-        'line, and `{"type":"clear"}`. Comments keep it open. A reader that stops reading is dropped.',
+        'line, and `{"type":"clear"}`. Comments keep the connection open. A client that stops reading is ' +
+        'disconnected.',
       response: { 200: LogStream }
     },
     exposeHeadRoute: false,

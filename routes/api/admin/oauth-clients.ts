@@ -19,7 +19,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   api.get('/oauth/clients', {
     summary: 'List the OAuth clients',
-    description: 'Oldest first. Anybody may register one, so that there can be many: the list comes in pages.',
+    description: 'Oldest first, in pages: clients can register themselves, so there can be many.',
     query: OAuthClientPage,
     response: { 200: OAuthClientList }
   }, async ({ query: { page = 1, limit = 100 } }) => {
@@ -30,7 +30,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   api.post('/oauth/clients', {
     summary: 'Create an OAuth client',
-    description: 'The secret is shown in this answer and never again.',
+    description: 'Only this response contains the secret.',
     body: NewOAuthClient,
     data: OAuthClientRecord,
     collection: '/oauth/clients'
@@ -43,13 +43,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     }
   })
 
-  api.get('/oauth/clients/:clientId', { ...one, summary: 'Show an OAuth client' }, async ({ params }) =>
+  api.get('/oauth/clients/:clientId', { ...one, summary: 'Get an OAuth client' }, async ({ params }) =>
     ({ data: toClientRecord({ client: await clients.get(params.clientId) }) }))
 
   api.put('/oauth/clients/:clientId', {
     ...one,
     summary: 'Change an OAuth client',
-    description: 'What is not given stays. A scope that is taken away ends the tokens of the client.',
+    description: 'Absent members stay unchanged. Removing a scope revokes the tokens of the client.',
     body: OAuthClientUpdate,
     before: async ({ params }) => await clients.get(params.clientId)
   }, async ({ principal, params, body }) => {
@@ -59,7 +59,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   api.delete('/oauth/clients/:clientId', {
     summary: 'Remove an OAuth client',
-    description: 'Its tokens end.',
+    description: 'Revokes its tokens.',
     params: OAuthClientId
   }, async ({ principal, params }) => {
     await clients.remove(toAuthor(principal), params.clientId)
@@ -68,8 +68,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   api.post('/oauth/clients/:clientId/regenerate-secret', {
     ...one,
-    summary: 'Give an OAuth client another secret',
-    description: 'Its tokens end. The secret is shown in this answer and never again.'
+    summary: 'Replace the secret of an OAuth client',
+    description: 'Revokes its tokens. Only this response contains the new secret.'
   }, async ({ principal, params }) =>
     ({
       data: toClientRecord(await clients.regenerateSecret(toAuthor(principal), params.clientId)),

@@ -15,8 +15,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     entries: app.policies.entries
   })
   endpointsOf(app, 'Policies').post('/policies/test', {
-    summary: 'Which policy decides about a call, and why',
-    description: 'A call as it would be made, or a recorded one. Nothing is called.',
+    summary: 'Test which policy decides a call, and why',
+    description: 'The call is described in the body, or is a recorded one. It is not executed.',
     body: PolicyTest,
     data: PolicyTestResult,
     effect: 'read'

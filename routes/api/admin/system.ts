@@ -12,8 +12,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   const revision = ({ principal }: { principal: Principal }) => revisionOf(app.system.get(principal))
   api.get('/system-config', {
-    summary: 'The system configuration',
-    description: 'With its defaults; secrets are masked.',
+    summary: 'Get the system configuration',
+    description: 'Includes the defaults; secrets are masked.',
     data: Type.Object({}, {
       additionalProperties: true, examples: [{ nameSeparator: '-', routing: { enableGlobalRoute: true } }]
     }),
@@ -23,9 +23,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.put('/system-config', {
     summary: 'Change the system configuration',
     description:
-      'Takes the sections routing, install, smartRouting, toolResultCompression, mcpRouter, oauthServer, ' +
-      'notifications, and nameSeparator and enableSessionRebuild, as GET /settings shows them. A given key replaces ' +
-      'its value, absent keys stay, null resets to the default. Changes take effect at once.',
+      'Accepts the sections routing, install, smartRouting, toolResultCompression, mcpRouter, oauthServer and ' +
+      'notifications, and nameSeparator and enableSessionRebuild, in the format of GET /settings. A given key ' +
+      'replaces its value, absent keys stay unchanged, and null resets a key to its default. Changes take effect at ' +
+      'once.',
     body: Type.Object(
       {}, { additionalProperties: true, examples: [{ nameSeparator: '_', routing: { jsonBodyLimit: '5mb' } }] }
     ),
@@ -36,21 +37,21 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }))
 
   api.get('/settings/problems', {
-    summary: 'What of the settings cannot be used, and why',
+    summary: 'List the problems of the settings',
     description:
-      'A sentence each: an edit of the settings file that is ignored, entries that are ignored, references to what ' +
-      'does not exist, a storage that is away. Why a server is not connected stands in its record.',
+      'One sentence for each problem: an ignored edit of the settings file, ignored entries, references to missing ' +
+      'entries, an unavailable storage. The reason why a server is not connected is in its record.',
     data: Type.Array(Type.String(), {
       examples: [['"groups" entry 2 is ignored: an earlier one has the same "id"']]
     })
   }, () => ({ data: app.system.problems() }))
 
   api.get('/audit', {
-    summary: 'The audit log',
+    summary: 'List the changes in the audit log',
     description:
-      'Newest first, secrets masked: the last 100,000 changes where there is a database, else the last 1,000 since ' +
-      'the start of the process. Filters match exactly. A `before` or `after` that is too large to be kept is `{id?, ' +
-      'name?, truncated: true}`. A changed password shows as `passwordChanged` in `after`.',
+      'Newest first, with secrets masked: the last 100,000 changes with a database, otherwise the last 1,000 since ' +
+      'the start of the process. Filters match exactly. A `before` or `after` that is too large to be stored is ' +
+      '`{id?, name?, truncated: true}`. A changed password appears as `passwordChanged` in `after`.',
     query: auditQuery(auditedEntities),
     response: {
       200: Type.Object({
@@ -63,7 +64,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   endpointsOf(app, 'Activities').delete('/activities/cleanup', {
     summary: 'Remove old recorded calls',
-    description: 'Those that are older than so many days. What is older than ACTIVITY_RETENTION goes by itself.',
+    description: 'Removes calls older than this number of days. Calls older than ACTIVITY_RETENTION are removed ' +
+      'automatically.',
     query: CleanupQuery,
     data: DeletedCount,
     before: () => { app.activities.mustBeAvailable() }

@@ -1,12 +1,12 @@
 // What the detectors of guards find, and what they leave alone.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { maskJson, maskText, type Kind } from '../../../plugins/extensions/guards/detect/mask.ts'
-import { Screen, Searched } from '../../../plugins/extensions/guards/screen.ts'
+import { maskJson, maskText, type DetectedKind } from '../../../plugins/extensions/guards/detect/mask.ts'
+import { Screen, SearchedCharacters } from '../../../plugins/extensions/guards/screen.ts'
 import type { Guard } from '../../../schemas/guards.ts'
 
-const all: readonly Kind[] = ['secrets', 'email', 'card', 'iban', 'phone']
-const masked = (text: string, kinds: readonly Kind[] = all): string => maskText(text, kinds).text
+const all: readonly DetectedKind[] = ['secrets', 'email', 'card', 'iban', 'phone']
+const masked = (text: string, kinds: readonly DetectedKind[] = all): string => maskText(text, kinds).text
 
 const found: ReadonlyArray<readonly [text: string, masked: string]> = [
   ['mail bob@example.com, and <carol.x+y@sub.example.co.uk>.', 'mail [email], and <[email]>.'],
@@ -113,11 +113,11 @@ test('what exceeds the budget of a message is searched in a worker, and short te
   const screen = new Screen({ report: () => {}, warn: (error) => { throw error } })
   const guard: Guard = { id: 'g', name: 'Private', on: 'both', detect: [...all], action: 'mask' }
   const member = JSON.stringify({ data: Array.from({ length: 4_000 }, () => 'A') })
-  const apply = (searched: Searched): string | Promise<string> =>
+  const apply = (searched: SearchedCharacters): string | Promise<string> =>
     screen.apply(guard, member, { side: 'arguments', server: 's', tool: 't' }, 'owner', searched)
-  const message = new Searched()
+  const message = new SearchedCharacters()
   const answers = [apply(message), apply(message), apply(message), apply(message)]
   assert.deepEqual(answers.map((each) => typeof each === 'string'), [true, true, false, false])
   assert.deepEqual(await Promise.all(answers), [member, member, member, member])
-  assert.equal(typeof apply(new Searched()), 'string', 'another message has a budget of its own')
+  assert.equal(typeof apply(new SearchedCharacters()), 'string', 'another message has a budget of its own')
 })

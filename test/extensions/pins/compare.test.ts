@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
 import { acceptPending, compareWithPins, type Comparison, type PinMode, type PinnedServer } from '../../../plugins/extensions/pins/compare.ts'
-import { canonicalJson, definitionsOf, digestOf, type Definition } from '../../../plugins/extensions/pins/definitions.ts'
-import { withheldFrom } from '../../../plugins/extensions/pins/listed.ts'
+import { canonicalJson, definitionsOf, itemDigestOf, type Definition } from '../../../plugins/extensions/pins/definitions.ts'
+import { listedCatalogueOf } from '../../../plugins/extensions/pins/listed.ts'
 import { makeCatalogue, type Catalogue } from '../../../protocol/lists.ts'
 
 const define = (item: string, text: string): Definition => ({ kind: 'tool', item, digest: `digest of ${text}`, text: JSON.stringify(text) })
@@ -25,7 +25,7 @@ test('canonical JSON sorts members at each depth, and keeps the order of arrays'
 const digest = async (text: string): Promise<string | undefined> => {
   const item = { key: 't', text }
   await definitionsOf({ ...makeCatalogue({ name: 's', version: '1' }), lists: { tools: [item], prompts: [], resources: [], resourceTemplates: [], skills: [], events: [] } })
-  return digestOf(item)
+  return itemDigestOf(item)
 }
 
 test('the digest is of what the model reads: not of `_meta` and icons, nor of the order of members', async () => {
@@ -134,13 +134,13 @@ test('ask and block list nothing while nothing is known; block leaves out what i
   const catalogue: Catalogue = makeCatalogue({ name: 's', version: '1', instructions: 'Do', tools: [{ name: 't' }], prompts: [{ name: 'p' }], resources: [{ uri: 'r:1' }] })
   const definitions = await definitionsOf(catalogue)
   const listed = (pinned: PinnedServer | undefined, mode: 'ask' | 'block'): unknown[] => {
-    const { catalogue: { lists, instructions } } = withheldFrom(catalogue, pinned, mode, true)
+    const { catalogue: { lists, instructions } } = listedCatalogueOf(catalogue, pinned, mode, true)
     return [lists.tools.length, lists.prompts.length, lists.resources.length, instructions]
   }
   for (const mode of ['ask', 'block'] as const) {
     assert.deepEqual(listed(undefined, mode), [0, 0, 1, undefined], mode)
     const pinned = read(undefined, definitions).pinned
-    assert.equal(withheldFrom(catalogue, pinned, mode, true).catalogue, catalogue, mode)
+    assert.equal(listedCatalogueOf(catalogue, pinned, mode, true).catalogue, catalogue, mode)
     const changed = { ...pinned, pins: pinned.pins.map(({ text: _, ...pin }) => ({ ...pin, digest: 'another' })) }
     assert.deepEqual(listed(changed, mode), [0, 0, 1, undefined], mode)
   }

@@ -1,7 +1,7 @@
 // The first look at definitions: what is told, at which place, and what is not.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { lookalikeKey, plainKey } from '../../../plugins/extensions/pins/lookalike-names.ts'
+import { lookalikeKey, normalizeName } from '../../../plugins/extensions/pins/lookalike-names.ts'
 import { scanDefinitions } from '../../../plugins/extensions/pins/scan/scan.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
 import { managed } from '../../fakes/replica.ts'
@@ -70,9 +70,9 @@ test('ordinary texts are not told', async () => {
 test('names that look like another are found, other spellings of one are not', async () => {
   for (const name of ['re\u0430d_file', 'read_fi1e', 'r\u00e9ad_file', 'ＲＥＡＤ_file']) {
     assert.equal(lookalikeKey(name), lookalikeKey('read_file'), name)
-    assert.notEqual(plainKey(name), plainKey('read_file'), name)
+    assert.notEqual(normalizeName(name), normalizeName('read_file'), name)
   }
-  assert.equal(plainKey('readFile'), plainKey('read-file'))
+  assert.equal(normalizeName('readFile'), normalizeName('read-file'))
   assert.notEqual(lookalikeKey('write_file'), lookalikeKey('read_file'))
 })
 

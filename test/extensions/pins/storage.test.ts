@@ -23,7 +23,7 @@ function make (store: PinStore): Made {
     store,
     modeOf: (server) => server === 'gone' ? undefined : 'ask',
     changed: () => { count++ },
-    told: (_server, _mode, changes) => { news.push(...changes.map(({ item }) => item)) },
+    reportChanges: (_server, _mode, changes) => { news.push(...changes.map(({ item }) => item)) },
     examined: () => {},
     warn: (_server, sentence) => { warnings.push(sentence) },
     retryTime: 5

@@ -51,7 +51,7 @@ function world (quota: Omit<Quota, 'id' | 'name' | 'per'>): World {
       teams: new Map(),
       users: new Map()
     }),
-    tell: (_quota, freeAt) => { told.push(freeAt.toISOString()) },
+    reportExhausted: (_quota, freeAt) => { told.push(freeAt.toISOString()) },
     now
   })
   const principal = { key: 'ada', kind: 'user', user: 'ada', username: 'ada', isAdmin: false }

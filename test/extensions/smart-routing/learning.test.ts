@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { CatalogueFiles } from '../../../db/json/catalogues.ts'
 import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
-import { Learning } from '../../../plugins/extensions/smart-routing/learning/learning.ts'
-import { codeOf, Uses } from '../../../plugins/extensions/smart-routing/learning/uses.ts'
+import { ToolUseLearning } from '../../../plugins/extensions/smart-routing/learning/learning.ts'
+import { codeOf, ToolUses } from '../../../plugins/extensions/smart-routing/learning/uses.ts'
 import { ShownTool } from '../../../plugins/extensions/smart-routing/search-tools.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
 import { temporaryFolder } from '../../fakes/store-file.ts'
@@ -27,10 +27,10 @@ async function learner (t: Cleanup) {
   const folder = await temporaryFolder(t)
   let now = 0
   let listed: ReadonlySet<string> = new Set(['letter', 'parcel'])
-  const make = (): Learning => new Learning({
+  const make = (): ToolUseLearning => new ToolUseLearning({
     cache: new CatalogueFiles(folder), listed: () => listed, warn: (error) => { throw error }, now: () => now
   })
-  const search = async (learning: Learning, words: string[], scores: Array<[ShownTool, number]>, who = 'ada'): Promise<string[]> =>
+  const search = async (learning: ToolUseLearning, words: string[], scores: Array<[ShownTool, number]>, who = 'ada'): Promise<string[]> =>
     (await learning.rankAndRemember(who, words, scores.map(([tool, score]) => ({ tool, score })))).map(({ tool }) => tool.ownName)
   const list = (names: string[]): void => { listed = new Set(names) }
   return { folder, make, search, list, wait: (ms: number) => { now += ms } }
@@ -105,14 +105,14 @@ void test('what was learned outlives the process, without words, and is forgotte
 })
 
 void test('counts are bounded, and unreadable ones are lost', () => {
-  const uses = new Uses()
+  const uses = new ToolUses()
   for (let i = 0; i < bounds.tools + 50; i++) uses.count(`t${i}`, Array.from({ length: 100 }, (_, n) => codeOf(`w${n}`)))
   const stored = JSON.parse(uses.toText()) as Array<[string, unknown[]]>
   assert.equal(stored.length, bounds.tools)
   assert.ok(stored.every(([, words]) => words.length === bounds.words))
-  assert.deepEqual(Uses.fromText(uses.toText()).toText(), uses.toText())
+  assert.deepEqual(ToolUses.fromText(uses.toText()).toText(), uses.toText())
   for (const text of ['', '{', '7', '[1, [2], ["a"], ["b", [[1]]], ["c", [["x", 1]]]]']) {
-    assert.equal(Uses.fromText(text).evidence('a', [1]), 0)
+    assert.equal(ToolUses.fromText(text).evidence('a', [1]), 0)
   }
   return Promise.resolve()
 })

@@ -14,7 +14,7 @@ import { until } from '../../helpers/hub.ts'
 import { openSession } from '../../helpers/inject.ts'
 import { assetPath } from '../../../plugins/base/config/index.ts'
 import { modelBytes } from '../../../bench/search/train/model-bytes.ts'
-import { product, StaticModel } from '../../../plugins/extensions/smart-routing/static-model/model.ts'
+import { dotProduct, StaticModel } from '../../../plugins/extensions/smart-routing/static-model/model.ts'
 import { ToolIndex, type SearchTool } from '../../../plugins/extensions/smart-routing/words/index.ts'
 
 interface Manifest { sha256: string, sources: Array<{ name: string, version: string, licence: string, tools: number, sha256: string }> }
@@ -45,8 +45,8 @@ test('a file holds words and their vectors, and anything else is refused', async
   const model = new StaticModel(modelBytes(['one', 'two', 'drei'], vectors))
   const [one, two, both] = [['one'], ['two'], ['one', 'drei']].map((words) => model.embed([[1, words]]))
   assert.ok(one && two && both)
-  assert.ok(Math.abs(product(one, two)) < 0.01)
-  assert.ok(Math.abs(product(both, two) - 1) < 0.01, 'the sum of the vectors of its words')
+  assert.ok(Math.abs(dotProduct(one, two)) < 0.01)
+  assert.ok(Math.abs(dotProduct(both, two) - 1) < 0.01, 'the sum of the vectors of its words')
   assert.equal(model.embed([[1, ['unknown']]]), undefined)
   assert.deepEqual(model.embed([[1, ['one', 'one', 'two']]]), model.embed([[1, ['one', 'two', 'one']]]), 'a word counts once')
   assert.throws(() => new StaticModel(Buffer.from('no model at all, this')), /no model/)
@@ -70,7 +70,7 @@ test('training brings the words of descriptions and names together, and gives th
   const trained = new StaticModel(bytes())
   const cosine = (one: string, other: string): number => {
     const [a, b] = [trained.embed([[1, [one]]]), trained.embed([[1, [other]]])]
-    return a && b ? product(a, b) : 0
+    return a && b ? dotProduct(a, b) : 0
   }
   assert.ok(cosine('erase', 'delete') > cosine('erase', 'update'))
   assert.ok(cosine('compose', 'create') > cosine('compose', 'get'))

@@ -77,7 +77,7 @@ void test('what is refused stands at its field in words, and what was typed stay
 
   const json = JSON.stringify({ command: 'node', userVariables: [{ name: '1-x' }] })
   const { text: named } = await browser.post('/servers/off/configuration', { mode: 'json', do: 'save', json })
-  assert.match(named, /userVariables\.0\.name: expected letters, digits and/)
+  assert.match(named, /userVariables\.0\.name: expected at most 64 letters, digits and/)
 })
 
 void test('settings that are lists or objects are JSON fields, with their errors at the field', async (t) => {

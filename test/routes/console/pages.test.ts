@@ -190,7 +190,7 @@ void test('each setting has a label in words, which the API describes, too', asy
     assert.match(text, new RegExp(`<span class="mono">${name}</span>`))
   }
   assert.equal(new Set(labels.map(([, label]) => label)).size, labels.length, 'no two are the same')
-  assert.equal(SystemSections.properties.routing.properties.skipAuth.title, 'Everybody is an admin')
+  assert.equal(SystemSections.properties.routing.properties.skipAuth.title, 'Admin API without authentication')
 })
 
 void test('built-ins are added with their arguments, switched and removed', async (t) => {
@@ -253,7 +253,7 @@ void test('a server is shared with a team, and an admin sees what a member sees'
   assert.equal(refused.status, 400)
   assert.match(refused.text, /must not begin with &quot;@&quot;[\s\S]*>\nalice</)
   assert.match((await browser.get('/users/alice/view')).text, /No servers/)
-  assert.match((await browser.get('/servers/fake/configuration')).text, /Who else may use it/)
+  assert.match((await browser.get('/servers/fake/configuration')).text, /Others who may use it/)
   await app.settings.change(({ servers }) => [{
     entity: 'mcpServers', key: 'fake', value: { ...servers.get('fake')?.config, sharedWithUsers: ['@web'] }
   }])

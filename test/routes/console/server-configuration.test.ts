@@ -37,7 +37,7 @@ void test('the form has the fields of the transport, with the words of the schem
   assert.deepEqual([fields['arg/args/0'], fields['arg/args/1']], ['-e', '0'])
   assert.deepEqual([fields['arg/env/0/name'], fields['arg/env/0/value']], ['TOKEN', '••••1234'])
   assert.equal(fields['arg/url'], undefined)
-  assert.match(page.text, /The folder that it runs in/)
+  assert.match(page.text, /Working directory of the command/)
   assert.doesNotMatch(page.text, /secret-of-mine/)
 })
 

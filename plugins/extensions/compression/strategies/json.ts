@@ -20,7 +20,10 @@ const amountOf = (level: number): Amount => ({
   depth: 2 + Math.floor(level / 9)
 })
 
-/** Keeps the structure: a long array becomes a description of its items and a sample of them; long strings are cut. */
+/**
+ * Keeps the structure: a long array becomes a description of its items and a sample of them; long strings are
+ * truncated.
+ */
 export const jsonStrategy: Strategy = (text) => {
   const value = valueOf(text)
   return value === undefined ? undefined : renderingsOf(value, false)
@@ -143,7 +146,7 @@ class Writer {
     const write = (from: number, to: number): void => {
       for (const element of elements.slice(from, to)) parts.push(this.write(element, innerBounds(amount)))
     }
-    // A single left-out item is written, since its description would be no shorter.
+    // If only one item would be omitted, it is written: a note about it would be no shorter.
     if (count <= amount.items + 1) {
       write(0, count)
       return `[${parts.join(',')}]`

@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { truncate } from '../../../../protocol/text.ts'
 import { formatQuantity } from './strategy.ts'
 
-/** Length to which a line is cut by default, in characters. */
+/** Length to which a line is truncated by default, in characters. */
 const longestLine = 400
 
 /** Splits a short text into lines, without their line breaks. */

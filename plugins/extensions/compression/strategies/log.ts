@@ -29,7 +29,7 @@ const parsedLength = 1_000
  * Max number of folded lines that can be shown, for each of two kinds: different lines of failures, and lines next to
  * failures.
  */
-const mostUnfolded = 1_000
+const maxUnfolded = 1_000
 
 /**
  * Keeps failures with the lines around them, the first line of each shape, and the first and last lines. Repeated lines
@@ -41,9 +41,9 @@ export const logStrategy: Strategy = (text) => {
   let order: number[] = []
   let unfolded: UnfoldedLines | undefined
   let neighbours: FailureNeighbours | undefined
-  const failures = Math.min(entries.foldedFailureLines, mostUnfolded)
+  const failures = Math.min(entries.foldedFailureLines, maxUnfolded)
   return {
-    highestLevel: total + failures + FailureNeighbours.countLines(entries, mostUnfolded),
+    highestLevel: total + failures + FailureNeighbours.countLines(entries, maxUnfolded),
     render: (level, most) => {
       // Each entry needs at least one character, its line break.
       if (level > most + 1) return undefined
@@ -51,7 +51,7 @@ export const logStrategy: Strategy = (text) => {
       const kept = order.slice(0, level).sort((a, b) => a - b)
       if (level > total) unfolded ??= new UnfoldedLines(text, entries)
       const more = level > total ? unfolded?.firstLines(Math.min(level - total, failures)) : undefined
-      if (level > total + failures) neighbours ??= new FailureNeighbours(text, entries, mostUnfolded)
+      if (level > total + failures) neighbours ??= new FailureNeighbours(text, entries, maxUnfolded)
       const around = level > total + failures ? neighbours?.firstLines(level - total - failures) : undefined
       const write = (index: number): string => {
         const { afterFailure: after = [], beforeFailure: before = [] } = around?.get(index) ?? {}
@@ -77,7 +77,7 @@ class UnfoldedLines {
 
   constructor (text: string, { starts, linesBefore, foldedFailureEntries: failuresWithMore }: FoldedLog) {
     this.#entries = failuresWithMore
-    const most = Math.ceil(4 * mostUnfolded / failuresWithMore.length)
+    const most = Math.ceil(4 * maxUnfolded / failuresWithMore.length)
     this.#lines = failuresWithMore.map((index) => {
       const count = linesBefore.at(index + 1) - linesBefore.at(index)
       const seen = new Set<string>()
@@ -124,7 +124,7 @@ function foldLines (text: string): FoldedLog {
   visitLines(text, (start, end) => {
     const { shape, flags } = kindOf(text.slice(start, Math.min(end, start + parsedLength)))
     if (shape !== last) {
-      // When the bound is reached, no shape counts as new.
+      // When the bound is reached, no shape is treated as new.
       const isNew = seen.size < strategyBounds.logShapes && !seen.has(shape)
       if (isNew) seen.add(shape)
       starts.push(start)
@@ -139,10 +139,10 @@ function foldLines (text: string): FoldedLog {
   const failuresWithMore: number[] = []
   let foldedFailures = 0
   const failures: number[] = []
-  for (let index = 0; index < starts.length && failuresWithMore.length < mostUnfolded; index++) {
+  for (let index = 0; index < starts.length && failuresWithMore.length < maxUnfolded; index++) {
     const more = linesBefore.at(index + 1) - linesBefore.at(index) - 1
     if ((kinds.at(index) & failureFlag) === 0) continue
-    if (failures.length < mostUnfolded) failures.push(index)
+    if (failures.length < maxUnfolded) failures.push(index)
     if (more === 0) continue
     failuresWithMore.push(index)
     foldedFailures += more

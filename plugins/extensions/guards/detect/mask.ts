@@ -9,29 +9,29 @@ import { findPhones } from './phone.ts'
 import type { Find } from './range.ts'
 import { findSecrets } from './secrets.ts'
 
-export type Kind = NonNullable<Guard['detect']>[number]
+export type DetectedKind = NonNullable<Guard['detect']>[number]
 
 /** A text with the found content masked, and the kinds of content found. */
-export interface Masked { readonly text: string, readonly found: readonly Kind[] }
+export interface MaskedText { readonly text: string, readonly found: readonly DetectedKind[] }
 
 /** The finder of each kind; if two find the same place, the earlier kind in this list is named. */
-const finders: ReadonlyArray<readonly [Kind, Find]> = [
+const finders: ReadonlyArray<readonly [DetectedKind, Find]> = [
   ['secrets', findSecrets], ['email', findEmails], ['card', findCards], ['iban', findIbans], ['phone', findPhones]
 ]
-const marks: Readonly<Record<Kind, string>> =
+const marks: Readonly<Record<DetectedKind, string>> =
   { secrets: '[secret]', email: '[email]', card: '[card]', iban: '[iban]', phone: '[phone]' }
 
 /**
  * Masks the given kinds of content in JSON; the result is JSON of the same shape.
  * @param isResult whether the JSON is a result, which may contain media in base64
  */
-export function maskJson (json: string, kinds: readonly Kind[], isResult = false): Masked {
+export function maskJson (json: string, kinds: readonly DetectedKind[], isResult = false): MaskedText {
   const masker = new Masker(kinds)
   return { text: masker.json(json, isResult), found: [...masker.found] }
 }
 
 /** Like `maskJson`, for plain text. */
-export function maskText (text: string, kinds: readonly Kind[]): Masked {
+export function maskText (text: string, kinds: readonly DetectedKind[]): MaskedText {
   const masker = new Masker(kinds)
   return { text: masker.plain(text), found: [...masker.found] }
 }
@@ -50,11 +50,11 @@ const contentItem = /^,(?:result,)?(?:content,content|contents,contents|messages
 const minContent = 6
 
 class Masker {
-  readonly found = new Set<Kind>()
+  readonly found = new Set<DetectedKind>()
   readonly #finders: typeof finders
   #keyCount = 0
 
-  constructor (kinds: readonly Kind[]) {
+  constructor (kinds: readonly DetectedKind[]) {
     this.#finders = finders.filter(([kind]) => kinds.includes(kind))
   }
 

@@ -1,8 +1,8 @@
 /** A range of a text: `text.slice(start, end)`. */
-export interface Range { readonly start: number, readonly end: number }
+export interface TextRange { readonly start: number, readonly end: number }
 
 /** Finds the ranges of one kind of content in a text, in linear time. */
-export type Find = (text: string) => Iterable<Range>
+export type Find = (text: string) => Iterable<TextRange>
 
 /**
  * Yields the matches of a pattern in a text, from left to right.

@@ -1,4 +1,4 @@
-import { matchesOf, type Find, type Range } from './range.ts'
+import { matchesOf, type Find, type TextRange } from './range.ts'
 
 /**
  * Patterns of tokens whose issuers document them, each with a fixed prefix. Group 1, if present, is the secret part.
@@ -79,7 +79,7 @@ const isToken = (text: string): boolean =>
 const keyEdge = /-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g
 
 /** Finds private keys in PEM; one without an end line extends to the end of the text. */
-function * privateKeys (text: string): Generator<Range> {
+function * privateKeys (text: string): Generator<TextRange> {
   if (!text.includes('PRIVATE KEY')) return
   const edges = matchesOf(keyEdge, text)
   for (const { index: start, 1: edge } of edges) {

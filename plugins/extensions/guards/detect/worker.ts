@@ -1,6 +1,6 @@
 // The module that the worker pool runs for long texts.
-import { maskJson, type Kind, type Masked } from './mask.ts'
+import { maskJson, type DetectedKind, type MaskedText } from './mask.ts'
 
-export interface MaskTask { text: string, kinds: readonly Kind[], isResult: boolean }
+export interface MaskTask { text: string, kinds: readonly DetectedKind[], isResult: boolean }
 
-export const run = ({ text, kinds, isResult }: MaskTask): Masked => maskJson(text, kinds, isResult)
+export const run = ({ text, kinds, isResult }: MaskTask): MaskedText => maskJson(text, kinds, isResult)

@@ -1,5 +1,5 @@
 import { findPhrases } from './phrases.ts'
-import { visibleText } from './hidden-unicode.ts'
+import { toSearchableText } from './hidden-unicode.ts'
 
 /** Runs of base64 or hexadecimal digits that are long enough to hold a command. */
 const runs = /[A-Za-z0-9+/_-]{24,4096}={0,2}/g
@@ -13,7 +13,7 @@ export function encodedPayload (text: string): string | undefined {
   for (const [run] of [...text.matchAll(runs)].slice(0, maxRuns)) {
     const decoded = Buffer.from(run, isHex.test(run) ? 'hex' : 'base64').toString('latin1')
     if (!isReadable.test(decoded)) continue
-    const [first] = findPhrases(visibleText(decoded), false)
+    const [first] = findPhrases(toSearchableText(decoded), false)
     if (first !== undefined) return `encoded text in which ${first}`
   }
   return undefined

@@ -3,9 +3,15 @@ const hidden = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Co}\p{Default_Ignorable_Code_Point}]
 /** Emoji of flags, which contain tag characters. */
 const flag = /\u{1f3f4}[\u{e0061}-\u{e007a}\u{e0030}-\u{e0039}]{1,8}\u{e007f}/gu
 /** Variation selectors and joiners within emoji. */
-const emoji = /(?<=[\p{Emoji}\u20e3])[\ufe0e\ufe0f]|(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d(?=\p{Extended_Pictographic})/gu
+const emoji = new RegExp([
+  '(?<=[\\p{Emoji}\\u20e3])[\\ufe0e\\ufe0f]',
+  '(?<=[\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\ufe0f])\\u200d(?=\\p{Extended_Pictographic})'
+].join('|'), 'gu')
 /** Joiners, directional marks and other format characters next to scripts that use them. */
-const joined = /(?<=[\p{sc=Arab}\p{sc=Syrc}\p{sc=Mong}\p{sc=Deva}\p{sc=Beng}\p{sc=Guru}\p{sc=Gujr}\p{sc=Orya}\p{sc=Taml}\p{sc=Telu}\p{sc=Knda}\p{sc=Mlym}\p{sc=Sinh}\p{sc=Khmr}\p{sc=Hebr}])[\u200c-\u200f]/gu
+const joined = new RegExp(`(?<=[${[
+  'Arab', 'Syrc', 'Mong', 'Deva', 'Beng', 'Guru', 'Gujr', 'Orya',
+  'Taml', 'Telu', 'Knda', 'Mlym', 'Sinh', 'Khmr', 'Hebr'
+].map((script) => `\\p{sc=${script}}`).join('')}])[\\u200c-\\u200f]`, 'gu')
 /** Soft hyphens, which often come with copied text. */
 const softHyphen = /\u00ad/g
 /** A byte order mark at the start. */
@@ -46,5 +52,5 @@ export function hiddenUnicode (text: string): string | undefined {
  * Returns the text as a reader sees it, for the search for phrases: without hidden characters, on one line, in lower
  * case.
  */
-export const visibleText = (text: string): string =>
+export const toSearchableText = (text: string): string =>
   text.replace(hidden, '').normalize('NFKC').replace(/\s+/g, ' ').toLowerCase()

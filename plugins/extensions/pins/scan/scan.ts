@@ -1,7 +1,7 @@
 // Scans definitions for content that may poison agents. A pure function that runs in the worker pool, since the texts
 // are untrusted.
 import { encodedPayload } from './encoded.ts'
-import { hiddenUnicode, visibleText } from './hidden-unicode.ts'
+import { hiddenUnicode, toSearchableText } from './hidden-unicode.ts'
 import { findPhrases } from './phrases.ts'
 import { textsOf } from './texts.ts'
 
@@ -31,7 +31,7 @@ export function scanDefinitions (definitions: readonly ScannedDefinition[]): Sca
   for (const { kind, item, text: json } of definitions) {
     for (const { place, text: whole, isInSchema } of textsOf(JSON.parse(json))) {
       const text = whole.slice(0, maxText)
-      const visible = visibleText(text)
+      const visible = toSearchableText(text)
       const cut = whole.length > maxText ? `only its first ${maxText} characters were looked at` : undefined
       const messages = [cut, hiddenUnicode(text), ...findPhrases(visible, isInSchema), encodedPayload(text)]
       for (const message of messages) if (message !== undefined) findings.push({ kind, item, place, message })

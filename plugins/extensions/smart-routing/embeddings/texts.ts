@@ -33,5 +33,5 @@ export function vectorIdOf (tool: ShownTool): string {
   return id
 }
 
-/** Returns the id of a tool's vector if it was computed before, else undefined. */
+/** Returns the id of a tool's vector if it was computed before, otherwise undefined. */
 export const knownVectorId = (tool: ShownTool): string | undefined => ids.get(tool)

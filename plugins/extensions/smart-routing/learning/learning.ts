@@ -1,7 +1,7 @@
 import type { CatalogueCache } from '../../../../db/store.ts'
 import { BoundedMap } from '../../../base/limits/index.ts'
 import type { SearchHit } from '../answer.ts'
-import { codeOf, Uses } from './uses.ts'
+import { codeOf, ToolUses } from './uses.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 const bounds = extensionsLimits.smartRouting.learning
@@ -24,11 +24,11 @@ const keyOf = (server: string, tool: string): string => `${server} ${tool}`
  * Learns which tools are called after a search: a tool that was found and then called by the same principal is counted
  * for the words of the query. These counters break ties in later searches, and are stored with the server's catalogue.
  */
-export class Learning {
+export class ToolUseLearning {
   readonly #deps: LearningDeps
   readonly #now: () => number
   readonly #searches = new BoundedMap<string, LastSearch>(bounds.principals)
-  readonly #servers = new BoundedMap<string, Promise<Uses>>(bounds.servers)
+  readonly #servers = new BoundedMap<string, Promise<ToolUses>>(bounds.servers)
   readonly #changed = new Set<string>()
   /** Settles when all calls so far are counted. */
   #counting: Promise<void> = Promise.resolve()
@@ -50,7 +50,7 @@ export class Learning {
   ): Promise<SearchHit[]> {
     await this.#counting
     const codes = [...new Set(words)].slice(0, bounds.wordsOfQuery).map(codeOf)
-    const uses = new Map<string, Uses>()
+    const uses = new Map<string, ToolUses>()
     for (const { tool } of found) if (!uses.has(tool.server)) uses.set(tool.server, await this.#usesOf(tool.server))
     const lifted = found.map((hit) => {
       const { tool, score } = hit
@@ -93,14 +93,14 @@ export class Learning {
     }
   }
 
-  async #usesOf (server: string): Promise<Uses> {
+  async #usesOf (server: string): Promise<ToolUses> {
     let uses = this.#servers.get(server)
     if (!uses) {
       const reading = this.#deps.cache.readUses(server).catch((error: unknown) => {
         this.#deps.warn(error)
         return ''
       })
-      this.#servers.set(server, uses = reading.then((text) => Uses.fromText(text)))
+      this.#servers.set(server, uses = reading.then((text) => ToolUses.fromText(text)))
     }
     return await uses
   }

@@ -9,7 +9,7 @@ const bounds = extensionsLimits.smartRouting.learning
 export const codeOf = (word: string): number => Number.parseInt(sha256(word).slice(0, 8), 16)
 
 /** The uses of one server's tools: how often each was called after a query with a word, by the word's code. */
-export class Uses {
+export class ToolUses {
   readonly #tools = new BoundedMap<string, BoundedMap<number, number>>(bounds.tools)
 
   get isEmpty (): boolean { return this.#tools.size === 0 }
@@ -35,8 +35,8 @@ export class Uses {
   toText (): string { return JSON.stringify([...this.#tools].map(([tool, uses]) => [tool, [...uses]])) }
 
   /** @param text a result of `toText`; anything else is ignored */
-  static fromText (text: string): Uses {
-    const uses = new Uses()
+  static fromText (text: string): ToolUses {
+    const uses = new ToolUses()
     try {
       const stored: unknown = JSON.parse(text)
       if (Array.isArray(stored)) for (const each of stored) uses.#restore(each)

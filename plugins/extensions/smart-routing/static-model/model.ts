@@ -5,11 +5,11 @@ import { wordsOf } from '../words/tokens.ts'
  * in bytes, as 32-bit little-endian integers; the words, in UTF-8, separated by line feeds; then, from the next
  * multiple of four, the scale of each word as a 32-bit float, and its vector as 8-bit integers.
  */
-export const magic = 'TH01'
-export const head = 16
+export const modelMagic = 'TH01'
+export const modelHeaderLength = 16
 
 /** Max number of distinct known words that are added to a text's vector; further ones are ignored. */
-const mostWords = 200
+const maxWords = 200
 
 /** Word vectors. The vector of a text is the sum of the vectors of its words. */
 export class StaticModel {
@@ -23,10 +23,10 @@ export class StaticModel {
     // A copied buffer begins at a multiple of four.
     const { buffer } = new Uint8Array(bytes)
     const view = new DataView(buffer)
-    if (Buffer.from(buffer, 0, 4).toString('latin1') !== magic) throw new Error('The static model is no model')
+    if (Buffer.from(buffer, 0, 4).toString('latin1') !== modelMagic) throw new Error('The static model is no model')
     const [count, dimensions, length] = [view.getUint32(4, true), view.getUint32(8, true), view.getUint32(12, true)]
-    const scales = Math.ceil((head + length) / 4) * 4
-    const words = Buffer.from(buffer, head, length).toString().split('\n')
+    const scales = Math.ceil((modelHeaderLength + length) / 4) * 4
+    const words = Buffer.from(buffer, modelHeaderLength, length).toString().split('\n')
     for (const [row, word] of words.entries()) this.#rows.set(word, row)
     this.dimensions = dimensions
     this.#scales = new Float32Array(buffer, scales, count)
@@ -45,13 +45,13 @@ export class StaticModel {
       for (const word of words) {
         const row = this.#rows.get(word)
         if (row === undefined || seen.has(row)) continue
-        if (seen.add(row).size > mostWords) break
+        if (seen.add(row).size > maxWords) break
         const scale = weight * (this.#scales[row] ?? 0)
         const from = row * this.dimensions
         for (let i = 0; i < sum.length; i++) sum[i] = (sum[i] ?? 0) + scale * (this.#vectors[from + i] ?? 0)
       }
     }
-    const length = Math.sqrt(product(sum, sum))
+    const length = Math.sqrt(dotProduct(sum, sum))
     if (length === 0) return undefined
     for (let i = 0; i < sum.length; i++) sum[i] = (sum[i] ?? 0) / length
     return sum
@@ -59,7 +59,7 @@ export class StaticModel {
 }
 
 /** Returns the products of a vector with each row of a matrix. */
-export function products (vector: Float32Array, rows: Float32Array): Float32Array {
+export function dotProducts (vector: Float32Array, rows: Float32Array): Float32Array {
   const size = vector.length
   const found = new Float32Array(rows.length / size)
   for (let row = 0, from = 0; row < found.length; row++, from += size) {
@@ -74,7 +74,7 @@ export function products (vector: Float32Array, rows: Float32Array): Float32Arra
   return found
 }
 
-export function product (one: Float32Array, other: Float32Array): number {
+export function dotProduct (one: Float32Array, other: Float32Array): number {
   let sum = 0
   for (let i = 0; i < one.length; i++) sum += (one[i] ?? 0) * (other[i] ?? 0)
   return sum

@@ -2,7 +2,7 @@ import { LoopBudget } from '../../../../protocol/yield.ts'
 import { isObject } from '../../../../protocol/json.ts'
 import { readAssetBytes } from '../../../base/config/index.ts'
 import type { SearchTool } from '../words/index.ts'
-import { modelWordsOf, products, StaticModel } from './model.ts'
+import { modelWordsOf, dotProducts, StaticModel } from './model.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 const bounds = extensionsLimits.smartRouting.staticModel
@@ -43,7 +43,7 @@ export class StaticSimilarity<Tool extends SearchTool = SearchTool> {
     let view = this.#views.get(tools)
     if (!view) this.#views.set(tools, view = this.#embed(tools))
     const { tools: list, vectors } = await view
-    const cosines = products(question, vectors)
+    const cosines = dotProducts(question, vectors)
     const least = Math.max(leastCosine, nthHighest(cosines, bounds.nearest))
     const nearest = new Map<Tool, number>()
     for (const [at, tool] of list.entries()) {

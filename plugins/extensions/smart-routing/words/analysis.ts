@@ -1,10 +1,13 @@
 import { isObject } from '../../../../protocol/json.ts'
 import type { SearchTool } from './search-tool.ts'
-import { forgetWords, stemOf, tokenOf, tokensOf, tokensOfAll, type WordToken } from './stem.ts'
+import { clearFullWordCache, stemOf, tokenOf, tokensOf, tokensOfAll, type WordToken } from './stem.ts'
 import { wordsOf } from './tokens.ts'
 import { extensionsLimits } from '../../limits.ts'
 
-/** A tool's terms with their weights, in units of 1 / `unit`. It depends only on the tool, so all indexes share it. */
+/**
+ * A tool's terms with their weights, in units of 1 / `weightUnit`. It depends only on the tool, so all indexes share
+ * it.
+ */
 export interface Analysis {
   /** The terms of the name, in order. */
   readonly name: readonly string[]
@@ -13,7 +16,7 @@ export interface Analysis {
 }
 
 /** Weights are integers: a weight of 1 is stored as this number. */
-export const unit = 64
+export const weightUnit = 64
 /** The max stored weight of a term. */
 export const maxWeight = 1023
 
@@ -40,12 +43,12 @@ const fields = {
 } satisfies Record<string, Field>
 
 const bounds = extensionsLimits.wordSearch
-/** Max length of an enum value, in characters; longer ones are cut. */
+/** Max length of an enum value, in characters; longer ones are truncated. */
 const longestValue = 40
 
 /** Returns the terms of a tool. */
 export function analyse (tool: SearchTool): Analysis {
-  forgetWords()
+  clearFullWordCache()
   const terms = new Terms()
   const { name, title, server, summary, description, parameters } = fields
   terms.add(tokensOf(tool.ownName.slice(0, 256), name.most), name, true)
@@ -144,7 +147,7 @@ class Terms {
     for (const { number } of this.#tokens) places[number] = 0
     const weights = new Uint16Array(this.#tokens.length)
     for (let at = 0; at < weights.length; at++) {
-      weights[at] = Math.min(maxWeight, Math.max(1, Math.round((weightAt[at] ?? 0) * unit)))
+      weights[at] = Math.min(maxWeight, Math.max(1, Math.round((weightAt[at] ?? 0) * weightUnit)))
     }
     return { name, tokens: this.#tokens.slice(), weights }
   }

@@ -1,6 +1,6 @@
 import { memoized } from '../../../../protocol/memoized.ts'
 import { LoopBudget } from '../../../../protocol/yield.ts'
-import { analyse, unit, type Analysis } from './analysis.ts'
+import { analyse, weightUnit, type Analysis } from './analysis.ts'
 import { loadLexicon, type Lexicon, type Variant } from './lexicon.ts'
 import { readQuestion, type Concept } from './question.ts'
 import { Scores } from './scores.ts'
@@ -222,7 +222,7 @@ export class ToolIndex {
 
 /** Returns the weight of a term in a tool, with saturation (BM25). */
 function saturatedWeight (place: number): number {
-  const amount = placeWeight(place) / unit
+  const amount = placeWeight(place) / weightUnit
   return amount * (tuning.saturation + 1) / (amount + tuning.saturation)
 }
 

@@ -2,14 +2,14 @@ import { LoopBudget } from '../../../../protocol/yield.ts'
 import { readAsset } from '../../../base/config/index.ts'
 import { stopWords } from './common-words.ts'
 import { stemOf } from './stem.ts'
-import { fold, isUnspaced, wordsOf } from './tokens.ts'
+import { foldCase, isUnspaced, wordsOf } from './tokens.ts'
 import { tuning } from './tuning.ts'
 import { letterBits, WordList } from './typos.ts'
 
 /** A term that can replace another one; `weight`: its value relative to an exact match. */
 export interface Variant { readonly term: string, readonly weight: number }
 /** The English meaning of a foreign word, as a term and in words. */
-export interface Foreign { readonly language: string, readonly english: string, readonly term: string }
+export interface ForeignWord { readonly language: string, readonly english: string, readonly term: string }
 
 interface TradeFile { common: string, same: string[], synonyms: string[] }
 interface LanguageFile { language: string, stop: string, words: Record<string, string> }
@@ -25,9 +25,9 @@ export class Lexicon {
   readonly #equivalents = new Map<string, string[][]>()
   readonly #synonyms = new Map<string, string[][]>()
   readonly #stopWords = new Map<string, string[]>()
-  readonly #foreign = new Map<string, Foreign[]>()
-  readonly #beginnings = new Map<string, Foreign[]>()
-  readonly #unspaced = new Map<string, Foreign[]>()
+  readonly #foreign = new Map<string, ForeignWord[]>()
+  readonly #beginnings = new Map<string, ForeignWord[]>()
+  readonly #unspaced = new Map<string, ForeignWord[]>()
   readonly #commonWords = new Set<string>()
   /** All English words of the lexicons, unstemmed. */
   readonly #englishWords = new Set<string>()
@@ -42,14 +42,14 @@ export class Lexicon {
   }
 
   addLanguage ({ language, stop, words }: LanguageFile): void {
-    for (const word of stop.split(' ')) push(this.#stopWords, fold(word), language)
+    for (const word of stop.split(' ')) push(this.#stopWords, foldCase(word), language)
     for (const [english, list] of Object.entries(words)) {
       const foreign = { language, english, term: this.#termOf(english) }
       for (const item of list.split(',')) this.#addForeign(item.trim(), foreign)
     }
   }
 
-  #addForeign (item: string, foreign: Foreign): void {
+  #addForeign (item: string, foreign: ForeignWord): void {
     if (isUnspaced(item)) push(this.#unspaced, item, foreign)
     else push(item.endsWith('*') ? this.#beginnings : this.#foreign, wordsOf(item, 8, false).join(' '), foreign)
   }
@@ -115,7 +115,7 @@ export class Lexicon {
   stopLanguages (word: string): readonly string[] { return this.#stopWords.get(word) ?? [] }
 
   /** Returns the meanings of a word, or of several words joined by spaces, in all languages. */
-  foreign (text: string): readonly Foreign[] {
+  foreign (text: string): readonly ForeignWord[] {
     for (const spelling of [text, text.replace(/([aou])e/g, '$1')]) {
       const found = [...this.#foreign.get(spelling) ?? [], ...this.#findByBeginning(spelling)]
       if (found.length > 0) return found
@@ -126,7 +126,7 @@ export class Lexicon {
   /** Whether a language has exactly this word; a common prefix is not enough. */
   isForeign (word: string): boolean { return this.#foreign.has(word) }
 
-  #findByBeginning (word: string): readonly Foreign[] {
+  #findByBeginning (word: string): readonly ForeignWord[] {
     for (let length = word.length; length >= Math.max(3, word.length - longestEnding); length--) {
       const found = this.#beginnings.get(word.slice(0, length))
       if (found) return word.includes(' ', length) ? [] : found
@@ -135,8 +135,8 @@ export class Lexicon {
   }
 
   /** Splits text without spaces into words, the longest at each position. @returns the meanings of each word */
-  splitUnspaced (text: string): Foreign[][] {
-    const found: Foreign[][] = []
+  splitUnspaced (text: string): ForeignWord[][] {
+    const found: ForeignWord[][] = []
     const characters = [...text]
     for (let at = 0; at < characters.length;) {
       let length = Math.min(longestUnspaced, characters.length - at)

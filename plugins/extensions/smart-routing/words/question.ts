@@ -1,6 +1,6 @@
 import { literalsOf } from './literals.ts'
-import type { Foreign, Lexicon, Variant } from './lexicon.ts'
-import { nearInTools, similarWords } from './spelling.ts'
+import type { ForeignWord, Lexicon, Variant } from './lexicon.ts'
+import { similarToolWords, similarWords } from './spelling.ts'
 import { stemOf } from './stem.ts'
 import { isUnspaced, unspacedRuns, wordsOf } from './tokens.ts'
 import { stopWords } from './common-words.ts'
@@ -117,13 +117,14 @@ class QuestionReader implements Question {
     this.concepts.push({ weight, variants: sorted.slice(0, bounds.variants) })
   }
 
-  #addForeign (meanings: readonly Foreign[], weight: number, more: readonly Variant[] = []): void {
+  #addForeign (meanings: readonly ForeignWord[], weight: number, more: readonly Variant[] = []): void {
     this.#add([...more, ...meanings.map(({ term }) => ({ term, weight: tuning.translation }))], weight)
     for (const { english } of meanings.slice(0, 1)) this.words.push(...english.split(' '))
   }
 
   /**
-   * Adds the longest foreign phrase that begins at an index; else two English words as one, besides the single words.
+   * Adds the longest foreign phrase that begins at an index; otherwise two English words as one, besides the single
+   * words.
    * @returns the number of words that need no further processing
    */
   #addPhrase (at: number): number {
@@ -143,7 +144,7 @@ class QuestionReader implements Question {
   }
 
   /** Returns the meanings of foreign words in the languages of the query, or in all languages if there are none. */
-  #foreign (words: string): readonly Foreign[] {
+  #foreign (words: string): readonly ForeignWord[] {
     const all = this.#lexicon.foreign(words)
     const own = all.filter(({ language }) => this.#languages.has(language))
     return own.length > 0 ? own : all
@@ -171,9 +172,9 @@ class QuestionReader implements Question {
   }
 
   /** Adds a word that no tool has: as a tool's word that differs by one letter, a foreign word, or a misspelled one. */
-  #addUnknown (word: string, foreign: readonly Foreign[], factor: number): void {
+  #addUnknown (word: string, foreign: readonly ForeignWord[], factor: number): void {
     const isLookedUp = this.#lookUps++ < bounds.misspelled
-    const near = isLookedUp && !this.#lexicon.isForeign(word) ? nearInTools(word, this.#vocabulary) : []
+    const near = isLookedUp && !this.#lexicon.isForeign(word) ? similarToolWords(word, this.#vocabulary) : []
     if (near.length === 0 && foreign.length > 0) {
       this.#addForeign(foreign, factor)
       return

@@ -5,7 +5,10 @@ const sharedArrays = {
   covered: new Float64Array(1_024)
 }
 
-/** The scores of a search, by slot; valid until the next search begins. Each concept of the query is one round. */
+/**
+ * The scores of the tools in one search, by slot; valid until the next search begins. A round scores one concept of the
+ * query.
+ */
 export class Scores {
   readonly #sums: Float64Array
   readonly #offers: Float64Array
@@ -56,12 +59,12 @@ export class Scores {
   /** Returns at least `count` slots with the highest scores, unsorted, including all that tie with the last of them. */
   best (count: number): number[] {
     if (this.#scored.length <= count) return this.#scored
-    const least = this.#leastOf(count)
+    const least = this.#lowestOfHighest(count)
     return this.#scored.filter((slot) => this.of(slot) >= least)
   }
 
   /** Returns the lowest of the `count` highest scores, using a min-heap. */
-  #leastOf (count: number): number {
+  #lowestOfHighest (count: number): number {
     const heap = new Float64Array(count)
     for (const slot of this.#scored) {
       const score = this.of(slot)

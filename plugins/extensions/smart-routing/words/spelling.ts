@@ -1,7 +1,7 @@
 import type { Lexicon, Variant } from './lexicon.ts'
 import { singularOf } from './stem.ts'
 import { tuning } from './tuning.ts'
-import { distance, letterBits, mistakesIn, type Word, type WordList } from './typos.ts'
+import { distance, letterBits, maxMistakes, type Word, type WordList } from './typos.ts'
 import type { Vocabulary } from './vocabulary.ts'
 
 /**
@@ -24,7 +24,7 @@ const numberPattern = /^\d+$/
 const penalty = { first: 0.8, useless: 0.9 }
 
 const maxMistakesIn = (word: string): number =>
-  lacksVowel.test(word) ? 1 : numberPattern.test(word) ? 0 : mistakesIn(word.length)
+  lacksVowel.test(word) ? 1 : numberPattern.test(word) ? 0 : maxMistakes(word.length)
 
 /** Finds the known words that differ from a word by at most `most` mistakes; plurals are also compared as singulars. */
 function compare (
@@ -62,7 +62,7 @@ function toVariants (candidates: Candidate[]): Variant[] {
  * @param word in lower case; no tool has it
  * @returns at most three, the most frequent ones; none for words of fewer than four letters
  */
-export function nearInTools (word: string, vocabulary: Vocabulary): Variant[] {
+export function similarToolWords (word: string, vocabulary: Vocabulary): Variant[] {
   const found: Candidate[] = []
   if (maxMistakesIn(word) > 0) {
     compare(word, 1, (length) => [vocabulary.begun(word.charCodeAt(0), length)], (mistakes, { term, places = [] }) => {

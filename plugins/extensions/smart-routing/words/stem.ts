@@ -147,7 +147,7 @@ export function tokensOfAll (parts: readonly string[], max: number): WordToken[]
 const copyOf = (text: string): string => text.length < 13 ? text : ` ${text}`.slice(1)
 
 /** Empties the cache when it is full. This renumbers terms, so it must not be called while terms are being counted. */
-export function forgetWords (): void {
+export function clearFullWordCache (): void {
   if (Math.max(tokens.size, runs.size) < extensionsLimits.wordSearch.cachedWords) return
   tokens.clear()
   runs.clear()

@@ -1,7 +1,7 @@
 // Splits texts into words: identifiers are split, accents removed, and scripts without spaces split into pairs of
 // characters.
 
-/** Max length of a word, in characters; longer words are cut. */
+/** Max length of a word, in characters; longer words are truncated. */
 const longestWord = 48
 const run = /[\p{L}\p{N}\p{M}]+/gu
 const noWord = /[^A-Za-z0-9]+/
@@ -21,7 +21,7 @@ const unspacedRun = new RegExp(`[${scripts}ー]+(?: [\\p{Script=Han}\\p{Script=H
 const letterReplacements: Record<string, string> = { ß: 'ss', ł: 'l', ø: 'o', æ: 'ae', œ: 'oe', ı: 'i', đ: 'd' }
 
 /** Converts a word to lower case without accents. */
-export function fold (word: string): string {
+export function foldCase (word: string): string {
   const lower = word.toLowerCase()
   if (plainAscii.test(lower)) return lower
   return lower.normalize('NFD').replace(/[\u0300-\u036f]/g, '').normalize('NFC').replace(/[ßłøæœıđ]/g, (letter) =>
@@ -84,7 +84,7 @@ function addIdentifier (words: string[], identifier: string, isWhole: boolean): 
 }
 
 function addPart (words: string[], part: string): void {
-  const word = fold(part)
+  const word = foldCase(part)
   words.push(word)
   if (!/\p{N}/u.test(word)) return
   for (const letters of word.match(/\p{L}{3,}/gu) ?? []) words.push(letters)

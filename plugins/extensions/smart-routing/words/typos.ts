@@ -2,7 +2,7 @@
 export interface Word { readonly word: string, readonly term: string, readonly bits: number }
 
 /** Returns the max number of mistakes in a word of this length. */
-export const mistakesIn = (length: number): number => length < 4 ? 0 : length < 8 ? 1 : 2
+export const maxMistakes = (length: number): number => length < 4 ? 0 : length < 8 ? 1 : 2
 
 /** Returns the edit distance of two words with transpositions (optimal string alignment), at most `most + 1`. */
 export function distance (a: string, b: string, most: number): number {

@@ -21,8 +21,9 @@ export function mergeTerms (
   const merged = new Map<string, Term>()
   for (const { word, asked, score } of scored) {
     const former = merged.get(word)
-    const heard = former && former.asked === undefined ? undefined : asked
-    merged.set(word, { word, ...heard !== undefined && { asked: heard }, part: (former?.part ?? 0) + score / sum })
+    const askedWord = former && former.asked === undefined ? undefined : asked
+    const part = (former?.part ?? 0) + score / sum
+    merged.set(word, { word, ...askedWord !== undefined && { asked: askedWord }, part })
   }
   return [...merged.values()].sort((one, other) => other.part - one.part)
 }

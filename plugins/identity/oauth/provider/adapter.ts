@@ -225,8 +225,7 @@ function derivedGrant (id: string): AdapterPayload | undefined {
 
 /**
  * Returns a client in the form that the library expects. The secret is a hash; `provider.ts` makes the library compare
- * hashes. Scopes are left out: the settings determine them, and the library would reject a client with an unknown
- * scope.
+ * hashes. Scopes are omitted: the settings determine them, and the library would reject a client with an unknown scope.
  */
 function clientPayload (client: OAuthClient | undefined): AdapterPayload | undefined {
   if (!client) return undefined

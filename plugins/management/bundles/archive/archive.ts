@@ -80,8 +80,8 @@ const comparableForm = (path: string): string => path.normalize('NFC').toUpperCa
 export class ArchivePaths {
   readonly #bounds: ArchiveBounds
   /**
-   * The paths by their comparable form. `isStated`: whether an entry has this path; else it is only a parent folder of
-   * one.
+   * The paths by their comparable form. `isStated`: whether an entry has this path; otherwise it is only a parent
+   * folder of one.
    */
   readonly #pathsByForm = new Map<string, { readonly path: string, readonly isFolder: boolean, isStated: boolean }>()
 

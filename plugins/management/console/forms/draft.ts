@@ -26,30 +26,30 @@ export type Draft = Readonly<Record<string, string>>
 export type Errors = Readonly<Record<string, string>>
 
 /** Max number of items of a list. */
-export const mostItems = 200
+export const maxItems = 200
 
 /** Returns the field name of a part: the name of the whole followed by a JSON pointer (RFC 6901). */
 export const join = (name: string, part: string | number): string =>
   `${name}/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`
 
 /** Whether any field of an object has a value. */
-export const isTyped = (draft: Draft, name: string): boolean =>
+export const hasTypedFields = (draft: Draft, name: string): boolean =>
   Object.entries(draft).some(([key, value]) => value !== '' && key.startsWith(`${name}/`))
 
 /** Returns the number of items of a list in a draft. */
 export function countOf (draft: Draft, name: string): number {
   const numbers = Object.keys(draft).flatMap((key) =>
     key.startsWith(`${name}/`) ? Number(/^\d{1,3}(?=$|[/~])/.exec(key.slice(name.length + 1))?.[0] ?? -1) : [])
-  return Math.min(mostItems, 1 + Math.max(-1, ...numbers))
+  return Math.min(maxItems, 1 + Math.max(-1, ...numbers))
 }
 
-export function fail (errors: Record<string, string>, name: string, sentence: string): undefined {
+export function addError (errors: Record<string, string>, name: string, sentence: string): undefined {
   errors[name] = sentence
   return undefined
 }
 
 /** Reads the arguments from a form that is one JSON field. @param name of the field */
-export function readWhole (name: string, draft: Draft): { readonly json: string } | { readonly errors: Errors } {
+export function readJsonField (name: string, draft: Draft): { readonly json: string } | { readonly errors: Errors } {
   const text = draft[name]?.trim() ?? ''
   if (text === '') return { json: '{}' }
   try {

@@ -1,5 +1,5 @@
 import { isObject } from '../../../../protocol/json.ts'
-import { countOf, type Draft, fail, type Field, join, mostItems } from './draft.ts'
+import { countOf, type Draft, addError, type Field, join, maxItems } from './draft.ts'
 
 /**
  * Returns the fields of an object with arbitrary names and string values: each entry has a field for its name and one
@@ -32,8 +32,8 @@ export function readMap (
     const key = (draft[field] ?? '').trim()
     const text = draft[join(entry, 'value')] ?? ''
     if (key === '' && text === '') continue
-    if (key === '') fail(errors, field, 'Enter a name.')
-    else if (entries.has(key)) fail(errors, field, 'An entry with this name already exists.')
+    if (key === '') addError(errors, field, 'Enter a name.')
+    else if (entries.has(key)) addError(errors, field, 'An entry with this name already exists.')
     else entries.set(key, text)
   }
   if (entries.size === 0 && !isRequired) return undefined
@@ -43,7 +43,7 @@ export function readMap (
 /** Adds the fields of such an object to a draft. */
 export function fillMap (name: string, value: unknown, draft: Record<string, string>): void {
   if (!isObject(value)) return
-  for (const [at, [key, text]] of Object.entries(value).slice(0, mostItems).entries()) {
+  for (const [at, [key, text]] of Object.entries(value).slice(0, maxItems).entries()) {
     draft[join(name, at)] = ''
     draft[join(join(name, at), 'name')] = key
     draft[join(join(name, at), 'value')] = typeof text === 'string' ? text : JSON.stringify(text)

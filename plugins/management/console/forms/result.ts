@@ -1,7 +1,7 @@
 import { isObject } from '../../../../protocol/json.ts'
 
 /** A part of a result, in the form that the component `result` expects. */
-export interface Block {
+export interface ResultBlock {
   readonly kind: 'text' | 'json' | 'image' | 'audio' | 'link' | 'file'
   readonly text?: string
   /** A `data:` URL. */
@@ -17,7 +17,7 @@ export interface Block {
  * Returns the blocks of a result of `tools/call`, `prompts/get` or `resources/read`, in order. Structured content comes
  * last, unless a text block repeats it.
  */
-export function blocksOf (result: unknown): Block[] {
+export function blocksOf (result: unknown): ResultBlock[] {
   if (!isObject(result)) return [json(result)]
   const { content, structuredContent, messages, contents } = result
   if (Array.isArray(messages)) {
@@ -34,7 +34,7 @@ export function blocksOf (result: unknown): Block[] {
   return structuredContent === undefined || isRepeated ? blocks : [...blocks, json(structuredContent)]
 }
 
-function blockOf (part: unknown): Block {
+function blockOf (part: unknown): ResultBlock {
   if (!isObject(part)) return json(part)
   const { type, text, data, mimeType, uri, name, description, resource } = part
   if (type === 'text' && typeof text === 'string') return textBlock(text)
@@ -71,7 +71,7 @@ const fileNameOf = (uri: unknown): string =>
   /([\w.-]{1,100})$/.exec(String(uri))?.[1]?.replace(/^\.+/, '') || 'resource'
 
 /** Returns a text block; JSON text is shown as JSON. */
-function textBlock (text: string): Block {
+function textBlock (text: string): ResultBlock {
   if (!/^\s*[[{]/.test(text) || text.length > 1024 * 1024) return { kind: 'text', text }
   try {
     return json(JSON.parse(text))
@@ -80,4 +80,4 @@ function textBlock (text: string): Block {
   }
 }
 
-const json = (value: unknown): Block => ({ kind: 'json', text: JSON.stringify(value, undefined, 2) ?? '' })
+const json = (value: unknown): ResultBlock => ({ kind: 'json', text: JSON.stringify(value, undefined, 2) ?? '' })

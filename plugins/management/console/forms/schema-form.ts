@@ -1,7 +1,9 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { errors } from '../../../base/errors/index.ts'
 import { managementLimits } from '../../limits.ts'
-import { countOf, type Draft, type Errors, fail, type Field, isTyped, join, mostItems, readWhole } from './draft.ts'
+import {
+  countOf, type Draft, type Errors, type Field, hasTypedFields, join, maxItems, readJsonField, addError
+} from './draft.ts'
 import { fillMap, mapFields, readMap } from './map-fields.ts'
 import { type Schema, type FieldShape, type FormContext, shapeOf } from './schema.ts'
 
@@ -58,7 +60,7 @@ export class SchemaForm {
   /** Converts the values of the form to arguments. @throws InvalidInput as `fields` */
   read (draft: Draft): SubmittedArguments {
     const errors: Record<string, string> = {}
-    if (this.#depth === undefined) return readWhole(argumentsField, draft)
+    if (this.#depth === undefined) return readJsonField(argumentsField, draft)
     this.#context = this.#newContext(this.#depth)
     const json = this.#read(this.#schema, argumentsField, true, draft, errors, 0) ?? '{}'
     return Object.keys(errors).length > 0 ? { errors } : { json }
@@ -81,7 +83,7 @@ export class SchemaForm {
     const [, action, name = ''] = /^(add|remove):(.*)$/s.exec(what) ?? []
     if (action === 'add') {
       const count = countOf(draft, name)
-      return count >= mostItems ? draft : { ...draft, [join(name, count)]: '' }
+      return count >= maxItems ? draft : { ...draft, [join(name, count)]: '' }
     }
     if (action !== 'remove') return draft
     const [, list = '', number = ''] = /^(.*)\/(\d+)$/s.exec(name) ?? []
@@ -194,7 +196,7 @@ export class SchemaForm {
     const typed = draft[name] ?? ''
     switch (shape.kind) {
       case 'object': {
-        if (!isRequired && !isTyped(draft, name)) return undefined
+        if (!isRequired && !hasTypedFields(draft, name)) return undefined
         const members = (shape.members ?? []).flatMap((each) => {
           const json = this.#read(each.schema, join(name, each.name), each.isRequired, draft, errors, depth + 1)
           return json === undefined ? [] : [`${JSON.stringify(each.name)}:${json}`]
@@ -216,27 +218,28 @@ export class SchemaForm {
       }
       case 'choice':
         if (typed !== '') return JSON.stringify(shape.values?.[Number(typed)])
-        return isRequired ? fail(errors, name, 'Choose one.') : undefined
+        return isRequired ? addError(errors, name, 'Choose one.') : undefined
       case 'boolean':
         if (typed !== '') return String(typed === 'true')
-        return isRequired ? fail(errors, name, 'Choose yes or no.') : undefined
+        return isRequired ? addError(errors, name, 'Choose yes or no.') : undefined
       case 'number': case 'integer': {
         const text = typed.trim()
-        if (text === '') return isRequired ? fail(errors, name, 'Enter a number.') : undefined
+        if (text === '') return isRequired ? addError(errors, name, 'Enter a number.') : undefined
         const isNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)
-        if (!isNumber) return fail(errors, name, 'This is not a number.')
-        return shape.kind === 'integer' && /[.eE]/.test(text) ? fail(errors, name, 'Enter a whole number.') : text
+        if (!isNumber) return addError(errors, name, 'This is not a number.')
+        return shape.kind === 'integer' && /[.eE]/.test(text) ? addError(errors, name, 'Enter a whole number.') : text
       }
       case 'json':
-        if (typed.trim() === '') return isRequired && depth > 0 ? fail(errors, name, 'Enter a value.') : undefined
+        if (typed.trim() === '') return isRequired && depth > 0 ? addError(errors, name, 'Enter a value.') : undefined
         try {
           JSON.parse(typed)
           return typed
         } catch (error) {
-          return fail(errors, name, `This is not JSON: ${error instanceof Error ? error.message : String(error)}.`)
+          const message = error instanceof Error ? error.message : String(error)
+          return addError(errors, name, `This is not JSON: ${message}.`)
         }
       default:
-        if (typed.trim() === '' && isRequired && this.#wantsText) return fail(errors, name, 'Enter a text.')
+        if (typed.trim() === '' && isRequired && this.#wantsText) return addError(errors, name, 'Enter a text.')
         return typed === '' && !isRequired ? undefined : JSON.stringify(typed.replaceAll('\r\n', '\n'))
     }
   }
@@ -253,7 +256,7 @@ export class SchemaForm {
         return
       case 'list':
         if (!Array.isArray(value)) return
-        value.slice(0, mostItems).forEach((item, at) => {
+        value.slice(0, maxItems).forEach((item, at) => {
           draft[join(name, at)] = ''
           this.#fill(shape.item, join(name, at), item, draft, depth + 1)
         })

@@ -26,7 +26,7 @@ const charactersPerStep = 20
 /** Max length of a `$ref`, in characters. */
 const maxReference = 1_024
 /** Max length of a chain of `$ref`s. */
-const mostReferences = 16
+const maxReferences = 16
 
 /** The form field for a schema. */
 export interface FieldShape {
@@ -129,7 +129,7 @@ const isLong = ({ maxLength, format, contentMediaType }: Schema, name: string): 
 
 /** Resolves `$ref` and `allOf` at the top level of a schema. An unresolvable reference allows any value. */
 function resolve (schema: unknown, context: FormContext, seen = 0): Schema {
-  if (!isObject(schema) || seen > mostReferences) return {}
+  if (!isObject(schema) || seen > maxReferences) return {}
   takeSteps(context, sizeOf(schema))
   const { $ref, allOf, ...own } = schema
   const parts = [

@@ -3,7 +3,7 @@ import { isObject } from '../../../../protocol/json.ts'
 import { OpenApiSecurity } from '../../../../schemas/openapi-upstream.ts'
 import { ServerConfig } from '../../../../schemas/server.ts'
 import { transports, transportTypes, type TransportType } from '../../../../schemas/transports.ts'
-import { type Draft, type Errors, type Field, isTyped, join } from './draft.ts'
+import { type Draft, type Errors, type Field, hasTypedFields, join } from './draft.ts'
 import { namesIn } from './names.ts'
 import { argumentsField, SchemaForm } from './schema-form.ts'
 
@@ -157,7 +157,7 @@ function schemaOf (name: Member): unknown {
 const toShown = (field: Field, draft: Draft): Field => ({
   ...field,
   ...field.hint !== undefined && { hint: field.hint.replaceAll('`', '') },
-  ...field.kind === 'object' && !field.isRequired && { isFolded: !isTyped(draft, field.name) },
+  ...field.kind === 'object' && !field.isRequired && { isFolded: !hasTypedFields(draft, field.name) },
   ...field.fields && { fields: field.fields.map((each) => toShown(each, draft)) }
 })
 

@@ -35,7 +35,7 @@ function endOfQuote (line: string, start: number): number {
 }
 
 /** Returns the command lines of a text, without prompts (`$`), comments and empty lines. */
-export function linesOf (text: string): string[] {
+export function commandLinesOf (text: string): string[] {
   return text.replace(/\\\r?\n/g, ' ').split(/\r?\n/)
     .map((line) => line.replace(/^\s*[$>%]\s+/, '').trim())
     .filter((line) => line !== '' && !line.startsWith('#'))

@@ -9,7 +9,7 @@ import { inputVariable } from '../../../../schemas/foreign-variables.ts'
 import { jsoncToJson } from '../../../../schemas/jsonc.ts'
 import { errors } from '../../../base/errors/index.ts'
 import { managementLimits } from '../../limits.ts'
-import { linesOf, splitCommandLine } from './command-line.ts'
+import { commandLinesOf, splitCommandLine } from './command-line.ts'
 import { readClientCommand } from './client-command.ts'
 import { nameOfAddress, nameOfCommand, nameOfTitle } from './names.ts'
 
@@ -123,7 +123,7 @@ const isServer = (value: Config): boolean =>
     Array.isArray(value[member])) || (value.type === 'openapi' && isObject(value.openapi))
 
 function ofLines (text: string): Found[] {
-  const lines = linesOf(text)
+  const lines = commandLinesOf(text)
   limitServers(lines.length)
   return lines.map((line) => {
     if (/^https?:\/\/\S+$/i.test(line)) return ofAddress(line)
@@ -147,7 +147,7 @@ const programSuffix = /\.(?:sh|py|rb|pl|php|js|mjs|cjs|ts|mts|jar|exe|cmd|bat|ps
 
 /**
  * Returns the URL for an address without a scheme, such as `127.0.0.1:9000/mcp` or `mcp.example.com/mcp`; undefined for
- * any other text. The URL has http for this machine and private networks, else https.
+ * any other text. The URL has http for this machine and private networks, otherwise https.
  */
 function withScheme (line: string): string | undefined {
   const [, host = '', port, path] =

@@ -154,8 +154,8 @@ export class OperationCaller {
   }
 
   /**
-   * The only origin that configured headers and credentials are sent to: that of the configured URL of the API, else
-   * that of the description's URL. A fetched description cannot select another origin; a description in the
+   * The only origin that configured headers and credentials are sent to: that of the configured URL of the API,
+   * otherwise that of the description's URL. A fetched description cannot select another origin; a description in the
    * configuration can.
    */
   #credentialOrigin (compiled: CompiledDescription): string | undefined {

@@ -78,11 +78,11 @@ function headerLines (headers: IncomingHttpHeaders, configuredQuery: readonly st
     .map(([name, value]) => `${name}: ${value}`)
 }
 
-const essenceOf = (contentType: string): string => contentType.split(';', 1)[0]?.trim() ?? ''
+const mediaTypeOf = (contentType: string): string => contentType.split(';', 1)[0]?.trim() ?? ''
 
 /** A body as text, decoded with its character set; undefined if its media type is not textual. */
 function decodeText (body: Buffer, contentType: string): string | undefined {
-  if (!isTextual(essenceOf(contentType).toLowerCase(), body)) return undefined
+  if (!isTextual(mediaTypeOf(contentType).toLowerCase(), body)) return undefined
   const charset = /charset\s*=\s*"?([\w-]+)/i.exec(contentType)?.[1] ?? 'utf-8'
   try {
     return new TextDecoder(charset).decode(body)
@@ -99,7 +99,7 @@ function isTextual (mediaType: string, body: Buffer): boolean {
 
 /** Bytes as a block: an image, audio, or an embedded resource. */
 function binaryBlock (body: Buffer, contentType: string, url: string): string {
-  const mimeType = essenceOf(contentType) || 'application/octet-stream'
+  const mimeType = mediaTypeOf(contentType) || 'application/octet-stream'
   const [, type] = /^(image|audio)\//i.exec(mimeType) ?? []
   const data = body.toString('base64')
   if (type !== undefined) {

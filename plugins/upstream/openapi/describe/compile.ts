@@ -15,13 +15,13 @@ type Dict = Record<string, unknown>
 interface CompileOptions extends ToolLimits {
   /** The URL that relative server URLs are resolved against. */
   baseUrl: string | undefined
-  /** Max operations; the others are left out, with a warning. */
+  /** Max operations; the others are omitted, with a warning. */
   operations: number
-  /** Max characters of the request plan of one operation; beyond: the operation is left out, with a warning. */
+  /** Max characters of the request plan of one operation; beyond that, the operation is omitted, with a warning. */
   plan: number
-  /** Max characters of all tools and plans together; beyond: the remaining tools are left out, with a warning. */
+  /** Max characters of all tools and plans together; beyond that, the remaining tools are omitted, with a warning. */
   total: number
-  /** Max warnings; beyond: the others are counted. */
+  /** Max warnings; beyond that, the others are counted. */
   warnings: number
   /** Max characters of the instructions. */
   instructions: number
@@ -31,8 +31,8 @@ interface CompileOptions extends ToolLimits {
 type CompiledTools = Omit<CompiledDescription, 'pages'> & { tools: string[] }
 
 /**
- * Compiles a description into tools and plans. An operation that cannot be served is left out with a warning; the
- * others are served.
+ * Compiles a description into tools and plans. An operation that cannot be served is omitted with a warning; the others
+ * are served.
  * @throws DescriptionError if the document is not a description, or no operation is left
  */
 export function compileDescription (document: Dict, options: CompileOptions): CompiledTools {
@@ -221,7 +221,7 @@ function compileOperation (context: OperationContext, described: DescribedOperat
     required: [...requiredParameters, ...(body?.required ?? [])],
     additionalProperties: body?.additionalProperties ?? false
   }, schemas, toolLimits)
-  // The name is assigned last: an operation that is left out must not take a name.
+  // The name is assigned last: an operation that is omitted must not take a name.
   const name = names.assign(namedOperation(described))
   return { plan, name, tool: tool(name), unplaced }
 }

@@ -121,7 +121,7 @@ function dropsConstraint (schema: Readonly<Record<string, unknown>>): boolean {
 
 /**
  * Relaxes a schema some of whose subschemas accept more than the original. Keywords that would make it accept less are
- * left out, and `oneOf` becomes `anyOf`: a call that the API accepts must not be rejected.
+ * omitted, and `oneOf` becomes `anyOf`: a call that the API accepts must not be rejected.
  */
 export function relaxSchema ({
   not: _not,

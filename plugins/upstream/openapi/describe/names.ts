@@ -36,8 +36,8 @@ export interface NamedOperation { readonly operationId: unknown, readonly method
 
 /**
  * Assigns a unique tool name to each operation: its operationId, or else its method and path, as model APIs accept it.
- * Other characters become `_`. A name that is cut, ambiguous or taken ends with a hash of method and path, so that the
- * order of the operations does not matter, unless two have one operationId.
+ * Other characters become `_`. A name that is truncated, ambiguous or taken ends with a hash of method and path, so
+ * that the order of the operations does not matter, unless two have one operationId.
  */
 export class ToolNames {
   readonly #assigned = new Set<string>()
@@ -79,7 +79,7 @@ interface ArgumentSource { readonly name: string, readonly location: string }
 
 /**
  * Assigns unique names to the arguments of one tool. An argument is named as its parameter, if model APIs accept that;
- * other characters become `_`, and names that are cut, empty or ambiguous end with a hash. Where parameters in
+ * other characters become `_`, and names that are truncated, empty or ambiguous end with a hash. Where parameters in
  * different locations share a name, that of the later location (path, query, header, cookie) becomes
  * `<name>_<location>`, with a number if that is taken.
  */

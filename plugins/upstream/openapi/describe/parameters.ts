@@ -1,6 +1,6 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { bodyFormatOf, isHeaderName } from '../http-syntax.ts'
-import { DescriptionError, type Parameter, type ParameterLocation, type Style } from '../plan.ts'
+import { DescriptionError, type Parameter, type ParameterLocation, type SerializationStyle } from '../plan.ts'
 import type { JsonSchema } from './keywords.ts'
 import { type ArgumentNames, describeArgument } from './names.ts'
 import type { SchemaConverter } from './schema.ts'
@@ -12,7 +12,7 @@ const isLocation = (value: unknown): value is ParameterLocation => locations.inc
  * The styles of each location, the default first. Delimited styles in paths and headers, and tabs, occur only in
  * Swagger.
  */
-const styles: Readonly<Record<ParameterLocation, readonly Style[]>> = {
+const styles: Readonly<Record<ParameterLocation, readonly SerializationStyle[]>> = {
   path: ['simple', 'label', 'matrix', 'spaceDelimited', 'pipeDelimited', 'tabDelimited'],
   query: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject', 'tabDelimited'],
   header: ['simple', 'spaceDelimited', 'pipeDelimited', 'tabDelimited'],

@@ -2,7 +2,7 @@ import { isObject } from '../../../../protocol/json.ts'
 import { resolvePointer } from '../../../base/json-schema/index.ts'
 import { DescriptionError } from '../plan.ts'
 
-/** Max references followed in a row; beyond: they are treated as a cycle. */
+/** Max references followed in a row; beyond that, they are treated as a cycle. */
 const maxHops = 32
 
 /** Resolves the Reference Objects of a description. Only references within the description are followed. */

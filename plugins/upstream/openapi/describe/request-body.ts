@@ -1,6 +1,6 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { bodyFormatOf, isJsonMediaType } from '../http-syntax.ts'
-import type { BodyField, RequestBody, Serialization, Style } from '../plan.ts'
+import type { BodyField, RequestBody, Serialization, SerializationStyle } from '../plan.ts'
 import type { JsonSchema } from './keywords.ts'
 import { type ArgumentNames, describeArgument } from './names.ts'
 import type { References } from './refs.ts'
@@ -27,8 +27,8 @@ const preferences: ReadonlyArray<(mediaType: string) => boolean> = [
 ]
 
 /**
- * The arguments of a request body: the properties of its object, if none of the names is used by a parameter; else the
- * whole body as the argument `body`.
+ * The arguments of a request body: the properties of its object, if none of the names is used by a parameter; otherwise
+ * the whole body as the argument `body`.
  * @param requestBody the Request Body Object, with its reference resolved
  * @returns undefined if the body has no media type
  */
@@ -148,7 +148,7 @@ function isBytes (schema: unknown, refs: References): boolean {
   return typeof contentMediaType === 'string' && bodyFormatOf(contentMediaType) === 'binary'
 }
 
-const isStyle = (value: unknown): value is Style =>
+const isStyle = (value: unknown): value is SerializationStyle =>
   ['form', 'spaceDelimited', 'pipeDelimited', 'tabDelimited', 'deepObject'].includes(value as string)
 
 /** A field of a form. @param encoding the Encoding Object of the property, if there is one */

@@ -12,7 +12,7 @@ type ConvertedKeywords = Map<string, unknown>
 /**
  * Converts the schemas of one description to JSON Schema 2020-12. References are kept, and refer to `$defs`. A keyword
  * with an invalid value is dropped, so that each result is valid; it then accepts more than the original, never less.
- * The schemas are those of requests: properties that are `readOnly` are left out.
+ * The schemas are those of requests: properties that are `readOnly` are omitted.
  */
 export class SchemaConverter {
   readonly #refs: References
@@ -79,7 +79,7 @@ export class SchemaConverter {
   #nameOf (ref: string): string {
     const known = this.#nameByRef.get(ref)
     if (known !== undefined) return known
-    // Resolved now, so that the operation is left out if the target does not exist.
+    // Resolved now, so that the operation is omitted if the target does not exist.
     this.#refs.resolve({ $ref: ref })
     const last = ref.slice(ref.lastIndexOf('/') + 1).replace(/[^\w.-]+/g, '_')
     const base = last === '' || last in Object.prototype ? `schema_${last}` : last

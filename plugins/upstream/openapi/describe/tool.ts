@@ -69,7 +69,7 @@ interface Detail {
   hops: number
   /** Max levels of each schema; the subschemas below only state their type. */
   depth: number
-  /** Whether descriptions, titles, examples and defaults below the arguments are left out. */
+  /** Whether descriptions, titles, examples and defaults below the arguments are omitted. */
   isTerse: boolean
 }
 

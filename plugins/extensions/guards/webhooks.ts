@@ -29,7 +29,7 @@ interface JudgesDeps {
 }
 
 /** Asks the webhooks of guards about arguments and results. */
-export class Judges {
+export class GuardWebhooks {
   readonly #deps: JudgesDeps
 
   constructor (deps: JudgesDeps) {

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { Value } from '@sinclair/typebox/value'
 import { test } from 'tap'
 import { createServer } from '../../plugins/base/index.ts'
-import { WaitingRoom } from '../../routes/waiting-room.ts'
+import { StartupResponder } from '../../routes/startup-responder.ts'
 import { Env } from '../../schemas/env.ts'
 import { freePort } from '../helpers/hub.ts'
 
@@ -22,7 +22,7 @@ test('one listener for those who wait and for the gateway', async (t) => {
         text(answer).then((body) => { resolve([answer.statusCode, body]) }, reject)
       }).once('error', reject)
     })
-  const room = new WaitingRoom({ logger, env })
+  const room = new StartupResponder({ logger, env })
   assert.equal(await room.listener(), undefined, 'nobody waits yet')
   room.open('the database is waited for')
   const listener = await room.listener()

@@ -8,7 +8,7 @@ import { requestClientCredentials, refreshLogin } from './token-requests.ts'
 import { upstreamLimits } from '../limits.ts'
 
 /** A login in memory. `version` is undefined if the login is not stored. */
-export interface HeldLogin { readonly version: string | undefined, readonly login: ServerLoginRecord }
+export interface CachedLogin { readonly version: string | undefined, readonly login: ServerLoginRecord }
 
 /** How long a replica has the exclusive right to refresh a login, in ms; after that another replica may try. */
 const claimTime = 30_000
@@ -19,14 +19,14 @@ const claimPause = 100
  * The logins at a server in memory: each is read once, refreshed once for all waiting requests, and dropped when
  * refused.
  */
-export class HeldLogins {
+export class LoginCache {
   readonly #deps: FlowDeps
   readonly #flows: LoginFlows
   readonly #isOwn: boolean
   /** The logins by holder; null if a holder has none. */
-  readonly #held = new BoundedMap<string, HeldLogin | null>(upstreamLimits.login.holders)
-  readonly #loading = new Map<string, Promise<HeldLogin | null>>()
-  readonly #renewing = new Map<string, Promise<HeldLogin | null>>()
+  readonly #held = new BoundedMap<string, CachedLogin | null>(upstreamLimits.login.holders)
+  readonly #loading = new Map<string, Promise<CachedLogin | null>>()
+  readonly #renewing = new Map<string, Promise<CachedLogin | null>>()
   /** Holders whose login was refused. Their links are closed after the error with the needed action was sent. */
   readonly #dropped = new Set<string>()
 
@@ -39,10 +39,10 @@ export class HeldLogins {
   get size (): number { return this.#held.size }
 
   /** The login in memory. @returns null if there is none; undefined if it is not loaded */
-  peek (holder: string): HeldLogin | null | undefined { return this.#held.get(holder) }
+  peek (holder: string): CachedLogin | null | undefined { return this.#held.get(holder) }
 
   /** Stores a login in memory, unless the server or the account has changed since it was created. */
-  set (holder: string, held: HeldLogin | null): HeldLogin | null {
+  set (holder: string, held: CachedLogin | null): CachedLogin | null {
     const kept = held?.login.binding === this.#deps.binding(holder) ? held : null
     this.#held.setNewest(holder, kept)
     return kept
@@ -56,7 +56,7 @@ export class HeldLogins {
   takeDropped (holder: string): boolean { return this.#dropped.delete(holder) }
 
   /** The login of a holder, loaded once. */
-  async get (holder: string): Promise<HeldLogin | null> {
+  async get (holder: string): Promise<CachedLogin | null> {
     const known = this.#held.get(holder)
     if (known !== undefined) return known
     const loading = this.#loading.get(holder) ?? this.#load(holder).finally(() => { this.#loading.delete(holder) })
@@ -64,7 +64,7 @@ export class HeldLogins {
     return await loading
   }
 
-  async #load (holder: string): Promise<HeldLogin | null> {
+  async #load (holder: string): Promise<CachedLogin | null> {
     const { stores: { tokens }, target: { server }, binding } = this.#deps
     const stored = this.#isOwn ? undefined : await tokens.find(server, holder)
     const login = stored && toLoginRecord(stored.value, binding(holder))
@@ -80,9 +80,9 @@ export class HeldLogins {
    * @returns null if the authorization server reports that the login has ended
    */
   async renew (
-    holder: string, held: HeldLogin | null, challenge: BearerChallenge, scopes?: readonly string[]
-  ): Promise<HeldLogin | null> {
-    const renew = async (): Promise<HeldLogin | null> =>
+    holder: string, held: CachedLogin | null, challenge: BearerChallenge, scopes?: readonly string[]
+  ): Promise<CachedLogin | null> {
+    const renew = async (): Promise<CachedLogin | null> =>
       this.#isOwn ? await this.#obtain(holder, challenge, scopes) : held && await this.#refresh(holder, held)
     const renewing = this.#renewing.get(holder) ?? renew().finally(() => { this.#renewing.delete(holder) })
     this.#renewing.set(holder, renewing)
@@ -90,7 +90,7 @@ export class HeldLogins {
   }
 
   /** Removes a refused login, unless another one has been stored in the meantime. */
-  async drop (holder: string, { version, login }: HeldLogin): Promise<void> {
+  async drop (holder: string, { version, login }: CachedLogin): Promise<void> {
     const { stores: { tokens }, target: { server } } = this.#deps
     if (this.#held.get(holder)?.login !== login) return
     const stored = await tokens.find(server, holder)
@@ -104,7 +104,7 @@ export class HeldLogins {
   }
 
   /** Logs in as the gateway itself; the login is kept in memory only. */
-  async #obtain (holder: string, challenge: BearerChallenge, scopes?: readonly string[]): Promise<HeldLogin> {
+  async #obtain (holder: string, challenge: BearerChallenge, scopes?: readonly string[]): Promise<CachedLogin> {
     const { target: { oauth: { clientId = '', clientSecret } }, binding } = this.#deps
     try {
       const found = await this.#flows.discover(challenge)
@@ -118,7 +118,7 @@ export class HeldLogins {
   }
 
   /** Refreshes a login. One replica refreshes it, and the others wait for the result. */
-  async #refresh (holder: string, held: HeldLogin): Promise<HeldLogin | null> {
+  async #refresh (holder: string, held: CachedLogin): Promise<CachedLogin | null> {
     const { stores: { tokens }, target: { server }, binding } = this.#deps
     const { version = '' } = held
     for (const end = Date.now() + claimTime; !await tokens.claim(server, holder, version, claimTime);) {
@@ -147,7 +147,7 @@ export class HeldLogins {
     }
   }
 
-  #hold (holder: string, version: string | undefined, login: ServerLoginRecord | undefined): HeldLogin | null {
+  #hold (holder: string, version: string | undefined, login: ServerLoginRecord | undefined): CachedLogin | null {
     return this.set(holder, login ? { version, login } : null)
   }
 }

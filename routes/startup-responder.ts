@@ -9,16 +9,16 @@ import health from './public/health.ts'
 
 const problem = 'waiting for the database'
 
-interface WaitingRoomOptions { readonly logger: { level: string, stream: LogOutput }, readonly env: Env }
+interface StartupResponderOptions { readonly logger: { level: string, stream: LogOutput }, readonly env: Env }
 
 /**
  * Responds to health checks while the gateway waits for its database, and logs why it waits. Other requests get 503.
  */
-export class WaitingRoom {
-  readonly #options: WaitingRoomOptions
+export class StartupResponder {
+  readonly #options: StartupResponderOptions
   #app: Promise<FastifyInstance> | undefined
 
-  constructor (options: WaitingRoomOptions) {
+  constructor (options: StartupResponderOptions) {
     this.#options = options
   }
 

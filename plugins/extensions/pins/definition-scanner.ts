@@ -5,7 +5,7 @@ import type { DefinitionWarning } from '../../../schemas/definitions-api.ts'
 import { workers } from '../../base/threads/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import { keyOf, type Definition, type DefinitionKind } from './definitions.ts'
-import { lookalikeKey, plainKey } from './lookalike-names.ts'
+import { lookalikeKey, normalizeName } from './lookalike-names.ts'
 import type { Finding, Scan } from './scan/scan.ts'
 
 /** The scan of one catalogue. */
@@ -14,10 +14,10 @@ interface Look { readonly digest: string, readonly scan: Scan, readonly tools: r
 const noScan: Scan = { findings: [], names: [] }
 
 /** Scans what servers list for content that may poison agents, and again after changes. */
-export class FirstLook {
+export class DefinitionScanner {
   readonly #log: Pick<FastifyBaseLogger, 'warn'>
   /** By server and catalogue (`PinnedServer.source`). */
-  readonly #looks = new Map<string, Map<string, Look>>()
+  readonly #scans = new Map<string, Map<string, Look>>()
   /** The names of all tools and their servers; rebuilt after a change. */
   #index: NameIndex | undefined
 
@@ -29,8 +29,8 @@ export class FirstLook {
   begin (server: string, source: string, definitions: readonly Definition[]): void {
     const listed = definitions.map((each) => `${keyOf(each)} ${each.digest}`).join('\n')
     const digest = createHash('sha256').update(listed).digest('base64')
-    const looks = this.#looks.get(server) ?? new Map<string, Look>()
-    this.#looks.set(server, looks)
+    const looks = this.#scans.get(server) ?? new Map<string, Look>()
+    this.#scans.set(server, looks)
     const former = looks.get(source)
     if (former?.digest === digest) return
     const tools = definitions.flatMap(({ kind, item }) => kind === 'tool' ? item : [])
@@ -50,7 +50,7 @@ export class FirstLook {
     const end = definitions.findIndex(({ text }) => (left -= text.length) < 0)
     const looked =
       definitions.slice(0, end === -1 ? undefined : end).map(({ kind, item, text }) => ({ kind, item, text }))
-    const rest = end === -1 ? [] : notLookedAt(definitions[end], 'there is too much text')
+    const rest = end === -1 ? [] : unscannedFindings(definitions[end], 'there is too much text')
     try {
       const found = await workers.run<Scan>('plugins/extensions/pins/scan/scan', looked, { owner: server, time })
       const scan = { ...found, findings: [...rest, ...found.findings] }
@@ -63,15 +63,15 @@ export class FirstLook {
       return scan
     } catch (error) {
       this.#log.warn({ server, err: error }, `${server}: its definitions could not be looked at`)
-      return { ...noScan, findings: notLookedAt(definitions[0], messageOf(error)) }
+      return { ...noScan, findings: unscannedFindings(definitions[0], messageOf(error)) }
     }
   }
 
   /** Returns the warnings about a server's definitions. */
   warningsAbout (server: string): DefinitionWarning[] {
-    const looks = [...this.#looks.get(server)?.values() ?? []]
+    const looks = [...this.#scans.get(server)?.values() ?? []]
     if (looks.length === 0) return []
-    const index = this.#index ??= new NameIndex(this.#looks)
+    const index = this.#index ??= new NameIndex(this.#scans)
     const all = looks.flatMap(({ scan, tools }) => [
       ...scan.findings as DefinitionWarning[],
       ...tools.flatMap((item): DefinitionWarning | [] => {
@@ -91,13 +91,13 @@ export class FirstLook {
   }
 
   forget (servers: readonly string[]): void {
-    for (const server of servers) this.#looks.delete(server)
+    for (const server of servers) this.#scans.delete(server)
     this.#index = undefined
   }
 }
 
 /** Returns a finding that a definition and those after it were not scanned. */
-const notLookedAt = (definition: Definition | undefined, why: string): Finding[] => definition === undefined
+const unscannedFindings = (definition: Definition | undefined, why: string): Finding[] => definition === undefined
   ? []
   : [{ kind: definition.kind, item: definition.item, place: '', message: `not all definitions were looked at: ${why}` }]
 
@@ -106,7 +106,7 @@ const isPlain = (name: string): boolean => /^[a-z]*$/.test(name)
 /** The tools of all servers by name, and by a key that is equal for names that look alike. */
 class NameIndex {
   readonly #byName = new Map<string, Set<string>>()
-  readonly #byLook = new Map<string, Array<{ readonly server: string, readonly tool: string }>>()
+  readonly #byLookalikeKey = new Map<string, Array<{ readonly server: string, readonly tool: string }>>()
 
   constructor (servers: ReadonlyMap<string, ReadonlyMap<string, Look>>) {
     for (const [server, looks] of servers) {
@@ -114,20 +114,21 @@ class NameIndex {
         const owners = this.#byName.get(tool.toLowerCase()) ?? new Set()
         this.#byName.set(tool.toLowerCase(), owners.add(server))
         const look = lookalikeKey(tool)
-        const alike = this.#byLook.get(look) ?? []
+        const alike = this.#byLookalikeKey.get(look) ?? []
         // To name one lookalike, a bounded number is enough.
         if (alike.length < 100) alike.push({ server, tool })
-        this.#byLook.set(look, alike)
+        this.#byLookalikeKey.set(look, alike)
       }
     }
   }
 
   /** Returns a clause that names the tool of another server that this one imitates; undefined if there is none. */
   lookalikeOf (server: string, tool: string): string | undefined {
-    const plain = plainKey(tool)
+    const plain = normalizeName(tool)
     // Of two names that look alike, the one with digits or non-Latin letters is considered the imitation.
-    const found = this.#byLook.get(lookalikeKey(tool))?.find((each) =>
-      each.server !== server && plainKey(each.tool) !== plain && (!isPlain(plain) || isPlain(plainKey(each.tool))))
+    const found = this.#byLookalikeKey.get(lookalikeKey(tool))?.find((each) =>
+      each.server !== server && normalizeName(each.tool) !== plain &&
+        (!isPlain(plain) || isPlain(normalizeName(each.tool))))
     return found && `${JSON.stringify(found.tool)}, a tool of the server ${JSON.stringify(found.server)}`
   }
 

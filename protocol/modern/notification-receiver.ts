@@ -49,7 +49,7 @@ interface ListenStream {
  * stream per connection. When the subscriptions change, a new stream is opened, and the previous one is ended only when
  * the new one is acknowledged, so nothing is missed. A stream that ends is reopened.
  */
-export class Listening {
+export class NotificationReceiver {
   readonly #deps: ListeningDeps
   readonly #lists: Readonly<Record<string, true>>
   readonly #uris = new Set<string>()

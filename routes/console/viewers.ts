@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { errors, noSuchError } from '../../plugins/base/errors/index.ts'
-import type { Eyes } from '../../plugins/management/index.ts'
+import type { ViewerIdentity } from '../../plugins/management/index.ts'
 import { type Principal, toAuthor } from '../../plugins/settings/index.ts'
 
 /** An option of a select field. */
@@ -24,7 +24,7 @@ export const pathOf = (route: string): string =>
  * Returns the identities with which a user can view a route: itself, one of its keys, or none; for admins, also any
  * other user.
  */
-export function eyesOf ({ keys, users }: FastifyInstance, principal: Principal, chosen: string): Option[] {
+export function viewerOptions ({ keys, users }: FastifyInstance, principal: Principal, chosen: string): Option[] {
   const own = principal.username ?? ''
   const others = principal.isAdmin ? users.list().map(({ username }) => username).filter((name) => name !== own) : []
   const all = [
@@ -39,7 +39,9 @@ export function eyesOf ({ keys, users }: FastifyInstance, principal: Principal, 
  * Returns the identity that a user has chosen. An admin's use of another user's identity is audited.
  * @throws NoSuch, Forbidden for an identity that the user may not choose, InvalidInput
  */
-export function lookWith (app: FastifyInstance, principal: Principal, chosen: string, route: string): Eyes {
+export function resolveViewer (
+  app: FastifyInstance, principal: Principal, chosen: string, route: string
+): ViewerIdentity {
   const own = { username: principal.username ?? '' }
   if (chosen === 'self') return own
   if (chosen === 'nobody') return undefined
