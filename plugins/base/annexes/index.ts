@@ -98,10 +98,12 @@ export class Annexes {
     return opened
   }
 
-  async #handOn (open: Annex['open'], { raw, id }: FastifyRequest, reply: FastifyReply): Promise<void> {
+  async #handOn (open: Annex['open'], { raw, id, originalUrl }: FastifyRequest, reply: FastifyReply): Promise<void> {
     const annex = await open()
     this.#ids.set(raw, id)
     reply.hijack()
+    // The annex rewrites URLs, too, and takes the one that it gets for the original.
+    raw.url = originalUrl
     annex.routing(raw, reply.raw)
   }
 

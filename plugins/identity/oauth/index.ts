@@ -232,8 +232,8 @@ function challengeOf (
   if (code === 'TH_TOKEN_TWICE') return 'Bearer error="invalid_request"'
   const isForbidden = code === 'TH_INSUFFICIENT_SCOPE'
   if (code !== 'TH_UNAUTHORIZED' && !isForbidden) return undefined
-  // As the client wrote it, since it compares the two. An SSE client posts its messages to a path other than that of its
-  // resource.
+  // As the client wrote it, since it compares the two. An SSE client posts its messages to a path other than that of
+  // its resource.
   const path = (request.originalUrl.split('?', 1)[0] ?? '').slice(basePath.length)
   const metadata = `${issuer}/.well-known/oauth-protected-resource${resourceSuffix(issuer, `${issuer}${path}`) ?? ''}`
   const error = isForbidden
