@@ -4,7 +4,7 @@ import { openVault } from '../../plugins/base/secrets/vault.ts'
 import { openStorage } from '../../db/open.ts'
 import type { Change, Snapshot, Vault } from '../../db/store.ts'
 import { at, KEY, within, type Json } from '../helpers/client.ts'
-import { spawnHub, startHub, until, type Cleanup, type Hub, type HubOptions, type ProcessHub, type ProcessOptions } from '../helpers/hub.ts'
+import { spawnHub, startHub, type Cleanup, type Hub, type HubOptions, type ProcessHub, type ProcessOptions } from '../helpers/hub.ts'
 
 /** What every replica is given alike. Each holds a canary: none may ever be seen. */
 export const shared = {
@@ -26,15 +26,7 @@ export async function startReplica (t: Cleanup, url: string, options: HubOptions
 
 /** As `startReplica`, as a process of its own. It is ready, unless told not to wait: with a database that takes longer. */
 export async function spawnReplica (t: Cleanup, url: string, options: ProcessOptions = {}): Promise<ProcessHub> {
-  const hub = await spawnHub(t, { ...options, wait: false, env: { DB_URL: url, ...shared, ...options.env } })
-  if (options.wait !== false) {
-    await until(async () => {
-      if (hub.child.exitCode !== null) return true
-      return (await fetch(`${hub.url}/health/ready`)).ok
-    }, () => `never ready: ${hub.output()}`)
-    assert.equal(hub.child.exitCode, null, `the gateway exited: ${hub.output()}`)
-  }
-  return hub
+  return await spawnHub(t, { wait: '/health/ready', ...options, env: { DB_URL: url, ...shared, ...options.env } })
 }
 
 export interface Answer { status: number, headers: Headers, text: string, body: unknown }

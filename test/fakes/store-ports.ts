@@ -31,6 +31,18 @@ export async function driverOf (t: Cleanup, url: string): Promise<DatabaseDriver
   return driver
 }
 
+/** Opens storage, with the driver of an embedded database: its one connection is that of the newest storage. */
+export async function openWithDriver (options: Parameters<typeof openStorage>[0]): Promise<{ storage: Storage, embedded?: PgliteDriver }> {
+  let embedded: PgliteDriver | undefined
+  const { migrate } = PgliteDriver.prototype
+  PgliteDriver.prototype.migrate = async function (folder) { embedded = this; return await migrate.call(this, folder) }
+  try {
+    return { storage: await openStorage(options), embedded }
+  } finally {
+    PgliteDriver.prototype.migrate = migrate
+  }
+}
+
 /** Storage on a settings file in a folder of its own, or on a database. */
 export async function openPorts (
   t: Cleanup,
@@ -43,18 +55,13 @@ export async function openPorts (
   const opened: Storage[] = []
   t.after(async () => { for (const { store } of opened) await store.close() })
   let passed = 0
-  // An embedded database has one connection: that of the newest storage.
   let embedded: PgliteDriver | undefined
-  const { migrate } = PgliteDriver.prototype
   const open = async (): Promise<Storage> => {
     const common = { warn: () => {}, vault: await makeVault() }
     if (dbUrl === undefined) return createFileStorage(new JsonFileStore(path, common.warn), common.vault, () => Date.now() + passed)
-    PgliteDriver.prototype.migrate = async function (folder) { embedded = this; return await migrate.call(this, folder) }
-    try {
-      return await openStorage({ settingsPath: path, dbUrl, startupTimeout: 60_000, ...common, info: () => {} })
-    } finally {
-      PgliteDriver.prototype.migrate = migrate
-    }
+    const opened = await openWithDriver({ settingsPath: path, dbUrl, startupTimeout: 60_000, ...common, info: () => {} })
+    embedded = opened.embedded
+    return opened.storage
   }
   const another = async (): Promise<Storage> => {
     const storage = await open()

@@ -1,4 +1,5 @@
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { runCommandLine } from '../../cli/program.ts'
 
@@ -29,4 +30,16 @@ export const cli = (env: Environment, options: CliOptions = {}) => async (...arg
     serve: serve ?? (async () => { throw new Error('no gateway is started here') })
   })
   return { code, out, err }
+}
+
+/** The variables of a gateway in this folder. */
+export const envOf = (folder: string, env: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  ({ HOME: folder, SETTINGS_PATH: join(folder, 'mcp_settings.json'), ...env })
+
+/** A command of the kind that needs no gateway, for the gateway of a folder. @returns its exit code, and what it printed */
+export async function maintain (
+  command: 'backup' | 'restore', folder: string, args: string[], env: Readonly<Record<string, string>> = {}
+): Promise<{ code: number, told: string }> {
+  const { code, out, err } = await cli(envOf(folder, env))(command, ...args)
+  return { code, told: out + err }
 }

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
+import { connect, createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -16,6 +16,13 @@ export async function freePort (): Promise<number> {
   await new Promise((resolve) => { server.close(resolve) })
   return port
 }
+
+/** Whether a port of loopback takes connections. A request that nobody takes costs six times as much CPU. */
+const isListening = async (port: number): Promise<boolean> => await new Promise((resolve) => {
+  const socket = connect(port, '127.0.0.1')
+  const end = (): void => { resolve(!socket.destroyed); socket.destroy() }
+  socket.once('connect', end).once('error', end)
+})
 
 /** The path of a file below the project's root. */
 export const path = (name: string): string => join(root, name)
@@ -87,8 +94,8 @@ export interface HubOptions {
 }
 
 export interface ProcessOptions extends HubOptions {
-  /** false: do not wait for /health. */
-  wait?: boolean
+  /** What answers once the gateway is as it is wanted, `/health` by default; false: do not wait. */
+  wait?: '/health' | '/health/ready' | false
   /** The limit of open files (`ulimit -n`). */
   openFiles?: number
 }
@@ -142,7 +149,7 @@ export async function startHub (t: Cleanup, options: HubOptions = {}): Promise<H
 }
 
 /**
- * Starts the gateway as its own process, as an operator would, and waits until /health answers.
+ * Starts the gateway as its own process, as an operator would, and waits for it.
  * Stopped and cleaned up after the test.
  */
 export async function spawnHub (t: Cleanup, options: ProcessOptions = {}): Promise<ProcessHub> {
@@ -173,12 +180,14 @@ export async function spawnHub (t: Cleanup, options: ProcessOptions = {}): Promi
   const base = `http://127.0.0.1:${port}${options.env?.BASE_PATH ?? ''}`
   const firstWords = (): string => firstWordsIn(options.env?.DATA_DIR ?? join(folder, '.tool-hub'))
   const hub: ProcessHub = { url: base, port, pid: child.pid ?? 0, folder, settingsPath, output: () => output, child, stop, firstWords }
-  if (options.wait !== false) {
-    await until(
-      async () => (await fetch(`${base}/health`)).ok,
-      () => (child.exitCode !== null ? `the gateway exited: ${output}` : `no /health: ${output}`)
-    )
-  }
+  const { wait = '/health' } = options
+  if (wait === false) return hub
+  let isOpen = false
+  await until(async () => {
+    if (child.exitCode !== null) return true
+    return (isOpen ||= await isListening(port)) && (await fetch(`${base}${wait}`)).ok
+  }, () => `no ${wait}: ${output}`)
+  if (child.exitCode !== null) throw new Error(`the gateway exited: ${output}`)
   return hub
 }
 

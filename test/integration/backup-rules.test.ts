@@ -7,18 +7,15 @@ import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { manage, managed } from '../fakes/replica.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { connected, Session, settings, text, type Json } from '../helpers/client.ts'
+import { maintain } from '../helpers/cli.ts'
 import { database } from '../helpers/database.ts'
-import { path, startHub, type Hub } from '../helpers/hub.ts'
-import { runToEnd } from '../helpers/programs.ts'
+import { startHub, type Hub } from '../helpers/hub.ts'
 
 const ENCRYPTION_KEY = '1'.repeat(64)
 
 async function run (command: 'backup' | 'restore', folder: string, args: string[], env: Record<string, string>): Promise<void> {
-  const program = process.env.TOOL_HUB_TEST_BUILD === undefined ? ['--import', 'tsx', path('cli/main.ts')] : [path('dist/cli/main.js')]
-  const { code, said } = await runToEnd(process.execPath, [...program, command, ...args], {
-    env: { HOME: folder, SETTINGS_PATH: join(folder, 'mcp_settings.json'), ENCRYPTION_KEY, ...env }
-  })
-  assert.equal(code, 0, said)
+  const { code, told } = await maintain(command, folder, args, { ENCRYPTION_KEY, ...env })
+  assert.equal(code, 0, told)
 }
 
 const kinds = ['teams', 'policies', 'guards', 'quotas', 'skills'] as const

@@ -1,4 +1,5 @@
-// Backup and restore: whole commands, on a settings file and on PostgreSQL. They need a PostgreSQL (test/helpers/database.ts).
+// Backup and restore, on a settings file and on PostgreSQL, which they need (test/helpers/database.ts). Commands run within this process;
+// those beside a running gateway are processes of their own.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { chmod, readFile, rm, stat, writeFile } from 'node:fs/promises'
@@ -10,31 +11,27 @@ import { accountMarkOf, rightsMarkOf } from '../../plugins/identity/users/accoun
 import type { User } from '../../schemas/settings.ts'
 import { filesBelow, multipartOf, multipartType } from '../helpers/bundles.ts'
 import { at, connected, KEY, Session, settings, text, type Json } from '../helpers/client.ts'
+import { envOf, maintain } from '../helpers/cli.ts'
 import { database, type Database } from '../helpers/database.ts'
-import { path, startHub, until, type Hub } from '../helpers/hub.ts'
+import { cliProgram, startHub, until, type Hub } from '../helpers/hub.ts'
 import { runToEnd } from '../helpers/programs.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { zip } from '../fakes/zip.ts'
 
-/** Runs one of the two commands for the gateway of a folder. */
-async function run (
-  command: 'backup' | 'restore', folder: string, args: string[], env: Record<string, string> = {}
-): Promise<{ code: number, told: string }> {
-  const program = process.env.TOOL_HUB_TEST_BUILD === undefined
-    ? ['--import', 'tsx', path('cli/main.ts')]
-    : [path('dist/cli/main.js')]
-  const settingsPath = join(folder, 'mcp_settings.json')
-  const { code, said } = await runToEnd(process.execPath, [...program, command, ...args], {
-    env: { HOME: folder, SETTINGS_PATH: settingsPath, ...env }
-  })
+/** As `maintain`, in a process of its own, of the build: beside a running gateway, and once for each way of storing. */
+const runBeside: typeof maintain = async (command, folder, args, env = {}) => {
+  const [program = '', ...first] = cliProgram
+  const { code, said } = await runToEnd(program, [...first, command, ...args], { env: envOf(folder, env) })
   return { code: Number(code), told: said }
 }
 
-const done = async (...command: Parameters<typeof run>): Promise<string> => {
-  const { code, told } = await run(...command)
+const doneBy = (by: typeof maintain) => async (...command: Parameters<typeof maintain>): Promise<string> => {
+  const { code, told } = await by(...command)
   assert.equal(code, 0, told)
   return told
 }
+const done = doneBy(maintain)
+const doneBeside = doneBy(runBeside)
 
 const hubIn = async (t: Test, folder: string, more: { settings?: object, env?: Record<string, string> } = {}): Promise<Hub> =>
   await startHub(t, { folder, ...more })
@@ -83,15 +80,15 @@ test('a settings file, with a bundle', async (t) => {
   const file = join(await temporaryFolder(t), 'backup.zip')
 
   await t.test('is backed up while the gateway runs', async () => {
-    assert.match(await done('backup', folder, [file]), /holds secrets in plain text/)
+    assert.match(await doneBeside('backup', folder, [file]), /holds secrets in plain text/)
     assert.equal((await stat(file)).mode & 0o777, 0o600)
     assert.deepEqual(await filesBelow(dirname(file)), ['backup.zip'])
-    assert.match((await run('backup', folder, [file])).told, /exists already/)
+    assert.match((await maintain('backup', folder, [file])).told, /exists already/)
     await done('backup', folder, [file, '--force'])
   })
 
   await t.test('is not restored under a running gateway', async () => {
-    const { code, told } = await run('restore', folder, [file, '--replace'])
+    const { code, told } = await runBeside('restore', folder, [file, '--replace'])
     assert.equal(code, 1)
     assert.match(told, /Stop the gateway first/)
     await greets(hub)
@@ -103,11 +100,11 @@ test('a settings file, with a bundle', async (t) => {
     // An empty DB_URL alone does not keep it out of the database that DB_URL_FILE names.
     const url = join(elsewhere, 'url')
     await writeFile(url, `pglite://${join(elsewhere, 'live')}`)
-    const refused = await run('restore', elsewhere, [file], { DB_URL: '', DB_URL_FILE: url })
+    const refused = await maintain('restore', elsewhere, [file], { DB_URL: '', DB_URL_FILE: url })
     assert.equal(refused.code, 2, refused.told)
     assert.match(refused.told, /DB_URL is empty, and DB_URL_FILE names a database\. Set DB_URL_FILE= as well/)
     assert.deepEqual(await filesBelow(elsewhere), ['url'])
-    const told = await done('restore', elsewhere, [file], { DB_URL: '', DB_URL_FILE: '' })
+    const told = await doneBeside('restore', elsewhere, [file], { DB_URL: '', DB_URL_FILE: '' })
     assert.match(told, /^Restores the backup of .* to \S+mcp_settings\.json\.$/m)
     assert.match(told, /with 1 bundles/)
     await greets(await hubIn(t, elsewhere))
@@ -115,7 +112,7 @@ test('a settings file, with a bundle', async (t) => {
   })
 
   await t.test('is restored in its place, all of it', async (t) => {
-    assert.match((await run('restore', folder, [file])).told, /--replace/)
+    assert.match((await maintain('restore', folder, [file])).told, /--replace/)
     await rm(join(folder, '.tool-hub/bundles'), { recursive: true })
     await writeFile(join(folder, 'mcp_settings.json'), '{"mcpServers":{}}')
     await done('restore', folder, [file, '--replace'])
@@ -140,7 +137,7 @@ test('a settings file, with a bundle', async (t) => {
       await assert.rejects(openBackup(damaged, join(elsewhere, 'work')), /cannot be used/)
       await rm(join(elsewhere, 'work'), { recursive: true, force: true })
     }
-    const { code, told } = await run('restore', elsewhere, [damaged])
+    const { code, told } = await maintain('restore', elsewhere, [damaged])
     assert.equal(code, 1, told)
     assert.match(told, /cannot be used/)
     assert.deepEqual(await filesBelow(elsewhere), ['damaged.zip'])
@@ -211,13 +208,13 @@ test('PostgreSQL', async (t) => {
   const [plain, withKey] = [join(folder, 'plain.zip'), join(folder, 'with-key.zip')]
 
   await t.test('is backed up while the gateway runs, and says what needs the key', async () => {
-    const told = await done('backup', folder, [plain], env)
+    const told = await doneBeside('backup', folder, [plain], env)
     assert.match(told, /Without the key.*cannot be opened/)
     assert.match(await done('backup', folder, [withKey, '--with-key'], env), /holds the key file/)
   })
 
   await t.test('is not restored under a running gateway', async () => {
-    const { code, told } = await run('restore', folder, [plain, '--replace'], env)
+    const { code, told } = await runBeside('restore', folder, [plain, '--replace'], env)
     assert.equal(code, 1)
     assert.match(told, /gateways use the database/)
   })
@@ -227,11 +224,11 @@ test('PostgreSQL', async (t) => {
     await query('delete from servers')
     await query(`insert into records (id, collection, version, value, labels, at, changed, expires)
       values ('oauthTokens/later', 'oauthTokens', 'v', '{}', '{}', now(), now(), now() + interval '1 hour')`)
-    assert.match((await run('restore', folder, [plain], env)).told, /--replace/)
+    assert.match((await maintain('restore', folder, [plain], env)).told, /--replace/)
     await query("insert into audit (id, timestamp, username, action, entity, name, data) values (gen_random_uuid(), 1, 'eve', 'create', 'user', 'x', '{}')")
     await query('insert into activity_hours (hour, hash, server, tool, status, calls, duration) values (1, 1, 1, 1, 1, 1, 1)')
     const logged = await query<{ id: string }>('select id from audit order by number')
-    await done('restore', folder, [plain, '--replace'], env)
+    await doneBeside('restore', folder, [plain, '--replace'], env)
     assert.equal((await query("select * from records where collection = 'oauthTokens'")).length, 1, 'tokens that there are stay')
     const kept = await query<{ id: string, entity: string }>('select id, entity from audit order by number')
     assert.deepEqual(kept.slice(0, -1).map(({ id }) => id), logged.map(({ id }) => id), 'the audit log is as it was')
@@ -248,10 +245,10 @@ test('PostgreSQL', async (t) => {
   await t.test('is not restored where its secrets cannot be opened, unless that is accepted', async () => {
     await rm(join(dataDir, 'encryption.key'))
     const into = { DB_URL: second.url, DATA_DIR: dataDir }
-    const { code, told } = await run('restore', folder, [plain], into)
+    const { code, told } = await maintain('restore', folder, [plain], into)
     assert.equal(code, 1)
     assert.match(told, /cannot be opened here: \d+ of key [0-9a-f]{8}\. Set ENCRYPTION_KEY to their key, .*--without-key/)
-    const wrong = await run('restore', folder, [plain], { ...into, ENCRYPTION_KEY: 'b'.repeat(64) })
+    const wrong = await maintain('restore', folder, [plain], { ...into, ENCRYPTION_KEY: 'b'.repeat(64) })
     assert.equal(wrong.code, 1)
     assert.match(wrong.told, /ENCRYPTION_KEY does not match what was stored: set it to their key, or add that one behind a comma/)
     assert.deepEqual(await second.query("select to_regclass('servers') as found"), [{ found: null }], 'not even the tables were made')
@@ -277,7 +274,7 @@ test('PostgreSQL', async (t) => {
   await t.test('takes nothing of a backup that fails on the way', async () => {
     const before = await filesBelow(join(dataDir, 'bundles'))
     await third.query('alter table bearer_keys drop column alias')
-    const { code } = await run('restore', folder, [withKey, '--replace'], { DB_URL: third.url, DATA_DIR: dataDir })
+    const { code } = await maintain('restore', folder, [withKey, '--replace'], { DB_URL: third.url, DATA_DIR: dataDir })
     assert.equal(code, 1)
     assert.equal((await third.query('select * from servers')).length, 1)
     assert.deepEqual(await filesBelow(join(dataDir, 'bundles')), before)
@@ -297,13 +294,13 @@ test('PostgreSQL', async (t) => {
   })
 
   await t.test('tells wrong usage by its exit code', async () => {
-    for (const args of [['a', 'b'], ['--nothing']]) assert.equal((await run('restore', folder, args)).code, 2)
-    const { code, told } = await run('restore', folder, [join(folder, 'absent.zip')])
+    for (const args of [['a', 'b'], ['--nothing']]) assert.equal((await maintain('restore', folder, args)).code, 2)
+    const { code, told } = await maintain('restore', folder, [join(folder, 'absent.zip')])
     assert.equal(code, 1)
     assert.match(told, /no such file/)
   })
 
   await t.test('goes into no settings file', async (t) => {
-    assert.match((await run('restore', await temporaryFolder(t), [withKey])).told, /backup of a database/)
+    assert.match((await maintain('restore', await temporaryFolder(t), [withKey])).told, /backup of a database/)
   })
 })

@@ -14,6 +14,7 @@ import { sha256 } from '../../plugins/base/secrets/hash.ts'
 import { at, initialize, KEY, names, send, settings, type Json } from '../helpers/client.ts'
 import { bounded, change, storeContract } from '../contracts/store.ts'
 import { modelRun } from '../contracts/store-model.ts'
+import { cli } from '../helpers/cli.ts'
 import { database, type Database } from '../helpers/database.ts'
 import { assertNoCanary, canary } from '../fakes/canaries.ts'
 import { loggedIn, login, manage, managed, parked, serverNames, shared, spawnReplica, startReplica, vault } from '../fakes/replica.ts'
@@ -301,13 +302,16 @@ const full = (): Json => ({
   prompts: [{ name: 'p', template: '{{x}}' }]
 })
 
-/** Runs a command for the database. @param npm by `npm run db:…`, as an operator does it, which starts the same program */
+/** Runs a command for the database, within this process. @param npm by `npm run db:…`, as an operator does it: the program of the build */
 async function db (
   command: 'import' | 'export', args: string[], env: Record<string, string>, { npm = false } = {}
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  if (!npm) {
+    const { code, out, err } = await cli({ HOME: tmpdir(), ...env })('db', command, ...args)
+    return { code, stdout: out, stderr: err }
+  }
   assert.ok(existsSync(path('dist/cli/main.js')), 'these commands run what npm ci builds: npm run build')
-  const [program, ...first] = npm ? ['npm', 'run', '--silent', `db:${command}`, '--'] : [process.execPath, path('dist/cli/main.js'), 'db', command]
-  const { code, out, err } = await runToEnd(String(program), [...first, ...args], { env: { HOME: tmpdir(), ...env } })
+  const { code, out, err } = await runToEnd('npm', ['run', '--silent', `db:${command}`, '--', ...args], { env: { HOME: tmpdir(), ...env } })
   return { code, stdout: out, stderr: err }
 }
 
@@ -404,7 +408,7 @@ void test('npm run db:import and db:export: all of a settings file goes in and c
   assert.deepEqual([lost.code, lost.stdout], [1, ''])
   assert.match(lost.stderr, /has lost its settings/)
   assert.equal((await db('import', ['--replace'], env)).code, 0)
-  assert.equal((await db('export', ['-'], env)).stdout, await readFile(to, 'utf8'))
+  assert.equal((await db('export', ['-'], env, { npm: true })).stdout, await readFile(to, 'utf8'))
   for (const { stdout, stderr } of [imported, twice, exported, lost]) assertNoCanary([stdout, stderr], 'the output')
   // A gateway takes the file that came out.
   const hub = await startReplica(t, '', { settings: written })

@@ -11,7 +11,7 @@ import { openDatabase } from '../../db/postgres/open.ts'
 import { portsContract } from '../contracts/ports.ts'
 import { storeContract } from '../contracts/store.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
-import { loggedIn, managed, parked, serverNames, spawnReplica } from '../fakes/replica.ts'
+import { loggedIn, managed, parked, serverNames, spawnReplica, startReplica } from '../fakes/replica.ts'
 import { inTurn, openAt, openPglite } from '../fakes/store-database.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { openPorts } from '../fakes/store-ports.ts'
@@ -24,15 +24,6 @@ before(emptyFolder)
 
 storeContract('PGlite', isFull ? openPglite : inTurn(openPglite, t), { alone: true })
 portsContract('PGlite', async (t) => await openPorts(t, (await pglite(t)).url), { database: true })
-
-void test('PGlite: a folder that everybody could read is closed to others', async (t) => {
-  const { url, folder } = await pglite(t)
-  await chmod(folder, 0o755)
-  const { store } = await openAt(url)
-  assert.equal((await store.load()).servers.size, 0)
-  await store.close()
-  assert.equal((await stat(folder)).mode & 0o777, 0o700)
-})
 
 void test('PGlite: a start that takes long names the embedded database, and no server', async (t) => {
   const { url, folder } = await pglite(t)
@@ -64,15 +55,17 @@ void test('PGlite: a folder that holds something else is refused, and left as it
   await assert.rejects(openAt(`pglite://${join(server, 'PG_VERSION')}`), /cannot be opened .*ENOTDIR/)
 })
 
-void test('PGlite: through a symbolic link the real folder is opened, and locked', async (t) => {
+void test('PGlite: through a symbolic link the real folder is opened, locked, and closed to others', async (t) => {
   const { folder } = await pglite(t)
+  await chmod(folder, 0o755)
   const link = join(await temporaryFolder(t), 'link')
   await symlink(folder, link)
   const { store } = await openAt(`pglite://${link}`)
-  await store.load()
+  assert.equal((await store.load()).servers.size, 0)
   await stat(`${folder}.lock`)
   await assert.rejects(openAt(`pglite://${folder}`), new RegExp(`in use by another process .pid ${process.pid}`))
   await store.close()
+  assert.equal((await stat(folder)).mode & 0o777, 0o700)
 })
 
 void test(
@@ -80,7 +73,7 @@ void test(
   async (t) => {
     const { url, folder } = await pglite(t)
     const upstream = await startUpstream(t)
-    const hub = await spawnReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
+    const hub = await startReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
     await connected(hub, 1)
     assert.equal(text(await (await Session.open(`${hub.url}/mcp`)).call('fake-echo', { message: 'embedded' })), 'embedded')
     const headers = await loggedIn(hub)
@@ -92,7 +85,7 @@ void test(
     assert.ok(second.output().includes(folder), `the folder is not named: ${second.output()}`)
     assert.doesNotMatch(second.output(), /^\s+at .+:\d+:\d+\)?$/m)
     await managed(hub, 'POST', '/servers', { name: 'later', config: parked() })
-    assert.equal(await hub.stop(), 0)
+    await hub.stop()
 
     const again = await spawnReplica(t, url)
     assert.deepEqual(await serverNames(again, headers), ['fake', 'kept', 'later'])
@@ -100,7 +93,9 @@ void test(
     again.child.kill('SIGKILL')
     await again.stop()
     // What a killed process leaves behind keeps nobody out.
-    assert.deepEqual(await serverNames(await spawnReplica(t, url), headers), ['fake', 'kept', 'later'])
+    const last = await spawnReplica(t, url)
+    assert.deepEqual(await serverNames(last, headers), ['fake', 'kept', 'later'])
+    assert.equal(await last.stop(), 0)
   }
 )
 

@@ -6,17 +6,14 @@ import { manage, managed } from '../fakes/replica.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { admin, as, keyOf, settingsOf, startValueServers } from '../fakes/value-servers.ts'
 import { Session, text, type Json } from '../helpers/client.ts'
+import { maintain } from '../helpers/cli.ts'
 import { database } from '../helpers/database.ts'
-import { path, startHub, until, type Hub } from '../helpers/hub.ts'
-import { runToEnd } from '../helpers/programs.ts'
+import { startHub, until, type Hub } from '../helpers/hub.ts'
 
-async function run (command: 'backup' | 'restore', folder: string, args: string[], env: Record<string, string>): Promise<string> {
-  const program = process.env.TOOL_HUB_TEST_BUILD === undefined ? ['--import', 'tsx', path('cli/main.ts')] : [path('dist/cli/main.js')]
-  const { code, said } = await runToEnd(process.execPath, [...program, command, ...args], {
-    env: { HOME: folder, SETTINGS_PATH: join(folder, 'mcp_settings.json'), ...env }
-  })
-  assert.equal(code, 0, said)
-  return said
+async function run (...command: Parameters<typeof maintain>): Promise<string> {
+  const { code, told } = await maintain(...command)
+  assert.equal(code, 0, told)
+  return told
 }
 
 const tell = async (hub: Hub): Promise<string> => {
