@@ -45,7 +45,10 @@ export function smartTools (servers: readonly string[], isProgressive: boolean):
     description: `Calls a tool that ${smartToolNames.search} found.`,
     inputSchema: {
       type: 'object',
-      properties: { toolName: nameSchema, arguments: { type: 'object', description: 'Arguments that match its inputSchema' } },
+      properties: {
+        toolName: nameSchema,
+        arguments: { type: 'object', description: 'Arguments that match its inputSchema' }
+      },
       required: ['toolName']
     }
   }
