@@ -64,15 +64,15 @@ export async function signedIn (
 
 export type Window = readonly [width: number, colorScheme: 'light' | 'dark']
 
-/** The rules of axe whose verdict can hang on the width or the colours of the window, by what is hidden or scrolls there. */
+/** The rules of axe whose verdict can hang on the width or the colours of the window: what is hidden or scrolls there. */
 const rulesOfWindows = [
-  'color-contrast', 'button-name', 'link-name', 'summary-name', 'label', 'select-name', 'label-content-name-mismatch', 'link-in-text-block',
-  'scrollable-region-focusable', 'skip-link', 'region', 'empty-table-header', 'empty-heading', 'heading-order'
+  'color-contrast', 'button-name', 'link-name', 'summary-name', 'label', 'select-name', 'label-content-name-mismatch',
+  'link-in-text-block', 'scrollable-region-focusable', 'skip-link', 'region', 'empty-table-header', 'empty-heading', 'heading-order'
 ]
 
 /**
- * The page that a tab has is good in windows of other widths and colours, which load nothing anew: all rules of axe in the first one, and
- * in the others those that hang on the window.
+ * The page that a tab has is good in windows of other widths and colours, which load nothing anew: all rules of axe in
+ * the first one, and in the others those that hang on the window.
  */
 export async function assertGoodInWindows (tab: Tab, name: string, windows: readonly Window[]): Promise<void> {
   for (const [at, [width, colorScheme]] of windows.entries()) {
@@ -99,8 +99,9 @@ export async function assertAccessible (tab: Tab, name: string, rules?: readonly
     await tab.addInitScript({ content: axe })
     await tab.evaluate(axe)
   }
-  // Of what is right, it tells one element for each rule. The rule that needs style sheets loaded anew is none of the default ones.
-  const options = { resultTypes: ['violations'], preload: { assets: ['media'] }, ...rules !== undefined && { runOnly: rules } }
+  // Of what is right, it tells one element for each rule. The rule that reads style sheets is none of the default ones.
+  const only = rules !== undefined && { runOnly: rules }
+  const options = { resultTypes: ['violations'], preload: { assets: ['media'] }, ...only }
   const { violations, hasLooked } = await tab.evaluate(`axe.run(${JSON.stringify(options)}).then(${summary})`) as
     { violations: unknown[], hasLooked: boolean }
   assert.ok(hasLooked, `${name}: axe did not look at it`)

@@ -46,11 +46,12 @@ async function openWatched (
 }
 
 /**
- * What the page holds that only an attacker would write: elements, handlers, and addresses that no page leads to. Without `noscript`, a
- * browser without scripts reads the same page.
+ * What the page holds that only an attacker would write: elements, handlers, and addresses that no page leads to. Without
+ * `noscript`, a browser without scripts reads the same page.
  */
 const planted = `[
-  ...document.querySelectorAll('[data-planted], noscript, iframe, object, embed, base, foreignObject, meta[http-equiv], style, [style], [srcdoc]'),
+  ...document.querySelectorAll('[data-planted], noscript, iframe, object, embed, base, foreignObject'),
+  ...document.querySelectorAll('meta[http-equiv], style, [style], [srcdoc]'),
   ...[...document.querySelectorAll('script')].filter((each) => !each.src.startsWith(location.origin) || each.text !== ''),
   ...[...document.querySelectorAll('*')].filter((each) =>
     [...each.attributes].some(({ name }) => /^(?:on|hx-(?:on|vals|headers|ext))/.test(name) && !name.startsWith('hx-on--'))),
@@ -72,7 +73,8 @@ const shown = `document.body.innerText +
 
 /** Nothing of what others wrote has become a part of the page, and the text is there: the page was looked at. */
 async function assertInert (tab: Tab, name: string, isShown = true): Promise<void> {
-  const [elements, hasText] = await tab.evaluate(`[${planted}, ${isShown ? `(${shown}).includes('data-planted')` : 'true'}]`) as [string[], boolean]
+  const isThere = isShown ? `(${shown}).includes('data-planted')` : 'true'
+  const [elements, hasText] = await tab.evaluate(`[${planted}, ${isThere}]`) as [string[], boolean]
   assert.deepEqual(elements, [], name)
   assert.ok(hasText, `${name} does not show what was written`)
 }
@@ -190,7 +192,15 @@ async function startHostile (t: Cleanup): Promise<{ app: FastifyInstance, url: s
     ],
     guards: [
       { id, name: short, on: 'both', servers: [markup], detect: ['card'], action: 'flag' },
-      { id: key.id, name: unbroken, on: 'both', servers: [unbroken], detect: ['card'], action: 'mask', webhook: { url: `https://${unbroken}.example/`, secret: unbroken, whenAway: 'deny' } }
+      {
+        id: key.id,
+        name: unbroken,
+        on: 'both',
+        servers: [unbroken],
+        detect: ['card'],
+        action: 'mask',
+        webhook: { url: `https://${unbroken}.example/`, secret: unbroken, whenAway: 'deny' }
+      }
     ],
     quotas: [{ id, name: short, target: { user: '*', server: unbroken }, per: 'day', calls: 1_000_000, resultTokens: 1_000_000 }],
     bearerKeys: [{ ...key, name: markup }],
@@ -257,7 +267,8 @@ const pagesWithoutScripts = [
 
 /** The windows in which a page is looked at, page after page: each begins where the last one ended. */
 const windows = [
-  [[1280, 'dark'], [390, 'light']], [[390, 'light'], [1280, 'dark']], [[1280, 'light'], [390, 'dark']], [[390, 'dark'], [1280, 'light']]
+  [[1280, 'dark'], [390, 'light']], [[390, 'light'], [1280, 'dark']],
+  [[1280, 'light'], [390, 'dark']], [[390, 'dark'], [1280, 'light']]
 ] as const
 
 /** Changes something that an audit entry tells. */
@@ -286,7 +297,8 @@ void test('what others write is text on every page and breaks no layout, and axe
 })
 
 void test('without JavaScript, what others write is text and breaks no narrow layout', async (t) => {
-  const { tab, happened } = await openWatched(t, hostileUrl, { javaScriptEnabled: false, viewport: { width: 390, height: 844 } })
+  const narrow = { width: 390, height: 844 }
+  const { tab, happened } = await openWatched(t, hostileUrl, { javaScriptEnabled: false, viewport: narrow })
   await signIn(tab, hostileUrl)
   await describeGroup(tab, 'without scripts')
   for (const path of pagesWithoutScripts) {

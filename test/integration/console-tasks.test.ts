@@ -51,7 +51,8 @@ const requestedSchema = { type: 'object', properties: { city: { type: 'string' }
 
 /** A gateway for tasks. `away` is the server that cannot be reached. */
 async function startTasks (): Promise<{ hub: Hub, away: Upstream }> {
-  const [two, one] = [await startUpstream(file, { tools: [tool('echo'), tool('other')] }), await startUpstream(file, { tools: [tool('echo')] })]
+  const two = await startUpstream(file, { tools: [tool('echo'), tool('other')] })
+  const one = await startUpstream(file, { tools: [tool('echo')] })
   const asking = await startBareModern(file, [{ name: 'plan', inputSchema: { type: 'object' } }], ({ method, params }) => {
     if (method !== 'tools/call') return undefined
     const answers = JSON.stringify(params.inputResponses ?? '')
@@ -86,11 +87,13 @@ async function firstLink (t: Test, isProcess: boolean): Promise<{ url: string, l
   }
   const hub = await spawnHub(t)
   await until(() => / add everything .*\n/.test(hub.firstWords()), hub.output)
-  return { url: hub.url, link: /^http:\/\/127\.0\.0\.1:\d+\/console\/welcome\?code=\S+$/m.exec(hub.firstWords())?.[0] ?? '' }
+  const link = /^http:\/\/127\.0\.0\.1:\d+\/console\/welcome\?code=\S+$/m.exec(hub.firstWords())?.[0]
+  return { url: hub.url, link: link ?? '' }
 }
 
 const [scripted, unscripted] = [await startTasks(), await startTasks()]
-const startedFor = ({ javaScriptEnabled }: BrowserContextOptions): typeof scripted => javaScriptEnabled === false ? unscripted : scripted
+const startedFor = ({ javaScriptEnabled }: BrowserContextOptions): typeof scripted =>
+  javaScriptEnabled === false ? unscripted : scripted
 
 const tabs = new Map<BrowserContextOptions, Promise<Tab>>()
 /** The tab of the admin in a window. */
