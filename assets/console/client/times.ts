@@ -1,9 +1,16 @@
 const minute = 60_000
 const hour = 60 * minute
-const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' })
-const clock =
-  new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false })
-const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+const makeFormats = () => ({
+  relative: new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' }),
+  clock: new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false }),
+  absolute: new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+})
+let formats: ReturnType<typeof makeFormats> | undefined
+/** Made on first use: the first format in a new process of the browser loads data, and the login shows no time. */
+function getFormats (): ReturnType<typeof makeFormats> {
+  formats ??= makeFormats()
+  return formats
+}
 
 /**
  * Shows each `time` element in the reader's time zone: as relative time within a day, else as a date; with
@@ -13,6 +20,7 @@ export function localise (part: ParentNode): void {
   for (const element of part.querySelectorAll<HTMLTimeElement>('time[datetime]')) {
     const at = new Date(element.dateTime)
     if (Number.isNaN(at.getTime())) continue
+    const { absolute, clock } = getFormats()
     const full = absolute.format(at)
     element.title = full
     element.textContent = element.dataset.clock === undefined
@@ -23,6 +31,7 @@ export function localise (part: ParentNode): void {
 
 function distance (ms: number): string | undefined {
   const size = Math.abs(ms)
+  const { relative } = getFormats()
   if (size < minute) return 'just now'
   if (size < hour) return relative.format(Math.round(ms / minute), 'minute')
   if (size < 24 * hour) return relative.format(Math.round(ms / hour), 'hour')
