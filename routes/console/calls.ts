@@ -145,7 +145,7 @@ function rowOf (base: string, call: Call): object {
 
 function wholeOf ({ kit: { base }, servers }: FastifyInstance, principal: Principal, call: Call): object {
   const { timestamp, server, tool, username, keyName, group, sourceIp, duration, policy, guards = [] } = call
-  const isThere = servers.list(principal).some(({ name }) => name === server)
+  const isThere = servers.names(principal).includes(server)
   const href = pageOf(base, server)
   const facts: Array<[string, unknown]> = [
     ['When', { time: timestamp }], ['Server', isThere ? { text: server, href } : server],

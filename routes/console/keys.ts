@@ -27,8 +27,7 @@ const routes: FastifyPluginAsync = async (app) => {
   /** Returns the form for a new key, with its choices. */
   const added = ({ principal, form: sent }: Visit): PageData => {
     const find = textOf(sent.find)
-    const choose = (field: string, all: ReadonlyArray<{ name: string }>): object => {
-      const names = all.map(({ name }) => name)
+    const choose = (field: string, names: readonly string[]): object => {
       const pick = pickOf(names, new Set(listOf(sent[field])), find)
       return { ...pick, isLong: names.length > maxShown }
     }
@@ -36,8 +35,8 @@ const routes: FastifyPluginAsync = async (app) => {
       title: 'Create a key',
       find,
       users: principal.isAdmin ? users.list().map(({ username }) => username) : [],
-      groups: choose('allowedGroups', principal.isAdmin ? groups.list(principal) : []),
-      servers: choose('allowedServers', principal.isAdmin ? servers.list(principal) : [])
+      groups: choose('allowedGroups', principal.isAdmin ? groups.list(principal).map(({ name }) => name) : []),
+      servers: choose('allowedServers', principal.isAdmin ? servers.names(principal) : [])
     }
   }
   page('key-new', { title: 'Create a key', path: '/keys/new' }, added)

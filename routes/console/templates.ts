@@ -20,7 +20,7 @@ const routes: FastifyPluginAsync = async (app) => {
     title: 'Templates',
     groups: groups.list(principal).map(({ id, name }) =>
       ({ value: id, text: name, isChosen: listOf(form.groupIds).includes(id) })),
-    ...serversOf(servers.list(principal).map(({ name }) => name), form),
+    ...serversOf(servers.names(principal), form),
     variables: []
   })
   page('templates', { title: 'Templates', isInNav: true }, choices)
@@ -112,7 +112,7 @@ function readTemplate (text: string): Sent & object | string {
 
 /** Describes the effect of an import on each item. */
 function previewOf ({ servers, groups }: FastifyInstance, principal: Principal, template: Sent): object[] {
-  const known = new Set(servers.list(principal).map(({ name }) => name))
+  const known = new Set(servers.names(principal))
   const knownGroups = new Set(groups.list(principal).map(({ name }) => name))
   const configs = typeof template.servers === 'object' ? template.servers : {}
   const sentGroups = Array.isArray(template.groups) ? template.groups as ReadonlyArray<{ name?: unknown }> : []

@@ -11,7 +11,7 @@ export function routesOf ({ groups, servers }: FastifyInstance, principal: Princ
   const names = [
     ['', 'everything'], ['$smart', 'everything, through $smart'],
     ...groups.list(principal).map(({ name }) => [name, `the group ${name}`]),
-    ...servers.list(principal).map(({ name }) => [name, `the server ${name}`])
+    ...servers.names(principal).map((name) => [name, `the server ${name}`])
   ]
   return names.map(([value = '', text = '']) => ({ value, text, isChosen: value === chosen }))
 }

@@ -5,7 +5,7 @@ import { mock } from 'node:test'
 import { test } from 'tap'
 import { sql } from 'drizzle-orm'
 import type { Activity } from '../../db/ports/activities.ts'
-import { selectFilterValues, sumActivities } from '../../db/postgres/ports/activity-sums.ts'
+import { selectFilterValues, sumActivities, sumSpans } from '../../db/postgres/ports/activity-sums.ts'
 import { countUpToLimit, selectActivityPage } from '../../db/postgres/ports/activities.ts'
 import { truncateBytes } from '../../plugins/extensions/activities/describe.ts'
 import { ActivityRecorder, type RecorderDeps } from '../../plugins/extensions/activities/recorder.ts'
@@ -419,6 +419,10 @@ test('among 100,000 calls, pages, filters and sums are found by an index', async
   const summed = await planOf(sumActivities(driver.db, { from: 1790000000001, to: 1790050000001 }))
   assert.equal(summed.match(/activities_timestamp/g)?.length, 2, summed)
   assert.doesNotMatch(summed, /Seq Scan on activities\b/, summed)
+  // With parts that are subqueries, PostgreSQL would read all of them in one process.
+  const hour = 3_600_000
+  const spans = sumSpans({ from: 1790000000001 }, { from: Math.floor(1790000000001 / hour) * hour, length: hour, count: 24 })
+  for (const plan of [summed, await planOf(spans)]) assert.doesNotMatch(plan, /Subquery Scan/, plan)
   // All values to filter by are found by an index, one after the other.
   for (const name of ['server', 'tool', 'group', 'username', 'keyName'] as const) {
     const plan = await planOf(selectFilterValues({}, name))

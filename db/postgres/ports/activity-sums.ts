@@ -52,6 +52,9 @@ function splitIntoHours ({ from, to, ...equal }: ActivityFilter): { whole: SQL, 
   }
 }
 
+/** Has the type of `calls`: PostgreSQL reads a union in parallel only if the types of its parts are equal. */
+const oneCall = sql.raw('1::bigint')
+
 /**
  * Sums up whole hours from their stored sums, and partial hours from their calls. Exported for the test of its query
  * plan.
@@ -59,7 +62,7 @@ function splitIntoHours ({ from, to, ...equal }: ActivityFilter): { whole: SQL, 
 export function sumActivities (db: Db, filter: ActivityFilter) {
   const { whole, parts } = splitIntoHours(filter)
   const rest = parts.map((part) => sql` union all
-    select 1, ${activities.status}, ${activities.duration} from ${activities} where ${conditionOf(part)}`)
+    select ${oneCall}, ${activities.status}, ${activities.duration} from ${activities} where ${conditionOf(part)}`)
   const summed = sql`(
     select ${hours.calls} as calls, ${hours.status} as status, ${hours.duration} as duration from ${hours}
       where ${whole}${sql.join(rest)}
@@ -104,7 +107,7 @@ export function selectFilterValues (filter: ActivityFilter, name: FilterColumn):
 
 /**
  * The number of calls, and of failed ones, by time span; spans without calls are omitted. Spans of whole hours are read
- * from stored sums.
+ * from stored sums. Exported for the test of its query plan.
  */
 export function sumSpans (filter: ActivityFilter, { from, length, count }: ActivitySpans): SQL {
   const range = { ...filter, from: Math.max(from, filter.from ?? 0), to: from + length * count }
@@ -112,7 +115,7 @@ export function sumSpans (filter: ActivityFilter, { from, length, count }: Activ
   const { whole, parts } = isOfHours ? splitIntoHours(range) : { whole: sql`false`, parts: [range] }
   const spanOf = (time: SQL): SQL => sql`(${time} - ${sql.raw(String(from))}) / ${sql.raw(String(length))}`
   const rest = parts.map((part) => sql`
-    union all select ${spanOf(sql`${activities.timestamp}`)}, 1, ${activities.status}
+    union all select ${spanOf(sql`${activities.timestamp}`)}, ${oneCall}, ${activities.status}
       from ${activities} where ${conditionOf(part)}`)
   return sql`
     select at, sum(calls) as total, sum(calls) filter (where status = 'error') as errors from (

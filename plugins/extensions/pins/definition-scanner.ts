@@ -20,6 +20,8 @@ export class DefinitionScanner {
   readonly #scans = new Map<string, Map<string, Look>>()
   /** The names of all tools and their servers; rebuilt after a change. */
   #index: NameIndex | undefined
+  /** The known warnings about each server; removed by a change, since pages of all servers ask for them often. */
+  readonly #warnings = new Map<string, readonly DefinitionWarning[]>()
 
   constructor (log: Pick<FastifyBaseLogger, 'warn'>) {
     this.#log = log
@@ -38,10 +40,18 @@ export class DefinitionScanner {
     looks.delete(source)
     looks.set(source, look)
     for (const oldest of [...looks.keys()].slice(0, -extensionsLimits.firstLook.catalogues)) looks.delete(oldest)
-    this.#index = undefined
+    this.#forgetNames()
     void this.#scan(server, definitions).then((scan) => {
-      if (looks.get(source) === look) looks.set(source, { ...look, scan })
+      if (looks.get(source) !== look) return
+      looks.set(source, { ...look, scan })
+      this.#warnings.delete(server)
     })
+  }
+
+  /** Names are compared with those of all servers, so a change of one server may concern the warnings about any. */
+  #forgetNames (): void {
+    this.#index = undefined
+    this.#warnings.clear()
   }
 
   async #scan (server: string, definitions: readonly Definition[]): Promise<Scan> {
@@ -68,9 +78,15 @@ export class DefinitionScanner {
   }
 
   /** Returns the warnings about a server's definitions. */
-  warningsAbout (server: string): DefinitionWarning[] {
+  warningsAbout (server: string): readonly DefinitionWarning[] {
     const looks = [...this.#scans.get(server)?.values() ?? []]
     if (looks.length === 0) return []
+    const known = this.#warnings.get(server) ?? this.#warningsOf(server, looks)
+    this.#warnings.set(server, known)
+    return known
+  }
+
+  #warningsOf (server: string, looks: readonly Look[]): DefinitionWarning[] {
     const index = this.#index ??= new NameIndex(this.#scans)
     const all = looks.flatMap(({ scan, tools }) => [
       ...scan.findings as DefinitionWarning[],
@@ -92,7 +108,7 @@ export class DefinitionScanner {
 
   forget (servers: readonly string[]): void {
     for (const server of servers) this.#scans.delete(server)
-    this.#index = undefined
+    this.#forgetNames()
   }
 }
 

@@ -64,8 +64,7 @@ export class Servers {
 
   /** Like `list`, with the login URLs of servers at which the principal must log in. */
   async listWithLoginUrls (principal: Principal): Promise<PresentedServer[]> {
-    const snapshot = this.#settings.current
-    const seen = [...snapshot.servers.values()].filter((server) => canSee(snapshot, principal, server, 'public'))
+    const seen = this.#visible(principal)
     await Promise.all(seen.map(async (server) => { await this.#logins.prepareLogin(principal, server) }))
     return this.list(principal)
   }
@@ -95,10 +94,15 @@ export class Servers {
 
   /** Returns the servers that the principal may see. */
   list (principal: Principal): PresentedServer[] {
+    return this.#visible(principal).map((server) => this.#toRecord(principal, server))
+  }
+
+  /** Returns the names of these servers, at a fraction of the cost of `list`. */
+  names (principal: Principal): string[] { return this.#visible(principal).map(({ name }) => name) }
+
+  #visible (principal: Principal): Server[] {
     const snapshot = this.#settings.current
-    return [...snapshot.servers.values()]
-      .filter((server) => canSee(snapshot, principal, server, 'public'))
-      .map((server) => this.#toRecord(principal, server))
+    return [...snapshot.servers.values()].filter((server) => canSee(snapshot, principal, server, 'public'))
   }
 
   /**
