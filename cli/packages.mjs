@@ -33,6 +33,8 @@ export const moduleStubs = {
   '@fastify/fast-json-stringify-compiler': '',
   // Fastify compares its version with the one that plugins require; the lock file fixes both.
   semver: 'exports.satisfies = () => true',
+  // fast-jwt reads asymmetric keys with it; the gateway signs with a shared secret (HS256).
+  'asn1.js': "exports.define = () => ({ decode: () => { throw new Error('asymmetric keys are not supported') } })",
   // No connection uses HTTP/2, and undici works without this module.
   'node:http2': 'exports.constants = {}',
   http2: 'exports.constants = {}'

@@ -26,7 +26,7 @@ test('what a start loads', { skip }, async (t) => {
       '@opentelemetry/core', '@opentelemetry/resources', '@opentelemetry/sdk-trace-base', '@opentelemetry/exporter-trace-otlp-http'
     ]
     assert.deepEqual(asked.filter((name) => Object.hasOwn(server, name)), [])
-    assert.ok(sizeOf('server') < 2_700_000, `${sizeOf('server')} bytes`)
+    assert.ok(sizeOf('server') < 2_650_000, `${sizeOf('server')} bytes`)
   })
 
   await t.test('the command line: nothing but its commands', async () => {

@@ -107,7 +107,7 @@ void test('what the API refuses stands at its field, and what was typed stays', 
 void test('names stand in errors as they are written, and several errors at once', async (t) => {
   const { app, browser } = await start(t)
   const refused = await browser.post(path, {
-    mode: 'json', do: 'save', json: JSON.stringify({ ...mine, headers: { Authorization: ['x'] }, args: [1], autoApprove: true })
+    mode: 'json', do: 'save', json: JSON.stringify({ ...mine, headers: { Authorization: ['x'] }, args: [{}], autoApprove: true })
   }, path)
   assert.equal(refused.status, 400)
   const text = decoded(refused.text)
