@@ -61,6 +61,8 @@ const commonOptions = (env: ServerOptions['env']) => ({
   trustProxy: trustedProxies(env.TRUST_PROXY),
   // While the app closes, clients may still answer questions and cancel. The endpoints refuse new requests.
   return503OnClosing: false,
+  // Fastify would end a start that takes over 10 s, on a busy machine or with a slow database.
+  pluginTimeout: 0,
   routerOptions: { maxParamLength: 24 * 1024, ignoreTrailingSlash: true },
   // Fastify would otherwise load its own compilers.
   schemaController: {

@@ -32,6 +32,7 @@ test('one listener for those who wait and for the gateway', async (t) => {
 
   const app = createServer({ logger: false, env, listener })
   t.after(async () => { await app.close() })
+  assert.equal(app.initialConfig.pluginTimeout, 0, 'a start may be slow')
   app.get('/mine', async () => 'the gateway')
   await app.ready()
   await room.close()
