@@ -70,7 +70,12 @@ export async function readClientFile (
       const name = toServerName(given)
       if (!isObject(config)) return { name, config: {}, warnings: ['it is not an object'] }
       const { config: read, warnings: ofFile } = withEnvFile(config, dirname(resolve(cwd, path)), editor)
-      const { config: adopted, warnings } = translateConfig(read, { inputs, editor })
+      // Some clients allow numbers as arguments; the gateway allows strings only.
+      const { args } = read
+      const texts = Array.isArray(args)
+        ? { args: args.map((arg: unknown) => typeof arg === 'number' ? String(arg) : arg) }
+        : {}
+      const { config: adopted, warnings } = translateConfig({ ...read, ...texts }, { inputs, editor })
       const renamed = name === given
         ? []
         : [`it is named so here, since ${JSON.stringify(given)} cannot be the name of a server`]

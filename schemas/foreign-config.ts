@@ -199,10 +199,6 @@ function readDisabledItems (adoption: ConfigTranslation): void {
  * from the environment; a header that is null is none.
  */
 function readValues (adoption: ConfigTranslation): void {
-  const { args } = adoption.config
-  if (Array.isArray(args) && args.some(isPlain)) {
-    adoption.put('args', args.map((each: unknown) => isPlain(each) ? String(each) : each))
-  }
   for (const map of ['env', 'headers'] as const) {
     const values = adoption.config[map]
     if (!isPlainObject(values) || !Object.values(values).some((value) => value === null || isPlain(value))) continue

@@ -209,7 +209,6 @@ test('single members', async (t) => {
         { command: 'x', includeTools: ['a', 'b'], excludeTools: ['b'] },
         { command: 'x', tools: { '*': { enabled: false }, a: { enabled: true }, b: { enabled: false } } }, []
       ],
-      [{ command: 'x', args: ['--port', 3000, true, null] }, { command: 'x', args: ['--port', '3000', 'true', null] }, []],
       // opencode.
       [{ type: 'remote', url: 'https://x.example', enabled: false }, { url: 'https://x.example', enabled: false }, []],
       [
