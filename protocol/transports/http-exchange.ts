@@ -155,9 +155,8 @@ export class HttpExchange implements AnswerHandlers {
 
   /** Whether the server does not know the session of this message. A challenge says what it wants. */
   #isSessionLost (text: string): boolean {
-    const { session, options } = this.#connection
-    return session !== undefined && this.#wwwAuthenticate === undefined &&
-      isSessionLost(this.#status, text, options.authorization !== undefined)
+    const { session } = this.#connection
+    return session !== undefined && this.#wwwAuthenticate === undefined && isSessionLost(this.#status, text)
   }
 
   /** Handles the last event of a stream, which some servers do not end with an empty line. */
@@ -255,7 +254,7 @@ export class HttpExchange implements AnswerHandlers {
 
   /** Handles an HTTP error of the upstream. */
   #refused (text: string): void {
-    const { session, version, options } = this.#connection
+    const { session, version } = this.#connection
     const [status, isStateless] = [this.#status, this.#isStateless]
     const isLarge = text.length > largeText
     const isLeft = !isStateless && version !== undefined && !isLarge && isModernRefusal(status, text)
@@ -263,10 +262,9 @@ export class HttpExchange implements AnswerHandlers {
       isRpcAnswer(status, text, id) || (isStateless && isModernRefusal(status, text))
     if (!isLarge && !isLeft && this.#id !== undefined && answers(this.#id)) { this.#take(text); return }
     const isGet = this.#request.method === 'GET'
-    const hasLogin = isGet || options.authorization !== undefined
     const error = isStateless
       ? statelessError(status, text)
-      : refusalError(status, text, session !== undefined, version !== undefined, hasLogin)
+      : refusalError(status, text, session !== undefined, version !== undefined)
     if (isGet && isTransientStatus(status)) { this.#resume(error, false); return }
     // An error that answers a POST concerns the request, even without an id; one that answers a GET concerns the
     // stream.

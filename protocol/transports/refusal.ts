@@ -11,21 +11,16 @@ const notUnderstood: ReadonlySet<number> = new Set([400, 404, 405])
 
 /** Whether a server says that it does not know a session, where neither status nor code says so. */
 const saysLostSession = (text: string): boolean =>
-  /\b(unknown|invalid|expired|no valid|no such)\W+(mcp\W+)?session/i.test(text) ||
+  /\b(unknown|invalid|expired|no valid|no such)[\s-]+(mcp[\s-]+)?session/i.test(text) ||
   /\bsession\b.{0,60}\b(not found|not exist|unknown|invalid|expired|terminated)\b/i.test(text)
 
-/**
- * Whether an HTTP error that answers a request with a session id means that the server does not know the session.
- * @param hasLogin whether another credential can be obtained: otherwise a 401 refuses what began the session, so the
- * session is what the server does not know
- */
-export function isSessionLost (status: number, text: string, hasLogin = true): boolean {
+/** Whether an HTTP error that answers a request with a session id means that the server does not know the session. */
+export function isSessionLost (status: number, text: string): boolean {
   const words = text.slice(0, 1_000)
   switch (status) {
     case 404: case 410: return true
     case 400: return /session|not initialized/i.test(words)
-    case 401: return !hasLogin || saysLostSession(words)
-    case 503: return saysLostSession(words)
+    case 401: case 503: return saysLostSession(words)
     default: return false
   }
 }
@@ -34,12 +29,9 @@ export function isSessionLost (status: number, text: string, hasLogin = true): b
  * Creates the error for an HTTP status other than success.
  * @param inSession whether the request contained a session id
  * @param inHandshake whether the upstream has answered `initialize`
- * @param hasLogin see `isSessionLost`
  */
-export function refusalError (
-  status: number, text: string, inSession = false, inHandshake = inSession, hasLogin = true
-): UpstreamError {
-  if ((inSession && isSessionLost(status, text, hasLogin)) || (inHandshake && isModernRefusal(status, text))) {
+export function refusalError (status: number, text: string, inSession = false, inHandshake = inSession): UpstreamError {
+  if ((inSession && isSessionLost(status, text)) || (inHandshake && isModernRefusal(status, text))) {
     return new UpstreamError('expired', 'the upstream no longer knows our session', { isPublic: true })
   }
   if (status === 401) {
@@ -91,7 +83,8 @@ export function isModernRefusal (status: number, text: string): boolean {
 function isSessionGone (errorText: string | undefined): boolean {
   if (errorText === undefined) return false
   const error = toRpcError(errorText)
-  return error.code === code.badRequest || error.code === code.unavailable || saysLostSession(error.message)
+  return error.code === code.badRequest || error.code === code.unavailable ||
+    (!otherCodes.has(error.code) && saysLostSession(error.message))
 }
 
 /** Whether an HTTP error's body is a JSON-RPC answer to this request. False for 401, and for an unknown session. */

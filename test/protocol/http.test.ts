@@ -298,7 +298,7 @@ test('http: a server that does not know the session says so by a status, or by w
     [400, rpc(-32600, 'Invalid Request: Session not found'), 'expired'], [400, rpc(-32000, 'No valid session ID provided', null), 'expired'],
     [404, rpc(-32600, 'Session 3f2a not found'), 'expired'], [400, 'Invalid session ID', 'expired'],
     [400, rpc(-32000, 'Bad Request: Server not initialized', null), 'expired'], [400, rpc(-32602, 'Invalid arguments'), 'response'],
-    [400, rpc(-32602, 'session_name is missing'), 'response'], [503, rpc(-32000, 'Unknown or expired session', null), 'expired'],
+    [400, rpc(-32602, 'session_name is missing'), 'response'], [400, rpc(-32602, 'Unknown session'), 'response'], [503, rpc(-32000, 'Unknown or expired session', null), 'expired'],
     [503, 'Service Unavailable', 'refused'], [500, rpc(-32603, 'Session not found'), 'response'],
     [200, rpc(-32001, 'session not found'), 'expired'], [200, rpc(-32002, 'Server not initialized'), 'expired'],
     [200, rpc(-32600, 'Session expired', null), 'expired'], [200, rpc(-32602, 'Session "b1" not found'), 'response'],
@@ -309,10 +309,11 @@ test('http: a server that does not know the session says so by a status, or by w
       assert.equal(await refusedInSession(t, typeof body === 'string' ? { status, text: body, end: 'well' } : json(status, body)), outcome)
     })
   }
-  // Without a login, the credentials are those that began the session.
-  await t.test('401', async (t) => {
-    assert.equal(await refusedInSession(t, { status: 401, text: 'Unauthorized', end: 'well' }), 'expired')
-  })
+  for (const [text, outcome] of [['Unauthorized', 'unauthorized'], ['Unauthorized: Session not found', 'expired'], ['invalid "session" argument', 'unauthorized']] as const) {
+    await t.test(`401 ${text}`, async (t) => {
+      assert.equal(await refusedInSession(t, { status: 401, text, end: 'well' }), outcome)
+    })
+  }
 })
 
 test('http: a 401 that speaks of the session asks for no login, unless it has a challenge', async (t) => {
