@@ -196,7 +196,7 @@ function readDisabledItems (adoption: ConfigTranslation): void {
 
 /**
  * Converts numbers and booleans, which VS Code allows in place of strings, to strings. A variable that is null is taken
- * from the environment; a header that is null is none.
+ * from the environment; a header that is null is left out.
  */
 function readValues (adoption: ConfigTranslation): void {
   for (const map of ['env', 'headers'] as const) {

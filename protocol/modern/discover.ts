@@ -53,7 +53,7 @@ export async function discoverServer (
 }
 
 /**
- * Whether an HTTP status reports a temporary problem, which says nothing about the server's era. 403 is none: some
+ * Whether an HTTP status reports a temporary problem, which says nothing about the server's era. 403 is not: some
  * proxies allow only the methods that they know.
  */
 const isOutage = (status: number | undefined): boolean =>

@@ -99,7 +99,7 @@ export async function assertAccessible (tab: Tab, name: string, rules?: readonly
     await tab.addInitScript({ content: axe })
     await tab.evaluate(axe)
   }
-  // Of what is right, it tells one element for each rule. The rule that reads style sheets is none of the default ones.
+  // For rules that pass, it reports one element each. The rule that reads style sheets is not on by default.
   const only = rules !== undefined && { runOnly: rules }
   const options = { resultTypes: ['violations'], preload: { assets: ['media'] }, ...only }
   const { violations, hasLooked } = await tab.evaluate(`axe.run(${JSON.stringify(options)}).then(${summary})`) as

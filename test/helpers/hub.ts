@@ -94,7 +94,7 @@ export interface HubOptions {
 }
 
 export interface ProcessOptions extends HubOptions {
-  /** What answers once the gateway is as it is wanted, `/health` by default; false: do not wait. */
+  /** The path to wait for until it answers with success; default `/health`; false: do not wait. */
   wait?: '/health' | '/health/ready' | false
   /** The limit of open files (`ulimit -n`). */
   openFiles?: number

@@ -75,7 +75,7 @@ const schemaValueKeywords = [
 const isNumber = (value: unknown): boolean => typeof value === 'number'
 const isText = (value: unknown): boolean => typeof value === 'string'
 const isBoolean = (value: unknown): boolean => typeof value === 'boolean'
-/** What validators require of the values of other keywords. Former drafts and OpenAPI 3.0 allow others. */
+/** Checks of the values of other keywords, as validators make them. Former drafts and OpenAPI 3.0 allow others. */
 const valueChecks = new Map<string, (value: unknown) => boolean>([
   ...[
     'maximum', 'minimum', 'exclusiveMaximum', 'exclusiveMinimum', 'multipleOf', 'maxLength', 'minLength', 'maxItems',

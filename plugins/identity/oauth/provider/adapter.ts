@@ -23,7 +23,7 @@ export interface AuthorizationStorage {
   readonly isAccountValid: (accountId: string) => boolean
 }
 
-/** What token requests are compared with. */
+/** The issuer and scopes by which token requests are read. */
 interface TokenTerms {
   readonly issuer: string
   /** The scopes that exist. */
