@@ -46,7 +46,7 @@ async function openWatched (
 }
 
 /**
- * What the page holds that only an attacker would write: elements, handlers, and addresses that no page leads to. Without
+ * Finds injected content in the page: elements, handlers, and addresses that no page leads to. Without
  * `noscript`, a browser without scripts reads the same page.
  */
 const planted = `[

@@ -52,7 +52,7 @@ void test('a stream that a proxy refuses is asked for again', async (t) => {
 
 const rows = 'tbody tr:not(.reason)'
 
-/** Waits within the page until it has so many rows, and no more. */
+/** Waits in the page until it has exactly this number of rows. */
 async function hasRows (tab: Tab, count: number): Promise<void> {
   await tab.locator(rows).nth(count - 1).waitFor()
   assert.equal(await tab.locator(rows).count(), count)

@@ -103,7 +103,7 @@ async function adminTab (options: BrowserContextOptions): Promise<Tab> {
   return await tab
 }
 
-// What only scripts show is seen in each window: copies, progress, answers within the page.
+// Parts that need scripts (copying, progress, answers within the page) are tested in each window.
 for (const [name, options] of [wide, narrow, plain]) {
   void test(`from the first start to a call with an own key: ${name}`, async (t) => {
     // A real server and a process of the gateway once: they take longer than all else.

@@ -279,7 +279,7 @@ for (const [says, begin] of [
   })
 }
 
-/** What becomes of a request of a session that is answered so: the fault, or the answer itself. */
+/** Sends a request in a session and answers it so. @returns the fault, or the kind of the message received */
 async function refusedInSession (t: Test, answer: Reply): Promise<string | undefined> {
   const { transport, tick, told, heard } =
     await httpConnection(t, ({ method }) => method === 'GET' ? { status: 405, end: 'well' } : answer)

@@ -90,7 +90,7 @@ test(`${minutes} minutes of crashes, reloads and disconnects`, async (t) => {
   const settle = async (): Promise<void> => {
     await reload()
     await connected(hub, 4)
-    // What the last round has opened is closed a little later.
+    // Connections of the last round close a little later.
     const most = (key: keyof Sample): number => samples.length < 3 ? Infinity : Math.max(...samples.slice(0, 3).map((each) => each[key]))
     const isNoMore = (): boolean => openFiles() <= most('files') && children() <= most('children')
     await until(isNoMore, () => `${openFiles()} open files, ${children()} processes`)

@@ -1,4 +1,4 @@
-// What the audit log shows of a change.
+// The differences that the audit log shows for a change.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { deepDifferencesOf } from '../../../routes/console/differences.ts'
