@@ -19,8 +19,11 @@ export type RequestHeaders = Readonly<Record<string, string | string[] | undefin
  * The answer is not sent through it: the gateway returns or throws it.
  */
 export interface Exchange<View = unknown> {
-  /** The principal, the requested scope, and how its servers are presented. */
-  readonly view: View
+  /**
+   * The principal, the requested scope, and how its servers are presented. Not read-only: the gateway hides items from
+   * it before it handles the request.
+   */
+  view: View
   readonly method: string
   /** `params`, parsed, for reading. */
   readonly params: Record<string, unknown>
@@ -176,7 +179,7 @@ export function withArguments<View> (exchange: Exchange<View>, text: string): Ex
  * cancellation, and ends with the original.
  */
 export class DerivedExchange<View> implements Exchange<View> {
-  readonly view: View
+  view: View
   readonly params: Record<string, unknown>
   readonly paramsText: string
   readonly method: string

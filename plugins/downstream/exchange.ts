@@ -28,7 +28,7 @@ export interface RequestOrigin {
 
 /** One request of a legacy client, answered on a reply channel. */
 export class ClientExchange implements Exchange<View> {
-  readonly view: View
+  view: View
   readonly method: string
   readonly params: Record<string, unknown>
   readonly paramsText: string

@@ -1,6 +1,6 @@
 import type { Tasks } from '../../db/ports/tasks.ts'
 import type { EventPresentation } from '../../protocol/events.ts'
-import { DerivedExchange, gatewayClient, type Client, type Exchange } from '../../protocol/exchange.ts'
+import { gatewayClient, type Client, type Exchange } from '../../protocol/exchange.ts'
 import type { Catalogue, NamedKind } from '../../protocol/lists.ts'
 import type { Listener } from '../../protocol/listener.ts'
 import type { Provider, ProviderHost, ProviderSource } from '../../protocol/provider.ts'
@@ -135,16 +135,8 @@ export class Gateway {
 
   /** Handles one request. @returns the text of its result, or a list to serialize @throws RpcError to answer with */
   handle (exchange: Exchange<View>): Promise<Result> {
-    const seen = this.#parts.hooks.onView.length === 0 ? exchange : this.#seen(exchange)
-    return methodFor(exchange.method, this.#methods)(this.#parts, seen)
-  }
-
-  /** Hides from an exchange what hooks hide from its caller at the caller's address. */
-  #seen (exchange: Exchange<View>): Exchange<View> {
-    const view = this.filteredView(exchange.view, exchange.address)
-    if (view === exchange.view) return exchange
-    const { params, paramsText } = exchange
-    return new DerivedExchange(exchange, { view, params, paramsText })
+    if (this.#parts.hooks.onView.length > 0) exchange.view = this.filteredView(exchange.view, exchange.address)
+    return methodFor(exchange.method, this.#methods)(this.#parts, exchange)
   }
 
   /** Returns a view without the items that hooks hide from its principal at an address. */

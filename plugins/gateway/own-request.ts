@@ -13,7 +13,7 @@ interface OwnRequestParts {
 
 /** A request of the gateway's own on behalf of a principal, to whom no questions can be sent. */
 export class OwnRequest implements Exchange<View> {
-  readonly view: View
+  view: View
   readonly client: Client
   readonly method: string
   readonly params: Record<string, unknown>

@@ -23,7 +23,7 @@ interface OpenQuestion {
  * the background, and keeps the server's questions until the client answers them with `tasks/update`.
  */
 export class HeldTask implements Exchange {
-  readonly view: unknown
+  view: unknown
   readonly method = 'tasks/result'
   readonly params: Record<string, unknown>
   readonly paramsText: string

@@ -43,7 +43,7 @@ interface ModernExchangeOptions {
  * the state.
  */
 export class ModernExchange implements Exchange<View> {
-  readonly view: View
+  view: View
   readonly method: string
   readonly client: ModernClient
   readonly canSuspend: boolean

@@ -160,7 +160,7 @@ export class Subscription implements Client, Listener<View> {
 
 /** A request on behalf of a subscription. */
 export class SubscriptionRequest implements Exchange<View> {
-  readonly view: View
+  view: View
   readonly method: string
   readonly params: Record<string, unknown>
   readonly paramsText: string

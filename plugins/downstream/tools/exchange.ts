@@ -4,7 +4,7 @@ import { chargedOwnerOf, type View } from '../../settings/index.ts'
 
 /** One request of a plain HTTP caller, to whom neither questions nor notifications can be sent. */
 export class HttpCallExchange implements Exchange<View> {
-  readonly view: View
+  view: View
   readonly method: string
   readonly params: Record<string, unknown>
   readonly paramsText: string

@@ -276,10 +276,11 @@ function toCel (value: unknown, depth: number): unknown {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value
   if (typeof value !== 'object' || value === null) return value
   if (depth > argumentsDepth) throw new Error(`the arguments are nested deeper than ${argumentsDepth} levels`)
-  const entries = Array.isArray(value) ? value : Object.entries(value)
-  if (entries.length > listLength) throw new Error(`a list in the arguments has more than ${listLength} entries`)
+  const names = Object.keys(value)
+  if (names.length > listLength) throw new Error(`a list in the arguments has more than ${listLength} entries`)
+  if (Array.isArray(value)) return value.map((each) => toCel(each, depth + 1))
   // A Map, since a member may be named `__proto__`.
-  return Array.isArray(value)
-    ? value.map((each) => toCel(each, depth + 1))
-    : new Map(Object.entries(value).map(([key, each]) => [key, toCel(each, depth + 1)]))
+  const members = new Map<string, unknown>()
+  for (const name of names) members.set(name, toCel((value as Record<string, unknown>)[name], depth + 1))
+  return members
 }

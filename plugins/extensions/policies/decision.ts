@@ -1,8 +1,40 @@
 import type { Catalogue } from '../../../protocol/lists.ts'
+import type { Policy } from '../../../schemas/policies.ts'
+import type { AppliedPolicy } from '../../gateway/index.ts'
 import type { PolicyContext, PrincipalFacts } from './cel.ts'
 import { CallContext, findCatalogueItem, namesOf, templatesFor, toToolFacts, type Subject } from './facts.ts'
-import { outcomesOf } from './known.ts'
-import { decide, findHiding, strictestVerdict, type Outcomes, type Ruleset, type Verdict } from './ruleset.ts'
+import { decisionOf, evaluate, type Match, type RulesOfItem } from './rule.ts'
+import type { Ruleset } from './ruleset.ts'
+
+/** The decision of the policies about a call. */
+export interface Verdict {
+  readonly decision: Policy['then']
+  /** The rule that decides; undefined if none matches, so that the call is allowed. */
+  readonly match: Match | undefined
+  /** The matching rules that only observe. */
+  readonly observed: readonly Match[]
+}
+
+/**
+ * Decides about a call: the first enforced rule that matches. A hidden item does not exist, whatever the arguments and
+ * the time are, so rules that use these do not take precedence over a rule that hides.
+ */
+function decide ({ hiding, steps }: RulesOfItem, context: PolicyContext): Verdict {
+  const observed: Match[] = []
+  if (hiding !== undefined) return { decision: 'hide', match: hiding, observed }
+  for (const { rule, match = evaluate(rule, context) } of steps) {
+    if (match === undefined) continue
+    if (!rule.isObserved) return { decision: decisionOf(match), match, observed }
+    observed.push(match)
+  }
+  return { decision: 'allow', match: undefined, observed }
+}
+
+const strictness: Readonly<Record<Policy['then'], number>> = { allow: 0, ask: 1, deny: 2, hide: 3 }
+
+/** Returns the strictest of the verdicts about an item under several names; of equal ones, the first. */
+const strictestVerdict = (verdicts: readonly [Verdict, ...Verdict[]]): Verdict =>
+  verdicts.reduce((one, other) => strictness[other.decision] > strictness[one.decision] ? other : one)
 
 /** A call as conditions see it; either a real one or a test. */
 export interface EvaluatedCall {
@@ -21,18 +53,38 @@ export interface EvaluatedCall {
  */
 export function decideAbout (ruleset: Ruleset, call: EvaluatedCall, catalogue: Catalogue | undefined): Verdict {
   const { subject, principal, args, argsText, route, now } = call
-  const forName = (name: string): [PolicyContext, Outcomes] => {
-    const named = { ...subject, name }
-    const item = findCatalogueItem(catalogue, subject.kind, name)
-    const context = new CallContext({ principal, route, now, tool: toToolFacts(named, item) }, args, argsText)
-    return [context, outcomesOf(ruleset, context, named, item)]
+  const forName = (name: string): [RulesOfItem, PolicyContext] => {
+    const tool = toToolFacts({ ...subject, name }, findCatalogueItem(catalogue, subject.kind, name))
+    const context = new CallContext({ principal, route, now, tool }, args, argsText)
+    return [ruleset.rulesOf(context), context]
   }
+  const verdict = decide(...forName(subject.name))
+  if (subject.kind !== 'resource') return verdict
   const names = namesOf(catalogue, subject)
-  const others = names.slice(1).map((name) => decide(ruleset, ...forName(name)))
-  const verdict = strictestVerdict([decide(ruleset, ...forName(subject.name)), ...others])
-  if (verdict.match !== undefined || ruleset.listRules.length === 0) return verdict
+  const strictest = strictestVerdict([verdict, ...names.slice(1).map((name) => decide(...forName(name)))])
+  if (strictest.match !== undefined || ruleset.listRules.length === 0) return strictest
   // A hidden template also hides the resources it matches, unless a rule names the resource.
   const hiding = templatesFor(catalogue, subject, names)
-    .map((name) => findHiding(ruleset.listRules, ...forName(name))).find((match) => match !== undefined)
-  return hiding === undefined ? verdict : { ...verdict, decision: 'hide', match: hiding }
+    .map((name) => forName(name)[0].hiding).find((match) => match !== undefined)
+  return hiding === undefined ? strictest : { ...strictest, decision: 'hide', match: hiding }
 }
+
+/** Returns the policy for the record of a call: the one that decides, otherwise the first that observes. */
+export function appliedPolicyOf ({ match, observed }: Verdict): AppliedPolicy | undefined {
+  const named = match ?? observed[0]
+  if (named === undefined) return undefined
+  const { policy: { id, name }, isObserved } = named.rule
+  return { id, name, mode: isObserved ? 'observe' : 'enforce', decision: decisionOf(named) }
+}
+
+/** Returns why a rule decides, as a sentence without its full stop. */
+export const reasonOf = (match: Match | undefined): string =>
+  match === undefined
+    ? 'No policy matches'
+    : match.problem === undefined
+      ? 'Its condition is true'
+      : `Its condition failed, which denies the call: ${match.problem}`
+
+/** Returns the observing rules, for the result of a policy test. */
+export const observedRules = ({ observed }: Verdict): Array<{ id: string, name: string, decision: Policy['then'] }> =>
+  observed.map((match) => ({ id: match.rule.policy.id, name: match.rule.policy.name, decision: decisionOf(match) }))

@@ -10,11 +10,11 @@ import { hasCredential, type ItemFilter, type View } from '../../settings/index.
 import { extensionsLimits } from '../limits.ts'
 import type { PrincipalFacts } from './cel.ts'
 import { callDigestOf, type Approvals, type CallToApprove } from './approvals.ts'
-import { decideAbout } from './decision.ts'
+import { appliedPolicyOf, decideAbout, type Verdict } from './decision.ts'
 import { ambiguityIn } from './exact.ts'
 import { kindOfRequest, routePathOf, toPrincipalFacts, type Subject } from './facts.ts'
-import { itemFilterOf } from './known.ts'
-import { appliedPolicyOf, rulesetOf, type Match, type Ruleset, type Verdict } from './ruleset.ts'
+import type { Match } from './rule.ts'
+import { Ruleset } from './ruleset.ts'
 
 export interface EnforcerDeps {
   /** The settings with the registered providers. */
@@ -25,11 +25,20 @@ export interface EnforcerDeps {
   readonly now: () => number
 }
 
-interface Caller { readonly snapshot: Snapshot, readonly address: string | undefined, readonly facts: PrincipalFacts }
+/** The caller of a view, and what the policies hide from it. */
+interface Caller {
+  readonly snapshot: Snapshot
+  readonly address: string | undefined
+  readonly facts: PrincipalFacts
+  readonly filter: ItemFilter | undefined
+}
 
 /** Applies the policies to requests. */
 export class PolicyEnforcer {
   readonly #deps: EnforcerDeps
+  #policies: Snapshot['policies'] | undefined
+  /** Of `#policies`. */
+  #ruleset = new Ruleset([])
   /** The last caller of each view. */
   readonly #callers = new WeakMap<View, Caller>()
   /** The digest of each allowed call, by the policy in its record. */
@@ -42,9 +51,7 @@ export class PolicyEnforcer {
   /** Returns the filter of items that the policies hide from a view; undefined if none is hidden. */
   filterOf (view: View, address: string | undefined): ItemFilter | undefined {
     const snapshot = this.#deps.snapshot()
-    const ruleset = rulesetOf(snapshot.policies)
-    if (ruleset.listRules.length === 0) return undefined
-    return itemFilterOf(ruleset, { principal: this.#callerOf(view, snapshot, address), route: routePathOf(view) })
+    return this.#rulesetOf(snapshot).listRules.length === 0 ? undefined : this.#callerOf(view, snapshot, address).filter
   }
 
   /**
@@ -53,7 +60,7 @@ export class PolicyEnforcer {
    */
   onCall (call: GatewayCall): Promise<void> | void {
     const snapshot = this.#deps.snapshot()
-    const ruleset = rulesetOf(snapshot.policies)
+    const ruleset = this.#rulesetOf(snapshot)
     if (ruleset.rules.length === 0 || call.failure !== undefined || call.item === undefined) return undefined
     const subject = subjectOf(call.exchange, call.provider, call.item)
     // The gateway's own tools, such as those of `$smart`, list and call items that the policies check separately.
@@ -76,19 +83,29 @@ export class PolicyEnforcer {
     if (digest !== undefined) this.#suspended.setNewest(digest, this.#deps.now() + extensionsLimits.approvals.time)
   }
 
-  #callerOf (view: View, snapshot: Snapshot, address = view.principal.address): PrincipalFacts {
+  #rulesetOf ({ policies }: Snapshot): Ruleset {
+    if (this.#policies !== policies) {
+      this.#policies = policies
+      this.#ruleset = new Ruleset(policies.values())
+    }
+    return this.#ruleset
+  }
+
+  #callerOf (view: View, snapshot: Snapshot, address = view.principal.address): Caller {
     const last = this.#callers.get(view)
-    if (last?.snapshot === snapshot && last.address === address) return last.facts
+    if (last?.snapshot === snapshot && last.address === address) return last
     const facts = toPrincipalFacts(snapshot, view.principal, address)
-    this.#callers.set(view, { snapshot, address, facts })
-    return facts
+    const filter = this.#rulesetOf(snapshot).filterOf({ principal: facts, route: routePathOf(view) })
+    const caller = { snapshot, address, facts, filter }
+    this.#callers.set(view, caller)
+    return caller
   }
 
   #decide (snapshot: Snapshot, ruleset: Ruleset, exchange: Exchange<View>, subject: Subject): Verdict {
     const { view, address, client, params } = exchange
     return decideAbout(ruleset, {
       subject,
-      principal: this.#callerOf(view.unfiltered ?? view, snapshot, address),
+      principal: this.#callerOf(view.unfiltered ?? view, snapshot, address).facts,
       args: params.arguments,
       argsText: () => argumentsTextOf(exchange),
       route: routePathOf(requestedViewOf(exchange)),

@@ -79,20 +79,14 @@ const readDetails: ToolDetails = {
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }, tags: []
 }
 const noDetails: ToolDetails = { annotations: withDefaults({}), tags: [] }
-const details = new WeakMap<Item, ToolDetails>()
 
 function detailsOf (kind: Subject['kind'], item: Item | undefined): ToolDetails {
   if (item === undefined) return kind === 'tool' ? noDetails : readDetails
-  let known = details.get(item)
-  if (known === undefined) {
-    const annotations = parsedMember(item.text, 'annotations')
-    known = {
-      annotations: kind === 'tool' ? withDefaults(annotations) : { ...readDetails.annotations, ...annotations },
-      tags: tagsOf({ _meta: parsedMember(item.text, '_meta') })
-    }
-    details.set(item, known)
+  const annotations = parsedMember(item.text, 'annotations')
+  return {
+    annotations: kind === 'tool' ? withDefaults(annotations) : { ...readDetails.annotations, ...annotations },
+    tags: tagsOf({ _meta: parsedMember(item.text, '_meta') })
   }
-  return known
 }
 
 function parsedMember (text: string, name: string): Record<string, unknown> {
@@ -100,9 +94,19 @@ function parsedMember (text: string, name: string): Record<string, unknown> {
   return isObject(value) ? value : {}
 }
 
-/** Returns the facts about an item that conditions can read. @param item undefined if its server does not list it */
-export const toToolFacts = ({ server, kind, name }: Subject, item: Item | undefined): ToolFacts =>
-  new ToolFacts({ server, kind, name, ...detailsOf(kind, item) })
+const factsByItem = new WeakMap<Item, ToolFacts>()
+
+/**
+ * Returns the facts about an item that conditions can read; for a listed item, always the same object.
+ * @param item undefined if its server does not list it
+ */
+export function toToolFacts ({ server, kind, name }: Subject, item: Item | undefined): ToolFacts {
+  const known = item && factsByItem.get(item)
+  if (known?.server === server && known.kind === kind && known.name === name) return known
+  const facts = new ToolFacts({ server, kind, name, ...detailsOf(kind, item) })
+  if (item !== undefined) factsByItem.set(item, facts)
+  return facts
+}
 
 const itemsByKey = new WeakMap<readonly Item[], ReadonlyMap<string, Item>>()
 

@@ -6,7 +6,7 @@ import { OrderedEntries, type Principal } from '../../settings/index.ts'
 import { Approvals } from './approvals.ts'
 import { compileCondition, InvalidCondition } from './cel.ts'
 import { PolicyEnforcer } from './enforcer.ts'
-import { variablePreventingHide } from './ruleset.ts'
+import { variablePreventingHide } from './rule.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { policies: Policies }

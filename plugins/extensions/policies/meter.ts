@@ -58,17 +58,26 @@ export function meterNodes (value: unknown, seen = new Set<unknown>()): void {
     for (const each of value) meterNodes(each, seen)
   } else if ('setMeta' in value) {
     const node = value as Working
-    meterNode(node)
+    if (!isLeaf(node)) meterNode(node)
     meterNodes([node.args, node.meta.alternate, node.meta.macro], seen)
   } else if (value.constructor === Object) {
     meterNodes(Object.values(value), seen)
   }
 }
 
+const isLeaf = ({ op }: Working): boolean => op === 'value' || op === 'id'
+
+function countLeaves (value: unknown): number {
+  if (Array.isArray(value)) return value.reduce<number>((sum, each) => sum + countLeaves(each), 0)
+  return typeof value === 'object' && value !== null && 'setMeta' in value && isLeaf(value as Working) ? 1 : 0
+}
+
+/** Makes a node spend work for itself and the leaves below it. */
 function meterNode (node: Working): void {
   const { evaluate } = node.meta
+  const work = 1 + countLeaves(node.args)
   node.setMeta('evaluate', (evaluator, ast, context, none) => {
-    spendWork(1)
+    spendWork(work)
     try {
       return evaluate(evaluator, ast, context, none)
     } catch (error) {

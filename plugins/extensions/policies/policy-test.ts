@@ -6,9 +6,9 @@ import { errors, invalidAt } from '../../base/errors/index.ts'
 import type { Principal } from '../../settings/index.ts'
 import { cataloguesOf, listsItem, unknownSubject, type ExistingObjects } from '../references.ts'
 import { PrincipalFacts } from './cel.ts'
-import { decideAbout, type EvaluatedCall } from './decision.ts'
+import { decideAbout, observedRules, reasonOf, type EvaluatedCall } from './decision.ts'
 import { toPrincipalFacts, type Subject } from './facts.ts'
-import { observedRules, reasonOf, rulesetOf } from './ruleset.ts'
+import { Ruleset } from './ruleset.ts'
 
 export interface PolicyTestDeps {
   readonly snapshot: () => Snapshot
@@ -35,7 +35,7 @@ export async function testPolicies (deps: PolicyTestDeps, by: Principal, sent: P
   const catalogues = cataloguesOf(deps.existing.gateway, subject.server)
   const catalogue = catalogues.find((each) => listsItem(each, subject)) ?? catalogues[0]
   const unknown = unknownSubject(deps.existing, subject)
-  const verdict = decideAbout(rulesetOf(snapshot.policies), call, catalogue)
+  const verdict = decideAbout(new Ruleset(snapshot.policies.values()), call, catalogue)
   const { decision, match } = verdict
   const observed = observedRules(verdict)
   return {

@@ -1,155 +1,89 @@
+import type { Item } from '../../../protocol/lists.ts'
+import { memoized } from '../../../protocol/memoized.ts'
 import type { Policy } from '../../../schemas/policies.ts'
-import type { AppliedPolicy } from '../../gateway/index.ts'
-import { compileCondition, InvalidCondition, type Condition, type PolicyContext } from './cel.ts'
+import { BoundedMap } from '../../base/limits/index.ts'
+import type { ItemFilter } from '../../settings/index.ts'
+import { extensionsLimits } from '../limits.ts'
+import type { PolicyContext, PrincipalFacts, ToolFacts } from './cel.ts'
+import { CallContext, kindOfList, toToolFacts } from './facts.ts'
+import { findHiding, rulesOfItem, toRule, type Rule, type RulesOfItem } from './rule.ts'
 
-/** An enabled policy with its compiled condition. */
-export interface Rule {
-  readonly policy: Policy
-  /** Undefined for a stored condition that cannot be compiled, for example after an edit of the settings file. */
-  readonly condition: Condition | undefined
-  readonly isObserved: boolean
-  /** Whether its condition uses neither arguments nor time; then its outcome for a caller and an item never changes. */
-  readonly isFixed: boolean
-}
+type ViewFacts = Pick<PolicyContext, 'principal' | 'route'>
 
-/** A rule that matched a call, or failed. `problem`: why it failed. */
-export interface Match { readonly rule: Rule, readonly problem?: string }
-
-/** The outcomes of fixed rules for one caller and one item; undefined: the rule does not match. */
-export type Outcomes = Map<Rule, Match | undefined>
-
-/** The decision of the policies about a call. */
-export interface Verdict {
-  readonly decision: Policy['then']
-  /** The rule that decides; undefined if none matches, so that the call is allowed. */
-  readonly match: Match | undefined
-  /** The matching rules that only observe. */
-  readonly observed: readonly Match[]
-}
-
-/** The enabled policies of one snapshot, in their order. */
-export interface Ruleset {
+/**
+ * The enabled policies of one snapshot, in their order. Their results are cached; callers for whom the facts used by
+ * the rules are equal share them.
+ */
+export class Ruleset {
   readonly rules: readonly Rule[]
   /** The enforced rules that use neither arguments nor time; empty if none of them hides items. */
   readonly listRules: readonly Rule[]
-}
+  /** By the facts that rules which hide items use. */
+  readonly #filters = new BoundedMap<string, ItemFilter>(extensionsLimits.policies.filters)
+  /** By the facts that fixed rules use. */
+  readonly #rulesOfItems = new BoundedMap<string, WeakMap<ToolFacts, RulesOfItem>>(extensionsLimits.policies.filters)
+  readonly #filterKeyOf: (facts: ViewFacts) => string
+  readonly #fixedKeyOf: (facts: ViewFacts) => string
 
-const emptyRuleset: Ruleset = { rules: [], listRules: [] }
-const rulesets = new WeakMap<ReadonlyMap<string, Policy>, Ruleset>()
-const compiled = new WeakMap<Policy, Rule>()
-
-/** Returns the rules of the stored policies, compiled once. */
-export function rulesetOf (policies: ReadonlyMap<string, Policy>): Ruleset {
-  if (policies.size === 0) return emptyRuleset
-  let ruleset = rulesets.get(policies)
-  if (ruleset === undefined) {
-    const rules = [...policies.values()].filter(({ enabled }) => enabled !== false).map(toRule)
-    const decidable = rules.filter(({ isFixed, isObserved }) => isFixed && !isObserved)
-    ruleset = { rules, listRules: decidable.some(({ policy }) => policy.then === 'hide') ? decidable : [] }
-    rulesets.set(policies, ruleset)
+  constructor (policies: Iterable<Policy>) {
+    this.rules = [...policies].filter(({ enabled }) => enabled !== false).map(toRule)
+    const decidable = this.rules.filter(({ isFixed, isObserved }) => isFixed && !isObserved)
+    this.listRules = decidable.some(({ policy }) => policy.then === 'hide') ? decidable : []
+    this.#filterKeyOf = keyWriterOf(this.listRules)
+    this.#fixedKeyOf = keyWriterOf(this.rules.filter(({ isFixed }) => isFixed))
   }
-  return ruleset
-}
 
-function toRule (policy: Policy): Rule {
-  let rule = compiled.get(policy)
-  if (rule === undefined) {
-    const condition = compileStored(policy)
-    const isFixed = condition !== undefined && variablePreventingHide(condition) === undefined
-    rule = { policy, condition, isObserved: policy.mode === 'observe', isFixed }
-    compiled.set(policy, rule)
+  /** Returns the filter of items that the rules hide from a view; undefined if none of them hides items. */
+  filterOf (facts: ViewFacts): ItemFilter | undefined {
+    if (this.listRules.length === 0) return undefined
+    const key = this.#filterKeyOf(facts)
+    let filter = this.#filters.get(key)
+    if (filter === undefined) this.#filters.setNewest(key, filter = createFilter(this.listRules, facts, key))
+    return filter
   }
-  return rule
-}
 
-function compileStored (policy: Policy): Condition | undefined {
-  try {
-    const condition = compileCondition(policy.when)
-    return policy.then === 'hide' && variablePreventingHide(condition) !== undefined ? undefined : condition
-  } catch (error) {
-    if (error instanceof InvalidCondition) return undefined
-    throw error
+  /** Returns the rules that concern a caller and an item. */
+  rulesOf (context: PolicyContext): RulesOfItem {
+    const key = this.#fixedKeyOf(context)
+    let known = this.#rulesOfItems.get(key)
+    if (known === undefined) this.#rulesOfItems.setNewest(key, known = new WeakMap())
+    let rules = known.get(context.tool)
+    if (rules === undefined) {
+      rules = rulesOfItem(this.rules, context)
+      if (!rules.hasFailed) known.set(context.tool, rules)
+    }
+    return rules
   }
 }
 
-/** Returns the variable because of which a rule cannot hide items from lists; undefined if there is none. */
-export const variablePreventingHide = ({ variables }: Condition): string | undefined =>
-  ['args', 'now'].find((name) => variables.has(name))
+const principalMembers = ['username', 'isAdmin', 'teams', 'key', 'address', 'client'] as const satisfies
+  ReadonlyArray<keyof PrincipalFacts>
 
-/** Evaluates a rule. A rule that fails is returned as a match, so that it denies. */
-function matchOf (rule: Rule, context: PolicyContext, outcomes: Outcomes): Match | undefined {
-  if (!rule.isFixed) return evaluate(rule, context)
-  if (outcomes.has(rule)) return outcomes.get(rule)
-  const match = evaluate(rule, context)
-  // A failure may pass: patterns take work until they are compiled.
-  if (match?.problem === undefined) outcomes.set(rule, match)
-  return match
+/** Returns a function that writes the facts used by the rules as text, for use as a cache key. */
+function keyWriterOf (rules: readonly Rule[]): (facts: ViewFacts) => string {
+  const conditions = rules.flatMap(({ condition }) => condition ?? [])
+  const namesRoute = conditions.some(({ variables }) => variables.has('route'))
+  const members = principalMembers.filter((member) => conditions.some(({ variables, principalMembers: named }) =>
+    variables.has('principal') && named?.has(member) !== false))
+  const textOf = memoized((principal: PrincipalFacts) => JSON.stringify(members.map((member) => principal[member])))
+  return ({ principal, route }) => namesRoute ? `${textOf(principal)} ${route}` : textOf(principal)
 }
 
-function evaluate (rule: Rule, context: PolicyContext): Match | undefined {
-  if (rule.condition === undefined) return { rule, problem: 'its condition is not valid' }
-  try {
-    return rule.condition.isTrue(context) ? { rule } : undefined
-  } catch (error) {
-    return { rule, problem: (error as Error).message }
+function createFilter (listRules: readonly Rule[], facts: ViewFacts, key: string): ItemFilter {
+  const known = new Map<string, WeakMap<Item, boolean>>()
+  return {
+    key,
+    isHidden: (server, list, item) => {
+      let ofServer = known.get(server)
+      if (ofServer === undefined) known.set(server, ofServer = new WeakMap())
+      let isHidden = ofServer.get(item)
+      if (isHidden === undefined) {
+        const tool = toToolFacts({ server, kind: kindOfList(list), name: item.key }, item)
+        const context = new CallContext({ ...facts, tool, now: new Date(0) }, {}, () => '')
+        isHidden = findHiding(listRules, context) !== undefined
+        ofServer.set(item, isHidden)
+      }
+      return isHidden
+    }
   }
 }
-
-const decisionOf = ({ rule, problem }: Match): Policy['then'] => problem === undefined ? rule.policy.then : 'deny'
-
-/**
- * Decides about a call: the first enforced rule that matches. A hidden item does not exist, whatever the arguments and
- * the time are, so rules that use these do not take precedence over a rule that hides.
- * @param outcomes cached outcomes for this caller and item; new ones are added
- */
-export function decide (
-  { rules, listRules }: Ruleset, context: PolicyContext, outcomes: Outcomes = new Map()
-): Verdict {
-  const observed: Match[] = []
-  const hiding = findHiding(listRules, context, outcomes)
-  if (hiding !== undefined) return { decision: 'hide', match: hiding, observed }
-  for (const rule of rules) {
-    const match = matchOf(rule, context, outcomes)
-    if (match === undefined) continue
-    if (!rule.isObserved) return { decision: decisionOf(match), match, observed }
-    observed.push(match)
-  }
-  return { decision: 'allow', match: undefined, observed }
-}
-
-const strictness: Readonly<Record<Policy['then'], number>> = { allow: 0, ask: 1, deny: 2, hide: 3 }
-
-/** Returns the strictest of the verdicts about an item under several names; of equal ones, the first. */
-export const strictestVerdict = (verdicts: readonly [Verdict, ...Verdict[]]): Verdict =>
-  verdicts.reduce((one, other) => strictness[other.decision] > strictness[one.decision] ? other : one)
-
-/** Returns the rule that hides an item from lists. @param rules rules that use neither arguments nor time */
-export function findHiding (
-  rules: readonly Rule[], context: PolicyContext, outcomes: Outcomes = new Map()
-): Match | undefined {
-  for (const rule of rules) {
-    const match = matchOf(rule, context, outcomes)
-    if (match !== undefined) return decisionOf(match) === 'hide' ? match : undefined
-  }
-  return undefined
-}
-
-/** Returns the policy for the record of a call: the one that decides, otherwise the first that observes. */
-export function appliedPolicyOf ({ match, observed }: Verdict): AppliedPolicy | undefined {
-  const named = match ?? observed[0]
-  if (named === undefined) return undefined
-  const { policy: { id, name }, isObserved } = named.rule
-  return { id, name, mode: isObserved ? 'observe' : 'enforce', decision: decisionOf(named) }
-}
-
-/** Returns why a rule decides, as a sentence without its full stop. */
-export const reasonOf = (match: Match | undefined): string =>
-  match === undefined
-    ? 'No policy matches'
-    : match.problem === undefined
-      ? 'Its condition is true'
-      : `Its condition failed, which denies the call: ${match.problem}`
-
-/** Returns the observing rules, for the result of a policy test. */
-export const observedRules = ({ observed }: Verdict): Array<{ id: string, name: string, decision: Policy['then'] }> =>
-  observed.map((match) => ({ id: match.rule.policy.id, name: match.rule.policy.name, decision: decisionOf(match) }))

@@ -3,16 +3,16 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { compileCondition, KeyFacts, PrincipalFacts } from '../../../plugins/extensions/policies/cel.ts'
 import { decideAbout } from '../../../plugins/extensions/policies/decision.ts'
-import { rulesetOf } from '../../../plugins/extensions/policies/ruleset.ts'
+import { Ruleset } from '../../../plugins/extensions/policies/ruleset.ts'
 import { makeCatalogue, type Catalogue } from '../../../protocol/lists.ts'
 import type { Policy } from '../../../schemas/policies.ts'
 
 const rule = (id: string, when: string, then: Policy['then']): Policy => ({ id, name: id, enabled: true, mode: 'enforce', when, then })
-const ruleset = rulesetOf(new Map([
+const ruleset = new Ruleset([
   rule('writers', '"writers" in principal.teams && !tool.annotations.readOnlyHint', 'deny'),
   rule('key', 'principal.key.name == "ci" && route == "/mcp"', 'hide'),
   rule('args', 'args.path == "/etc"', 'ask')
-].map((each) => [each.id, each])))
+])
 const listed = (readOnlyHint: boolean): Catalogue =>
   makeCatalogue({ name: 'up', version: '1', tools: [{ name: 'read', inputSchema: { type: 'object' }, annotations: { readOnlyHint } }] })
 const caller = (teams: string[], key = ''): PrincipalFacts =>
@@ -47,12 +47,12 @@ test('what is kept of a call counts for no other caller, route, item, list or ar
 
 test('a failure is not kept, since it may pass', async () => {
   const pattern = (at: number): string => `tool.name.matches("^unheard of ${String(at)}$")`
-  const { rules } = rulesetOf(new Map([['many', rule('many', Array.from({ length: 12 }, (_, at) => pattern(at)).join(' || '), 'deny')]]))
+  const many = new Ruleset([rule('many', Array.from({ length: 12 }, (_, at) => pattern(at)).join(' || '), 'deny')])
   // Other patterns have taken the places of these.
   for (let at = 0; at < 1_100; at++) compileCondition(`tool.name.matches("^other ${String(at)}$")`)
   const subject = { server: 'up', kind: 'tool', name: 'read' } as const
   const outcome = (): string => decideAbout(
-    { rules, listRules: [] },
+    many,
     { subject, principal: caller([]), args: {}, argsText: () => '{}', route: '/mcp', now: new Date(0) },
     undefined
   ).decision

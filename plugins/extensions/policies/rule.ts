@@ -1,0 +1,91 @@
+import type { Policy } from '../../../schemas/policies.ts'
+import { compileCondition, InvalidCondition, type Condition, type PolicyContext } from './cel.ts'
+
+/** An enabled policy with its compiled condition. */
+export interface Rule {
+  readonly policy: Policy
+  /** Undefined for a stored condition that cannot be compiled, for example after an edit of the settings file. */
+  readonly condition: Condition | undefined
+  readonly isObserved: boolean
+  /** Whether its condition uses neither arguments nor time; then its outcome for a caller and an item never changes. */
+  readonly isFixed: boolean
+}
+
+/** A rule that matched a call, or failed. `problem`: why it failed. */
+export interface Match { readonly rule: Rule, readonly problem?: string }
+
+/** The rules that concern one caller and one item: fixed rules that match it, and rules that are not fixed. */
+export interface RulesOfItem {
+  /** The rule that hides the item. */
+  readonly hiding: Match | undefined
+  /** In their order, up to the first fixed rule that decides. `match`: of a fixed rule. */
+  readonly steps: ReadonlyArray<{ readonly rule: Rule, readonly match: Match | undefined }>
+  /** Whether a fixed rule failed. It may succeed next time: patterns take work until they are compiled. */
+  readonly hasFailed: boolean
+}
+
+const compiled = new WeakMap<Policy, Rule>()
+
+/** Returns the rule of a policy, compiled once. */
+export function toRule (policy: Policy): Rule {
+  let rule = compiled.get(policy)
+  if (rule === undefined) {
+    const condition = compileStored(policy)
+    const isFixed = condition !== undefined && variablePreventingHide(condition) === undefined
+    rule = { policy, condition, isObserved: policy.mode === 'observe', isFixed }
+    compiled.set(policy, rule)
+  }
+  return rule
+}
+
+function compileStored (policy: Policy): Condition | undefined {
+  try {
+    const condition = compileCondition(policy.when)
+    return policy.then === 'hide' && variablePreventingHide(condition) !== undefined ? undefined : condition
+  } catch (error) {
+    if (error instanceof InvalidCondition) return undefined
+    throw error
+  }
+}
+
+/** Returns the variable because of which a rule cannot hide items from lists; undefined if there is none. */
+export const variablePreventingHide = ({ variables }: Condition): string | undefined =>
+  ['args', 'now'].find((name) => variables.has(name))
+
+/** Evaluates a rule. A rule that fails is returned as a match, so that it denies. */
+export function evaluate (rule: Rule, context: PolicyContext): Match | undefined {
+  if (rule.condition === undefined) return { rule, problem: 'its condition is not valid' }
+  try {
+    return rule.condition.isTrue(context) ? { rule } : undefined
+  } catch (error) {
+    return { rule, problem: (error as Error).message }
+  }
+}
+
+/** A rule that fails denies. */
+export const decisionOf = ({ rule, problem }: Match): Policy['then'] =>
+  problem === undefined ? rule.policy.then : 'deny'
+
+/** Evaluates the fixed rules for a caller and an item. */
+export function rulesOfItem (rules: readonly Rule[], context: PolicyContext): RulesOfItem {
+  const steps: Array<RulesOfItem['steps'][number]> = []
+  let hasFailed = false
+  for (const rule of rules) {
+    const match = rule.isFixed ? evaluate(rule, context) : undefined
+    if (rule.isFixed && match === undefined) continue
+    steps.push({ rule, match })
+    hasFailed ||= match?.problem !== undefined
+    if (match === undefined || rule.isObserved) continue
+    return { hiding: decisionOf(match) === 'hide' ? match : undefined, steps, hasFailed }
+  }
+  return { hiding: undefined, steps, hasFailed }
+}
+
+/** Returns the rule that hides an item from lists. @param rules rules that use neither arguments nor time */
+export function findHiding (rules: readonly Rule[], context: PolicyContext): Match | undefined {
+  for (const rule of rules) {
+    const match = evaluate(rule, context)
+    if (match !== undefined) return decisionOf(match) === 'hide' ? match : undefined
+  }
+  return undefined
+}
