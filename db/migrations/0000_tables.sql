@@ -71,16 +71,16 @@ CREATE TABLE "activities" (
 --> statement-breakpoint
 CREATE TABLE "activity_hours" (
 	"hour" bigint NOT NULL,
-	"hash" text NOT NULL,
+	"calls" bigint NOT NULL,
+	"duration" double precision NOT NULL,
+	"status" text NOT NULL,
 	"server" text NOT NULL,
 	"tool" text NOT NULL,
-	"status" text NOT NULL,
 	"group" text,
 	"username" text,
 	"key_id" text,
 	"key_name" text,
-	"calls" bigint NOT NULL,
-	"duration" double precision NOT NULL,
+	"hash" text NOT NULL,
 	CONSTRAINT "activity_hours_hour_hash_pk" PRIMARY KEY("hour","hash")
 );
 --> statement-breakpoint

@@ -6,9 +6,9 @@ import type { ActivityStatus } from '../ports/activities.ts'
 
 /** The columns by which calls are filtered. */
 const filterColumns = () => ({
+  status: text().$type<ActivityStatus>().notNull(),
   server: text().notNull(),
   tool: text().notNull(),
-  status: text().$type<ActivityStatus>().notNull(),
   group: text(),
   username: text(),
   keyId: text('key_id'),
@@ -53,14 +53,14 @@ export const activities = pgTable('activities', {
 /**
  * The recorded calls of each hour (counted from 1970), grouped by the filter columns: their number, and the sum of
  * their durations in ms. `hash` is the hash of the other columns. Each row is updated by the statement that adds or
- * removes the calls.
+ * removes the calls. The columns that are read for sums come first, where PostgreSQL reads them fastest.
  */
 export const activityHours = pgTable('activity_hours', {
   hour: bigint({ mode: 'number' }).notNull(),
-  hash: text().notNull(),
-  ...filterColumns(),
   calls: bigint({ mode: 'number' }).notNull(),
-  duration: doublePrecision().notNull()
+  duration: doublePrecision().notNull(),
+  ...filterColumns(),
+  hash: text().notNull()
 }, ({ hour, hash }) => [primaryKey({ columns: [hour, hash] })])
 
 /**

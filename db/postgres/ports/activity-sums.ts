@@ -115,11 +115,16 @@ export function sumSpans (filter: ActivityFilter, { from, length, count }: Activ
   const { whole, parts } = isOfHours ? splitIntoHours(range) : { whole: sql`false`, parts: [range] }
   const spanOf = (time: SQL): SQL => sql`(${time} - ${sql.raw(String(from))}) / ${sql.raw(String(length))}`
   const rest = parts.map((part) => sql`
-    union all select ${spanOf(sql`${activities.timestamp}`)}, ${oneCall}, ${activities.status}
+    union all select ${spanOf(sql`${activities.timestamp}`)}, 1,
+        case when ${activities.status} = 'error' then 1 else 0 end
       from ${activities} where ${conditionOf(part)}`)
+  // Integers of 4 bytes are summed up faster, and an hour has fewer calls than they can count.
+  const calls = sql`sum(${hours.calls}::int)`
   return sql`
-    select at, sum(calls) as total, sum(calls) filter (where status = 'error') as errors from (
-      select ${spanOf(sql`${hours.hour} * ${sql.raw(String(hourLength))}`)} as at, ${hours.calls} as calls,
-        ${hours.status} as status from ${hours} where ${whole}${sql.join(rest)}
+    select at, sum(total) as total, sum(errors) as errors from (
+      select ${spanOf(sql`hour * ${sql.raw(String(hourLength))}`)} as at, total, errors from (
+        select ${hours.hour} as hour, ${calls} as total, ${calls} filter (where ${hours.status} = 'error') as errors
+          from ${hours} where ${whole} group by ${hours.hour}
+      ) as whole_hours${sql.join(rest)}
     ) as summed group by at`
 }
