@@ -22,6 +22,8 @@ interface OrderedPages<Item extends Entry> {
   /** The path of the collection below `/api`. */
   readonly path: string
   readonly entries: { readonly list: () => readonly Item[], readonly get: (id: string) => Item }
+  /** Whether the order has an effect, so that entries can be moved. Default: true. */
+  readonly isOrdered?: boolean
   /** What no longer happens after the entry is removed, as a clause after "it". */
   readonly loss: string
   readonly rowOf: (entry: Item) => EntryRow
@@ -36,7 +38,8 @@ interface OrderedPages<Item extends Entry> {
  * @param more returns further data for the list page
  */
 export function addOrderedPages<Item extends Entry> (
-  app: FastifyInstance, { page: name, path, entries, loss, rowOf, fieldsOf, toBody }: OrderedPages<Item>,
+  app: FastifyInstance,
+  { page: name, path, entries, isOrdered = true, loss, rowOf, fieldsOf, toBody }: OrderedPages<Item>,
   more: (visit: Visit) => object | Promise<object> = () => ({})
 ): void {
   const { base, api } = app.kit
@@ -59,7 +62,11 @@ export function addOrderedPages<Item extends Entry> (
     return {
       live: {},
       addHref: `${base}${list}/new`,
-      rows: all.map((entry, at) => toRow(`${base}${pathOf(entry.id)}`, entry, rowOf(entry), at, all.length)),
+      isOrdered,
+      rows: all.map((entry, at) => toRow(`${base}${pathOf(entry.id)}`, entry, rowOf(entry), isOrdered && [
+        { label: 'Up', by: 'up', isDisabled: at === 0 },
+        { label: 'Down', by: 'down', isDisabled: at === all.length - 1 }
+      ])),
       ...await more(visit)
     }
   })
@@ -67,7 +74,7 @@ export function addOrderedPages<Item extends Entry> (
   const crumbs = [{ label: title, href: `${base}${list}` }]
   const added = (): PageData => ({
     title: `Add a ${noun}`,
-    lead: 'It is added at the end of the list.',
+    ...isOrdered && { lead: 'It is added at the end of the list.' },
     crumbs,
     action: `${base}${list}`,
     cancel: `${base}${list}`,
@@ -131,10 +138,10 @@ export function addOrderedPages<Item extends Entry> (
 const inWordsOf = (noun: string, { kind, text }: Notice): Notice =>
   ({ kind, text: text.replace(/^The \w+(?= was )/, `The ${noun}`) })
 
-/** Returns the row of an entry. @param href the URL of the entry's page @param at its index among `count` entries */
+/** Returns the row of an entry. @param href the URL of the entry's page @param moves the buttons that move it */
 function toRow (
   href: string, { name, enabled = true }: Entry, { about, isExpression, effect, tags = [] }: EntryRow,
-  at: number, count: number
+  moves: false | ReadonlyArray<{ readonly label: string, readonly by: string, readonly isDisabled: boolean }>
 ): object {
   const post = (path: string, label: string, fields: object, isDisabled = false): object =>
     ({ label, href: `${href}/${path}`, method: 'post', fields, isDisabled })
@@ -145,8 +152,7 @@ function toRow (
       effect,
       {
         actions: [
-          post('move', 'Up', { by: 'up' }, at === 0),
-          post('move', 'Down', { by: 'down' }, at === count - 1),
+          ...(moves || []).map(({ label, by, isDisabled }) => post('move', label, { by }, isDisabled)),
           post('toggle', enabled ? 'Turn off' : 'Turn on', { enabled: String(!enabled) })
         ]
       }

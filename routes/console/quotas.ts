@@ -11,12 +11,13 @@ const offeredMembers = ['user', 'team', 'key', 'server'] as const
 /** The names of the objects that a quota may apply to, by value. */
 type Names = Readonly<Record<typeof offeredMembers[number], ReadonlyMap<string, string>>>
 
-/** Pages: quotas in their order. */
+/** Pages: quotas. */
 const routes: FastifyPluginAsync = async (app) => {
   addOrderedPages(app, {
     page: 'quotas',
     path: '/quotas',
     entries: app.quotas,
+    isOrdered: false,
     loss: 'limits calls',
     rowOf: (quota) => {
       const [text = '', under] = limitsOf(quota)

@@ -79,7 +79,9 @@ void test('a quota is about those who are chosen, and says so', async (t) => {
   assert.ok(stored)
   const { id, ...rest } = stored
   assert.deepEqual(rest, { name: 'Fair', per: 'minute', calls: 0, resultTokens: 50_000, target: { key: key.id, server: '*' } })
-  assert.match((await browser.get('/quotas')).text, /key laptop, each server[\s\S]*0 calls a minute[\s\S]*50,000 result tokens a minute/)
+  const quotas = (await browser.get('/quotas')).text
+  assert.match(quotas, /key laptop, each server[\s\S]*0 calls a minute[\s\S]*50,000 result tokens a minute/)
+  assert.doesNotMatch(quotas, />Up<|>Down</, 'their order has no effect')
   const shown = await browser.get(`/quotas/${id}`)
   assert.match(shown.text, new RegExp(`value="${key.id}" selected>laptop`))
   await browser.post(`/keys/${key.id}/remove`, {})
