@@ -6,6 +6,7 @@ import {
 import { scanJson, JsonTooDeep } from './json-scanner.ts'
 import { guardedNames, withoutLookalikes } from './lookalikes.ts'
 import type { MalformedMessage, Message, RequestId } from './message.ts'
+import { parseJson } from './parse-json.ts'
 import { parsePlainAnswer } from './plain-answer.ts'
 import { detachedCopy, largeText, detachedSlice, truncate, withoutBom } from './text.ts'
 
@@ -49,7 +50,7 @@ function parseSmall (
   if (answer) return answer
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseJson(text)
   } catch {
     throw notJson()
   }
@@ -85,7 +86,7 @@ function parseLarge (
       const message = parseMessage(element, maxDepth, 1, sender)
       if (Array.isArray(message)) throw notObject()
       return message
-    }, () => element.length > largeText ? undefined : JSON.parse(element), element)
+    }, () => element.length > largeText ? undefined : parseJson(element), element)
   })
 }
 
@@ -157,7 +158,7 @@ function readLarge (text: string, { kind, members }: ReturnType<typeof scanJson>
   for (const key of ['jsonrpc', 'id', 'method']) {
     const member = textOf(key)
     // A longer value is invalid; an object as placeholder makes the checks reject it.
-    if (member !== undefined) value[key] = member.length <= smallMember ? JSON.parse(member) : {}
+    if (member !== undefined) value[key] = member.length <= smallMember ? parseJson(member) : {}
   }
   for (const key of ['result', 'error']) {
     const member = textOf(key)
@@ -165,7 +166,7 @@ function readLarge (text: string, { kind, members }: ReturnType<typeof scanJson>
   }
   const params = textOf('params')
   if (params?.startsWith('{') !== true) {
-    if (params !== undefined) value.params = params.length <= smallMember ? JSON.parse(params) : otherValue
+    if (params !== undefined) value.params = params.length <= smallMember ? parseJson(params) : otherValue
     return { value, textOf, countParams: () => 0 }
   }
   const names = guardedNames(String(value.method))
@@ -181,7 +182,7 @@ function largeParams (text: string, members: readonly Member[]): Record<string, 
   const params: Record<string, unknown> = {}
   for (const { key, start, end } of members) {
     let parsed: { readonly value: unknown } | undefined
-    const get = (): unknown => (parsed ??= { value: JSON.parse(text.slice(start, end)) }).value
+    const get = (): unknown => (parsed ??= { value: parseJson(text.slice(start, end)) }).value
     if (end - start <= smallMember) get()
     Object.defineProperty(params, key, { configurable: true, enumerable: true, get })
   }
