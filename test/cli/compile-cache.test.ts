@@ -13,8 +13,8 @@ const skip = 'enableCompileCache' in nodeModule ? false : 'this Node keeps no co
 test('where compiled code is kept', { skip }, async (t) => {
   const folder = await temporaryFolder(t)
   const used = (dataDir: string, mayWrite = true): string => {
-    const code = `import { keepCompiledCode } from ${JSON.stringify(path('cli/compile-cache.ts'))}; ` +
-      `keepCompiledCode({ environment: { DATA_DIR: ${JSON.stringify(dataDir)} }, mayWrite: ${mayWrite} }); ` +
+    const code = `import { useCompileCache } from ${JSON.stringify(path('cli/compile-cache.ts'))}; ` +
+      `useCompileCache({ environment: { DATA_DIR: ${JSON.stringify(dataDir)} }, mayWrite: ${mayWrite} }); ` +
       'process.stdout.write((await import("node:module")).getCompileCacheDir() ?? "")'
     return execFileSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code], { cwd: path(''), encoding: 'utf8' })
   }
