@@ -1,1 +1,2 @@
-export { TaskAborted, WorkerPool, workers } from './pool.ts'
+export { parsedSizeOf } from './parsed-size.ts'
+export { TaskAborted, tooMuchMemory, WorkerPool, workers } from './pool.ts'

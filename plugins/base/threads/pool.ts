@@ -1,10 +1,14 @@
 import type { Worker } from 'node:worker_threads'
 import { Semaphore, Shares, baseLimits } from '../limits/index.ts'
+import { parsedSizeOf } from './parsed-size.ts'
 import { startWorker } from './start-worker.ts'
 import type { PoolMessage, PoolTask } from './worker.ts'
 
 /** Thrown for a task that takes too long, needs more memory than a thread has, or is cancelled. Its thread is ended. */
 export class TaskAborted extends Error {}
+
+/** @param heap in MB @returns a clause */
+export const tooMuchMemory = (heap: number): string => `it takes more than ${heap} MB of memory`
 
 interface PoolBounds {
   /** Max threads; one owner uses at most all but one of them. */
@@ -30,6 +34,8 @@ interface RunOptions {
   readonly isPrivileged?: boolean
   /** Aborted when the answer is no longer needed. */
   readonly signal?: AbortSignal
+  /** JSON texts that the task parses; it is not run if they may take more than half of the heap. */
+  readonly parsed?: readonly string[]
 }
 
 /** Worker threads for work whose cost cannot be bounded in advance. They start on demand. */
@@ -53,8 +59,13 @@ export class WorkerPool {
    * @throws TaskAborted; ShareError if too many tasks wait; Error with the message of what the task throws
    */
   async run<Answer> (
-    module: string, task: unknown, { owner, time, isPrivileged = false, signal }: RunOptions
+    module: string, task: unknown, { owner, time, isPrivileged = false, signal, parsed = [] }: RunOptions
   ): Promise<Answer> {
+    const { heap } = this.#bounds
+    const parsable = heap * 1_048_576 / 2
+    if (parsed.reduce((size, text) => size + parsedSizeOf(text, 'json', parsable), 0) > parsable) {
+      throw new TaskAborted(tooMuchMemory(heap))
+    }
     const leave = this.#tasks?.take(owner)
     const release = await this.#places.take(owner, isPrivileged)
     const thread = this.#idle.pop() ?? this.#start()
@@ -104,7 +115,7 @@ class PoolThread {
       startWorker('plugins/base/threads/worker', { resourceLimits: { maxOldGenerationSizeMb: bounds.heap } })
     // An error while no task runs must not end the process.
     this.#worker
-      .on('error', () => { this.#stop(`it takes more than ${bounds.heap} MB of memory`) })
+      .on('error', () => { this.#stop(tooMuchMemory(bounds.heap)) })
       .on('exit', () => { this.end() })
   }
 

@@ -95,7 +95,7 @@ export class OpenApi {
     const key = createHash('sha256').update(task).digest('base64url')
     const known = this.#documents.get(key)
     if (known) return await known
-    const writing = this.#run(task, owner)
+    const writing = this.#run(task, owner, [task])
       .catch(async (error: unknown) => {
         if (!(error instanceof TaskAborted)) throw error
         return await this.#run(JSON.stringify({ ...input, isBrief: true }), owner)
@@ -108,10 +108,10 @@ export class OpenApi {
   }
 
   /** @throws TaskAborted; ShareError, also if the document becomes too large */
-  async #run (task: string, owner: string): Promise<Document> {
+  async #run (task: string, owner: string, parsed?: readonly string[]): Promise<Document> {
     const { time } = downstreamLimits.documents
     const { bytes, hash } =
-      await this.#pool.run<WrittenDocument>('plugins/downstream/openapi/worker', task, { owner, time })
+      await this.#pool.run<WrittenDocument>('plugins/downstream/openapi/worker', task, { owner, time, parsed })
     if (bytes.length > downstreamLimits.documentSize) throw tooLargeError()
     return { bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), etag: `"${hash}"` }
   }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { until } from '../../helpers/hub.ts'
+import { fitArguments } from '../../../plugins/base/json-schema/fit.ts'
+import { parsedSizeOf } from '../../../plugins/base/threads/parsed-size.ts'
 import { TaskAborted, WorkerPool } from '../../../plugins/base/threads/pool.ts'
 
 const module = new URL('pool-tasks.mjs', import.meta.url).href
@@ -47,4 +49,28 @@ test('a thread ends after an idle time, when its task is given up, and with its 
   pool.close()
   await stopped
   assert.equal(await run('a'), 'a')
+})
+
+// A thread that runs out of memory within one step ends the whole process: without these checks, so does this test.
+test('a text that may take more memory than a thread has is not parsed there', async () => {
+  const pool = new WorkerPool(bounds)
+  const list = (element: string, count: number): string => `{"a":[${Array(count).fill(element).join()}]}`
+  const options = { owner: 'ann', time: 60_000 }
+  const memory = { name: 'Error', message: 'it takes more than 64 MB of memory' }
+  for (const text of [list('{}', 1_000_000), list('[]', 1_000_000), list('{"b":1}', 500_000)]) {
+    await assert.rejects(pool.run(module, 'a', { ...options, parsed: ['{}', text] }), memory)
+  }
+  assert.equal(await pool.run(module, 'a', { ...options, parsed: [list('{}', 10_000), `"${'x'.repeat(2_000_000)}"`] }), 'a')
+
+  const large = list('{}', 5_000_000)
+  assert.equal(await fitArguments({ schema: '{"type":"object"}', args: large }, 'ann'), undefined)
+  assert.equal(await fitArguments({ schema: large, args: '{}' }, 'ann'), undefined)
+})
+
+test('the memory of a parsed text grows with what separates its values, not with its strings', async () => {
+  const sizeOf = (text: string, format: 'json' | 'yaml' = 'json'): number => parsedSizeOf(text, format, text.length * 39)
+  assert.equal(sizeOf('[{},{}]'), 14 + 56 + 2 * 64 + 24)
+  assert.equal(sizeOf(`"${'x'.repeat(98)}"`), 200)
+  assert.ok(sizeOf('- - - a\n- {}\n', 'yaml') > 39 * 13, 'counting stops above what is asked')
+  assert.equal(parsedSizeOf('[{},{}]', 'json', 1_000), 0, 'it takes less in any case')
 })

@@ -1,6 +1,8 @@
+import { resourceLimits } from 'node:worker_threads'
 import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml'
 import { isObject } from '../../../../protocol/json.ts'
 import { withoutBom } from '../../../../protocol/text.ts'
+import { parsedSizeOf, tooMuchMemory } from '../../../base/threads/index.ts'
 import { DescriptionError } from '../plan.ts'
 
 /** Limits of a description's content, independent of the size of its text. */
@@ -28,6 +30,7 @@ export function parseDocument (text: string, documentLimits: DocumentLimits): Re
 function parse (text: string, { depth }: Pick<DocumentLimits, 'depth'>): unknown {
   let jsonError: unknown
   if (/^\s*[{[]/.test(text)) {
+    checkMemory(text, 'json')
     try {
       return JSON.parse(text)
     } catch (error) {
@@ -37,11 +40,21 @@ function parse (text: string, { depth }: Pick<DocumentLimits, 'depth'>): unknown
     throw new DescriptionError('it is not an OpenAPI description but a page in HTML or XML: give the address of the ' +
       'JSON or YAML itself')
   }
+  checkMemory(text, 'yaml')
   try {
     return load(text, { schema: CORE_SCHEMA.withTags(mergeTag), json: true, maxDepth: depth })
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error
     throw syntaxError(error, jsonError)
+  }
+}
+
+/** @throws DescriptionError if parsing may take more than three quarters of the heap of this thread */
+function checkMemory (text: string, format: 'json' | 'yaml'): void {
+  const { maxOldGenerationSizeMb: heap = Infinity } = resourceLimits
+  const parsable = heap * 1_048_576 * 0.75
+  if (parsedSizeOf(text, format, parsable) > parsable) {
+    throw new DescriptionError(`reading it was stopped: ${tooMuchMemory(heap)}`)
   }
 }
 
