@@ -62,9 +62,7 @@ export class DefinitionScanner {
       definitions.slice(0, end === -1 ? undefined : end).map(({ kind, item, text }) => ({ kind, item, text }))
     const rest = end === -1 ? [] : unscannedFindings(definitions[end], 'there is too much text')
     try {
-      const parsed = looked.map(({ text }) => text)
-      const options = { owner: server, time, parsed }
-      const found = await workers.run<Scan>('plugins/extensions/pins/scan/scan', looked, options)
+      const found = await workers.run<Scan>('plugins/extensions/pins/scan/scan', looked, { owner: server, time })
       const scan = { ...found, findings: [...rest, ...found.findings] }
       if (scan.findings.length > 0) {
         const [{ kind, item, place, message }] = scan.findings as [Finding]
