@@ -3,7 +3,7 @@ import { code, RpcError } from './errors.ts'
 import { withMembers } from './json.ts'
 import type { Listener } from './listener.ts'
 import type { Response } from './message.ts'
-import { parseJson } from './parse-json.ts'
+import { parseJsonText } from './parse-json-text.ts'
 
 /**
  * How a client supports tasks. `parameter`: it requests one by the member `task` (MCP 2025-11-25, "Tasks");
@@ -170,7 +170,7 @@ interface Derivation<View> {
 export function withArguments<View> (exchange: Exchange<View>, text: string): Exchange<View> {
   return new DerivedExchange(exchange, {
     view: exchange.view,
-    params: { ...exchange.params, arguments: parseJson(text) },
+    params: { ...exchange.params, arguments: parseJsonText(text) },
     paramsText: withMembers(exchange.paramsText, { arguments: text })
   })
 }

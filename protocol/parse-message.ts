@@ -6,7 +6,7 @@ import {
 import { scanJson, JsonTooDeep } from './json-scanner.ts'
 import { guardedNames, withoutLookalikes } from './lookalikes.ts'
 import type { MalformedMessage, Message, RequestId } from './message.ts'
-import { parseJson } from './parse-json.ts'
+import { parseJsonText } from './parse-json-text.ts'
 import { parsePlainAnswer } from './plain-answer.ts'
 import { detachedCopy, largeText, detachedSlice, truncate, withoutBom } from './text.ts'
 
@@ -50,7 +50,7 @@ function parseSmall (
   if (answer) return answer
   let value: unknown
   try {
-    value = parseJson(text)
+    value = parseJsonText(text)
   } catch {
     throw notJson()
   }
@@ -86,7 +86,7 @@ function parseLarge (
       const message = parseMessage(element, maxDepth, 1, sender)
       if (Array.isArray(message)) throw notObject()
       return message
-    }, () => element.length > largeText ? undefined : parseJson(element), element)
+    }, () => element.length > largeText ? undefined : parseJsonText(element), element)
   })
 }
 
@@ -158,7 +158,7 @@ function readLarge (text: string, { kind, members }: ReturnType<typeof scanJson>
   for (const key of ['jsonrpc', 'id', 'method']) {
     const member = textOf(key)
     // A longer value is invalid; an object as placeholder makes the checks reject it.
-    if (member !== undefined) value[key] = member.length <= smallMember ? parseJson(member) : {}
+    if (member !== undefined) value[key] = member.length <= smallMember ? parseJsonText(member) : {}
   }
   for (const key of ['result', 'error']) {
     const member = textOf(key)
@@ -166,7 +166,7 @@ function readLarge (text: string, { kind, members }: ReturnType<typeof scanJson>
   }
   const params = textOf('params')
   if (params?.startsWith('{') !== true) {
-    if (params !== undefined) value.params = params.length <= smallMember ? parseJson(params) : otherValue
+    if (params !== undefined) value.params = params.length <= smallMember ? parseJsonText(params) : otherValue
     return { value, textOf, countParams: () => 0 }
   }
   const names = guardedNames(String(value.method))
@@ -182,7 +182,7 @@ function largeParams (text: string, members: readonly Member[]): Record<string, 
   const params: Record<string, unknown> = {}
   for (const { key, start, end } of members) {
     let parsed: { readonly value: unknown } | undefined
-    const get = (): unknown => (parsed ??= { value: parseJson(text.slice(start, end)) }).value
+    const get = (): unknown => (parsed ??= { value: parseJsonText(text.slice(start, end)) }).value
     if (end - start <= smallMember) get()
     Object.defineProperty(params, key, { configurable: true, enumerable: true, get })
   }

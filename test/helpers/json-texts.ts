@@ -1,6 +1,6 @@
 // JSON as text, by a generator that knows what it wrote: nothing is read back by the code under test.
 import fc from 'fast-check'
-import { parseJson } from '../../protocol/parse-json.ts'
+import { parseJsonText } from '../../protocol/parse-json-text.ts'
 
 export const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
 console.log(`fast-check: FC_SEED=${seed}`)
@@ -66,5 +66,5 @@ export const padded = (written: fc.Arbitrary<Written>): fc.Arbitrary<Written> =>
 
 /** An object as `JSON.parse` makes it: own members only, `__proto__` among them. */
 export function objectOf (entries: ReadonlyArray<readonly [string, string]>): Record<string, unknown> {
-  return Object.fromEntries(entries.map(([key, value]) => [key, parseJson(value)]))
+  return Object.fromEntries(entries.map(([key, value]) => [key, parseJsonText(value)]))
 }

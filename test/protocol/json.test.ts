@@ -5,12 +5,12 @@ import fc from 'fast-check'
 import {
   elementsOf, isDeeperThan, isObject, memberOf, membersOf, toOneLine, appendMember, withMembers
 } from '../../protocol/json.ts'
-import { parseJson } from '../../protocol/parse-json.ts'
+import { parseJsonText } from '../../protocol/parse-json-text.ts'
 import { arrayText, holds, jsonText, objectOf, objectText, padded } from '../helpers/json-texts.ts'
 
 test('json: the generator itself writes what JSON.parse reads', async () => {
   holds(fc.property(padded(objectText), ({ text, members = [] }) => {
-    assert.deepEqual(parseJson(text), objectOf(members.map(({ key, value }) => [key, value])))
+    assert.deepEqual(parseJsonText(text), objectOf(members.map(({ key, value }) => [key, value])))
   }))
 })
 
@@ -72,7 +72,7 @@ test(
         }
         for (const [key, fresh] of left) if (fresh !== undefined) expected.push([key, fresh])
         // As a value, as JSON.parse sees it …
-        assert.deepEqual(parseJson(out), objectOf(expected))
+        assert.deepEqual(parseJsonText(out), objectOf(expected))
         // … and as text: every member, in place, to the byte.
         const byKey = (list: Array<[string, string]>): Array<[string, string]> =>
           list.filter(([key]) => members.some((each) => each.key === key))
@@ -93,7 +93,7 @@ test(
 test('json: withLast adds a member at the end, and keeps every byte before it', async () => {
   holds(fc.property(padded(objectText), jsonText, ({ text, members = [] }, { text: value }) => {
     const out = appendMember(text, 'the last one', value)
-    assert.deepEqual(parseJson(out), objectOf([...members.map(({ key, value }): [string, string] => [key, value]), ['the last one', value]]))
+    assert.deepEqual(parseJsonText(out), objectOf([...members.map(({ key, value }): [string, string] => [key, value]), ['the last one', value]]))
     assert.ok(out.startsWith(text.slice(0, text.lastIndexOf('}'))))
   }))
   for (const [text, out] of [['{}', '{"a":1}'], [' { \n} ', ' { \n"a":1}'], ['{"b":{}}', '{"b":{},"a":1}']] as const) {
@@ -152,7 +152,7 @@ test('json: oneLine says the same on one line', async () => {
   holds(fc.property(padded(jsonText), ({ text }) => {
     const line = toOneLine(text)
     assert.doesNotMatch(line, /[\r\n]/)
-    assert.deepEqual(parseJson(line), parseJson(text))
+    assert.deepEqual(parseJsonText(line), parseJsonText(text))
   }))
 })
 
@@ -184,7 +184,7 @@ test('json: isObject', async () => {
   for (const value of [null, undefined, [], 'a', 1, true, () => {}]) assert.equal(isObject(value), false)
 })
 
-test('json: parseJson reads names right after texts that mislead V8 (nodejs/node#63785)', async () => {
+test('json: parseJsonText reads names right after texts that mislead V8 (nodejs/node#63785)', async () => {
   JSON.parse('{"of":"a","\\\\u00":0}')
-  assert.deepEqual(parseJson('{"of":"a","\\u006eame":[{"\\u0061":1}],"__proto__":2}'), JSON.parse('{"of":"a","name":[{"a":1}],"__proto__":2}'))
+  assert.deepEqual(parseJsonText('{"of":"a","\\u006eame":[{"\\u0061":1}],"__proto__":2}'), JSON.parse('{"of":"a","name":[{"a":1}],"__proto__":2}'))
 })

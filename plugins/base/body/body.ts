@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { recordTextOrder } from '../../../db/text-order.ts'
 import { isDeeperThan } from '../../../protocol/json.ts'
+import { parseJsonText } from '../../../protocol/parse-json-text.ts'
 import { scanJson, JsonTooDeep } from '../../../protocol/json-scanner.ts'
 import { Chunks } from '../../../protocol/pieces.ts'
 import { withoutBom } from '../../../protocol/text.ts'
@@ -126,7 +127,7 @@ export async function readJsonBody (
 export function parseJson (text: string): unknown {
   if (isDeeperThan(text, baseLimits.requestDepth)) throw tooDeep()
   try {
-    return JSON.parse(text)
+    return parseJsonText(text)
   } catch {
     throw new errors.InvalidJson('')
   }
@@ -145,7 +146,7 @@ export function parseLargeJson (text: string, maxMembers = Infinity): unknown {
   if (scan.largestObject > maxMembers) {
     throw new errors.InvalidInput(`An object in the body has more than ${maxMembers} members`)
   }
-  return JSON.parse(text)
+  return parseJsonText(text)
 }
 
 /** @throws InvalidJson */

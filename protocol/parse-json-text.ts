@@ -7,7 +7,7 @@ const misreadsNames = ((): boolean => {
 })()
 
 /** `JSON.parse` with correct member names in every version of V8, so that what is checked is what is sent. */
-export function parseJson (text: string): unknown {
+export function parseJsonText (text: string): unknown {
   const value: unknown = JSON.parse(text)
   return misreadsNames && text.includes('\\') && hasBackslashInName(value) ? parseByMembers(text) : value
 }
