@@ -112,7 +112,7 @@ export class Usage {
         await this.#store.add([count])
         counts.delete(id)
       }
-      await this.#store.save?.()
+      await this.#store.save()
     } catch (error) {
       for (const count of counts.values()) this.#add(count, count.day, count.calls, Infinity)
       throw error
