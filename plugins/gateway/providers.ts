@@ -2,6 +2,7 @@ import { capabilityClassOf } from '../../protocol/capabilities.ts'
 import { code, RpcError } from '../../protocol/errors.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import type { Provider, ProviderHost, ProviderSource } from '../../protocol/provider.ts'
+import { waitAtMost } from '../../protocol/wait-at-most.ts'
 
 /** All providers by name, and the providers that each client has used. */
 export class ProviderTable {
@@ -103,9 +104,7 @@ export class ProviderTable {
       }
     }
     if (waits.length === 0) return
-    let timer: NodeJS.Timeout | undefined
-    await Promise.race([Promise.all(waits), new Promise((resolve) => { timer = setTimeout(resolve, budget) })])
-    clearTimeout(timer)
+    await waitAtMost(budget, Promise.all(waits))
   }
 
   /** Calls the provider's `loadListsForItem`, and records the use. */

@@ -1,3 +1,4 @@
+import { waitAtMost } from '../../../../protocol/wait-at-most.ts'
 import type { VectorStore } from '../../../../db/ports/vectors.ts'
 import { BoundedMap } from '../../../base/limits/index.ts'
 import type { SimilarityResult } from '../search.ts'
@@ -62,15 +63,7 @@ export class QueryComparer {
     // Embedded tools would rank above all tools that are not embedded yet.
     if (pending > (ready + pending) * bounds.maxPendingShare) return { reason: reasons.indexing }
     if (byId.size === 0) return { scores: new Map() }
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<SimilarityResult>((resolve) => {
-      timer = setTimeout(() => { resolve({ reason: reasons.slow }) }, bounds.searchTimeout)
-    })
-    try {
-      return await Promise.race([late, this.#compare(query, byId)])
-    } finally {
-      clearTimeout(timer)
-    }
+    return await waitAtMost(bounds.searchTimeout, this.#compare(query, byId), () => ({ reason: reasons.slow }))
   }
 
   /**
