@@ -1,25 +1,16 @@
+import type { Static } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { namesHint, namesIn } from '../../plugins/management/index.ts'
+import type { PromptRecord, ResourceRecord } from '../../schemas/builtins.ts'
+import type { SkillRecord } from '../../schemas/skills.ts'
 import { revisionOf } from '../entity-tag.ts'
 import { type Form, noticeOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
 import { listPageOf } from './states.ts'
 import { addUpload } from './uploads.ts'
 import { abortSignalOf } from '../caller.ts'
 
-interface StoredBuiltIn {
-  readonly id: string
-  readonly name: string
-  readonly uri?: string
-  readonly title?: string
-  readonly description?: string
-  readonly template?: string
-  readonly content?: string
-  readonly mimeType?: string
-  readonly arguments?: ReadonlyArray<{ readonly name: string, readonly required?: boolean }>
-  readonly global?: boolean
-  readonly groups?: readonly string[]
-  readonly enabled: boolean
-}
+type StoredBuiltIn = Pick<Static<typeof PromptRecord>, 'id' | 'name' | 'enabled'> &
+  Partial<Static<typeof PromptRecord> & Static<typeof ResourceRecord> & SkillRecord>
 
 /** The kinds of built-ins, with the fields of their forms. */
 const kinds = {

@@ -1,19 +1,12 @@
+import type { Static } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { ApiError } from '../../plugins/management/index.ts'
+import type { ConsentRecord, OAuthClientRecord } from '../../schemas/oauth.ts'
 import { noticeOf, pagesOf, type Visit } from './page.ts'
 import { pageOf, listPageOf } from './states.ts'
 
-interface Client {
-  readonly clientId: string
-  readonly name: string
-  readonly redirectUris: readonly string[]
-  readonly scopes: readonly string[]
-  readonly origin?: string
-  readonly lastUsedAt?: string
-}
-interface Consent {
-  readonly clientId: string, readonly clientName?: string, readonly name?: string, readonly scopes: readonly string[]
-}
+type Client = Static<typeof OAuthClientRecord>
+type Consent = Static<typeof ConsentRecord>
 
 /** Page: OAuth clients and consents, and logins at upstream servers. */
 export const oauth: FastifyPluginAsync = async (app) => {
@@ -115,9 +108,9 @@ const consentsPart = (base: string, consents: readonly Consent[] | undefined): o
   empty: consents ? 'None.' : off,
   caption: 'Consents',
   columns: [{ title: 'Application' }, { title: 'Permissions' }, change],
-  rows: (consents ?? []).map(({ clientId, clientName, name, scopes }) => ({
+  rows: (consents ?? []).map(({ clientId, clientName, scopes }) => ({
     cells: [
-      { text: clientName ?? name ?? clientId, under: clientId },
+      { text: clientName ?? clientId, under: clientId },
       scopes.join(', '),
       {
         actions: [
