@@ -1,7 +1,7 @@
 import type { Outbound } from '../../../base/outbound/index.ts'
 import { errors } from '../../../base/errors/index.ts'
 import { UpstreamError } from '../../../../protocol/errors.ts'
-import { parseJsonObject } from '../../../../protocol/json.ts'
+import { parseIfJson } from '../../../../protocol/json.ts'
 import { withoutBom } from '../../../../protocol/text.ts'
 import { identityLimits } from '../../limits.ts'
 
@@ -98,8 +98,8 @@ export class ProviderClient {
         throw this.createFailure('cannot be reached', error)
       })
     if (status < 200 || status > 299) throw this.createFailure(`answered with status ${status}`)
-    const document = parseJsonObject(withoutBom(body.toString()))
-    if (document) return document
+    const document = parseIfJson(withoutBom(body.toString()))
+    if (typeof document === 'object' && document !== null) return document as Record<string, unknown>
     throw this.createFailure('gave an answer that is no JSON object')
   }
 }
