@@ -1,10 +1,9 @@
 import { waitAtMost } from '../../../../protocol/wait-at-most.ts'
-import type { VectorStore } from '../../../../db/ports/vectors.ts'
 import { BoundedMap } from '../../../base/limits/index.ts'
 import type { SimilarityResult } from '../search.ts'
 import type { ShownTool } from '../search-tools.ts'
-import { EmbeddingsError, type EmbeddingsApi } from './api.ts'
-import type { BackOff } from './back-off.ts'
+import { EmbeddingsError } from './api.ts'
+import type { EmbedderDeps } from './embedder.ts'
 import { knownVectorId } from './texts.ts'
 import { extensionsLimits } from '../../limits.ts'
 
@@ -19,15 +18,10 @@ const reasons = {
   storage: 'the embeddings cannot be read'
 } as const
 
-interface QueryComparerDeps {
-  readonly api: Pick<EmbeddingsApi, 'embed'>
-  readonly backOff: BackOff
-  readonly vectors: () => Promise<VectorStore>
-  readonly collection: string
+interface QueryComparerDeps extends Pick<EmbedderDeps, 'api' | 'backOff' | 'vectors' | 'collection' | 'warn'> {
   readonly isStored: (id: string) => boolean
   /** Whether the tool with a vector id is queued and within the quota. */
   readonly isQueued: (id: string) => boolean
-  readonly warn: (error: unknown, sentence: string) => void
 }
 
 /** Compares a search query with the embedded tools, within a time limit. */
