@@ -1,3 +1,4 @@
+import { addTo } from '../../protocol/grouping.ts'
 import { capabilityClassOf } from '../../protocol/capabilities.ts'
 import { code, RpcError } from '../../protocol/errors.ts'
 import type { Client } from '../../protocol/exchange.ts'
@@ -117,8 +118,6 @@ export class ProviderTable {
   #recordUse (name: string, client: Client): void {
     // A client with neither a listener nor own links has nothing to release.
     if (client.listener === undefined && client.hasOwnLinks !== true) return
-    const used = this.#usedProviders.get(client.id)
-    if (used) used.add(name)
-    else this.#usedProviders.set(client.id, new Set([name]))
+    addTo(this.#usedProviders, client.id, name)
   }
 }

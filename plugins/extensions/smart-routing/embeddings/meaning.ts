@@ -1,3 +1,4 @@
+import { pushTo } from '../../../../protocol/grouping.ts'
 import { waitAtMost } from '../../../../protocol/wait-at-most.ts'
 import { BoundedMap } from '../../../base/limits/index.ts'
 import type { SimilarityResult } from '../search.ts'
@@ -47,9 +48,7 @@ export class QueryComparer {
         continue
       }
       ready++
-      const others = byId.get(id)
-      if (others) others.push(tool)
-      else byId.set(id, [tool])
+      pushTo(byId, id, tool)
     }
     const { backOff } = this.#deps
     const isNew = !this.#queryEmbeddings.has(query)
