@@ -1,3 +1,4 @@
+import { parseJsonObject } from '../protocol/json.ts'
 import { exitCodes, CommandError } from './errors.ts'
 import { requestLocalGateway, type GatewayResponse } from './request.ts'
 
@@ -67,14 +68,6 @@ const readErrorMessages = (errors: unknown): string[] =>
       ? [each.message]
       : []
   })
-
-function parseJsonObject (text: string): Record<string, unknown> | undefined {
-  try {
-    return JSON.parse(text) as Record<string, unknown>
-  } catch {
-    return undefined
-  }
-}
 
 /**
  * Creates a client that reaches the management API over HTTP.

@@ -5,17 +5,19 @@ import { FileRecords, withoutRecords } from './json/records.ts'
 import type { SectionAccess } from './json/section.ts'
 import { MemoryVectors } from './memory/vectors.ts'
 import type { OpenVectorStore } from './ports/vectors.ts'
-import { RecordedApprovals } from './records/approvals.ts'
-import { RecordedEventWebhooks } from './records/event-webhooks.ts'
-import { RecordedOneTimeValues } from './records/grants.ts'
-import { RecordedConsents, RecordedConsoleSessions, RecordedLoginStates, RecordedUsedStates } from './records/logins.ts'
-import { RecordedPins } from './records/pins.ts'
-import { RecordedTasks } from './records/tasks.ts'
-import { RecordedTokens } from './records/tokens.ts'
-import { RecordedUsage } from './records/usage.ts'
+import { Approvals } from './ports/approvals.ts'
+import { EventWebhooks } from './ports/event-webhooks.ts'
+import { OneTimeValues } from './ports/grants.ts'
+import { Consents } from './ports/consents.ts'
+import { ConsoleSessions } from './ports/console-sessions.ts'
+import { LoginStates, UsedRequestStates } from './ports/login-states.ts'
+import { RecordedPins } from './ports/pins.ts'
+import { Tasks } from './ports/tasks.ts'
+import { OAuthTokens } from './ports/tokens.ts'
+import { UsageCounts } from './ports/usage.ts'
 import { FileUsage } from './json/usage.ts'
-import { RecordedUpstreamTokens } from './records/upstream-tokens.ts'
-import { RecordedUserValues } from './records/user-values.ts'
+import { UpstreamTokens } from './ports/upstream-tokens.ts'
+import { UserValueRecords } from './ports/user-values.ts'
 import { readSeed, type Seed } from './seed.ts'
 import type { StorageAdapter, Storage, Store, Vault } from './store.ts'
 
@@ -93,19 +95,19 @@ function completeAdapter (
     ...others,
     counters,
     vectors,
-    grants: new RecordedOneTimeValues(records),
-    tokens: new RecordedTokens(records),
-    consents: new RecordedConsents(records),
-    loginStates: new RecordedLoginStates(records),
-    consoleSessions: new RecordedConsoleSessions(records),
-    usedStates: new RecordedUsedStates(records),
-    upstreamTokens: new RecordedUpstreamTokens(records),
-    userValues: new RecordedUserValues(records),
-    approvals: new RecordedApprovals(records),
-    eventWebhooks: new RecordedEventWebhooks(records),
-    tasks: new RecordedTasks(records),
+    grants: new OneTimeValues(records),
+    tokens: new OAuthTokens(records),
+    consents: new Consents(records),
+    loginStates: new LoginStates(records),
+    consoleSessions: new ConsoleSessions(records),
+    usedStates: new UsedRequestStates(records),
+    upstreamTokens: new UpstreamTokens(records),
+    userValues: new UserValueRecords(records),
+    approvals: new Approvals(records),
+    eventWebhooks: new EventWebhooks(records),
+    tasks: new Tasks(records),
     ...records.outlivesProcess ? { pins: new RecordedPins(records) } : {},
-    usage: new RecordedUsage(records)
+    usage: new UsageCounts(records)
   }
 }
 

@@ -153,3 +153,7 @@ export const recordCollections = {
 /** The sections of the settings file that hold records. */
 export const recordSections: readonly string[] =
   Object.values<RecordCollection>(recordCollections).flatMap(({ name, isInFile }) => isInFile ? [name] : [])
+
+/** The labels by which records of more than one collection are selected. */
+export const clientLabel = (clientId: string): string => `client:${clientId}`
+export const userLabel = (username: string): string => `user:${username}`

@@ -20,6 +20,8 @@ import type { VectorStore } from './ports/vectors.ts'
 import type { EventWebhooks } from './ports/event-webhooks.ts'
 import type { Records } from './records.ts'
 
+export { StorageError } from './errors.ts'
+
 /**
  * A configured server. `problem`: why it is not connected; its config is kept, but not used. `unprefixed`: for
  * registered providers; their items have no prefix on merged routes, come after those of all servers, and always keep
@@ -123,18 +125,6 @@ export class ConflictError extends Error {
 /** The error for changes that contradict the settings or would violate an invariant. */
 export class InvalidChangeError extends Error {
   override readonly name = 'Invalid'
-}
-
-/** Thrown while the storage is unavailable. `isFull`: no space is left; `isFailing`: the disk reports errors. */
-export class StorageError extends Error {
-  readonly isFull: boolean
-  readonly isFailing: boolean
-  constructor (message: string, full: boolean, failing = false) {
-    super(message)
-    this.name = 'StorageError'
-    this.isFull = full
-    this.isFailing = failing
-  }
 }
 
 /**

@@ -12,6 +12,7 @@ import { ModernUpstreamSession, type ModernSessionOptions } from './modern/upstr
 import { Peer, startPeer } from './peer.ts'
 import type { Transport } from './transports/transport.ts'
 import type { ClientIdentity, ServerIdentity, SessionHandlers, UpstreamSession } from './upstream-session.ts'
+import { waitAtMost } from './wait-at-most.ts'
 
 /** Max wait for the answer to `server/discover`, in ms: a process may not answer unknown requests. */
 const probeTime = 1_000
@@ -47,12 +48,6 @@ const unknownIdentity: ServerIdentity = { version: '', capabilities: {}, serverI
 type Outcome<Value> = { readonly value: Value } | { readonly error: unknown }
 const toOutcome = async <Value> (promise: Promise<Value>): Promise<Outcome<Value>> =>
   await promise.then((value) => ({ value }), (error: unknown) => ({ error }))
-
-async function withTimeout<Value> (ms: number, promise: Promise<Value>): Promise<Value | undefined> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>((resolve) => { timer = setTimeout(() => { resolve(undefined) }, ms) })
-  return await Promise.race([promise, late]).finally(() => { clearTimeout(timer) })
-}
 
 /**
  * A connection that detects the server's era when it opens (MCP 2026-07-28, "Versioning and Compatibility"): first with
@@ -166,7 +161,7 @@ export class DualEraSession implements UpstreamSession {
     const isProcess = this.#transport.hasStreams !== true
     const discovering = toOutcome(this.#discover())
     const isKnown = this.#eraKnowledge.era === 'modern'
-    const outcome = isKnown ? await discovering : await withTimeout(isProcess ? probeTime : httpProbeTime, discovering)
+    const outcome = isKnown ? await discovering : await waitAtMost(isProcess ? probeTime : httpProbeTime, discovering)
     if (outcome !== undefined) await this.#decide(outcome, isProcess)
     else if (isProcess) await this.#askBoth(discovering)
     else await this.#beginLegacy()
@@ -212,7 +207,7 @@ export class DualEraSession implements UpstreamSession {
       } else throw begun.error
       return
     }
-    const begun = await withTimeout(initializeGrace, beginning)
+    const begun = await waitAtMost(initializeGrace, beginning)
     // The server supports both eras, and now uses the one that was offered last.
     if (begun && !('error' in begun)) {
       throw new WrongEraError('modern', 'the server has begun in an earlier revision than it can speak')

@@ -227,6 +227,21 @@ export const toOneLine = (text: string): string =>
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** Parses a JSON text; undefined if it is not JSON. */
+export function parseIfJson (text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Parses the text of a JSON object; undefined if it is anything else. */
+export function parseJsonObject (text: string): Record<string, unknown> | undefined {
+  const value = parseIfJson(text)
+  return isObject(value) ? value : undefined
+}
+
 /**
  * Removes members that are `null` or `""`, which many programs write for absent values. Use it for OAuth documents
  * (metadata, registrations, token responses), where neither is a valid value.

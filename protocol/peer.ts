@@ -12,6 +12,7 @@ import {
 import { Table } from './table.ts'
 import { largeText } from './text.ts'
 import type { Receiver, SendOptions, Transport } from './transports/transport.ts'
+import { waitAtMost } from './wait-at-most.ts'
 
 /** Handle the other side's requests and notifications. `origin` is the id of our request on whose stream they came. */
 export interface PeerHandlers {
@@ -233,18 +234,10 @@ const maxDialTime = 1_000
  * @throws UpstreamError
  */
 export async function startPeer (peer: Peer, dialled: () => void, timeout: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
   // A slow connection must not block the next upstream from dialling. Some transports connect only with their first
   // request.
   setTimeout(dialled, maxDialTime).unref()
-  try {
-    const late = new Promise<never>((_resolve, reject) => {
-      const message = `it did not connect within ${timeout / 1_000} s`
-      const fail = (): void => { reject(new UpstreamError('timeout', message, { isPublic: true })) }
-      timer = setTimeout(fail, timeout)
-    })
-    await Promise.race([peer.start(dialled), late])
-  } finally {
-    clearTimeout(timer)
-  }
+  await waitAtMost(timeout, peer.start(dialled), () => {
+    throw new UpstreamError('timeout', `it did not connect within ${timeout / 1_000} s`, { isPublic: true })
+  })
 }

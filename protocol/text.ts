@@ -34,3 +34,12 @@ export function detachedSlice (text: string, start: number, end: number): string
 
 /** Removes a byte-order mark, which some editors and runtimes write at the start of a text. */
 export const withoutBom = (text: string): string => text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
+
+/** Decodes percent-encoded text; undefined if it is not valid. */
+export function percentDecode (text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { isObject } from '../../protocol/json.ts'
+import { isObject, parseJsonObject } from '../../protocol/json.ts'
 import { headerNames, latestModern, metaKeys } from '../../protocol/modern/envelope.ts'
 import type { ManagementApi } from '../api.ts'
 import { encodePathSegment, withApi, type CommandRun } from '../context.ts'
@@ -102,12 +102,7 @@ async function search (api: ManagementApi, route: string | undefined, query: str
 /** Parses the JSON object in a response, or in the last event of a stream; without an object, returns `{}`. */
 function messageOf (text: string): Record<string, unknown> {
   const data = text.split('\n').findLast((line) => line.startsWith('data:'))?.slice('data:'.length) ?? text
-  try {
-    const value: unknown = JSON.parse(data)
-    return isObject(value) ? value : {}
-  } catch {
-    return {}
-  }
+  return parseJsonObject(data) ?? {}
 }
 
 /** The shares of questions whose tool is first, or among the first results, and the mean reciprocal rank. */

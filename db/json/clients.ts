@@ -2,8 +2,7 @@ import { clientsSectionName, hasPlainSecret, readClient, toClientEntry, type Cli
 import {
   isIdleClient, maxRegisteredClientsInFile, touchInterval, type OAuthClient, type OAuthClients, type ListRange
 } from '../ports/clients.ts'
-import { clientLabel } from '../records/labels.ts'
-import { recordCollections, tombstoneRetention } from '../records.ts'
+import { clientLabel, recordCollections, tombstoneRetention } from '../records.ts'
 import type { FileRecords } from './records.ts'
 import { EntryList, mergeUpdates, type SectionAccess } from './section.ts'
 

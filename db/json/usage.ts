@@ -2,8 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 import { errorCode } from '../errors.ts'
 import type { MemoryCounters } from '../memory/counters.ts'
-import { usageRetention, type UsageCount } from '../ports/usage.ts'
-import { RecordedUsage } from '../records/usage.ts'
+import { UsageCounts, usageRetention, type UsageCount } from '../ports/usage.ts'
 import type { Records } from '../records.ts'
 import { quotaKeyBeginning } from '../store.ts'
 import { replaceFileAtomically } from './write.ts'
@@ -11,7 +10,7 @@ import { replaceFileAtomically } from './write.ts'
 interface Saved { readonly at: number, readonly quotas: Array<[string, number, number]>, readonly usage: UsageCount[] }
 
 /** Counters of usage and of quotas in memory, saved to a file of their own. */
-export class FileUsage extends RecordedUsage {
+export class FileUsage extends UsageCounts {
   readonly #path: string
   readonly #counters: MemoryCounters
   readonly #now: () => number
@@ -23,7 +22,7 @@ export class FileUsage extends RecordedUsage {
     this.#now = now
   }
 
-  async load (): Promise<void> {
+  override async load (): Promise<void> {
     const text = await readFile(this.#path, 'utf8').catch((error: unknown) => {
       if (errorCode(error) === 'ENOENT') return '{}'
       throw error
@@ -38,7 +37,7 @@ export class FileUsage extends RecordedUsage {
     await this.add(usage)
   }
 
-  async save (): Promise<void> {
+  override async save (): Promise<void> {
     const today = this.#now()
     const days = Array.from({ length: usageRetention + 1 }, (_, ago) => new Date(today - ago * 86_400_000))
     const usage = await this.list(days.map((day) => day.toISOString().slice(0, 10)))

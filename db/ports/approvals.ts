@@ -1,4 +1,7 @@
 import type { Policy } from '../../schemas/policies.ts'
+import { recordCollections, type RecordEntry, type Records, type StoredRecord } from '../records.ts'
+
+const { approvals } = recordCollections
 
 /** A call that waits, or waited, for a user's approval. */
 export interface Approval {
@@ -33,13 +36,47 @@ export interface Approval {
 
 export interface StoredApproval { readonly approval: Approval, readonly version: string }
 
-/** The approvals of all replicas. They survive a restart. */
-export interface Approvals {
+/** The approvals of all replicas, as records. They survive a restart. */
+export class Approvals {
+  readonly #records: Records
+
+  constructor (records: Records) {
+    this.#records = records
+  }
+
   /** @param kept how long the approval is listed, in ms */
-  add: (approval: Approval, kept: number) => Promise<void>
-  find: (id: string) => Promise<StoredApproval | undefined>
+  async add (approval: Approval, kept: number): Promise<void> {
+    await this.#records.put(approvals, [toEntry(approval, kept)])
+  }
+
+  async find (id: string): Promise<StoredApproval | undefined> {
+    const found = await this.#records.find(approvals, id)
+    return found && toStored(found)[0]
+  }
+
   /** Lists the approvals, newest first; only those with the digest, if it is given. */
-  list: (digest?: string) => Promise<StoredApproval[]>
+  async list (digest?: string): Promise<StoredApproval[]> {
+    const which = digest === undefined ? {} : { labels: [digestLabel(digest)] }
+    return (await this.#records.list(approvals, which)).flatMap(toStored)
+  }
+
   /** Replaces an approval. @returns false if it has been replaced since it was read */
-  replace: (former: StoredApproval, next: Approval, kept: number) => Promise<boolean>
+  async replace ({ version }: StoredApproval, next: Approval, kept: number): Promise<boolean> {
+    return await this.#records.swap(approvals, version, toEntry(next, kept))
+  }
 }
+
+const digestLabel = (digest: string): string => `digest:${digest}`
+
+const toEntry = (approval: Approval, kept: number): RecordEntry => ({
+  key: approval.id,
+  value: approval,
+  owner: approval.owner,
+  labels: [digestLabel(approval.digest)],
+  at: approval.createdAt,
+  expiresAt: approval.createdAt + kept
+})
+
+/** Returns an approval that can be decrypted; others are treated as expired. */
+const toStored = ({ value, version }: StoredRecord): StoredApproval[] =>
+  value === undefined ? [] : [{ approval: value as Approval, version }]

@@ -1,3 +1,5 @@
+import { clientLabel, recordCollections, type RecordCollection, type Records } from '../records.ts'
+
 /** A user's consent to what a client may do, remembered so that the user is not asked again. */
 export interface Consent {
   readonly username: string
@@ -12,19 +14,51 @@ export interface Consent {
 }
 
 /**
- * Remembered consents, one per user and client. They are removed with their client (`Clients.remove`). When a user is
- * removed, the caller must remove the user's consents, login sessions and tokens, since users are part of the settings,
- * which are not in the transactions of a port. The caller does the same when a user is created, since the removal of a
- * former user of that name may have been interrupted.
+ * Remembered consents as records, one per user and client, owned by the user. They are removed with their client
+ * (`OAuthClients.remove`). When a user is removed, the caller must remove the user's consents, login sessions and
+ * tokens, since users are part of the settings, which are not in the transactions of a port. The caller does the same
+ * when a user is created, since the removal of a former user of that name may have been interrupted.
  */
-export interface Consents {
+export class Consents {
+  readonly #records: Records
+  readonly #consents: RecordCollection
+
+  constructor (records: Records, consents: RecordCollection = recordCollections.consents) {
+    this.#records = records
+    this.#consents = consents
+  }
+
   /** Stores a consent in place of the former one of this user to this client. */
-  put: (consent: Consent) => Promise<void>
-  find: (username: string, clientId: string) => Promise<Consent | undefined>
+  async put ({ username, clientId, scope, resource, mark, grantedAt }: Consent): Promise<void> {
+    const more = { ...resource === undefined ? {} : { resource }, ...mark === undefined ? {} : { mark } }
+    await this.#records.put(this.#consents, [{
+      key: consentKey(username, clientId),
+      value: { username, clientId, scope, ...more, grantedAt } satisfies Consent,
+      owner: username,
+      labels: [clientLabel(clientId)],
+      at: grantedAt
+    }])
+  }
+
+  async find (username: string, clientId: string): Promise<Consent | undefined> {
+    return (await this.#records.find(this.#consents, consentKey(username, clientId)))?.value as Consent | undefined
+  }
+
   /** Lists the consents of a user, newest first. */
-  list: (username: string) => Promise<Consent[]>
+  async list (username: string): Promise<Consent[]> {
+    return (await this.#records.list(this.#consents, { owner: username })).map(({ value }) => value as Consent)
+  }
+
   /** Removes a consent. @returns whether it existed */
-  remove: (username: string, clientId: string) => Promise<boolean>
+  async remove (username: string, clientId: string): Promise<boolean> {
+    return await this.#records.remove(this.#consents, consentKey(username, clientId)) > 0
+  }
+
   /** Removes all consents of a user, or to a client. */
-  removeAll: (target: { readonly username: string } | { readonly clientId: string }) => Promise<void>
+  async removeAll (target: { readonly username: string } | { readonly clientId: string }): Promise<void> {
+    const which = 'username' in target ? { owner: target.username } : { labels: [clientLabel(target.clientId)] }
+    await this.#records.remove(this.#consents, which)
+  }
 }
+
+const consentKey = (username: string, clientId: string): string => JSON.stringify([username, clientId])

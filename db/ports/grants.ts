@@ -1,3 +1,6 @@
+import { StorageError } from '../errors.ts'
+import { recordCollections, tombstoneRetention, type RecordCollection, type Records } from '../records.ts'
+
 /** The result of taking a value once. The first caller gets the value; all others are told that it was taken before. */
 export type TakeResult =
   { readonly first: true, readonly family: string, readonly value: unknown } | {
@@ -5,10 +8,19 @@ export type TakeResult =
   }
 
 /**
- * Values that can be taken once, such as the data of an authorization code or of a login's state. Each is stored under
- * the SHA-256 of the secret that was issued for it; a database stores the value encrypted.
+ * Values that can be taken once, such as the data of an authorization code or of a login's state, as records. Each is
+ * stored under the SHA-256 of the secret that was issued for it. A value that is taken is replaced by a record of its
+ * family.
  */
-export interface OneTimeValues {
+export class OneTimeValues {
+  readonly #records: Records
+  readonly #grants: RecordCollection
+
+  constructor (records: Records, grants: RecordCollection = recordCollections.grants) {
+    this.#records = records
+    this.#grants = grants
+  }
+
   /**
    * Stores a value.
    * @param hash SHA-256, in hex, of at least 128 random bits
@@ -16,11 +28,30 @@ export interface OneTimeValues {
    *   the family, in order to revoke these tokens
    * @param value plain JSON
    */
-  put: (hash: string, family: string, value: unknown, expiresAt: number) => Promise<void>
+  async put (hash: string, family: string, value: unknown, expiresAt: number): Promise<void> {
+    await this.#records.put(
+      this.#grants, [{ key: hash, value: { family, value } satisfies StoredValue, owner: 'waiting', expiresAt }]
+    )
+  }
+
   /**
    * Takes a value. If several callers, on any replica, take it, exactly one is the first. For an hour it is remembered
    * that the value was taken.
    * @returns undefined if the hash is unknown, or the value has expired or was taken longer than an hour ago
    */
-  take: (hash: string) => Promise<TakeResult | undefined>
+  async take (hash: string): Promise<TakeResult | undefined> {
+    for (;;) {
+      const found = await this.#records.find(this.#grants, hash)
+      if (found === undefined) return undefined
+      if (found.isLocked) throw new StorageError('A grant is sealed with a key that is not available.', false)
+      const { family, value, isTaken } = found.value as StoredValue
+      if (isTaken) return { first: false, family }
+      const taken = {
+        key: hash, value: { family, isTaken: true } satisfies StoredValue, owner: 'taken', expiresIn: tombstoneRetention
+      }
+      if (await this.#records.swap(this.#grants, found.version, taken)) return { first: true, family, value }
+    }
+  }
 }
+
+interface StoredValue { readonly family: string, readonly value?: unknown, readonly isTaken?: true }

@@ -1,3 +1,5 @@
+import { recordCollections, type RecordCollection, type Records } from '../records.ts'
+
 /**
  * The state of a browser at the authorization server: a login session, or an interaction, which is an authorization
  * request that waits for its user. `upstream-login`: the start of a login at an upstream server. `user-values`: a page
@@ -13,15 +15,45 @@ export interface LoginState {
   readonly createdAt: number
 }
 
-/** Browser states, by the SHA-256 of their cookies in hex. Without a database, they are lost at a restart. */
-export interface LoginStates {
-  put: (hash: string, state: LoginState, expiresAt: number) => Promise<void>
+const uidLabel = (uid: string): string => `uid:${uid}`
+
+/**
+ * Browser states as records, by the SHA-256 of their cookies in hex, owned by their users. Without a database, they are
+ * lost at a restart. A state that cannot be decrypted is treated as ended: the user logs in again.
+ */
+export class LoginStates {
+  readonly #records: Records
+  readonly #states: RecordCollection
+
+  constructor (records: Records, states: RecordCollection = recordCollections.loginStates) {
+    this.#records = records
+    this.#states = states
+  }
+
+  async put (hash: string, state: LoginState, expiresAt: number): Promise<void> {
+    const { uid, username: owner, createdAt: at } = state
+    const labels = uid === undefined ? [] : [uidLabel(uid)]
+    await this.#records.put(this.#states, [{ key: hash, value: state, owner, labels, at, expiresAt }])
+  }
+
   /** Finds a state. @returns undefined if it is unknown or has expired */
-  find: (hash: string) => Promise<LoginState | undefined>
-  findByUid: (uid: string) => Promise<LoginState | undefined>
-  remove: (hash: string) => Promise<void>
+  async find (hash: string): Promise<LoginState | undefined> {
+    return (await this.#records.find(this.#states, hash))?.value as LoginState | undefined
+  }
+
+  async findByUid (uid: string): Promise<LoginState | undefined> {
+    const [found] = await this.#records.list(this.#states, { labels: [uidLabel(uid)] })
+    return found?.value as LoginState | undefined
+  }
+
+  async remove (hash: string): Promise<void> {
+    await this.#records.remove(this.#states, hash)
+  }
+
   /** Removes all states of a user. */
-  removeAll: (username: string) => Promise<void>
+  async removeAll (username: string): Promise<void> {
+    await this.#records.remove(this.#states, { owner: username })
+  }
 }
 
 /**
@@ -30,14 +62,29 @@ export interface LoginStates {
  */
 export interface RequestStateUse { readonly answers: string, readonly age: number }
 
-/** The states (`requestState`, MCP 2026-07-28) that clients have returned, by their SHA-256 in hex. */
-export interface UsedRequestStates {
+/** The states (`requestState`, MCP 2026-07-28) that clients have returned, as records by their SHA-256 in hex. */
+export class UsedRequestStates {
   /** Whether used states are remembered across a restart. If not, states must not outlive the process. */
   readonly outlivesProcess: boolean
+  readonly #records: Records
+  readonly #states: RecordCollection
+
+  constructor (records: Records, states: RecordCollection = recordCollections.usedStates) {
+    this.outlivesProcess = records.outlivesProcess
+    this.#records = records
+    this.#states = states
+  }
+
   /**
    * Records the use of a state. If several callers, on any replica, use it, exactly one is the first.
    * @param expiresAt when the state itself expires: its use is remembered until then
    * @returns the first use of the state: this one, if the state was not used before
    */
-  recordUse: (hash: string, answers: string, expiresAt: number) => Promise<RequestStateUse>
+  async recordUse (hash: string, answers: string, expiresAt: number): Promise<RequestStateUse> {
+    if (await this.#records.swap(this.#states, undefined, { key: hash, value: answers, expiresAt })) {
+      return { answers, age: 0 }
+    }
+    const first = await this.#records.find(this.#states, hash)
+    return first === undefined ? { answers, age: 0 } : { answers: first.value as string, age: first.age }
+  }
 }

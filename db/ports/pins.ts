@@ -1,3 +1,8 @@
+import { randomUUID } from 'node:crypto'
+import { recordCollections, type Records } from '../records.ts'
+
+const { pins } = recordCollections
+
 /** The pinned definitions of a server, as plain JSON, with the version of the entry. Each write changes the version. */
 export interface StoredPins { readonly value: unknown, readonly version: string }
 
@@ -19,4 +24,34 @@ export interface PinStore {
   remove: (servers: readonly string[]) => Promise<void>
   /** The servers that have entries. @param time lists only entries changed within this time, in ms */
   list: (time?: number) => Promise<Array<{ readonly server: string, readonly version: string }>>
+}
+
+/** Pinned definitions as records, which all replicas share. */
+export class RecordedPins implements PinStore {
+  readonly isShared = true
+  readonly #records: Records
+
+  constructor (records: Records) {
+    this.#records = records
+  }
+
+  async find (server: string): Promise<StoredPins | undefined> {
+    const found = await this.#records.find(pins, server)
+    return found === undefined ? undefined : { value: found.value, version: found.version }
+  }
+
+  async swap (server: string, before: string | undefined, value: object): Promise<string | undefined> {
+    const version = randomUUID()
+    const entry = { key: server, value, version, labels: [`server:${server}`] }
+    return await this.#records.swap(pins, before, entry) ? version : undefined
+  }
+
+  async remove (servers: readonly string[]): Promise<void> {
+    for (const server of servers) await this.#records.remove(pins, server)
+  }
+
+  async list (time?: number): Promise<Array<{ server: string, version: string }>> {
+    const found = await this.#records.list(pins, time === undefined ? {} : { changedWithin: time }, true)
+    return found.map(({ labels: [label = ''], version }) => ({ server: label.slice('server:'.length), version }))
+  }
 }

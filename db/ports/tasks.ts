@@ -1,3 +1,7 @@
+import { recordCollections, userLabel, type Records } from '../records.ts'
+
+const { tasks } = recordCollections
+
 /** A task that a client started, as a replica last saw it. It contains neither arguments nor results. */
 export interface TaskRecord {
   /** The id, which is the same for the same task of the same principal on the same route. */
@@ -27,12 +31,33 @@ export interface TaskRecord {
   readonly ttl?: number
 }
 
-/** The tasks of all replicas. With a database they survive a restart. */
-export interface Tasks {
+/** The tasks of all replicas, as records. With a database they survive a restart. */
+export class Tasks {
+  readonly #records: Records
+
+  constructor (records: Records) {
+    this.#records = records
+  }
+
   /** Stores a task, replacing its former state. @param lifetime how long it is remembered, in ms */
-  put: (task: TaskRecord, lifetime: number) => Promise<void>
-  find: (id: string) => Promise<TaskRecord | undefined>
+  async put (task: TaskRecord, lifetime: number): Promise<void> {
+    const { id, owner, username, createdAt } = task
+    const labels = username === undefined ? [] : [userLabel(username)]
+    await this.#records.put(tasks, [
+      { key: id, value: { ...task }, owner, labels, at: createdAt, expiresIn: lifetime }
+    ])
+  }
+
+  async find (id: string): Promise<TaskRecord | undefined> {
+    return (await this.#records.find(tasks, id))?.value as TaskRecord | undefined
+  }
+
   /** Lists tasks, newest first: those of an owner, or of a stored user; all if neither is given. */
-  list: (of?: { readonly owner: string } | { readonly username: string }) => Promise<TaskRecord[]>
-  remove: (id: string) => Promise<void>
+  async list (of?: { readonly owner: string } | { readonly username: string }): Promise<TaskRecord[]> {
+    const which = of !== undefined && 'username' in of ? { labels: [userLabel(of.username)] } : of ?? {}
+    const found = await this.#records.list(tasks, which)
+    return found.flatMap(({ value }) => value === undefined ? [] : [value as TaskRecord])
+  }
+
+  async remove (id: string): Promise<void> { await this.#records.remove(tasks, id) }
 }

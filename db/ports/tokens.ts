@@ -1,3 +1,7 @@
+import {
+  clientLabel, recordCollections, userLabel, tombstoneRetention, type RecordCollection, type RecordEntry, type Records
+} from '../records.ts'
+
 export type TokenKind = 'access' | 'refresh'
 
 /** An authorization of a client by a user. All tokens issued for it form one family, and are revoked together. */
@@ -33,24 +37,128 @@ export type RevocationTarget =
   | { readonly clientId: string, readonly username: string }
 
 /**
- * Access and refresh tokens of the authorization server. A revocation by client or user covers the tokens that exist at
- * that time: a caller that stores tokens must check afterwards whether client and user still exist, and revoke the
- * family if not.
+ * Access and refresh tokens of the authorization server, as records by their hashes. A revocation by client or user
+ * covers the tokens that exist at that time: a caller that stores tokens must check afterwards whether client and user
+ * still exist, and revoke the family if not. A revoked family is remembered, since tokens of it may be about to be
+ * stored.
  */
-export interface OAuthTokens {
+export class OAuthTokens {
+  readonly #records: Records
+  readonly #tokens: RecordCollection
+
+  constructor (records: Records, tokens: RecordCollection = recordCollections.tokens) {
+    this.#records = records
+    this.#tokens = tokens
+  }
+
   /** Adds tokens to a family. If the family was revoked within the last hour, they are invalid. */
-  put: (authorization: TokenFamily, issued: readonly IssuedToken[]) => Promise<void>
+  async put (authorization: TokenFamily, issued: readonly IssuedToken[]): Promise<void> {
+    await this.#records.put(this.#tokens, issued.map((token) => toEntry(authorization, token)))
+    await this.#endIfRevoked(authorization.family)
+  }
+
   /** Finds a valid token. @returns undefined if it is unknown, expired, used or revoked */
-  find: (hash: string) => Promise<StoredToken | undefined>
+  async find (hash: string): Promise<StoredToken | undefined> {
+    const found = (await this.#records.find(this.#tokens, hash))?.value as RecordedToken | undefined
+    return found === undefined || found.used === true ? undefined : found
+  }
+
   /** Whether a family has a token that is neither expired nor revoked. */
-  hasTokens: (family: string) => Promise<boolean>
+  async hasTokens (family: string): Promise<boolean> {
+    return (await this.#records.list(this.#tokens, { labels: [familyLabel(family)] }, true)).length > 0
+  }
+
   /** Lists the families that were revoked within the last `time`, in ms, on any replica. */
-  listRevokedWithin: (time: number) => Promise<string[]>
+  async listRevokedWithin (time: number): Promise<string[]> {
+    return (await this.#records.list(recordCollections.revokedFamilies, { changedWithin: time }, true)).flatMap((
+      { owner }
+    ) => owner ?? [])
+  }
+
   /**
    * Exchanges a refresh token for new tokens of the same family, and marks it as used. If several callers, on any
    * replica, exchange it, exactly one succeeds; for the others the token is `reused`, and the family is revoked.
    * @returns `unknown`: there is no such refresh token, or it has expired or was revoked
    */
-  rotate: (hash: string, issued: readonly IssuedToken[]) => Promise<'swapped' | 'reused' | 'unknown'>
-  revoke: (target: RevocationTarget) => Promise<void>
+  async rotate (hash: string, issued: readonly IssuedToken[]): Promise<'swapped' | 'reused' | 'unknown'> {
+    const found = await this.#records.find(this.#tokens, hash)
+    const token = found?.value as RecordedToken | undefined
+    if (found === undefined || token?.kind !== 'refresh') return 'unknown'
+    const used: RecordEntry = {
+      key: hash, value: { ...token, used: true }, owner: token.family, expiresAt: token.expiresAt
+    }
+    const added = issued.map((each) => toEntry(token, each))
+    if (token.used !== true && await this.#records.swap(this.#tokens, found.version, used, added)) {
+      await this.#endIfRevoked(token.family)
+      return 'swapped'
+    }
+    // Another caller was faster, or the token was revoked in the meantime.
+    const now = (await this.#records.find(this.#tokens, hash))?.value as RecordedToken | undefined
+    if (now?.used !== true) return 'unknown'
+    await this.revoke({ family: token.family })
+    return 'reused'
+  }
+
+  async revoke (target: RevocationTarget): Promise<void> {
+    if ('hash' in target) {
+      const found = await this.find(target.hash)
+      if (found !== undefined) await this.#records.remove(this.#tokens, target.hash)
+      return
+    }
+    if ('family' in target) {
+      await this.#end([target.family])
+      return
+    }
+    const wanted = labelsOf(target)
+    const found = await this.#records.list(this.#tokens, { labels: wanted.slice(0, 1) }, true)
+    const affected = found.filter(({ labels }) => wanted.every((label) => labels.includes(label)))
+    await this.#end([...new Set(affected.flatMap(({ owner }) => owner ?? []))])
+  }
+
+  /** Revokes families. They are recorded as revoked first, so that a token stored afterwards is invalid. */
+  async #end (families: readonly string[]): Promise<void> {
+    if (families.length === 0) return
+    const revoked = families.map((family) =>
+      ({ key: family, value: null, owner: family, expiresIn: tombstoneRetention }))
+    await this.#records.put(recordCollections.revokedFamilies, revoked)
+    await this.#records.remove(this.#tokens, { labels: families.map(familyLabel) })
+  }
+
+  async #endIfRevoked (family: string): Promise<void> {
+    if (await this.#records.find(recordCollections.revokedFamilies, family) === undefined) return
+    await this.#records.remove(this.#tokens, { labels: [familyLabel(family)] })
+  }
+}
+
+/**
+ * An exchanged refresh token is kept as `used`, without labels, so that no revocation removes it and its reuse is
+ * detected.
+ */
+type RecordedToken = StoredToken & { readonly used?: true }
+
+const familyLabel = (family: string): string => `family:${family}`
+
+const labelsOf = ({ clientId, username, mark }: Partial<TokenFamily>): string[] => [
+  ...clientId === undefined ? [] : [clientLabel(clientId)],
+  ...username === undefined ? [] : [userLabel(username)],
+  ...mark === undefined ? [] : [`mark:${mark}`]
+]
+
+function toEntry (
+  { family, clientId, username, mark }: TokenFamily, { hash, kind, scope, resource, expiresAt }: IssuedToken
+): RecordEntry {
+  const value: StoredToken = {
+    hash,
+    kind,
+    family,
+    clientId,
+    ...username === undefined ? {} : { username },
+    ...mark === undefined ? {} : { mark },
+    scope,
+    ...resource === undefined ? {} : { resource },
+    expiresAt
+  }
+  return {
+    key: hash, value, owner: family, labels: [familyLabel(family), ...labelsOf({ clientId, username, mark })], expiresAt
+  }
 }

@@ -1,3 +1,13 @@
+import { recordCollections, type Records } from '../records.ts'
+
+/** How long the counters of a day are kept, in days. */
+export const usageRetention = 400
+const dayInMs = 86_400_000
+/** Max attempts to add to a counter that other replicas change concurrently. */
+const maxAttempts = 50
+
+const labelOf = (day: string): string => `day:${day}`
+
 /** The calls, errors and result tokens of one caller and one item on one day. */
 export interface UsageCount {
   /** The day in UTC, such as 2026-11-30. */
@@ -17,16 +27,42 @@ export interface UsageCount {
   readonly resultTokens: number
 }
 
-/** Usage counters of callers, for all replicas. */
-export interface UsageCounts {
-  /** Adds to the counters. */
-  add: (counts: readonly UsageCount[]) => Promise<void>
-  /** The counters of some days. */
-  list: (days: readonly string[]) => Promise<UsageCount[]>
-  /** Reads the counters saved by a former process, with those of quotas. Absent if the storage itself keeps them. */
-  load?: () => Promise<void>
-  save?: () => Promise<void>
-}
+/** Usage counters of callers as records, for all replicas. */
+export class UsageCounts {
+  readonly #records: Records
 
-/** How long the counters of a day are kept, in days. */
-export const usageRetention = 400
+  constructor (records: Records) {
+    this.#records = records
+  }
+
+  /** Adds to the counters. */
+  async add (counts: readonly UsageCount[]): Promise<void> {
+    for (const count of counts) {
+      let isAdded = false
+      for (let attempt = 0; !isAdded && attempt < maxAttempts; attempt++) isAdded = await this.#tryToAdd(count)
+      if (!isAdded) throw new Error('too many replicas change the same counter')
+    }
+  }
+
+  /** The counters of some days. */
+  async list (days: readonly string[]): Promise<UsageCount[]> {
+    const found = await this.#records.list(recordCollections.usage, { labels: days.map(labelOf) })
+    return found.map(({ value }) => value as UsageCount)
+  }
+
+  /** Reads the counters saved by a former process, with those of quotas. Records keep the counters themselves. */
+  async load (): Promise<void> {}
+  async save (): Promise<void> {}
+
+  async #tryToAdd (count: UsageCount): Promise<boolean> {
+    const { day, user, key: keyId, server, tool, calls, errors, resultTokens } = count
+    const key = JSON.stringify([day, user, keyId, server, tool])
+    const former = await this.#records.find(recordCollections.usage, key)
+    const { calls: c, errors: e, resultTokens: t } =
+      former?.value as UsageCount | undefined ?? { calls: 0, errors: 0, resultTokens: 0 }
+    const value = { ...count, calls: c + calls, errors: e + errors, resultTokens: t + resultTokens }
+    return await this.#records.swap(recordCollections.usage, former?.version, {
+      key, value, labels: [labelOf(day)], expiresAt: Date.parse(day) + usageRetention * dayInMs
+    })
+  }
+}

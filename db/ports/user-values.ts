@@ -1,3 +1,7 @@
+import { recordCollections, tombstoneRetention, type RecordEntry, type Records, type StoredRecord } from '../records.ts'
+
+const { userValues } = recordCollections
+
 /** Identifies a user's values for a server. */
 export interface UserValueKey {
   readonly server: string
@@ -17,26 +21,88 @@ export interface StoredUserValues extends UserValueKey {
   readonly updatedAt: number
 }
 
-/**
- * The values that users provide for servers. They are stored encrypted; those that cannot be decrypted are treated as
- * absent.
- */
-export interface UserValueRecords {
-  find: (server: string, user: string) => Promise<StoredUserValues | undefined>
+/** The values that users provide for servers, as encrypted records. What cannot be decrypted is treated as absent. */
+export class UserValueRecords {
+  readonly #records: Records
+
+  constructor (records: Records) {
+    this.#records = records
+  }
+
+  async find (server: string, user: string): Promise<StoredUserValues | undefined> {
+    const found = await this.#records.find(userValues, keyOf(server, user))
+    return found && toStored(found)
+  }
+
   /** The values of all users of a server. */
-  list: (server: string) => Promise<StoredUserValues[]>
+  async list (server: string): Promise<StoredUserValues[]> {
+    const found = await this.#records.list(userValues, { labels: [serverLabel(server)] })
+    return found.flatMap((each) => toStored(each) ?? [])
+  }
+
   /**
    * Replaces the values of this version. If several callers, on any replica, use the same version, exactly one
    * succeeds.
    * @param version undefined if there are none
    */
-  swap: (key: UserValueKey, version: string | undefined, values: Readonly<Record<string, string>>) => Promise<boolean>
+  async swap (
+    key: UserValueKey, version: string | undefined, values: Readonly<Record<string, string>>
+  ): Promise<boolean> {
+    const entry = toEntry(key, values)
+    if (await this.#records.swap(userValues, version, entry)) return true
+    if (version !== undefined) return false
+    const locked = await this.#records.find(userValues, entry.key)
+    return locked?.isLocked === true && await this.#records.swap(userValues, locked.version, entry)
+  }
+
   /** Deletes the values of a user for a server, so that every replica is notified. */
-  forget: (key: UserValueKey) => Promise<void>
+  async forget (key: UserValueKey): Promise<void> {
+    // The empty entry notifies the other replicas, and expires.
+    await this.#records.put(userValues, [{ ...toEntry(key, {}), expiresIn: tombstoneRetention }])
+  }
+
   /** Removes the values for a target of a server, or those of an account. */
-  removeAll: (which: Pick<UserValueKey, 'server' | 'target'> | Pick<UserValueKey, 'account'>) => Promise<void>
+  async removeAll (which: Pick<UserValueKey, 'server' | 'target'> | Pick<UserValueKey, 'account'>): Promise<void> {
+    const label = 'server' in which ? targetLabel(which.server, which.target) : accountLabel(which.account)
+    await this.#records.remove(userValues, { labels: [label] })
+  }
+
   /** Lists the values that any replica stored or removed within the last `time` ms. */
-  listChangedWithin: (time: number) => Promise<Array<Pick<StoredUserValues, 'server' | 'user' | 'version'>>>
+  async listChangedWithin (time: number): Promise<Array<Pick<StoredUserValues, 'server' | 'user' | 'version'>>> {
+    const changed = await this.#records.list(userValues, { changedWithin: time }, true)
+    return changed.map((each) => ({ ...toKey(each), version: each.version }))
+  }
+
   /** Removes the values whose target or account no longer exists. @param isCurrent whether both exist */
-  sweep: (isCurrent: (key: UserValueKey) => boolean) => Promise<void>
+  async sweep (isCurrent: (key: UserValueKey) => boolean): Promise<void> {
+    for (const entry of await this.#records.list(userValues, {}, true)) {
+      const key = toKey(entry)
+      if (isSettled(entry) && !isCurrent(key)) await this.#records.remove(userValues, keyOf(key.server, key.user))
+    }
+  }
+}
+
+const keyOf = (server: string, user: string): string => JSON.stringify([server, user])
+const serverLabel = (server: string): string => `server:${server}`
+const accountLabel = (account: string): string => `account:${account}`
+const targetLabel = (server: string, target: string): string => `target:${target}:${server}`
+/** The labels of an entry, in the order in which `toKey` reads them. */
+const labelsOf = ({ server, user, account, target }: UserValueKey): string[] =>
+  [serverLabel(server), `user:${user}`, accountLabel(account), targetLabel(server, target)]
+
+function toKey ({ labels: [server = '', user = '', account = '', target = ''] }: StoredRecord): UserValueKey {
+  const rest = (label: string): string => label.slice(label.indexOf(':') + 1)
+  return { server: rest(server), user: rest(user), account: rest(account), target: target.split(':')[1] ?? '' }
+}
+
+/** Whether an entry is so old that its server and account must be known to this replica's settings. `age` is in ms. */
+const isSettled = ({ age }: StoredRecord): boolean => age > 60_000
+
+const toEntry = (key: UserValueKey, values: Readonly<Record<string, string>>): RecordEntry =>
+  ({ key: keyOf(key.server, key.user), value: values, owner: key.user, labels: labelsOf(key) })
+
+function toStored (found: StoredRecord): StoredUserValues | undefined {
+  if (found.isLocked) return undefined
+  const { version, age, value } = found
+  return { ...toKey(found), version, values: value as Record<string, string>, updatedAt: Date.now() - age }
 }

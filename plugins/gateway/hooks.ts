@@ -1,7 +1,9 @@
+import type { Static } from '@sinclair/typebox'
 import type { RpcError } from '../../protocol/errors.ts'
 import type { Client, Exchange, Question } from '../../protocol/exchange.ts'
 import type { ListKind } from '../../protocol/lists.ts'
 import type { TraceContext } from '../../protocol/trace-context.ts'
+import type { AppliedPolicy as AppliedPolicySchema } from '../../schemas/policies.ts'
 import type { ItemFilter, View } from '../settings/index.ts'
 import type { ListEntry } from './list.ts'
 
@@ -33,13 +35,7 @@ export interface GuardFinding {
   readonly found: readonly string[]
 }
 
-/** A policy that decided on a call or, in the mode `observe`, would have decided. */
-export interface AppliedPolicy {
-  readonly id: string
-  readonly name: string
-  readonly mode: 'enforce' | 'observe'
-  readonly decision: 'allow' | 'deny' | 'ask' | 'hide'
-}
+export type AppliedPolicy = Readonly<Static<typeof AppliedPolicySchema>>
 
 /**
  * `ok`: a result. `error`: a JSON-RPC error of the provider or a hook. `failure`: no answer. `input_required`: the

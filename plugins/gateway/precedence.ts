@@ -1,6 +1,7 @@
 import {
   allListKinds, byListKind, isNamedKind, type Item, type ListingHistory, type ListKind, type NamedKind
 } from '../../protocol/lists.ts'
+import { pushTo } from '../../protocol/grouping.ts'
 import { providedKeys, skillFiles } from '../../protocol/skills.ts'
 import { toModelSeparator } from '../../schemas/names.ts'
 import { hasHashSuffix, prefixedName, acceptedPrefixesOf, prefixOf, unconvertedPrefixOf } from '../settings/index.ts'
@@ -57,9 +58,7 @@ export class Precedence {
       if (claimant.section.server.unprefixed === true) continue
       const { prefix } = claimant
       this.#prefixLengths.add(prefix.length)
-      const others = this.#byPrefix.get(prefix)
-      if (others) others.push(claimant)
-      else this.#byPrefix.set(prefix, [claimant])
+      pushTo(this.#byPrefix, prefix, claimant)
     }
     this.#longestPrefix = Math.max(0, ...this.#prefixLengths)
   }

@@ -1,7 +1,9 @@
+import { addTo } from '../../protocol/grouping.ts'
 import { capabilityClassOf } from '../../protocol/capabilities.ts'
 import { code, RpcError } from '../../protocol/errors.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import type { Provider, ProviderHost, ProviderSource } from '../../protocol/provider.ts'
+import { waitAtMost } from '../../protocol/wait-at-most.ts'
 
 /** All providers by name, and the providers that each client has used. */
 export class ProviderTable {
@@ -103,9 +105,7 @@ export class ProviderTable {
       }
     }
     if (waits.length === 0) return
-    let timer: NodeJS.Timeout | undefined
-    await Promise.race([Promise.all(waits), new Promise((resolve) => { timer = setTimeout(resolve, budget) })])
-    clearTimeout(timer)
+    await waitAtMost(budget, Promise.all(waits))
   }
 
   /** Calls the provider's `loadListsForItem`, and records the use. */
@@ -118,8 +118,6 @@ export class ProviderTable {
   #recordUse (name: string, client: Client): void {
     // A client with neither a listener nor own links has nothing to release.
     if (client.listener === undefined && client.hasOwnLinks !== true) return
-    const used = this.#usedProviders.get(client.id)
-    if (used) used.add(name)
-    else this.#usedProviders.set(client.id, new Set([name]))
+    addTo(this.#usedProviders, client.id, name)
   }
 }

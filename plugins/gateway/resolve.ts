@@ -2,6 +2,7 @@ import { code, RpcError } from '../../protocol/errors.ts'
 import type { Client, Exchange } from '../../protocol/exchange.ts'
 import type { NamedKind } from '../../protocol/lists.ts'
 import type { Provider } from '../../protocol/provider.ts'
+import { waitAtMost } from '../../protocol/wait-at-most.ts'
 import {
   alternativeItemName, hasHashSuffix, canBeShownAs, prefixedName, acceptedPrefixesOf, prefixOf, type View
 } from '../settings/index.ts'
@@ -144,15 +145,9 @@ export class ItemResolver {
   async #read (name: string, client: Client, deadline: number): Promise<boolean> {
     const reading = this.#providers.loadListsForItem(name, client)
     if (!reading) return false
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<string>((resolve) => {
-      timer = setTimeout(() => {
-        resolve('what it lists to clients like this one is still being read')
-      }, deadline - Date.now())
-    })
-    const problem = await Promise.race([late, reading.then(() => undefined, () => 'what it lists to clients like ' +
-      'this one cannot be read')])
-    clearTimeout(timer)
+    const what = 'what it lists to clients like this one'
+    const read = reading.then(() => undefined, () => `${what} cannot be read`)
+    const problem = await waitAtMost(deadline - Date.now(), read, () => `${what} is still being read`)
     if (problem !== undefined) throw new NotConnected(name, this.#providers.get(name), client, undefined, problem)
     return true
   }

@@ -14,6 +14,7 @@ export type { ViewerIdentity, FollowOptions, McpAnswer, Progress } from './conso
 export type { PageData } from './console/render.ts'
 export { namesHint, namesIn } from './console/forms/names.ts'
 export { withCapital } from './console/sentences.ts'
+export { parseIfJson } from '../../protocol/json.ts'
 export { npmPackageOf } from './market/market.ts'
 export { parseServerEntries } from './servers/add-many.ts'
 export { recordsToJson } from './servers/record-json.ts'

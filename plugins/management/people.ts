@@ -1,5 +1,7 @@
+import type { Static } from '@sinclair/typebox'
 import fp from 'fastify-plugin'
 import { gatewayClient } from '../../protocol/exchange.ts'
+import type { ServerUser as ServerUserSchema } from '../../schemas/users.ts'
 import { errors, noSuchError } from '../base/errors/index.ts'
 import type { Gateway } from '../gateway/index.ts'
 import { defaultOwner, principalOfUser, storedUsernameOf } from '../identity/index.ts'
@@ -16,8 +18,7 @@ interface UserView {
   readonly tools: ReadonlyArray<{ readonly server: string, readonly name: string }>
 }
 
-/** A user of a server. `via`: the first reason that applies, a team as `@name`. */
-interface ServerUser { readonly username: string, readonly via: string, readonly lastUsedAt?: string }
+type ServerUser = Static<typeof ServerUserSchema>
 
 interface PeopleDeps {
   readonly settings: Pick<Settings, 'current'>

@@ -1,4 +1,5 @@
 import type { Store } from '../../db/store.ts'
+import { waitAtMost } from '../../protocol/wait-at-most.ts'
 import { TokenBucket } from '../base/limits/index.ts'
 import { settingsLimits } from './limits.ts'
 
@@ -40,17 +41,9 @@ export class StoreRefresher {
   }
 
   #start (): Promise<boolean> {
-    let timer: NodeJS.Timeout | undefined
-    const timeout = new Promise<boolean>((resolve) => {
-      timer = setTimeout(() => { resolve(false) }, settingsLimits.freshLookUps.timeout).unref()
-    })
-    const answered = this.#store.refresh?.().then(() => true, () => false)
-    const lookUp = Promise.race([answered ?? true, timeout]).then((hasAnswered) => {
-      clearTimeout(timer)
-      this.#running = undefined
-      return hasAnswered
-    })
-    this.#running = lookUp
-    return lookUp
+    const answered = this.#store.refresh?.().then(() => true, () => false) ?? Promise.resolve(true)
+    this.#running = waitAtMost(settingsLimits.freshLookUps.timeout, answered, () => false)
+      .finally(() => { this.#running = undefined })
+    return this.#running
   }
 }

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { waitAtMost } from '../../protocol/wait-at-most.ts'
 import {
   ConflictError, InvalidChangeError, StorageError, type Change, type Snapshot, type Store
 } from '../../db/store.ts'
@@ -224,15 +225,7 @@ export class Settings extends EventEmitter<{
 
   /** Resolves when all changes in progress have ended. After `ms`, changes that wait for the store are aborted. */
   async drain (ms: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(() => {
-        this.#store.abortPending?.()
-        resolve()
-      }, ms)
-    })
-    await Promise.race([late, this.#waitForChanges()])
-    clearTimeout(timer)
+    await waitAtMost(ms, this.#waitForChanges(), () => { this.#store.abortPending?.() })
   }
 
   async #waitForChanges (): Promise<void> {

@@ -5,7 +5,7 @@ export { upstreamLimits } from './limits.ts'
 export {
   type ProcessEnvironment, expandVariables, mapVariablePlaces, isGatewaySecretName, keepsVariables, variablePattern
 } from './links/environment.ts'
-export { isLinkToken, linkToken, newBrowserKey, withBrowserTag } from './login/starts.ts'
+export { isLinkToken, linkToken, newTicket, withBrowserTag } from './login/starts.ts'
 export type { ProbeResult } from './probe.ts'
 export type { Upstream } from './upstream.ts'
 export type { CatalogueReview } from './catalogues/review.ts'

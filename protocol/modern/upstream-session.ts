@@ -21,6 +21,7 @@ import type { OutgoingEnvelope } from './outgoing.ts'
 import type { ToolHeaders } from './param-headers.ts'
 import { mayBeOfOtherType, unknownType } from './result-type.ts'
 import { ModernTasks, withoutTask } from './tasks.ts'
+import { waitAtMost } from '../wait-at-most.ts'
 
 /** Max wait for the notification stream before lists are read, in ms. */
 const listenWait = 500
@@ -107,10 +108,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
 
   /** Opens the notification stream, and waits for it for at most `listenWait`. */
   async open (): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => { timer = setTimeout(resolve, listenWait) })
-    await Promise.race([this.#listening.open(), late])
-    clearTimeout(timer)
+    await waitAtMost(listenWait, this.#listening.open())
   }
 
   call (exchange: Exchange, { changes, deadlines, headers }: Omit<CallOptions, 'over'>): Promise<Response> {
@@ -236,21 +234,14 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   /** Sends `server/discover`, since this era has no ping. */
   async ping (timeout: number): Promise<void> {
     const { version } = this.#outgoing
-    let timer: NodeJS.Timeout | undefined
     try {
-      const late = new Promise<never>((_resolve, reject) => {
-        const fail = (): void => {
-          reject(new UpstreamError('timeout', `no answer within ${timeout / 1_000} s`, { isPublic: true }))
-        }
-        timer = setTimeout(fail, timeout)
+      await waitAtMost(timeout, discoverServer(this.#peer, this.#client, this.#options.tools, version), () => {
+        throw new UpstreamError('timeout', `no answer within ${timeout / 1_000} s`, { isPublic: true })
       })
-      await Promise.race([discoverServer(this.#peer, this.#client, this.#options.tools, version), late])
     } catch (error) {
       throw error instanceof NotModernError
         ? new UpstreamError('expired', `it does not speak MCP ${version} any more`)
         : error
-    } finally {
-      clearTimeout(timer)
     }
   }
 

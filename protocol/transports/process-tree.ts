@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pushTo } from '../grouping.ts'
 import { listProcesses, isGroupRunning, isRunning, type ProcessEntry, type ProcessId } from './process-table.ts'
 
 /** Interval between checks whether a group has ended, in ms; it doubles from `first` up to `max`. */
@@ -115,11 +116,7 @@ export class ProcessTree {
   /** Selects the processes that belong to the tree. */
   #select (all: readonly ProcessEntry[]): ProcessEntry[] {
     const children = new Map<number, ProcessEntry[]>()
-    for (const each of all) {
-      const siblings = children.get(each.parent)
-      if (siblings) siblings.push(each)
-      else children.set(each.parent, [each])
-    }
+    for (const each of all) pushTo(children, each.parent, each)
     const selected = new Set(all.filter((each) => this.#isRoot(each)))
     for (const { pid } of selected) for (const child of children.get(pid) ?? []) selected.add(child)
     return [...selected]

@@ -4,7 +4,7 @@ import { noticeOf, pagesOf, textOf } from './page.ts'
 /** Page: the user's own account and password. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, users } = app
-  const { page, form } = pagesOf(app)
+  const { edit } = pagesOf(app)
   const shown = {
     title: 'Your account',
     lead: 'Changing your password ends all your other sessions and login tokens.',
@@ -29,11 +29,7 @@ const routes: FastifyPluginAsync = async (app) => {
       }
     ]
   }
-  page('form', { title: shown.title, path: '/account' }, () => shown)
-
-  form('/account', {
-    effect: 'change', again: () => ({ page: 'form', data: shown })
-  }, async ({ request, reply, principal, form }) => {
+  edit('form', { title: shown.title, path: '/account' }, () => shown, async ({ request, reply, principal, form }) => {
     const [currentPassword, newPassword] = [textOf(form.currentPassword), textOf(form.newPassword)]
     const done = await kit.api.ask(request, 'POST', '/auth/change-password', { currentPassword, newPassword })
     const user = users.get(principal.username ?? '')

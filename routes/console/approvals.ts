@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { type ShownApproval, escapeInvisible } from '../../plugins/extensions/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { noticeOf, pagesOf } from './page.ts'
+import { pagesOf } from './page.ts'
 
 const states = { pending: 'pending', approved: 'approved', denied: 'denied', expired: 'expired' } as const
 const minute = 60_000
@@ -24,7 +24,7 @@ function revisionsOf ({ id, state, isUsed, expiresAt }: ShownApproval, base: str
 /** Page: the calls that wait for approval, for admins and the approvers named by rules. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit: { base, api }, policies: { approvals } } = app
-  const { page, form } = pagesOf(app)
+  const { page, form, submit } = pagesOf(app)
 
   page('approvals', {
     title: 'Approvals',
@@ -62,10 +62,8 @@ const routes: FastifyPluginAsync = async (app) => {
     }
   })
   for (const decision of ['approve', 'deny'] as const) {
-    form(`/approvals/:id/${decision}`, { effect: 'change' }, async ({ request, params: { id = '' } }) => ({
-      to: '/approvals',
-      notice: noticeOf(await api.ask(request, 'POST', `/approvals/${encodeURIComponent(id)}/${decision}`))
-    }))
+    form(`/approvals/:id/${decision}`, { effect: 'change' }, async (visit) =>
+      await submit(visit, '/approvals', 'POST', `/approvals/:id/${decision}`))
   }
 }
 export default routes

@@ -1,25 +1,16 @@
+import type { Static } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { namesHint, namesIn } from '../../plugins/management/index.ts'
+import type { PromptRecord, ResourceRecord } from '../../schemas/builtins.ts'
+import type { SkillRecord } from '../../schemas/skills.ts'
 import { revisionOf } from '../entity-tag.ts'
-import { type Form, noticeOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
+import { enabledIn, type Form, pagesOf, removeAction, textOf, toggleAction, type Visit } from './page.ts'
 import { listPageOf } from './states.ts'
 import { addUpload } from './uploads.ts'
 import { abortSignalOf } from '../caller.ts'
 
-interface StoredBuiltIn {
-  readonly id: string
-  readonly name: string
-  readonly uri?: string
-  readonly title?: string
-  readonly description?: string
-  readonly template?: string
-  readonly content?: string
-  readonly mimeType?: string
-  readonly arguments?: ReadonlyArray<{ readonly name: string, readonly required?: boolean }>
-  readonly global?: boolean
-  readonly groups?: readonly string[]
-  readonly enabled: boolean
-}
+type StoredBuiltIn = Pick<Static<typeof PromptRecord>, 'id' | 'name' | 'enabled'> &
+  Partial<Static<typeof PromptRecord> & Static<typeof ResourceRecord> & SkillRecord>
 
 /** The kinds of built-ins, with the fields of their forms. */
 const kinds = {
@@ -107,7 +98,7 @@ export const builtIns: FastifyPluginAsync = async (app) => {
 /** Forms that change built-ins, for admins. */
 export const changeBuiltIns: FastifyPluginAsync = async (app) => {
   const { builtIns, kit: { base, api, renderer } } = app
-  const { page, form } = pagesOf(app)
+  const { page, form, edit, removal, submit } = pagesOf(app)
   const uploading = { title: 'Upload a skill', lead: 'Agents that support skills get it.' }
   page('skill-upload', { title: uploading.title, path: '/built-ins/skills/upload' }, () => uploading)
   await addUpload(app, {
@@ -134,63 +125,39 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
       submit: `Add the ${noun}`,
       fields: fields.map((field) => field.name === 'routes' ? { ...field, value: globalRoute } : field)
     }
-    page('form', { title: added.title, path: `/built-ins/${kind}/new` }, () => added)
-    form(`/built-ins/${kind}`, {
-      effect: 'change', again: () => ({ page: 'form', data: added })
-    }, async ({ request, form: sent }) =>
-      ({ to: '/built-ins', notice: noticeOf(await api.ask(request, 'POST', `/${kind}`, toRequestBody(kind, sent))) }))
+    const [list, path, inApi] = [`/built-ins/${kind}`, `/built-ins/${kind}/:id`, `/${kind}/:id`]
+    edit('form', { title: added.title, path: `${list}/new`, action: list }, () => added, async (visit) =>
+      await submit(visit, '/built-ins', 'POST', `/${kind}`, toRequestBody(kind, visit.form)))
 
-    const pathOf = (id: string): string => `/built-ins/${kind}/${encodeURIComponent(id)}`
-    const changed = async (visit: Visit): Promise<{ title: string, [member: string]: unknown }> => {
-      const { params: { id = '' }, request } = visit
-      const { data } = await api.ask(request, 'GET', `/${kind}/${encodeURIComponent(id)}`)
-      const item = data as StoredBuiltIn
+    const pageOf = (id: string): string => `${base}${list}/${encodeURIComponent(id)}`
+    const itemOf = async ({ params: { id = '' }, request }: Visit): Promise<StoredBuiltIn> =>
+      (await api.ask(request, 'GET', `/${kind}/${encodeURIComponent(id)}`)).data as StoredBuiltIn
+    edit('form', { title: noun, path }, async (visit) => {
+      const { id = '' } = visit.params
+      const item = await itemOf(visit)
       return {
         ...common,
         title: item.title ?? item.name,
         revision: revisionOf(builtIns[kind].get(id)),
         stored: JSON.stringify(item, undefined, 2),
         lead: undefined,
-        action: `${base}${pathOf(id)}`,
+        action: pageOf(id),
         submit: 'Save',
         fields: fields.map((field) => ({ ...field, value: toFieldText(app, item, field.name) })),
-        buttons: [
-          { label: 'Remove', href: `${base}${pathOf(id)}/remove`, method: 'get', isDanger: true, icon: 'trash-2' }
-        ]
+        buttons: [{ ...removeAction(pageOf(id)), icon: 'trash-2' }]
       }
-    }
-    page('form', { title: noun, path: `/built-ins/${kind}/:id` }, changed)
-    form(`/built-ins/${kind}/:id`, {
-      effect: 'change', again: async (visit) => ({ page: 'form', data: await changed(visit) })
-    }, async ({ request, params: { id = '' }, form: sent }) => ({
-      to: '/built-ins',
-      notice: noticeOf(await api.ask(
-        request, 'PUT', `/${kind}/${encodeURIComponent(id)}`, toRequestBody(kind, sent), revisionIn(sent)
-      ))
-    }))
-    form(`/built-ins/${kind}/:id/toggle`, { effect: 'change' }, async ({
-      request, params: { id = '' }, form: sent
-    }) => {
-      const enabled = textOf(sent.enabled) === 'true'
+    }, async (visit) => await submit(visit, '/built-ins', 'PUT', inApi, toRequestBody(kind, visit.form)))
+    form(`${path}/toggle`, { effect: 'change' }, async (visit) =>
+      await submit(visit, '/built-ins', 'PUT', inApi, enabledIn(visit.form)))
+    removal(path, '/built-ins', async (visit) => {
+      const { title, name } = await itemOf(visit)
       return {
-        to: '/built-ins',
-        notice: noticeOf(await api.ask(request, 'PUT', `/${kind}/${encodeURIComponent(id)}`, { enabled }))
-      }
-    })
-    page('confirm', { title: 'Remove', path: `/built-ins/${kind}/:id/remove` }, async (visit) => {
-      const { title } = await changed(visit)
-      const { id = '' } = visit.params
-      return {
-        title: `Remove ${title}?`,
-        subject: title,
+        name: title ?? name,
         crumbs,
         consequences: [`Agents no longer find this ${noun}.`],
-        confirm: { label: `Remove ${title}`, href: `${base}${pathOf(id)}/remove`, method: 'post' },
-        cancel: `${base}${pathOf(id)}`
+        cancel: pageOf(visit.params.id ?? '')
       }
-    })
-    form(`/built-ins/${kind}/:id/remove`, { effect: 'change' }, async ({ request, params: { id = '' } }) =>
-      ({ to: '/built-ins', notice: noticeOf(await api.ask(request, 'DELETE', `/${kind}/${encodeURIComponent(id)}`)) }))
+    }, async (visit) => await submit(visit, '/built-ins', 'DELETE', inApi))
   }
 }
 
@@ -210,16 +177,7 @@ function rowOf (app: FastifyInstance, kind: Kind, item: StoredBuiltIn, isAdmin: 
       },
       secondOf(app, kind, item),
       {
-        actions: isAdmin
-          ? [
-              {
-                label: item.enabled ? 'Turn off' : 'Turn on',
-                href: `${href}/toggle`,
-                method: 'post',
-                fields: { enabled: String(!item.enabled) }
-              }
-            ]
-          : []
+        actions: isAdmin ? [toggleAction(href, item.enabled)] : []
       }
     ]
   }

@@ -1,18 +1,11 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { abortSignalOf } from '../caller.ts'
-import type { RequiredOption } from '../../schemas/bundle.ts'
+import type { BundleManifest, UploadedBundle } from '../../schemas/bundle.ts'
 import { showEntries, tabsOf } from './entries.ts'
 import { pagesOf } from './page.ts'
 import { addUpload } from './uploads.ts'
 
-interface Uploaded {
-  readonly name: string
-  readonly config: object
-  readonly manifest: { readonly version?: string, readonly description?: string, readonly display_name?: string }
-  readonly required: readonly RequiredOption[]
-  readonly usedBy: readonly string[]
-  readonly warnings: readonly string[]
-}
+type Uploaded = UploadedBundle & { readonly manifest: Pick<BundleManifest, 'version' | 'description' | 'display_name'> }
 
 const path = '/add-a-server/bundle'
 

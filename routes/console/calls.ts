@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { errors, noSuchError } from '../../plugins/base/errors/index.ts'
-import { isRefresh, type LivePageData } from '../../plugins/management/index.ts'
+import { isRefresh, type LivePageData, parseIfJson } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { decisionWords, inSentence, pagesOf } from './page.ts'
 import { addressOf, pageOf } from './states.ts'
@@ -172,9 +172,6 @@ function wholeOf ({ kit: { base }, servers }: FastifyInstance, principal: Princi
  */
 function textOf (value: unknown): string | undefined {
   if (typeof value !== 'string') return value === undefined ? undefined : JSON.stringify(value, undefined, 2)
-  try {
-    return JSON.stringify(JSON.parse(value), undefined, 2)
-  } catch {
-    return value
-  }
+  const read = parseIfJson(value)
+  return read === undefined ? value : JSON.stringify(read, undefined, 2)
 }

@@ -5,9 +5,7 @@ import { isPlainObject } from '../../schemas/unknown-members.ts'
 import { differencesOf, markDifference } from './differences.ts'
 import { noticeOf, pagesOf, textOf } from './page.ts'
 import type { ServerState } from './states.ts'
-import { headOf, canManageServer, serverItemKinds } from './server-head.ts'
-
-interface ListedItem { readonly name?: string, readonly uri?: string, readonly enabled?: boolean }
+import { headOf, canManageServer, listedOf, serverItemKinds } from './server-head.ts'
 
 const path = (name: string | undefined): string => `/servers/${encodeURIComponent(name ?? '')}`
 
@@ -77,8 +75,7 @@ function itemOf (
   base: string, server: ServerState, kind: string, item: string
 ): { href?: string, isOff?: boolean } {
   const list = serverItemKinds.find((each) => each === `${kind}s`)
-  const listed = list === undefined ? [] : JSON.parse([...server[list].pieces()].join('')) as ListedItem[]
-  const found = listed.find(({ name, uri }) => item === (list === 'skills' ? uri : name))
+  const found = list && listedOf(server, list).find(({ name, uri }) => item === (list === 'skills' ? uri : name))
   return found ? { href: `${base}${itemPath(server.name, kind, item)}`, isOff: found.enabled === false } : {}
 }
 

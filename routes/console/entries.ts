@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type ApiAnswer, ApiError, newServerNameProblem, type Notice } from '../../plugins/management/index.ts'
+import {
+  type ApiAnswer, ApiError, newServerNameProblem, type Notice, parseIfJson
+} from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { type CharacterBudget, fillVariables, newCharacterBudget, typedValues } from './filling.ts'
 import { type Form, textOf } from './page.ts'
@@ -157,12 +159,8 @@ function variablesIn (text: string): Variable[] {
 }
 
 function objectOf (text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isPlainObject(value) ? value : {}
-  } catch {
-    return {}
-  }
+  const value = parseIfJson(text)
+  return isPlainObject(value) ? value : {}
 }
 
 /**

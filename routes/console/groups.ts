@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { canManage, hasUris, itemKinds, type Principal } from '../../plugins/settings/index.ts'
+import { canManage, hasUris, type ItemKind, itemKinds, type Principal } from '../../plugins/settings/index.ts'
 import { revisionOf } from '../entity-tag.ts'
 import {
-  endpointOf, filterByText, type Form, listOf, noticeOf, pagesOf, revisionIn, textOf, type Visit
+  endpointOf, filterByText, type Form, listOf, noticeOf, pagesOf, removeAction, revisionIn, textOf, type Visit
 } from './page.ts'
 import { isPicking, maxShown, pickOf } from './picks.ts'
-import { listPageOf, stateOf } from './states.ts'
+import { listedOf } from './server-head.ts'
+import { listPageOf, type ServerState, stateOf } from './states.ts'
 
 type ShownGroup = ReturnType<FastifyInstance['groups']['listWithSelectors']>[number]
 type Member = Exclude<ShownGroup['servers'][number], string>
@@ -16,7 +17,7 @@ const kinds = itemKinds
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, groups } = app
   const { base, api } = kit
-  const { page, form } = pagesOf(app)
+  const { page, edit, removal, submit } = pagesOf(app)
   const pathOf = (name: string): string => `/groups/${encodeURIComponent(name)}`
 
   page('groups', {
@@ -41,9 +42,7 @@ const routes: FastifyPluginAsync = async (app) => {
           tools,
           tokens,
           owner: group.owner,
-          actions: mayManage(principal, group)
-            ? [{ label: 'Remove', href: `${href}/remove`, method: 'get', isDanger: true }]
-            : []
+          actions: mayManage(principal, group) ? [removeAction(href)] : []
         }
       })
     }
@@ -58,10 +57,7 @@ const routes: FastifyPluginAsync = async (app) => {
   const pick = async (visit: Visit, data: Promise<{ title: string }>): Promise<undefined> => {
     kit.renderer.send(visit.reply, 'group', { ...await data, values: visit.form })
   }
-  page('group', { title: 'Create a group', path: '/groups/new' }, added)
-  form('/groups/new', {
-    effect: 'change', again: async (visit) => ({ page: 'group', data: await added(visit) })
-  }, async (visit) => {
+  edit('group', { title: 'Create a group', path: '/groups/new' }, added, async (visit) => {
     const { request, form: sent } = visit
     if (isPicking(sent)) return await pick(visit, added(visit))
     const done = await api.ask(request, 'POST', '/groups', askedGroup(sent))
@@ -95,34 +91,24 @@ const routes: FastifyPluginAsync = async (app) => {
       seen: { tools, tokens, names: names.slice(0, 100) }
     }
   }
-  page('group', { title: 'Group', path: '/groups/:id' }, shown)
-  form('/groups/:id', {
-    effect: 'change', again: async (visit) => ({ page: 'group', data: await shown(visit) })
-  }, async (visit) => {
-    const { request, params: { id = '' }, form: sent } = visit
-    if (isPicking(sent)) return await pick(visit, shown(visit))
-    const done = await api.ask(request, 'PUT', pathOf(id), askedGroup(sent), revisionIn(sent))
-    return { to: pathOf(id), notice: noticeOf(done) }
-  })
+  edit('group', { title: 'Group', path: '/groups/:id' }, shown, async (visit) => isPicking(visit.form)
+    ? await pick(visit, shown(visit))
+    : await submit(visit, '/groups/:id', 'PUT', '/groups/:id', askedGroup(visit.form)))
 
-  page('confirm', { title: 'Remove', path: '/groups/:id/remove' }, ({ principal, params: { id = '' } }) => {
+  removal('/groups/:id', '/groups', ({ principal, params: { id = '' } }) => {
     const { name } = groups.get(principal, id)
     const scoped = app.keys.list(principal).filter(({ allowedGroups }) => allowedGroups?.includes(name))
     return {
-      title: `Remove ${name}?`,
-      subject: name,
+      name,
       crumbs: [{ label: 'Groups', href: `${base}/groups` }, { label: name, href: `${base}${pathOf(id)}` }],
       consequences: [
         'Its address stops working: agents that use it get an error.',
         ...scoped.map((key) => `The key ${JSON.stringify(key.name)} no longer opens it.`)
       ],
       keeps: 'The servers in it stay.',
-      confirm: { label: `Remove ${name}`, href: `${base}${pathOf(id)}/remove`, method: 'post' },
       cancel: `${base}${pathOf(id)}`
     }
   })
-  form('/groups/:id/remove', { effect: 'change' }, async ({ request, params: { id = '' } }) =>
-    ({ to: '/groups', notice: noticeOf(await api.ask(request, 'DELETE', pathOf(id))) }))
 }
 export default routes
 
@@ -158,7 +144,7 @@ function membersOf (
         isOpen,
         state: stateOf(server),
         isManaged: config !== undefined && canManage(principal, config),
-        kinds: kinds.map((kind) => choiceOf(server[kind], kind, member, isOpen))
+        kinds: kinds.map((kind) => choiceOf(server, kind, member, isOpen))
       }]
     })
   }
@@ -166,24 +152,21 @@ function membersOf (
 
 /** Returns which of a server's items of one kind are selected. @param withItems whether the form shows them */
 function choiceOf (
-  list: { length: number, pieces: () => Iterable<string> },
-  kind: typeof kinds[number],
-  member: ChosenMember | undefined,
-  withItems: boolean
+  server: ServerState, kind: ItemKind, member: ChosenMember | undefined, withItems: boolean
 ): object {
   const selected = member?.[kind]
   const isAll = !Array.isArray(selected)
   const listed = withItems
-    ? (JSON.parse([...list.pieces()].join('')) as Array<{ name?: string, uri?: string }>)
-        .map(({ name = '', uri }) => hasUris(kind) ? uri ?? name : name)
+    ? listedOf(server, kind).map(({ name = '', uri }) => hasUris(kind) ? uri ?? name : name)
     : []
+  const total = server[kind].length
   // Keeps selected items that are not listed now.
   const keys = [...new Set([...listed, ...withItems && Array.isArray(selected) ? selected : []])]
   return {
     kind,
     title: kind,
-    chosen: member === undefined ? 0 : isAll ? list.length : selected.length,
-    total: list.length,
+    chosen: member === undefined ? 0 : isAll ? total : selected.length,
+    total,
     isAll,
     items: keys.map((key) => ({ key, isChosen: !isAll && selected.includes(key) }))
   }

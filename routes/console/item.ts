@@ -4,19 +4,11 @@ import { hasUris, type ItemKind } from '../../plugins/settings/index.ts'
 import { type Trial, sendTrial } from './trial.ts'
 import { type ArgumentsForm, argumentsOf } from './arguments.ts'
 import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
-import { canManageServer } from './server-head.ts'
+import { canManageServer, type ListedItem } from './server-head.ts'
 import { pageOf } from './states.ts'
 
-/** A tool, prompt, resource or skill in a response of the management API. */
-interface ServerItem {
-  readonly name?: string
-  readonly uri?: string
-  readonly title?: string
-  readonly description?: string
-  readonly enabled?: boolean
-  readonly overridden?: boolean
-  readonly [member: string]: unknown
-}
+/** In a response of the management API. */
+type ServerItem = ListedItem & { readonly [member: string]: unknown }
 
 type Facts = ReadonlyArray<readonly [term: string, text: string]>
 

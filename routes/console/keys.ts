@@ -2,7 +2,9 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { linkedSnippets } from '../../plugins/base/config/index.ts'
 import type { Notice, PageData } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { endpointOf, filterByText, listOf, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import {
+  enabledIn, endpointOf, filterByText, listOf, pagesOf, removeAction, textOf, toggleAction, type Visit
+} from './page.ts'
 import { isPicking, maxShown, pickOf } from './picks.ts'
 import { listPageOf } from './states.ts'
 
@@ -12,7 +14,7 @@ type Key = ReturnType<FastifyInstance['keys']['list']>[number]
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, keys, servers, groups, users } = app
   const { base, api, renderer } = kit
-  const { page, form } = pagesOf(app)
+  const { page, form, edit, removal, submit } = pagesOf(app)
 
   page('keys', {
     title: 'Keys',
@@ -39,11 +41,7 @@ const routes: FastifyPluginAsync = async (app) => {
       servers: choose('allowedServers', principal.isAdmin ? servers.names(principal) : [])
     }
   }
-  page('key-new', { title: 'Create a key', path: '/keys/new' }, added)
-
-  form('/keys/new', {
-    effect: 'change', again: (visit) => ({ page: 'key-new', data: added(visit) })
-  }, async (visit) => {
+  edit('key-new', { title: 'Create a key', path: '/keys/new' }, added, async (visit) => {
     const { principal, request, reply, form } = visit
     if (isPicking(form)) {
       renderer.send(reply, 'key-new', { ...added(visit), values: form })
@@ -82,31 +80,20 @@ const routes: FastifyPluginAsync = async (app) => {
     }
   })
 
-  form('/keys/:id/toggle', { effect: 'change' }, async ({ request, params: { id = '' }, form }) => {
-    const enabled = textOf(form.enabled) === 'true'
-    return { to: '/keys', notice: noticeOf(await api.ask(request, 'PUT', pathOf(id), { enabled })) }
-  })
+  form('/keys/:id/toggle', { effect: 'change' }, async (visit) =>
+    await submit(visit, '/keys', 'PUT', '/auth/keys/:id', enabledIn(visit.form)))
 
-  page('confirm', { title: 'Remove', path: '/keys/:id/remove' }, ({ principal, params: { id = '' } }) => {
-    const { name } = keys.get(principal, id)
-    return {
-      title: `Remove the key ${name}?`,
-      subject: `the key ${name}`,
-      crumbs: [{ label: 'Keys', href: `${base}/keys` }],
-      consequences: ['Agents that use it are refused from then on, and their sessions and calls end.'],
-      confirm: { label: 'Remove the key', href: `${base}/keys/${id}/remove`, method: 'post' },
-      cancel: `${base}/keys`
-    }
-  })
-  form('/keys/:id/remove', { effect: 'change' }, async ({ request, params: { id = '' } }) =>
-    ({ to: '/keys', notice: noticeOf(await api.ask(request, 'DELETE', pathOf(id))) }))
+  removal('/keys/:id', '/keys', ({ principal, params: { id = '' } }) => ({
+    name: keys.get(principal, id).name,
+    noun: 'key',
+    crumbs: [{ label: 'Keys', href: `${base}/keys` }],
+    consequences: ['Agents that use it are refused from then on, and their sessions and calls end.']
+  }), async (visit) => await submit(visit, '/keys', 'DELETE', '/auth/keys/:id'))
 }
 export default routes
 
 /** The page that shows a new key. */
 const made = '/keys/made'
-
-const pathOf = (id: string): string => `/auth/keys/${encodeURIComponent(id)}`
 
 /** Returns the route to use with a new key, below `/mcp`: for a key with a scope, that of its first group or server. */
 function routeIn ({ accessType, allowedGroups = [], allowedServers = [] }: Key): string {
@@ -148,15 +135,7 @@ function toPageData (base: string, key: Key): object {
     expiresAt,
     lastUsedAt,
     problem: inactive,
-    actions: [
-      {
-        label: enabled ? 'Turn off' : 'Turn on',
-        href: `${href}/toggle`,
-        method: 'post',
-        fields: { enabled: String(!enabled) }
-      },
-      { label: 'Remove', href: `${href}/remove`, method: 'get', isDanger: true }
-    ]
+    actions: [toggleAction(href, enabled), removeAction(href)]
   }
 }
 

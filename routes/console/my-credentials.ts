@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { canManageServer } from './server-head.ts'
-import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { pagesOf, textOf } from './page.ts'
 import { pageOf } from './states.ts'
 
 /** The prefix of the fields with values. */
@@ -11,11 +11,13 @@ const field = 'values.'
  * set them.
  */
 const routes: FastifyPluginAsync = async (app) => {
-  const { ownVariables, kit: { api, base } } = app
-  const { page, form } = pagesOf(app)
-  const pathOf = (name: string): string => `/servers/${encodeURIComponent(name)}`
+  const { ownVariables, kit: { base } } = app
+  const { form, edit, submit } = pagesOf(app)
+  const [path, stored] = ['/servers/:name', '/servers/:name/my-variables']
 
-  const show = async ({ principal, params: { name = '' } }: Visit) => {
+  edit('form', {
+    title: 'My credentials', path: `${path}/my-credentials`
+  }, async ({ principal, params: { name = '' } }) => {
     const variables = await ownVariables.get(principal, name)
     const given = canManageServer(app, principal, name) ? await ownVariables.list(principal, name) : []
     const givers = given.map(({ username, names }) => `${username} (${names.join(', ')})`)
@@ -39,20 +41,13 @@ const routes: FastifyPluginAsync = async (app) => {
         required: required && !isSet
       }))
     }
-  }
-
-  page('form', { title: 'My credentials', path: '/servers/:name/my-credentials' }, show)
-
-  form('/servers/:name/my-credentials', {
-    effect: 'change', again: async (visit) => ({ page: 'form', data: await show(visit) })
-  }, async ({ request, params: { name = '' }, form: sent }) => {
-    const values = Object.fromEntries(Object.entries(sent).flatMap(([key, value]) =>
+  }, async (visit) => {
+    const values = Object.fromEntries(Object.entries(visit.form).flatMap(([key, value]) =>
       key.startsWith(field) && textOf(value) !== '' ? [[key.slice(field.length), textOf(value)]] : []))
-    const done = await api.ask(request, 'PUT', `${pathOf(name)}/my-variables`, { values })
-    return { to: pathOf(name), notice: noticeOf(done) }
+    return await submit(visit, path, 'PUT', stored, { values })
   })
 
-  form('/servers/:name/my-credentials/forget', { effect: 'change' }, async ({ request, params: { name = '' } }) =>
-    ({ to: pathOf(name), notice: noticeOf(await api.ask(request, 'DELETE', `${pathOf(name)}/my-variables`)) }))
+  form(`${path}/my-credentials/forget`, { effect: 'change' }, async (visit) =>
+    await submit(visit, path, 'DELETE', stored))
 }
 export default routes

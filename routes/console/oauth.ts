@@ -1,25 +1,18 @@
+import type { Static } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { ApiError } from '../../plugins/management/index.ts'
-import { noticeOf, pagesOf, type Visit } from './page.ts'
+import type { ConsentRecord, OAuthClientRecord } from '../../schemas/oauth.ts'
+import { pagesOf, removeAction } from './page.ts'
 import { pageOf, listPageOf } from './states.ts'
 
-interface Client {
-  readonly clientId: string
-  readonly name: string
-  readonly redirectUris: readonly string[]
-  readonly scopes: readonly string[]
-  readonly origin?: string
-  readonly lastUsedAt?: string
-}
-interface Consent {
-  readonly clientId: string, readonly clientName?: string, readonly name?: string, readonly scopes: readonly string[]
-}
+type Client = Static<typeof OAuthClientRecord>
+type Consent = Static<typeof ConsentRecord>
 
 /** Page: OAuth clients and consents, and logins at upstream servers. */
 export const oauth: FastifyPluginAsync = async (app) => {
   const { kit, servers } = app
   const { base, api } = kit
-  const { page, form } = pagesOf(app)
+  const { page, form, submit } = pagesOf(app)
 
   page('oauth', { title: 'OAuth', isInNav: true }, async (visit) => {
     const { principal, request } = visit
@@ -36,35 +29,20 @@ export const oauth: FastifyPluginAsync = async (app) => {
     }
   })
 
-  form('/oauth/consents/:id/remove', { effect: 'change' }, async ({ request, params: { id = '' } }) =>
-    ({ to: '/oauth', notice: noticeOf(await api.ask(request, 'DELETE', `/oauth/consents/${encodeURIComponent(id)}`)) }))
-  form('/servers/:name/log-out', { effect: 'change' }, async ({ request, params: { name = '' } }) =>
-    ({
-      to: '/oauth', notice: noticeOf(await api.ask(request, 'DELETE', `/servers/${encodeURIComponent(name)}/oauth`))
-    }))
+  form('/oauth/consents/:id/remove', { effect: 'change' }, async (visit) =>
+    await submit(visit, '/oauth', 'DELETE', '/oauth/consents/:id'))
+  form('/servers/:name/log-out', { effect: 'change' }, async (visit) =>
+    await submit(visit, '/oauth', 'DELETE', '/servers/:name/oauth'))
 }
 
 /** Pages and forms for admins. */
 export const changeOAuth: FastifyPluginAsync = async (app) => {
   const { base, api } = app.kit
-  const { page, form } = pagesOf(app)
-  const clientOf = async ({ request, params: { id = '' } }: Visit): Promise<Client> =>
-    (await api.ask(request, 'GET', `/oauth/clients/${encodeURIComponent(id)}`)).data as Client
-  page('confirm', { title: 'Remove', path: '/oauth/clients/:id/remove' }, async (visit) => {
-    const { name, clientId } = await clientOf(visit)
-    return {
-      title: `Remove ${name}?`,
-      subject: name,
-      crumbs: [{ label: 'OAuth', href: `${base}/oauth` }],
-      consequences: ['Its consents and tokens are removed: it loses access.'],
-      confirm: {
-        label: `Remove ${name}`, href: `${base}/oauth/clients/${encodeURIComponent(clientId)}/remove`, method: 'post'
-      },
-      cancel: `${base}/oauth`
-    }
-  })
-  form('/oauth/clients/:id/remove', { effect: 'change' }, async ({ request, params: { id = '' } }) =>
-    ({ to: '/oauth', notice: noticeOf(await api.ask(request, 'DELETE', `/oauth/clients/${encodeURIComponent(id)}`)) }))
+  pagesOf(app).removal('/oauth/clients/:id', '/oauth', async ({ request, params: { id = '' } }) => ({
+    name: ((await api.ask(request, 'GET', `/oauth/clients/${encodeURIComponent(id)}`)).data as Client).name,
+    crumbs: [{ label: 'OAuth', href: `${base}/oauth` }],
+    consequences: ['Its consents and tokens are removed: it loses access.']
+  }))
 }
 
 /** Returns the result of a request; undefined if the authorization server is disabled. */
@@ -96,14 +74,7 @@ const clientsPart = (base: string, clients: readonly Client[] | undefined): obje
       scopes.join(', '),
       lastUsedAt === undefined ? 'not yet' : { time: lastUsedAt },
       {
-        actions: [
-          {
-            label: 'Remove',
-            href: `${base}/oauth/clients/${encodeURIComponent(clientId)}/remove`,
-            method: 'get',
-            isDanger: true
-          }
-        ]
+        actions: [removeAction(`${base}/oauth/clients/${encodeURIComponent(clientId)}`)]
       }
     ]
   }))
@@ -115,9 +86,9 @@ const consentsPart = (base: string, consents: readonly Consent[] | undefined): o
   empty: consents ? 'None.' : off,
   caption: 'Consents',
   columns: [{ title: 'Application' }, { title: 'Permissions' }, change],
-  rows: (consents ?? []).map(({ clientId, clientName, name, scopes }) => ({
+  rows: (consents ?? []).map(({ clientId, clientName, scopes }) => ({
     cells: [
-      { text: clientName ?? name ?? clientId, under: clientId },
+      { text: clientName ?? clientId, under: clientId },
       scopes.join(', '),
       {
         actions: [

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
-import type { Notice, PageData } from '../../plugins/management/index.ts'
+import type { Notice } from '../../plugins/management/index.ts'
 import { revisionOf } from '../entity-tag.ts'
-import { type Form, noticeOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
+import { enabledIn, type Form, pagesOf, removeAction, textOf, toggleAction, type Visit } from './page.ts'
 
 interface Entry { readonly id: string, readonly name: string, readonly enabled?: boolean }
 
@@ -42,19 +42,18 @@ export function addOrderedPages<Item extends Entry> (
   { page: name, path, entries, isOrdered = true, loss, rowOf, fieldsOf, toBody }: OrderedPages<Item>,
   more: (visit: Visit) => object | Promise<object> = () => ({})
 ): void {
-  const { base, api } = app.kit
-  const { page, form } = pagesOf(app)
+  const { base } = app.kit
+  const { page, form, edit, removal, submit } = pagesOf(app)
   const [title, noun] = [name.charAt(0).toUpperCase() + name.slice(1), name.replace(/s$/, '')]
   const list = `/${name}`
   const entryOf = ({ params: { id = '' } }: Pick<Visit, 'params'>): Item => entries.get(id)
-  const below = (id: string): string => `/${encodeURIComponent(id)}`
-  const pathOf = (id: string): string => `${list}${below(id)}`
+  const hrefOf = (id: string): string => `${base}${list}/${encodeURIComponent(id)}`
   /** Sends a change to the API. @param rest the path below that of the collection */
   const ask = async (
-    { request, form: sent }: Visit, method: 'POST' | 'PUT' | 'DELETE', rest: string, body?: object
+    visit: Visit, method: 'POST' | 'PUT' | 'DELETE', rest: string, body?: object
   ): Promise<{ to: string, notice: Notice }> => {
-    const answer = await api.ask(request, method, `${path}${rest}`, body, revisionIn(sent))
-    return { to: list, notice: inWordsOf(noun, noticeOf(answer)) }
+    const { to, notice } = await submit(visit, list, method, `${path}${rest}`, body)
+    return { to, notice: inWordsOf(noun, notice) }
   }
 
   page(name, { title, isInNav: true, watch: () => entries.list() }, async (visit) => {
@@ -63,7 +62,7 @@ export function addOrderedPages<Item extends Entry> (
       live: {},
       addHref: `${base}${list}/new`,
       isOrdered,
-      rows: all.map((entry, at) => toRow(`${base}${pathOf(entry.id)}`, entry, rowOf(entry), isOrdered && [
+      rows: all.map((entry, at) => toRow(hrefOf(entry.id), entry, rowOf(entry), isOrdered && [
         { label: 'Up', by: 'up', isDisabled: at === 0 },
         { label: 'Down', by: 'down', isDisabled: at === all.length - 1 }
       ])),
@@ -72,7 +71,7 @@ export function addOrderedPages<Item extends Entry> (
   })
 
   const crumbs = [{ label: title, href: `${base}${list}` }]
-  const added = (): PageData => ({
+  edit('form', { title: 'Add', path: `${list}/new`, action: list }, () => ({
     title: `Add a ${noun}`,
     ...isOrdered && { lead: 'It is added at the end of the list.' },
     crumbs,
@@ -80,14 +79,11 @@ export function addOrderedPages<Item extends Entry> (
     cancel: `${base}${list}`,
     submit: `Add the ${noun}`,
     fields: fieldsOf({})
-  })
-  page('form', { title: 'Add', path: `${list}/new` }, added)
-  form(list, { effect: 'change', again: () => ({ page: 'form', data: added() }) }, async (visit) =>
-    await ask(visit, 'POST', '', toBody(visit.form)))
+  }), async (visit) => await ask(visit, 'POST', '', toBody(visit.form)))
 
-  const changed = (visit: Visit): PageData => {
+  edit('form', { title, path: `${list}/:id` }, (visit) => {
     const entry = entryOf(visit)
-    const action = `${base}${pathOf(entry.id)}`
+    const action = hrefOf(entry.id)
     return {
       title: entry.name,
       crumbs,
@@ -97,19 +93,15 @@ export function addOrderedPages<Item extends Entry> (
       cancel: `${base}${list}`,
       submit: 'Save',
       fields: fieldsOf(entry),
-      buttons: [{ label: 'Remove', href: `${action}/remove`, method: 'get', isDanger: true, icon: 'trash-2' }]
+      buttons: [{ ...removeAction(action), icon: 'trash-2' }]
     }
-  }
-  page('form', { title, path: `${list}/:id` }, changed)
-  form(`${list}/:id`, {
-    effect: 'change', again: (visit) => ({ page: 'form', data: changed(visit) })
   }, async (visit) => {
     const entry = entryOf(visit)
-    return await ask(visit, 'PUT', below(entry.id), { ...toBody(visit.form, entry), enabled: entry.enabled })
+    return await ask(visit, 'PUT', '/:id', { ...toBody(visit.form, entry), enabled: entry.enabled })
   })
   form(`${list}/:id/toggle`, { effect: 'change' }, async (visit) => {
-    const { id, ...entry } = entryOf(visit)
-    return await ask(visit, 'PUT', below(id), { ...entry, enabled: textOf(visit.form.enabled) === 'true' })
+    const { id: _id, ...entry } = entryOf(visit)
+    return await ask(visit, 'PUT', '/:id', { ...entry, ...enabledIn(visit.form) })
   })
   form(`${list}/:id/move`, { effect: 'change' }, async (visit) => {
     const ids = entries.list().map(({ id }) => id)
@@ -118,20 +110,10 @@ export function addOrderedPages<Item extends Entry> (
     ids.splice(to, 0, ...ids.splice(from, 1))
     return await ask(visit, 'PUT', '/order', { ids })
   })
-  page('confirm', { title: 'Remove', path: `${list}/:id/remove` }, (visit) => {
+  removal(`${list}/:id`, list, (visit) => {
     const { id, name: entry } = entryOf(visit)
-    const subject = `the ${noun} ${entry}`
-    return {
-      title: `Remove ${subject}?`,
-      subject,
-      crumbs,
-      consequences: [`The ${noun} no longer ${loss}.`],
-      confirm: { label: `Remove the ${noun}`, href: `${base}${pathOf(id)}/remove`, method: 'post' },
-      cancel: `${base}${pathOf(id)}`
-    }
-  })
-  form(`${list}/:id/remove`, { effect: 'change' }, async (visit) =>
-    await ask(visit, 'DELETE', below(entryOf(visit).id)))
+    return { name: entry, noun, crumbs, consequences: [`The ${noun} no longer ${loss}.`], cancel: hrefOf(id) }
+  }, async (visit) => await ask(visit, 'DELETE', '/:id'))
 }
 
 /** Replaces the noun of the API in a notice by that of the page: the API's "policy", for example, is a "rule" here. */
@@ -143,8 +125,6 @@ function toRow (
   href: string, { name, enabled = true }: Entry, { about, isExpression, effect, tags = [] }: EntryRow,
   moves: false | ReadonlyArray<{ readonly label: string, readonly by: string, readonly isDisabled: boolean }>
 ): object {
-  const post = (path: string, label: string, fields: object, isDisabled = false): object =>
-    ({ label, href: `${href}/${path}`, method: 'post', fields, isDisabled })
   return {
     isFaint: !enabled,
     cells: [
@@ -152,8 +132,9 @@ function toRow (
       effect,
       {
         actions: [
-          ...(moves || []).map(({ label, by, isDisabled }) => post('move', label, { by }, isDisabled)),
-          post('toggle', enabled ? 'Turn off' : 'Turn on', { enabled: String(!enabled) })
+          ...(moves || []).map(({ label, by, isDisabled }) =>
+            ({ label, href: `${href}/move`, method: 'post', fields: { by }, isDisabled })),
+          toggleAction(href, enabled)
         ]
       }
     ]

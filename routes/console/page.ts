@@ -50,14 +50,51 @@ interface Pages {
   readonly page: (
     page: string, options: PageOptions, show: (visit: Visit) => Partial<PageData> | Promise<Partial<PageData>>
   ) => void
-  readonly form: (path: string, options: FormOptions, act: (visit: Visit) => FormOutcome | Promise<FormOutcome>) => void
+  readonly form: (path: string, options: FormOptions, act: Act) => void
+  /** Adds a page and the form on it, which is shown again after an error. @param path of the form, if another */
+  readonly edit: (
+    page: string, options: PageOptions & { readonly action?: string },
+    show: (visit: Visit) => PageData | Promise<PageData>, act: Act
+  ) => void
+  /**
+   * Adds the page that asks whether to remove something, and its form.
+   * @param path the path of what is removed; by default, also that in the API
+   * @param to the page after the removal
+   */
+  readonly removal: (
+    path: string, to: string, show: (visit: Visit) => Removal | Promise<Removal>, act?: Act
+  ) => void
+  /**
+   * Sends the submission of a form to the API, with the form's revision.
+   * @param to the page after that; here and in `path`, `:name` stands for the visit's parameter
+   */
+  readonly submit: (
+    visit: Visit, to: string, method: 'POST' | 'PUT' | 'DELETE', path: string, body?: object
+  ) => Promise<FormRedirect & { readonly notice: Notice }>
+}
+
+type Act = (visit: Visit) => FormOutcome | Promise<FormOutcome>
+
+/** What the page of a removal shows. */
+interface Removal {
+  readonly name: string
+  /** Precedes the name, such as `key`. */
+  readonly noun?: string
+  readonly consequences: readonly string[]
+  /** What stays. */
+  readonly keeps?: string
+  readonly crumbs: readonly object[]
+  /** By default, the page after the removal. */
+  readonly cancel?: string
 }
 
 /** Returns functions that add pages and forms for signed-in users to an instance. */
 export function pagesOf (app: FastifyInstance): Pages {
   const { kit } = app
   const mayOpen = ({ isAdmin }: Principal): boolean => isAdmin || app.scope !== 'console-admin'
-  return {
+  const filled = (path: string, { params }: Visit): string =>
+    path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+  const pages: Pages = {
     page: (page, { title, path = `/${page}`, isInNav, watch }, show) => {
       if (isInNav) kit.nav.push({ page, title, isShownTo: isInNav === true ? mayOpen : isInNav })
       if (watch) kit.watches.set(page, app.scope === 'console-admin' ? forAdmins(watch) : watch)
@@ -90,9 +127,50 @@ export function pagesOf (app: FastifyInstance): Pages {
         if (done.notice) kit.notify(reply, done.notice)
         return await reply.redirect(`${kit.base}${done.to}`, 303)
       })
+    },
+    edit: (page, { action, ...options }, show, act) => {
+      const { path = `/${page}` } = options
+      pages.page(page, { ...options, path }, show)
+      pages.form(action ?? path, { effect: 'change', again: async (visit) => ({ page, data: await show(visit) }) }, act)
+    },
+    removal: (path, to, show, act = async (visit) => await pages.submit(visit, to, 'DELETE', path)) => {
+      pages.page('confirm', { title: 'Remove', path: `${path}/remove` }, async (visit) => {
+        const { name, noun, ...data } = await show(visit)
+        const [subject, label] = noun === undefined ? [name, name] : [`the ${noun} ${name}`, `the ${noun}`]
+        const href = `${kit.base}${filled(path, visit)}/remove`
+        return {
+          title: `Remove ${subject}?`,
+          subject,
+          confirm: { label: `Remove ${label}`, href, method: 'post' },
+          cancel: `${kit.base}${to}`,
+          ...data
+        }
+      })
+      pages.form(`${path}/remove`, { effect: 'change' }, act)
+    },
+    submit: async (visit, to, method, path, body) => {
+      const { request, form } = visit
+      const done = await kit.api.ask(request, method, filled(path, visit), body, revisionIn(form))
+      return { to: filled(to, visit), notice: noticeOf(done) }
     }
   }
+  return pages
 }
+
+/** Returns the button of a list that leads to the page of a removal. @param href the URL of what is removed */
+export const removeAction = (href: string): object =>
+  ({ label: 'Remove', href: `${href}/remove`, method: 'get', isDanger: true })
+
+/** Returns the button of a list that enables or disables something. @param href its URL */
+export const toggleAction = (href: string, isEnabled: boolean): object => ({
+  label: isEnabled ? 'Turn off' : 'Turn on',
+  href: `${href}/toggle`,
+  method: 'post',
+  fields: { enabled: String(!isEnabled) }
+})
+
+/** Whether a toggle's form enables something. */
+export const enabledIn = (form: Form): { enabled: boolean } => ({ enabled: textOf(form.enabled) === 'true' })
 
 /**
  * Assigns errors to the fields of a form. An error in a part of a field's value is assigned to the field; an error

@@ -3,7 +3,7 @@ import { Value } from '@sinclair/typebox/value'
 import type { FastifyInstance } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { escapeInvisible } from '../../plugins/extensions/index.ts'
-import { managementLimits } from '../../plugins/management/index.ts'
+import { managementLimits, parseIfJson } from '../../plugins/management/index.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 import { argumentsIn, type Form, textOf } from './page.ts'
 
@@ -62,19 +62,11 @@ export function problemOfQuestions (asked: WaitingCall): string | undefined {
 export function readWaitingCall (text: string): AnsweredCall | undefined {
   if (text === '') return undefined
   if (text.length > managementLimits.console.questionsSize) throw new errors.InvalidInput('The question is too large')
-  const value = parsed(Buffer.from(text, 'base64url').toString())
-  if (!Value.Check(AnsweredCall, value) || !isPlainObject(parsed(value.args))) {
+  const value = parseIfJson(Buffer.from(text, 'base64url').toString())
+  if (!Value.Check(AnsweredCall, value) || !isPlainObject(parseIfJson(value.args))) {
     throw new errors.InvalidInput('This question does not belong to this page: make the call again')
   }
   return value
-}
-
-function parsed (text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** An invalid answer to a question: the question's name, the typed values, and the errors. */

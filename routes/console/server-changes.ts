@@ -1,17 +1,17 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { noticeOf, pagesOf, textOf } from './page.ts'
 import { pageOf } from './states.ts'
 
 /** Pages to rename and to remove a server, which list what else changes. */
 const routes: FastifyPluginAsync = async (app) => {
   const { servers, kit: { api, base } } = app
-  const { page, form } = pagesOf(app)
+  const { edit, removal } = pagesOf(app)
   const pathOf = (name: string): string => `/servers/${encodeURIComponent(name)}`
   const crumbsOf = (name: string): object[] =>
     [{ label: 'Servers', href: `${base}/servers` }, { label: name, href: pageOf(base, name) }]
 
-  const renameForm = ({ principal, params: { name = '' } }: Visit) => {
+  edit('form', { title: 'Rename', path: '/servers/:name/rename' }, ({ principal, params: { name = '' } }) => {
     servers.mustManage(principal, name)
     return {
       title: `Rename ${name}`,
@@ -23,10 +23,6 @@ const routes: FastifyPluginAsync = async (app) => {
       fields: [{ name: 'newName', label: 'New name', value: name, required: true }],
       consequences: renameConsequences(app, principal, name)
     }
-  }
-  page('form', { title: 'Rename', path: '/servers/:name/rename' }, renameForm)
-  form('/servers/:name/rename', {
-    effect: 'change', again: (visit) => ({ page: 'form', data: renameForm(visit) })
   }, async ({ principal, request, params: { name = '' }, form: sent }) => {
     const newName = textOf(sent.newName).trim()
     const { config } = servers.get(principal, name)
@@ -34,21 +30,16 @@ const routes: FastifyPluginAsync = async (app) => {
     return { to: pathOf(newName), notice: noticeOf(done) }
   })
 
-  page('confirm', { title: 'Remove', path: '/servers/:name/remove' }, ({ principal, params: { name = '' } }) => {
+  removal('/servers/:name', '/servers', ({ principal, params: { name = '' } }) => {
     servers.mustManage(principal, name)
     return {
-      title: `Remove ${name}?`,
-      subject: name,
+      name,
       crumbs: crumbsOf(name),
       consequences: removed(app, principal, name),
       keeps: 'Its recorded calls stay.',
-      confirm: { label: `Remove ${name}`, href: `${pageOf(base, name)}/remove`, method: 'post' },
       cancel: pageOf(base, name)
     }
   })
-
-  form('/servers/:name/remove', { effect: 'change' }, async ({ request, params: { name = '' } }) =>
-    ({ to: '/servers', notice: noticeOf(await api.ask(request, 'DELETE', pathOf(name))) }))
 }
 export default routes
 

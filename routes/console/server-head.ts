@@ -6,6 +6,20 @@ import { addressOf, errorOf, pageOf, type ServerState, stateOf, targetOf, transp
 export const serverItemKinds = ['tools', 'prompts', 'resources', 'skills'] as const satisfies readonly ItemKind[]
 const titles = { tools: 'Tools', prompts: 'Prompts', resources: 'Resources', skills: 'Skills' }
 
+/** One tool, prompt, resource or skill of a server, as listed, with its override. */
+export interface ListedItem {
+  readonly name?: string
+  readonly uri?: string
+  readonly title?: string
+  readonly description?: string
+  readonly enabled?: boolean
+  readonly overridden?: boolean
+  readonly inputSchema?: unknown
+}
+
+export const listedOf = (server: ServerState, kind: ItemKind): readonly ListedItem[] =>
+  JSON.parse([...server[kind].pieces()].join('')) as ListedItem[]
+
 /** Whether a user may change a server. */
 export function canManageServer ({ settings }: FastifyInstance, principal: Principal, name: string): boolean {
   const server = settings.current.servers.get(name)

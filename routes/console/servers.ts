@@ -1,15 +1,15 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { hasUris } from '../../plugins/settings/index.ts'
-import { filterByText, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { enabledIn, filterByText, pagesOf, textOf, type Visit } from './page.ts'
 import { templatesOf } from './resource.ts'
-import { headOf, serverItemKinds, canManageServer, summaryOf } from './server-head.ts'
+import { headOf, listedOf, serverItemKinds, canManageServer, summaryOf } from './server-head.ts'
 import { addressOf, repairActionOf, pageOf, listPageOf, type ServerState, stateOf, states, targetOf } from './states.ts'
 
 /** Pages: the servers with their states, and each server's items. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, servers } = app
-  const { base, api } = kit
-  const { page, form } = pagesOf(app)
+  const { base } = kit
+  const { page, form, submit } = pagesOf(app)
 
   page('servers', {
     title: 'Servers',
@@ -80,22 +80,15 @@ const routes: FastifyPluginAsync = async (app) => {
     }
   })
 
-  const path = (name: string | undefined): string => `/servers/${encodeURIComponent(name ?? '')}`
-
-  form('/servers/:name/items', { effect: 'change' }, async ({ request, params: { name }, form }) => {
-    const [kind, key] = [textOf(form.kind), textOf(form.key)]
-    const item = `${path(name)}/${encodeURIComponent(kind)}/${encodeURIComponent(key)}`
-    const done = await api.ask(request, 'POST', `${item}/toggle`, { enabled: textOf(form.enabled) === 'true' })
-    return { to: addressOf(path(name), { view: kind }), notice: noticeOf(done) }
+  const path = '/servers/:name'
+  form(`${path}/items`, { effect: 'change' }, async (visit) => {
+    const [kind, key] = [textOf(visit.form.kind), textOf(visit.form.key)]
+    const item = `${path}/${encodeURIComponent(kind)}/${encodeURIComponent(key)}`
+    return await submit(visit, addressOf(path, { view: kind }), 'POST', `${item}/toggle`, enabledIn(visit.form))
   })
-
-  form('/servers/:name/toggle', { effect: 'change' }, async ({ request, params: { name }, form }) => {
-    const enabled = textOf(form.enabled) === 'true'
-    return { to: path(name), notice: noticeOf(await api.ask(request, 'POST', `${path(name)}/toggle`, { enabled })) }
-  })
-
-  form('/servers/:name/reload', { effect: 'change' }, async ({ request, params: { name } }) =>
-    ({ to: path(name), notice: noticeOf(await api.ask(request, 'POST', `${path(name)}/reload`)) }))
+  form(`${path}/toggle`, { effect: 'change' }, async (visit) =>
+    await submit(visit, path, 'POST', `${path}/toggle`, enabledIn(visit.form)))
+  form(`${path}/reload`, { effect: 'change' }, async (visit) => await submit(visit, path, 'POST', `${path}/reload`))
 }
 export default routes
 
@@ -135,24 +128,13 @@ const isLike = (server: ServerState, words: string): boolean =>
   [server.name, targetOf(server), String(server.config.description ?? '')]
     .some((text) => text.toLowerCase().includes(words.trim().toLowerCase()))
 
-/** One tool, prompt, resource or skill as listed, with its override. */
-interface ListedItem {
-  readonly name?: string
-  readonly uri?: string
-  readonly title?: string
-  readonly description?: string
-  readonly enabled?: boolean
-  readonly overridden?: boolean
-  readonly inputSchema?: unknown
-}
-
 /** Returns one page of the items that a query selects. */
 function itemsOf (
   costs: FastifyInstance['kit']['costs'], server: ServerState, { query, request }: Pick<Visit, 'query' | 'request'>
 ): object {
   const { view = 'tools', q = '', page = '1' } = query
   const kind = serverItemKinds.find((each) => each === view)
-  const all = kind === undefined ? [] : JSON.parse([...server[kind].pieces()].join('')) as ListedItem[]
+  const all = kind === undefined ? [] : listedOf(server, kind)
   const chosen = filterByText(all, q, ({ name, uri, title, description }) => [name, uri, title, description])
   const path = request.url.split('?', 1)[0] ?? ''
   const { items, pages } = listPageOf(chosen, path, { view, q, page })

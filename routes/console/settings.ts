@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { SystemSections } from '../../schemas/system.ts'
 import { ApiError } from '../../plugins/management/index.ts'
 import { revisionOf } from '../entity-tag.ts'
-import { type Form, inSentence, noticeOf, numberOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
+import { type Form, inSentence, numberOf, pagesOf, textOf, type Visit } from './page.ts'
 
 /** The keywords of a schema that determine a form field. */
 interface Schema {
@@ -24,10 +24,8 @@ interface Setting {
 /** Page: the system configuration. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
-  const { page, form } = pagesOf(app)
-  const show = async (
-    { request, principal, form: sent }: Visit
-  ): Promise<{ title: string, [member: string]: unknown }> => {
+  const { edit, submit } = pagesOf(app)
+  edit('settings', { title: 'Settings', isInNav: true }, async ({ request, principal, form: sent }) => {
     // Computed first, so that a change during this request is detected when the form is submitted.
     const revision = revisionOf(app.system.get(principal))
     const current = await currentOf(request)
@@ -40,7 +38,12 @@ const routes: FastifyPluginAsync = async (app) => {
       sections: sections.map(({ heading, text, settings }) =>
         ({ heading, text, fields: settings.map((setting) => fieldOf(setting, current.get(setting.path))) }))
     }
-  }
+  }, async (visit) => {
+    const changes = changesOf(visit.form, await currentOf(visit.request))
+    return Object.keys(changes).length === 0
+      ? { to: '/settings', notice: { kind: 'done', text: 'No changes.' } }
+      : await submit(visit, '/settings', 'PUT', '/system-config', changes)
+  })
   const currentOf = async (request: Visit['request']): Promise<Map<string, unknown>> => {
     const { data } = await kit.api.ask(request, 'GET', '/system-config')
     const systemConfig = data as Record<string, unknown>
@@ -50,21 +53,6 @@ const routes: FastifyPluginAsync = async (app) => {
       return [path, member === undefined ? value : (value as Record<string, unknown> | undefined)?.[member]]
     }))
   }
-
-  page('settings', { title: 'Settings', isInNav: true }, show)
-  form('/settings', {
-    effect: 'change', again: async (visit) => ({ page: 'settings', data: await show(visit) })
-  }, async ({ request, form: sent }) => {
-    const changes = changesOf(sent, await currentOf(request))
-    if (Object.keys(changes).length === 0) {
-      return {
-        to: '/settings', notice: { kind: 'done', text: 'No changes.' }
-      }
-    }
-    return {
-      to: '/settings', notice: noticeOf(await kit.api.ask(request, 'PUT', '/system-config', changes, revisionIn(sent)))
-    }
-  })
 }
 export default routes
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { noticeOf, pagesOf } from './page.ts'
+import { pagesOf } from './page.ts'
 import { listPageOf, shortNameOf } from './states.ts'
 
 type Task = Awaited<ReturnType<FastifyInstance['tasks']['list']>>[number]
@@ -8,8 +8,8 @@ type Failed = Awaited<ReturnType<FastifyInstance['eventWebhooks']['listFailed']>
 
 /** Page: running tasks, and the webhooks of clients for events. */
 const routes: FastifyPluginAsync = async (app) => {
-  const { kit: { base, api }, tasks, eventWebhooks } = app
-  const { page, form } = pagesOf(app)
+  const { kit: { base }, tasks, eventWebhooks } = app
+  const { page, form, submit } = pagesOf(app)
 
   page('tasks', {
     title: 'Tasks and webhooks',
@@ -25,12 +25,10 @@ const routes: FastifyPluginAsync = async (app) => {
       failedPart(await eventWebhooks.listFailed(principal))
     ]
   }))
-  form('/tasks/:id/cancel', { effect: 'change' }, async ({ request, params: { id = '' } }) =>
-    ({ to: '/tasks', notice: noticeOf(await api.ask(request, 'POST', `/tasks/${encodeURIComponent(id)}/cancel`)) }))
-  form('/tasks/webhooks/:id/remove', { effect: 'change' }, async ({ request, params: { id = '' } }) => ({
-    to: '/tasks',
-    notice: noticeOf(await api.ask(request, 'DELETE', `/events/subscriptions/${encodeURIComponent(id)}`))
-  }))
+  form('/tasks/:id/cancel', { effect: 'change' }, async (visit) =>
+    await submit(visit, '/tasks', 'POST', '/tasks/:id/cancel'))
+  form('/tasks/webhooks/:id/remove', { effect: 'change' }, async (visit) =>
+    await submit(visit, '/tasks', 'DELETE', '/events/subscriptions/:id'))
 }
 export default routes
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { namesHint, namesIn, type PageData } from '../../plugins/management/index.ts'
+import { namesHint, namesIn } from '../../plugins/management/index.ts'
 import { revisionOf } from '../entity-tag.ts'
-import { type Form, filterByText, fieldLinesOf, noticeOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
+import { type Form, filterByText, fieldLinesOf, pagesOf, removeAction, textOf } from './page.ts'
 import { listPageOf } from './states.ts'
 
 type Team = ReturnType<FastifyInstance['teams']['list']>[number]
@@ -31,9 +31,7 @@ export const teams: FastifyPluginAsync = async (app) => {
         servers: principal.isAdmin
           ? [...servers.values()].filter(({ config }) => config.sharedWithUsers?.includes(`@${name}`)).length
           : undefined,
-        actions: principal.isAdmin
-          ? [{ label: 'Remove', href: `${base}${pathOf(name)}/remove`, method: 'get', isDanger: true }]
-          : []
+        actions: principal.isAdmin ? [removeAction(`${base}${pathOf(name)}`)] : []
       }))
     }
   })
@@ -41,9 +39,8 @@ export const teams: FastifyPluginAsync = async (app) => {
 
 /** Forms to change teams, for admins. */
 export const changeTeams: FastifyPluginAsync = async (app) => {
-  const { kit, keys } = app
-  const { base, api } = kit
-  const { page, form } = pagesOf(app)
+  const { kit: { base }, keys } = app
+  const { edit, removal, submit } = pagesOf(app)
   const crumbs = [{ label: 'Teams', href: `${base}/teams` }]
 
   const added = {
@@ -55,13 +52,10 @@ export const changeTeams: FastifyPluginAsync = async (app) => {
     cancel: `${base}/teams`,
     fields: fieldsOf()
   }
-  page('form', { title: added.title, path: '/teams/new' }, () => added)
-  form('/teams/new', { effect: 'change', again: () => ({ page: 'form', data: added }) }, async ({ request, form }) => {
-    const done = await api.ask(request, 'POST', '/teams', { name: textOf(form.name), ...askedTeam(form) })
-    return { to: '/teams', notice: noticeOf(done) }
-  })
+  edit('form', { title: added.title, path: '/teams/new' }, () => added, async (visit) =>
+    await submit(visit, '/teams', 'POST', '/teams', { name: textOf(visit.form.name), ...askedTeam(visit.form) }))
 
-  const changed = ({ principal, params: { name = '' } }: Visit): PageData => {
+  edit('form', { title: 'Team', path: '/teams/:name' }, ({ principal, params: { name = '' } }) => {
     const team = app.teams.get(principal, name)
     return {
       ...added,
@@ -73,32 +67,22 @@ export const changeTeams: FastifyPluginAsync = async (app) => {
       submit: 'Save',
       fields: fieldsOf(team)
     }
-  }
-  page('form', { title: 'Team', path: '/teams/:name' }, changed)
-  form('/teams/:name', {
-    effect: 'change', again: (visit) => ({ page: 'form', data: changed(visit) })
-  }, async ({ request, params: { name = '' }, form }) => ({
-    to: '/teams', notice: noticeOf(await api.ask(request, 'PUT', pathOf(name), askedTeam(form), revisionIn(form)))
-  }))
+  }, async (visit) => await submit(visit, '/teams', 'PUT', '/teams/:name', askedTeam(visit.form)))
 
-  page('confirm', { title: 'Remove', path: '/teams/:name/remove' }, ({ principal, params: { name = '' } }) => {
+  removal('/teams/:name', '/teams', ({ principal, params: { name = '' } }) => {
     app.teams.get(principal, name)
     const own = keys.list(principal).filter(({ owner }) => owner === `@${name}`)
     return {
-      title: `Remove the team ${name}?`,
-      subject: `the team ${name}`,
+      name,
+      noun: 'team',
       crumbs,
       consequences: [
         'Its members lose access to what is shared with it, at once.',
         ...own.map((key) => `Its key ${JSON.stringify(key.name)}: agents can no longer use it.`)
       ],
-      keeps: 'Its members and the servers stay.',
-      confirm: { label: 'Remove the team', href: `${base}${pathOf(name)}/remove`, method: 'post' },
-      cancel: `${base}/teams`
+      keeps: 'Its members and the servers stay.'
     }
   })
-  form('/teams/:name/remove', { effect: 'change' }, async ({ request, params: { name = '' } }) =>
-    ({ to: '/teams', notice: noticeOf(await api.ask(request, 'DELETE', pathOf(name))) }))
 }
 
 /** Returns the fields of the form. @param team undefined for a new one */

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { PageData } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { type Form, listOf, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { type Form, listOf, noticeOf, objectIn, pagesOf, textOf, type Visit } from './page.ts'
 import { isPicking, maxShown, pickOf } from './picks.ts'
 import { targetOf } from './states.ts'
 
@@ -97,17 +97,10 @@ const outcomes: Readonly<Record<string, string>> = {
 
 /** Parses a template. @returns the template or an error message */
 function readTemplate (text: string): Sent & object | string {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'A template is a JSON object.'
-    const template: Sent & object = value
-    if (template.servers === undefined && template.groups === undefined) {
-      return 'This is not a template: it has neither "servers" nor "groups".'
-    }
-    return template
-  } catch (error) {
-    return `This is not JSON: ${error instanceof Error ? error.message : String(error)}.`
-  }
+  const template = objectIn(text, 'A template is')
+  return typeof template === 'string' || 'servers' in template || 'groups' in template
+    ? template
+    : 'This is not a template: it has neither "servers" nor "groups".'
 }
 
 /** Describes the effect of an import on each item. */

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { consequencesOf } from '../../plugins/identity/index.ts'
 import { revisionOf } from '../entity-tag.ts'
-import { filterByText, noticeOf, pagesOf, revisionIn, textOf, type Visit } from './page.ts'
+import { filterByText, noticeOf, pagesOf, removeAction, revisionIn, textOf } from './page.ts'
 import { summaryOf } from './server-head.ts'
 import { listPageOf, type ServerState } from './states.ts'
 
@@ -18,7 +18,7 @@ interface SeenByUser {
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, keys, settings, users } = app
   const { base, api } = kit
-  const { page, form } = pagesOf(app)
+  const { page, edit, removal, submit } = pagesOf(app)
   const pathOf = (username: string): string => `/users/${encodeURIComponent(username)}`
 
   page('users', {
@@ -43,27 +43,21 @@ const routes: FastifyPluginAsync = async (app) => {
           { label: 'View as', href: `${base}${pathOf(username)}/view`, method: 'get' },
           ...username === principal.username
             ? []
-            : [{ label: 'Remove', href: `${base}${pathOf(username)}/remove`, method: 'get', isDanger: true }]
+            : [removeAction(`${base}${pathOf(username)}`)]
         ]
       }))
     }
   })
 
   const added = { title: 'Add a user', action: `${base}/add-a-user`, rule, isAdmin: false }
-  page('user', { title: added.title, path: '/add-a-user' }, () => added)
-  form('/add-a-user', {
-    effect: 'change', again: () => ({ page: 'user', data: added })
-  }, async ({ request, form: sent }) => {
-    const [username, password] = [textOf(sent.username), textOf(sent.password)]
-    const done = await api.ask(request, 'POST', '/users', {
-      username, password, isAdmin: textOf(sent.isAdmin) === 'true'
+  edit('user', { title: added.title, path: '/add-a-user' }, () => added, async (visit) => {
+    const { username, password, isAdmin } = visit.form
+    return await submit(visit, '/users', 'POST', '/users', {
+      username: textOf(username), password: textOf(password), isAdmin: textOf(isAdmin) === 'true'
     })
-    return { to: '/users', notice: noticeOf(done) }
   })
 
-  const changed = async ({
-    request, params: { username = '' }
-  }: Visit): Promise<typeof added & { username: string, revision: string, stored: string }> => {
+  edit('user', { title: 'User', path: '/users/:username' }, async ({ request, params: { username = '' } }) => {
     const { data } = await api.ask(request, 'GET', pathOf(username))
     const { isAdmin } = data as { isAdmin: boolean }
     return {
@@ -75,10 +69,6 @@ const routes: FastifyPluginAsync = async (app) => {
       revision: revisionOf(users.getExisting(username)),
       stored: `Rights: ${isAdmin ? 'Admin' : 'User'}`
     }
-  }
-  page('user', { title: 'User', path: '/users/:username' }, changed)
-  form('/users/:username', {
-    effect: 'change', again: async (visit) => ({ page: 'user', data: await changed(visit) })
   }, async ({ request, params: { username = '' }, form: sent }) => {
     const password = textOf(sent.password)
     const isAdmin = textOf(sent.isAdmin) === 'true'
@@ -137,26 +127,16 @@ const routes: FastifyPluginAsync = async (app) => {
     }
   })
 
-  page('confirm', {
-    title: 'Remove', path: '/users/:username/remove'
-  }, async ({ request, principal, params: { username = '' } }) => {
+  removal('/users/:username', '/users', async ({ request, principal, params: { username = '' } }) => {
     await api.ask(request, 'GET', pathOf(username))
     const found = consequencesOf(settings, principal, username, 'removal')
     return {
-      title: `Remove ${username}?`,
-      subject: username,
+      name: username,
       crumbs: [{ label: 'Users', href: `${base}/users` }],
-      consequences: [
-        'The logins, sessions and tokens of this user end at once.',
-        ...inSentences(found)
-      ],
-      keeps: 'Recorded calls of this user stay.',
-      confirm: { label: `Remove ${username}`, href: `${base}${pathOf(username)}/remove`, method: 'post' },
-      cancel: `${base}/users`
+      consequences: ['The logins, sessions and tokens of this user end at once.', ...inSentences(found)],
+      keeps: 'Recorded calls of this user stay.'
     }
   })
-  form('/users/:username/remove', { effect: 'change' }, async ({ request, params: { username = '' } }) =>
-    ({ to: '/users', notice: noticeOf(await api.ask(request, 'DELETE', pathOf(username))) }))
 }
 export default routes
 

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { newBrowserKey } from '../../plugins/upstream/index.ts'
+import { newTicket } from '../../plugins/upstream/index.ts'
 
 /**
  * The names of the cookie that identifies a browser, for https and for http. The prefix `__Host-` keeps other hosts of
@@ -20,7 +20,7 @@ export function ensureBrowserKey (
   { cookies }: FastifyRequest, reply: FastifyReply, folder: string, secure: boolean
 ): string {
   const name = secure ? secureCookie : plainCookie
-  const key = cookies[name] ?? newBrowserKey()
+  const key = cookies[name] ?? newTicket()
   reply.setCookie(name, key, { path: secure ? '/' : folder, httpOnly: true, sameSite: 'lax', secure })
   return key
 }

@@ -5,8 +5,7 @@ import { readFileSync } from 'node:fs'
 import { mock } from 'node:test'
 import { test } from 'tap'
 import { MemoryRecords } from '../../db/memory/records.ts'
-import { RecordedUsedStates } from '../../db/records/logins.ts'
-import type { UsedRequestStates } from '../../db/ports/login-states.ts'
+import { UsedRequestStates } from '../../db/ports/login-states.ts'
 import { StorageError } from '../../db/store.ts'
 import { makeView, type Principal, type View } from '../../plugins/settings/access/view.ts'
 import { createResultTranslator, requireAccepted, serverIdentityOf } from '../../plugins/downstream/modern/answers.ts'
@@ -28,7 +27,7 @@ import { mockTimers } from '../helpers/clock.ts'
 import { path } from '../helpers/hub.ts'
 import { downstreamLimits } from '../../plugins/downstream/limits.ts'
 
-const usedStates = (): RecordedUsedStates => new RecordedUsedStates(new MemoryRecords())
+const usedStates = (): UsedRequestStates => new UsedRequestStates(new MemoryRecords())
 
 const principal = (key: string): Principal => ({ key, kind: 'user', user: key, username: key, isAdmin: false })
 const view = (key: string, server = 's'): View => makeView(principal(key), { kind: 'server', name: server })
@@ -39,7 +38,9 @@ const ring = async (): Promise<KeyRing> => await openKeyRing({ dataDir: '/nowher
 /** What was used, as a database knows it. */
 const used = (): UsedRequestStates => {
   const memory = usedStates()
-  return { outlivesProcess: true, recordUse: async (hash, answers, expiresAt) => await memory.recordUse(hash, answers, expiresAt) }
+  return {
+    outlivesProcess: true, recordUse: async (...use) => await memory.recordUse(...use)
+  } as Partial<UsedRequestStates> as UsedRequestStates
 }
 
 const sealer = (keys: KeyRing): ConstructorParameters<typeof RequestStates>[1] => ({
@@ -110,7 +111,7 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
     const away = new RequestStates({
       outlivesProcess: true,
       recordUse: async () => { throw new StorageError('the database is not available', false) }
-    }, sealer(keys))
+    } as Partial<UsedRequestStates> as UsedRequestStates, sealer(keys))
     await assert.rejects(away.use('x', '{}'), { code: code.unavailable, message: 'the database is not available; send the request again' })
   })
   await t.test('another process opens states of servers, and says so of parked calls', async () => {

@@ -22,7 +22,7 @@ function made (): { tasks: RunningTasks, puts: Array<[state: string, lifetime: n
   const stored = new Map<string, TaskRecord>()
   const puts: Array<[string, number]> = []
   const storage: Storage = { away: false, gate: Promise.resolve() }
-  const store: Tasks = {
+  const fake: Partial<Tasks> = {
     put: async (each, lifetime) => {
       if (storage.away) throw new StorageError('away', false)
       await storage.gate
@@ -33,6 +33,7 @@ function made (): { tasks: RunningTasks, puts: Array<[state: string, lifetime: n
     list: async () => [...stored.values()],
     remove: async (id) => { stored.delete(id) }
   }
+  const store = fake as Tasks
   const handles = new TaskHandles(createProcessSealer())
   const unused = {} as never
   const tasks = new RunningTasks({ store, handles, providers: unused, forwarder: unused, access: unused, logError: assert.ifError })

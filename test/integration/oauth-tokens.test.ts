@@ -318,7 +318,7 @@ class Overtaken {
       hasTokens: async (family) => await tokens.hasTokens(family),
       listRevokedWithin: async (time) => await tokens.listRevokedWithin(time),
       revoke: async (target) => { await tokens.revoke(target) }
-    }
+    } as Partial<OAuthTokens> as OAuthTokens
   }
 }
 

@@ -12,18 +12,16 @@ import { FileRecords } from '../../db/json/records.ts'
 import { MemoryRecords } from '../../db/memory/records.ts'
 import { MemoryVectors } from '../../db/memory/vectors.ts'
 import type { OAuthClient, OAuthClients } from '../../db/ports/clients.ts'
-import type { Consents } from '../../db/ports/consents.ts'
-import type { LoginStates, UsedRequestStates } from '../../db/ports/login-states.ts'
-import type { OAuthTokens } from '../../db/ports/tokens.ts'
 import type { DatabaseDriver } from '../../db/postgres/connection/driver.ts'
 import { createQueryRunner } from '../../db/postgres/connection/query-runner.ts'
 import { timeouts } from '../../db/postgres/connection/timeouts.ts'
 import { PostgresClients } from '../../db/postgres/ports/clients.ts'
 import { PostgresRecords, selectRecord } from '../../db/postgres/ports/records.ts'
 import { recordCollections } from '../../db/records.ts'
-import { RecordedOneTimeValues } from '../../db/records/grants.ts'
-import { RecordedConsents, RecordedLoginStates, RecordedUsedStates } from '../../db/records/logins.ts'
-import { RecordedTokens } from '../../db/records/tokens.ts'
+import { OneTimeValues } from '../../db/ports/grants.ts'
+import { Consents } from '../../db/ports/consents.ts'
+import { LoginStates, UsedRequestStates } from '../../db/ports/login-states.ts'
+import { OAuthTokens } from '../../db/ports/tokens.ts'
 import { StorageError, type Storage } from '../../db/store.ts'
 import {
   activity, authorization, client, consent, counted, fresh, fullClient, hashOf, issued, portsContract, race, soon,
@@ -198,7 +196,7 @@ void test('what is over is swept away by a write in passing, and too much of it,
   for (let n = 0; n < 4; n++) await storage.grants.put(n === 3 ? last : fresh(), 'more', {}, soon() + n)
   const ownVault = await vault()
   const records = (): PostgresRecords => new PostgresRecords(asks, ownVault)
-  await new RecordedOneTimeValues(records(), { ...recordCollections.grants, maxEntries: 3 }).put(fresh(), 'newest', {}, soon() + 9)
+  await new OneTimeValues(records(), { ...recordCollections.grants, maxEntries: 3 }).put(fresh(), 'newest', {}, soon() + 9)
   await until(async () => await count('grants') === 3, 'too many grants')
   assert.deepEqual(
     [await storage.grants.take(taken), (await storage.grants.take(last))?.first],
@@ -207,7 +205,7 @@ void test('what is over is swept away by a write in passing, and too much of it,
   )
 
   await boundOf(
-    async () => new RecordedTokens(records(), { ...recordCollections.tokens, maxEntries: 8 }),
+    async () => new OAuthTokens(records(), { ...recordCollections.tokens, maxEntries: 8 }),
     async () => { await until(async () => (await count('oauthTokens')) <= 8, 'too many tokens') }
   )
 
@@ -222,19 +220,19 @@ void test('what is over is swept away by a write in passing, and too much of it,
   await floodOfClients(new PostgresClients(asks, 8))
   await boundOfClients(new PostgresClients(asks, 3), storage)
   await boundOfUsers(
-    () => new RecordedConsents(records(), { ...recordCollections.consents, maxPerOwner: 2, maxEntries: 3 }),
+    () => new Consents(records(), { ...recordCollections.consents, maxPerOwner: 2, maxEntries: 3 }),
     oneConsent,
     async () => { await until(async () => (await count('oauthConsents')) <= 3, 'too many consents') }
   )
   for (let n = 0; n < 2; n++) await storage.loginStates.put(fresh(), { kind: 'session', username: 'over', value: '', createdAt: Date.now() }, past)
   await boundOfUsers(
-    () => new RecordedLoginStates(records(), { ...recordCollections.loginStates, maxPerOwner: 2, maxEntries: 3 }),
+    () => new LoginStates(records(), { ...recordCollections.loginStates, maxPerOwner: 2, maxEntries: 3 }),
     oneSession,
     async () => { await until(async () => (await count('loginStates')) <= 3, 'too many login sessions') }
   )
   await storage.usedStates.recordUse(fresh(), 'expired', past)
   await boundOfUsedStates(
-    () => new RecordedUsedStates(records(), { ...recordCollections.usedStates, maxEntries: 3 }),
+    () => new UsedRequestStates(records(), { ...recordCollections.usedStates, maxEntries: 3 }),
     async () => { await until(async () => (await count('usedStates')) <= 3, 'too many used states') }
   )
 })
@@ -350,7 +348,7 @@ async function boundOf (make: () => Promise<OAuthTokens>, settled: () => Promise
 }
 
 void test('in memory, the oldest go first; in the file, the families that have most', async (t) => {
-  const grants = new RecordedOneTimeValues(new MemoryRecords(), { ...recordCollections.grants, maxPerOwner: 3 })
+  const grants = new OneTimeValues(new MemoryRecords(), { ...recordCollections.grants, maxPerOwner: 3 })
   const hashes = Array.from({ length: 5 }, fresh)
   for (const hash of hashes) await grants.put(hash, 'f', {}, soon())
   const taken = []
@@ -374,15 +372,15 @@ void test('in memory, the oldest go first; in the file, the families that have m
   t.after(async () => { await store.close() })
   await store.load()
   const records = new FileRecords(store, await vault())
-  await boundOf(async () => new RecordedTokens(records, { ...recordCollections.tokens, maxInFile: 8 }), async () => {})
-  const [tokens, consents] = [new RecordedTokens(records), new RecordedConsents(records)]
+  await boundOf(async () => new OAuthTokens(records, { ...recordCollections.tokens, maxInFile: 8 }), async () => {})
+  const [tokens, consents] = [new OAuthTokens(records), new Consents(records)]
   await floodOfClients(new FileClients({ file: store, records, maxRegistered: 8 }))
   await boundOfClients(new FileClients({ file: store, records, maxRegistered: 3 }), { tokens, consents })
   const few = { ...recordCollections.consents, maxPerOwner: 2, maxInFile: 3 }
-  await boundOfUsers(() => new RecordedConsents(records, few), oneConsent, async () => {})
-  const sessions = new RecordedLoginStates(new MemoryRecords(), { ...recordCollections.loginStates, maxPerOwner: 2, maxEntries: 3 })
+  await boundOfUsers(() => new Consents(records, few), oneConsent, async () => {})
+  const sessions = new LoginStates(new MemoryRecords(), { ...recordCollections.loginStates, maxPerOwner: 2, maxEntries: 3 })
   await boundOfUsers(() => sessions, oneSession, async () => {})
-  const used = new RecordedUsedStates(new MemoryRecords(), { ...recordCollections.usedStates, maxEntries: 3 })
+  const used = new UsedRequestStates(new MemoryRecords(), { ...recordCollections.usedStates, maxEntries: 3 })
   await boundOfUsedStates(() => used, async () => {})
 })
 

@@ -10,7 +10,7 @@ import { applyChanges, type SettingsDocument } from '../../db/apply.ts'
 import { JsonFileStore } from '../../db/json/file.ts'
 import { restoreInterruptedWrite, writeInPlace } from '../../db/json/recovery.ts'
 import { FileRecords } from '../../db/json/records.ts'
-import { RecordedTokens } from '../../db/records/tokens.ts'
+import { OAuthTokens } from '../../db/ports/tokens.ts'
 import { vault } from '../fakes/replica.ts'
 import { FileEditedError } from '../../db/json/write.ts'
 import { ConflictError, InvalidChangeError, StorageError, type Change, type Snapshot } from '../../db/store.ts'
@@ -341,7 +341,7 @@ for (const [how, edit] of [
         edits.push(`e${n}`)
       }
     })()
-    const tokens = new RecordedTokens(new FileRecords(store as JsonFileStore, await vault()))
+    const tokens = new OAuthTokens(new FileRecords(store as JsonFileStore, await vault()))
     for (let n = 0; edits.length < 15; n++) {
       count.begun++
       try {

@@ -1,10 +1,4 @@
-import type { AuditTrail } from '../../audit-trail.ts'
-import type { Activities } from '../../ports/activities.ts'
-import type { OAuthClients } from '../../ports/clients.ts'
-import type { SocialLogins } from '../../ports/social-logins.ts'
-import type { VectorStore } from '../../ports/vectors.ts'
-import type { Records } from '../../records.ts'
-import type { Resealing, Vault } from '../../store.ts'
+import type { StorageAdapter, Vault } from '../../store.ts'
 import type { DatabaseDriver } from '../connection/driver.ts'
 import { createQueryRunner } from '../connection/query-runner.ts'
 import { PostgresActivities } from './activities.ts'
@@ -15,16 +9,6 @@ import { PostgresResealing } from './resealing.ts'
 import { PostgresSocialLogins } from './social-logins.ts'
 import { PostgresVectors } from './vectors.ts'
 
-interface Ports {
-  records: Records
-  clients: OAuthClients
-  activities: Activities
-  auditTrail: AuditTrail
-  socialLogins: SocialLogins
-  resealing: Resealing
-  vectors: VectorStore
-}
-
 /**
  * Creates the ports on a database.
  * @param health returns the reason why the database is unavailable; undefined if it is available
@@ -32,7 +16,7 @@ interface Ports {
  */
 export function openPorts (
   driver: DatabaseDriver, vault: Vault, health: () => string | undefined, resealSettings: () => Promise<number>
-): Ports {
+): Omit<StorageAdapter, 'store' | 'counters'> {
   const queries = createQueryRunner(driver, health)
   return {
     records: new PostgresRecords(queries, vault),

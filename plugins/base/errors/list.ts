@@ -2,16 +2,17 @@ import createError, { type FastifyError, type FastifyErrorConstructor } from '@f
 import { StorageError } from '../../../db/store.ts'
 import { quoteName } from '../../../schemas/unknown-members.ts'
 
-/** Adds `retryAfter` to an error class: the seconds until the request may be repeated, sent as `Retry-After`. */
-function withRetryAfter (
-  Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [number]>
-): new (seconds: number) => FastifyError {
+/**
+ * Lets an error class keep its argument, for a header: `retryAfter`, the seconds until the request may be repeated, or
+ * `scope`, which the request needs and the challenge names (RFC 6750, section 3).
+ */
+function keeping<Detail extends number | string> (
+  member: 'retryAfter' | 'scope', Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [Detail]>
+): new (detail: Detail) => FastifyError {
   return class extends Base {
-    readonly retryAfter: number
-
-    constructor (seconds: number) {
-      super(seconds)
-      this.retryAfter = seconds
+    constructor (detail: Detail) {
+      super(detail)
+      Object.assign(this, { [member]: detail })
     }
   }
 }
@@ -26,27 +27,14 @@ class QuotaUsedUp extends createError('TH_QUOTA_USED_UP', '%s', 429) {
   }
 }
 
-/** Adds `scope` to an error class: the scope that the request needs, sent with the challenge (RFC 6750, section 3). */
-function withScope (
-  Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [string]>
-): new (scope: string) => FastifyError {
-  return class extends Base {
-    readonly scope: string
-
-    constructor (scope: string) {
-      super(scope)
-      this.scope = scope
-    }
-  }
-}
-
 /** All HTTP errors of the gateway. `docs/errors.md` lists them; a test compares the two. */
 export const errors = {
-  TooManyFailures: withRetryAfter(
-    createError('TH_TOO_MANY_FAILURES', 'Too many failed logins; try again in %s s', 429)
+  TooManyFailures: keeping(
+    'retryAfter', createError('TH_TOO_MANY_FAILURES', 'Too many failed logins; try again in %s s', 429)
   ),
-  TooManyRequests: withRetryAfter(createError('TH_TOO_MANY_REQUESTS', 'Too many requests of this kind; try again ' +
-    'in %s s', 429)),
+  TooManyRequests: keeping(
+    'retryAfter', createError('TH_TOO_MANY_REQUESTS', 'Too many requests of this kind; try again in %s s', 429)
+  ),
   LimitReached: createError('TH_LIMIT_REACHED', '%s', 503),
   ShareUsed: createError('TH_SHARE_USED', '%s', 429),
   QuotaUsedUp,
@@ -70,8 +58,8 @@ export const errors = {
   CrossSite: createError('TH_CROSS_SITE', 'Tools are not run for pages of other sites, nor for what browsers ' +
     'fetch ahead', 403),
   RouteDisabled: createError('TH_ROUTE_DISABLED', 'The global MCP route is disabled (routing.enableGlobalRoute)', 403),
-  InsufficientScope: withScope(
-    createError('TH_INSUFFICIENT_SCOPE', 'The access token lacks the scope %s (insufficient_scope)', 403)
+  InsufficientScope: keeping(
+    'scope', createError('TH_INSUFFICIENT_SCOPE', 'The access token lacks the scope %s (insufficient_scope)', 403)
   ),
   OutOfScope: createError('TH_OUT_OF_SCOPE', 'This bearer key is not allowed to use this route', 403),
   WrongUser: createError('TH_WRONG_USER', 'This credential is not for the routes of this user', 403),

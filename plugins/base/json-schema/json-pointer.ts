@@ -1,5 +1,6 @@
 // JSON Pointer (RFC 6901).
 import { isObject } from '../../../protocol/json.ts'
+import { percentDecode } from '../../../protocol/text.ts'
 
 /**
  * The reference tokens of a JSON Pointer, unescaped. A pointer that starts with `#` is a URI fragment: its tokens are
@@ -8,7 +9,7 @@ import { isObject } from '../../../protocol/json.ts'
 export const parsePointer = (pointer: string): string[] => {
   const isFragment = pointer.startsWith('#')
   const tokens = pointer.split('/').slice(1)
-  return tokens.map((token) => unescapeToken(isFragment ? percentDecode(token) : token))
+  return tokens.map((token) => unescapeToken(isFragment ? percentDecode(token) ?? token : token))
 }
 
 const unescapeToken = (token: string): string => token.replaceAll('~1', '/').replaceAll('~0', '~')
@@ -23,14 +24,6 @@ export function resolvePointer (root: unknown, pointer: string): unknown {
     value = (value as Record<string, unknown>)[token]
   }
   return value
-}
-
-function percentDecode (token: string): string {
-  try {
-    return decodeURIComponent(token)
-  } catch {
-    return token
-  }
 }
 
 /**

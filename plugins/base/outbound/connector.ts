@@ -2,6 +2,7 @@ import { lookup, type LookupAddress, type LookupAllOptions } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
 import type { buildConnector as Connector } from 'undici'
+import { percentDecode } from '../../../protocol/text.ts'
 import { Semaphore, baseLimits } from '../limits/index.ts'
 import { normalizeHost } from './addresses.ts'
 import { OutboundRefused, type OutboundAllowlist, type OutboundPolicy } from './policy.ts'
@@ -151,10 +152,4 @@ export function createTunnel (
 }
 
 /** Percent-decodes a credential; an invalid encoding is taken literally. */
-function decodeCredential (text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
+const decodeCredential = (text: string): string => percentDecode(text) ?? text

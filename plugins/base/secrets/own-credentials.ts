@@ -1,3 +1,4 @@
+import { parseJsonObject } from '../../../protocol/json.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { maskToken, sha256 } from './hash.ts'
@@ -22,12 +23,7 @@ const maskPrefixed = (text: string): string =>
 function isLoginToken (word: string): boolean {
   const [, payload, signature, ...more] = word.split('.')
   if (payload === undefined || signature === undefined || more.length > 0) return false
-  try {
-    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { iss?: unknown } | null
-    return claims?.iss === 'tool-hub'
-  } catch {
-    return false
-  }
+  return parseJsonObject(Buffer.from(payload, 'base64url').toString())?.iss === 'tool-hub'
 }
 
 /** Whether a text contains a prefixed credential or a login token. */

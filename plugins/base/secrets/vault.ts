@@ -1,4 +1,5 @@
 import type { Vault } from '../../../db/store.ts'
+import { pushTo } from '../../../protocol/grouping.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { isMask, maskUrl } from './mask.ts'
 import { maskAll, maskConfig } from './mask-config.ts'
@@ -118,9 +119,7 @@ function restore (value: unknown, secrets: readonly VaultEntry[], depth: number)
     const [path, secret, shown] = each
     const key = path[depth]
     if (key === undefined) return value === shown ? secret : value
-    const siblings = inside.get(key)
-    if (siblings) siblings.push(each)
-    else inside.set(key, [each])
+    pushTo(inside, key, each)
   }
   if (Array.isArray(value)) return value.map((each: unknown, at) => restore(each, inside.get(at) ?? [], depth + 1))
   if (!isObject(value)) return value

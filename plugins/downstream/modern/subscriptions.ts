@@ -7,6 +7,7 @@ import type { RequestOrigin } from '../exchange.ts'
 import { EventStream } from '../event-stream.ts'
 import type { InboundRequest } from '../endpoint.ts'
 import { withoutHeaders } from '../../../protocol/exchange.ts'
+import { waitAtMost } from '../../../protocol/wait-at-most.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { parseFilter, Subscription, SubscriptionRequest, type SubscriptionFilter } from './subscription.ts'
 import { requireTasks } from './tasks.ts'
@@ -123,9 +124,7 @@ export class ClientSubscriptions {
     ])
     // If the client disconnected in the meantime, it was removed before its subscriptions started.
     void subscribing.then(() => { if (!subscription.isOpen) this.#forget(subscription) })
-    let timer: NodeJS.Timeout | undefined
-    await Promise.race([subscribing, new Promise((resolve) => { timer = setTimeout(resolve, gatewayLimits.newClass) })])
-    clearTimeout(timer)
+    await waitAtMost(gatewayLimits.newClass, subscribing)
     return {
       toolsListChanged: filter.toolsListChanged && has('tools'),
       promptsListChanged: filter.promptsListChanged && has('prompts'),

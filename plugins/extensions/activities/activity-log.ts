@@ -1,4 +1,8 @@
-import type { Activities, Activity, ActivityFilter, ActivitySpans } from '../../../db/ports/activities.ts'
+import type { Static } from '@sinclair/typebox'
+import type {
+  Activities, Activity, ActivityFilter, ActivityFilterValues, ActivitySpans
+} from '../../../db/ports/activities.ts'
+import type { ActivityList, ActivityStats } from '../../../schemas/activities.ts'
 import type { Principal } from '../../settings/index.ts'
 import { type DateRange, parseDateRange } from '../../base/body/index.ts'
 import { awaitRecords, errors, noSuchError } from '../../base/errors/index.ts'
@@ -8,9 +12,6 @@ type ActivityQuery = Omit<ActivityFilter, 'from' | 'to'> & DateRange
 
 /** An activity in a response; `timestamp` in ISO 8601. */
 type ShownActivity = Omit<Activity, 'timestamp'> & { timestamp: string }
-
-/** The position of a page in a list. `approximate`: `total` is an estimate. */
-interface Pagination { page: number, limit: number, total: number, totalPages: number, approximate?: true }
 
 const dayInMs = 24 * 60 * 60_000
 /** Max index of the first row of a page, since the database skips all rows before it. */
@@ -54,7 +55,7 @@ export class ActivityReader {
     query: ActivityQuery,
     page: number,
     limit: number
-  ): Promise<{ data: ShownActivity[], pagination: Pagination }> {
+  ): Promise<{ data: ShownActivity[], pagination: Static<typeof ActivityList>['pagination'] }> {
     if ((page - 1) * limit > maxOffset) {
       throw new errors.InvalidInput(`"page" goes beyond ${maxOffset} activities: ask for an earlier time with ` +
         '"endDate" instead')
@@ -86,10 +87,7 @@ export class ActivityReader {
   }
 
   /** Returns the numbers of calls, and their mean duration in ms. @throws InvalidInput */
-  async stats (
-    principal: Principal,
-    query: ActivityQuery
-  ): Promise<{ totalCalls: number, successCount: number, errorCount: number, avgDuration: number }> {
+  async stats (principal: Principal, query: ActivityQuery): Promise<Static<typeof ActivityStats>> {
     const filter = this.#filterOf(principal, query)
     const { total, errors: failed, duration } = filter === undefined
       ? { total: 0, errors: 0, duration: 0 }
@@ -119,14 +117,8 @@ export class ActivityReader {
   }
 
   /** Returns the distinct servers, tools, groups, users and keys of the activities that a principal may see. */
-  async filterValues (
-    principal: Principal
-  ): Promise<{ servers: string[], tools: string[], groups: string[], usernames: string[], keyNames: string[] }> {
-    const { servers, tools, groups, usernames, keyNames } =
-      await awaitRecords(this.#activities.listFilterValues(this.#filterOf(principal, {}) ?? {}))
-    return {
-      servers: [...servers], tools: [...tools], groups: [...groups], usernames: [...usernames], keyNames: [...keyNames]
-    }
+  async filterValues (principal: Principal): Promise<ActivityFilterValues> {
+    return await awaitRecords(this.#activities.listFilterValues(this.#filterOf(principal, {}) ?? {}))
   }
 
   /** Removes activities that are older than a number of days. @returns the number of removed activities */

@@ -1,6 +1,7 @@
 import { messageOf } from '../../../db/errors.ts'
 import type { Activities, Activity } from '../../../db/ports/activities.ts'
 import { memoryOf } from '../../../protocol/text.ts'
+import { waitAtMost } from '../../../protocol/wait-at-most.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
 
 /**
@@ -94,10 +95,7 @@ export class ActivityRecorder {
     this.#isClosed = true
     clearTimeout(this.#timer)
     this.#describe(Infinity)
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => { timer = setTimeout(resolve, timeout) })
-    await Promise.race([late, this.#writeAll()])
-    clearTimeout(timer)
+    await waitAtMost(timeout, this.#writeAll())
     if (this.#waitingActivities.length === 0) return
     this.#deps.log(
       'warn', `${this.#waitingActivities.length} calls were not recorded: the database did not take them in time`

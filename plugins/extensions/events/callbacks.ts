@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { eventError } from '../../../protocol/events.ts'
-import { isObject } from '../../../protocol/json.ts'
+import { parseJsonObject } from '../../../protocol/json.ts'
 import { Semaphore, TokenBucket } from '../../base/limits/index.ts'
 import { signWebhook, type FetchedResponse, type Outbound } from '../../base/outbound/index.ts'
 import { extensionsLimits } from '../limits.ts'
@@ -99,11 +99,6 @@ function reasonOf (error: unknown): FailureReason {
 
 function echoes ({ status, body }: FetchedResponse, challenge: string): boolean {
   if (status < 200 || status >= 300) return false
-  try {
-    const value: unknown = JSON.parse(body.toString())
-    const sent = Buffer.from(isObject(value) ? String(value.challenge) : '')
-    return sent.length === challenge.length && timingSafeEqual(sent, Buffer.from(challenge))
-  } catch {
-    return false
-  }
+  const sent = Buffer.from(String(parseJsonObject(body.toString())?.challenge))
+  return sent.length === challenge.length && timingSafeEqual(sent, Buffer.from(challenge))
 }

@@ -1,6 +1,8 @@
+import type { Static } from '@sinclair/typebox'
 import fp from 'fastify-plugin'
 import type { EventSubscription, EventWebhooks, FailedDelivery } from '../../../db/ports/event-webhooks.ts'
 import { StorageError, type Server } from '../../../db/store.ts'
+import type { ShownEventSubscription } from '../../../schemas/events.ts'
 import { noSuchError } from '../../base/errors/index.ts'
 import { createProcessSealer, type Sealer } from '../../base/secrets/index.ts'
 import { serverIdentity } from '../../gateway/index.ts'
@@ -27,15 +29,7 @@ interface EventWebhooksApi {
 }
 
 /** A subscription in a response, without its secrets and arguments. */
-interface ShownSubscription extends Pick<EventSubscription, 'id' | 'user' | 'url'> {
-  readonly server: string
-  /** The name of the event type in the view of that route. */
-  readonly event: string
-  /** The path of the MCP endpoint. */
-  readonly route: string
-  /** In ISO 8601. */
-  readonly expiresAt: string
-}
+type ShownSubscription = Static<typeof ShownEventSubscription>
 
 export interface EventsOptions {
   storage: { readonly eventWebhooks: EventWebhooks }

@@ -62,7 +62,7 @@ export class Webhooks {
       records: deps.records,
       callbacks: deps.callbacks,
       destinationOf: async (subscription) => await this.#destinationOf(subscription),
-      end: async (subscription) => { await this.#end(subscription) },
+      end: async (subscription) => { await this.end(subscription) },
       logError: deps.logError
     })
   }
@@ -139,9 +139,6 @@ export class Webhooks {
     return '{}'
   }
 
-  /** Ends a subscription on request of a user and notifies server and client. @throws StorageError */
-  async end (subscription: EventSubscription): Promise<void> { await this.#end(subscription) }
-
   /** @throws RpcError Forbidden; Unsupported */
   #requireWebhooks ({ view }: Exchange<View>): { credential: EventSubscription['credential'], base: string } {
     const credential = this.#deps.credentialOf(view)
@@ -174,7 +171,7 @@ export class Webhooks {
     if (value.type === 'verification') return { status: 200, body: { challenge: String(value.challenge) } }
     const view = await this.#deps.viewOf(subscription)
     if (view === undefined) {
-      await this.#end(subscription)
+      await this.end(subscription)
       return receipt(410, 'The subscription has ended')
     }
     if (await records.countWaiting(subscription.owner) >= limits.waiting) return receipt(503, 'Too many messages wait')
@@ -219,7 +216,7 @@ export class Webhooks {
   async applyAccess (onlyAuthorized: boolean): Promise<void> {
     const { records, viewOf } = this.#deps
     for (const subscription of onlyAuthorized ? await records.listAuthorized() : await records.list()) {
-      if (await viewOf(subscription) === undefined) await this.#end(subscription)
+      if (await viewOf(subscription) === undefined) await this.end(subscription)
     }
   }
 
@@ -229,8 +226,11 @@ export class Webhooks {
     return view && destinationOf(subscription, view.principal.isAdmin)
   }
 
-  /** Ends a subscription whose principal has lost access. One replica notifies server and client. */
-  async #end (subscription: EventSubscription): Promise<void> {
+  /**
+   * Ends a subscription, whose principal has lost access or whose user asks for it. One replica notifies server and
+   * client. @throws StorageError
+   */
+  async end (subscription: EventSubscription): Promise<void> {
     const { records, callbacks, logError } = this.#deps
     if (!await records.remove(subscription.id)) return
     const body = `{"type":"terminated","error":${accessRevoked.toText()}}`

@@ -53,7 +53,7 @@ export default fp(async (app) => {
     const finding = { guard: { id, name }, action, found, in: side, server, tool: tool ?? undefined }
     app.log.warn(finding, 'a guard found content')
   }
-  const active = (): readonly Guard[] => activeGuards(app.settings.current)
+  const active = (): readonly Guard[] => activeGuards(app.settings.current.guards)
   let guards: Guards | undefined
   let loading: Promise<Guards> | undefined
   const load = async (): Promise<Guards> => {

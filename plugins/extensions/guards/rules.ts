@@ -1,20 +1,13 @@
 import type { Snapshot } from '../../../db/store.ts'
+import { memoized } from '../../../protocol/memoized.ts'
 import type { Guard } from '../../../schemas/guards.ts'
 
 /** The side of a call that guards check. */
 export type CallSide = 'arguments' | 'results'
 
-const active = new WeakMap<Snapshot['guards'], readonly Guard[]>()
-
 /** Returns the enabled guards, in their order. */
-export function activeGuards ({ guards }: Pick<Snapshot, 'guards'>): readonly Guard[] {
-  let found = active.get(guards)
-  if (!found) {
-    found = [...guards.values()].filter(({ enabled }) => enabled !== false)
-    active.set(guards, found)
-  }
-  return found
-}
+export const activeGuards = memoized((guards: Snapshot['guards']): readonly Guard[] =>
+  [...guards.values()].filter(({ enabled }) => enabled !== false))
 
 /**
  * Returns the guards for one side of a request.

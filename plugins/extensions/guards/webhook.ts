@@ -1,4 +1,4 @@
-import { isDeeperThan, isObject, memberOf } from '../../../protocol/json.ts'
+import { isDeeperThan, isObject, memberOf, parseJsonObject } from '../../../protocol/json.ts'
 import type { Guard } from '../../../schemas/guards.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 import { signWebhook, type Outbound } from '../../base/outbound/index.ts'
@@ -48,7 +48,8 @@ export async function askWebhook (
   if (status < 200 || status > 299) throw new Error(`it answered HTTP ${status}`)
   const answered = body.toString()
   if (isDeeperThan(answered, baseLimits.requestDepth)) throw new Error('its answer is nested too deeply')
-  const answer = parsed(answered)
+  const answer = parseJsonObject(answered)
+  if (answer === undefined) throw new Error('its answer is no JSON object')
   const { action, message } = answer
   if (action === 'accept') return { action }
   if (action === 'reject') {
@@ -58,13 +59,4 @@ export async function askWebhook (
   const replacement = memberOf(answered, member)
   if (!isObject(answer[member]) || replacement === undefined) throw new Error(`"${member}" in its answer is no object`)
   return { action, text: replacement }
-}
-
-function parsed (text: string): Record<string, unknown> {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {}
-  if (!isObject(value)) throw new Error('its answer is no JSON object')
-  return value
 }

@@ -1,5 +1,6 @@
 import type { Static } from '@sinclair/typebox'
 import type { Snapshot } from '../../../db/store.ts'
+import { pushTo } from '../../../protocol/grouping.ts'
 import { memoized } from '../../../protocol/memoized.ts'
 import type { LogEntry as LogEntrySchema } from '../../../schemas/logs.ts'
 import { maskPatterns, createScrubber, secretsOf } from '../../base/secrets/index.ts'
@@ -85,9 +86,7 @@ export class LogRing {
     const entry =
       { id, timestamp: Date.now(), level, type: types[level], message: this.#toMessage(message), ...line }
     this.#entries.set(id, entry)
-    const ids = this.#ids.get(line.processId)
-    if (ids) ids.push(id)
-    else this.#ids.set(line.processId, [id])
+    pushTo(this.#ids, line.processId, id)
     if (this.#entries.size > this.#bounds.entries) this.#dropOldest()
     for (const listener of this.#listeners) listener(entry)
   }

@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import { CachedPins } from '../../../db/records/cached-pins.ts'
+import { CachedPins } from '../../../db/cached-pins.ts'
 import type { PinStore } from '../../../db/ports/pins.ts'
 import type { CatalogueCache, Snapshot } from '../../../db/store.ts'
 import { Refusal } from '../../../protocol/errors.ts'

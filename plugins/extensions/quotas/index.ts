@@ -118,7 +118,7 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
     read: async (principal, query) => await usage.read(principal, query, createdAtOf(principal.username ?? ''))
   })
   // Saved usage is loaded before the first call.
-  await store.load?.().catch((err: unknown) => { app.log.warn({ err }, 'The saved usage cannot be read') })
+  await store.load().catch((err: unknown) => { app.log.warn({ err }, 'The saved usage cannot be read') })
   const writing = setInterval(() => { void write() }, extensionsLimits.usage.pause).unref()
   app.addHook('onClose', async () => {
     clearInterval(writing)

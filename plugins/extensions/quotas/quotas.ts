@@ -1,5 +1,6 @@
 import type { Counters, Snapshot } from '../../../db/store.ts'
 import { Refusal } from '../../../protocol/errors.ts'
+import { memoized } from '../../../protocol/memoized.ts'
 import type { Quota } from '../../../schemas/quotas.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
@@ -22,13 +23,8 @@ interface Taken {
   readonly tokens: ReadonlyArray<readonly [string, number]>
 }
 
-const active = new WeakMap<Snapshot['quotas'], readonly Quota[]>()
-
-function activeQuotas (quotas: Snapshot['quotas']): readonly Quota[] {
-  let found = active.get(quotas)
-  if (!found) active.set(quotas, found = [...quotas.values()].filter(({ enabled }) => enabled !== false))
-  return found
-}
+const activeQuotas = memoized((quotas: Snapshot['quotas']): readonly Quota[] =>
+  [...quotas.values()].filter(({ enabled }) => enabled !== false))
 
 /** Limits calls by quotas. The counters are shared by all replicas. */
 export class Quotas {

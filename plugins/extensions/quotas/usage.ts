@@ -1,14 +1,14 @@
+import type { Static } from '@sinclair/typebox'
 import type { UsageCount, UsageCounts } from '../../../db/ports/usage.ts'
+import type { UsageQuery as UsageQuerySchema, UsageRow as UsageRowSchema } from '../../../schemas/usage.ts'
 import { errors } from '../../base/errors/index.ts'
 import { parseDateRange } from '../../base/body/index.ts'
 import type { Principal } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
-export type UsageAxis = 'user' | 'key' | 'server' | 'tool'
-/** The member named after the axis is added to these. */
-export interface UsageRow { day: string, calls: number, errors: number, resultTokens: number, server?: string }
-
-interface UsageQuery { readonly by: UsageAxis, readonly from?: string, readonly to?: string }
+type UsageQuery = Static<typeof UsageQuerySchema>
+export type UsageAxis = UsageQuery['by']
+export type UsageRow = Static<typeof UsageRowSchema>
 
 const dayInMs = 86_400_000
 /** Number of days returned if there is no `from`. */
@@ -44,9 +44,6 @@ export class Usage {
     this.#store = store
     this.#now = now
   }
-
-  /** Whether counts wait to be written. */
-  get hasWaiting (): boolean { return this.#waiting.size > 0 }
 
   /**
    * Counts a call or its tokens.
@@ -112,7 +109,7 @@ export class Usage {
         await this.#store.add([count])
         counts.delete(id)
       }
-      await this.#store.save?.()
+      await this.#store.save()
     } catch (error) {
       for (const count of counts.values()) this.#add(count, count.day, count.calls, Infinity)
       throw error

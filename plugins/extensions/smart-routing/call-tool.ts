@@ -1,6 +1,6 @@
 import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { isDeeperThan, isObject, memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
+import { isDeeperThan, memberOf, membersOf, parseJsonObject, withMembers } from '../../../protocol/json.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
 import type { CallTool } from '../../gateway/index.ts'
 import { unknownToolHint } from './own-tools.ts'
@@ -87,16 +87,7 @@ function argumentsIn (text: string): string {
   }
   const inner = member.startsWith('"') && member.length <= longestText ? JSON.parse(member) as string : undefined
   if (inner?.trim() === '') return '{}'
-  if (inner !== undefined && isJsonObject(inner)) return inner
+  if (inner !== undefined && !isDeeperThan(inner, baseLimits.requestDepth) && parseJsonObject(inner)) return inner
   throw new RpcError(code.invalidParams, 'Invalid params: "arguments" in "arguments" must be an object, as the ' +
     'tool\'s inputSchema says')
-}
-
-function isJsonObject (text: string): boolean {
-  if (isDeeperThan(text, baseLimits.requestDepth)) return false
-  try {
-    return isObject(JSON.parse(text))
-  } catch {
-    return false
-  }
 }

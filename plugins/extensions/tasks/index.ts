@@ -1,6 +1,8 @@
+import type { Static } from '@sinclair/typebox'
 import fp from 'fastify-plugin'
 import type { TaskRecord } from '../../../db/ports/tasks.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
+import type { RunningTask } from '../../../schemas/tasks.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import { isOfFormerAccount, type Principal, type View } from '../../settings/index.ts'
 import { routePathOf } from '../policies/facts.ts'
@@ -9,13 +11,7 @@ declare module 'fastify' {
   interface FastifyInstance { tasks: TasksApi }
 }
 
-/** A task in a response; times in ISO 8601. */
-interface ShownTask extends Pick<TaskRecord, 'id' | 'server' | 'tool' | 'username' | 'keyName' | 'state' | 'ttl'> {
-  /** The path of the MCP endpoint. */
-  readonly route: string
-  readonly startedAt: string
-  readonly updatedAt: string
-}
+type ShownTask = Static<typeof RunningTask>
 
 interface TasksApi {
   /** Lists the running tasks, newest first: those of the principal's user, or all for an admin. @throws StorageError */

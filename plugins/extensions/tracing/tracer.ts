@@ -12,6 +12,7 @@ import {
 import { RpcError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import type { TraceContext } from '../../../protocol/trace-context.ts'
+import { waitAtMost } from '../../../protocol/wait-at-most.ts'
 import type { FinishedCall, GatewayCall } from '../../gateway/index.ts'
 import { Outage, type ReportOutage } from '../../base/limits/index.ts'
 
@@ -149,10 +150,7 @@ export class CallTracer {
 
   /** Exports the remaining spans, within a time limit. */
   async close (): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => { timer = setTimeout(resolve, shutdownTime) })
-    await Promise.race([this.#provider.shutdown().catch(() => {}), late])
-    clearTimeout(timer)
+    await waitAtMost(shutdownTime, this.#provider.shutdown().catch(() => {}))
   }
 
   /** Returns the context of the client's span: from `_meta`, otherwise from the headers of the HTTP request. */

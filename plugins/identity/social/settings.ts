@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Value } from '@sinclair/typebox/value'
+import { parseIfJson } from '../../../protocol/json.ts'
 import type { SystemConfig } from '../../../schemas/settings.ts'
 import { SocialConfig, type socialVariableNames } from '../../../schemas/social.ts'
 import type { SharedEnv } from '../../base/config/index.ts'
@@ -186,12 +187,7 @@ export function parseOrigins (given: string | readonly string[]): string[] {
 
 function splitOrigins (text: string): readonly string[] {
   if (!text.trimStart().startsWith('[')) return text.split(/[\s,]+/)
-  let list: unknown
-  try {
-    list = JSON.parse(text)
-  } catch {
-    list = undefined
-  }
+  const list = parseIfJson(text)
   if (Array.isArray(list) && list.every((each) => typeof each === 'string')) return list as string[]
   throw new Error('SOCIAL_AUTH_TRUSTED_ORIGINS begins as a JSON array and is none of strings.')
 }

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
+import type { Static } from '@sinclair/typebox'
 import type { Change, Snapshot } from '../../../db/store.ts'
+import type { AccountRecord } from '../../../schemas/login.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { hasStoredRights, isRestrictedConfig, type Principal, storersOf } from '../../settings/index.ts'
@@ -52,15 +54,13 @@ export const principalOfUser = (user: User, standing: Principal['inSnapshot']): 
 const digest = (parts: readonly unknown[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22)
 
-/** An account with its permissions, by which clients show or hide parts of their interface. */
-interface ShownAccount {
-  username: string
-  isAdmin: boolean
-  permissions: { admin: boolean; servers: 'all' | 'visible'; users: boolean; system: boolean }
-}
-
-/** Returns the account of a principal; a principal without a user is named `anonymous`. */
-export function toShownAccount ({ username, isAdmin }: Pick<Principal, 'username' | 'isAdmin'>): ShownAccount {
+/**
+ * Returns the account of a principal, with the permissions by which clients show or hide parts of their interface. A
+ * principal without a user is named `anonymous`.
+ */
+export function toShownAccount (
+  { username, isAdmin }: Pick<Principal, 'username' | 'isAdmin'>
+): Static<typeof AccountRecord> {
   return {
     username: username ?? 'anonymous',
     isAdmin,

@@ -1,5 +1,7 @@
+import type { Static } from '@sinclair/typebox'
 import fp from 'fastify-plugin'
 import type { User } from '../../../schemas/settings.ts'
+import type { NewUser, UserStats, UserUpdate } from '../../../schemas/users.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { needsRehash, Passwords } from '../../base/secrets/index.ts'
@@ -11,8 +13,6 @@ import {
 import { createFirstAdmin, type FirstAdmin } from './first-admin.ts'
 import { identityLimits } from '../limits.ts'
 import { userChangeOf, findUser, requireUser, assertUsernameFree, type ShownUser, toShownUser } from './look-up.ts'
-
-interface NewUser { username: string, password: string, isAdmin?: boolean }
 
 interface UsersOptions {
   /** Whether anyone may create an account (ALLOW_REGISTRATION). */
@@ -44,7 +44,7 @@ export class Users {
   /** @throws NoSuch */
   getExisting (username: string): ShownUser { return toShownUser(requireUser(this.#settings.current, username)) }
 
-  stats (): { totalUsers: number; adminUsers: number; regularUsers: number } {
+  stats (): Static<typeof UserStats> {
     const { users } = this.#settings.current
     const adminUsers = [...users.values()].filter(({ isAdmin }) => isAdmin === true).length
     return { totalUsers: users.size, adminUsers, regularUsers: users.size - adminUsers }
@@ -91,7 +91,7 @@ export class Users {
   }
 
   /** Creates a user, as an admin. @throws InvalidInput, WeakPassword, Forbidden */
-  async create (by: Principal, { username, password, isAdmin = false }: NewUser): Promise<ShownUser> {
+  async create (by: Principal, { username, password, isAdmin = false }: Static<typeof NewUser>): Promise<ShownUser> {
     const name = this.#newUsername(username)
     checkGivenPassword(password)
     return toShownUser(await this.#add(by, { username: name, password, isAdmin }))
@@ -114,7 +114,7 @@ export class Users {
    * @throws InvalidInput, WeakPassword, Forbidden, LimitReached
    */
   async register (
-    by: Principal | null, { username, password, isAdmin = false }: NewUser
+    by: Principal | null, { username, password, isAdmin = false }: Static<typeof NewUser>
   ): Promise<{ user: User; warnings: string[] }> {
     if (isAdmin && by?.isAdmin !== true) {
       throw new errors.Forbidden('Only an admin may create another admin: leave "isAdmin" out')
@@ -133,9 +133,7 @@ export class Users {
 
   /** Changes a user. @throws NoSuch, InvalidInput, WeakPassword, InvalidChange for the last admin, Forbidden */
   async update (
-    by: Principal,
-    username: string,
-    { username: sent, isAdmin, newPassword }: { username?: string, isAdmin?: boolean, newPassword?: string }
+    by: Principal, username: string, { username: sent, isAdmin, newPassword }: Static<typeof UserUpdate>
   ): Promise<ShownUser> {
     const stored = this.getExisting(username)
     checkUnchanged({ username: sent }, stored, ['username'])
@@ -240,7 +238,7 @@ export class Users {
   }
 
   /** Stores a new user. @param by null if users register themselves @throws InvalidInput, LimitReached, Forbidden */
-  async #add (by: Principal | null, { username, password, isAdmin }: Required<NewUser>): Promise<User> {
+  async #add (by: Principal | null, { username, password, isAdmin }: Required<Static<typeof NewUser>>): Promise<User> {
     // An account with the default owner's name owns everything without an explicit owner, so it must be an admin.
     if (username === defaultOwner && !isAdmin) {
       throw new errors.InvalidInput(

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { access, chmod, constants, stat } from 'node:fs/promises'
 import { delimiter, isAbsolute, join, sep } from 'node:path'
-import { isDeeperThan, isObject } from '../../../protocol/json.ts'
+import { isDeeperThan, parseJsonObject } from '../../../protocol/json.ts'
 import { withoutBom } from '../../../protocol/text.ts'
 import { BundleManifest } from '../../../schemas/bundle.ts'
 import { nameProblem } from '../../../schemas/names.ts'
@@ -15,8 +15,8 @@ export function readManifest (bytes: Buffer): BundleManifest {
   if (!isUtf8(bytes)) refuse('is not UTF-8 text')
   const text = withoutBom(bytes.toString())
   if (isDeeperThan(text, baseLimits.requestDepth)) refuse(`is nested deeper than ${baseLimits.requestDepth} levels`)
-  const manifest = parse(text)
-  if (!isObject(manifest)) return refuse('is no JSON object')
+  const manifest = parseJsonObject(text)
+  if (manifest === undefined) return refuse('is no JSON object')
   const problem = firstSchemaProblem(BundleManifest, manifest)
   if (problem) refuse(`is not valid: ${problem.path === '' ? '' : `"${problem.path}": `}${problem.message}`)
   const valid = manifest as BundleManifest
@@ -26,14 +26,6 @@ export function readManifest (bytes: Buffer): BundleManifest {
   const reason = bundleNameProblem(valid.name)
   if (reason !== undefined) refuse(`has a "name" that cannot be used: ${reason}`)
   return valid
-}
-
-function parse (text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /**

@@ -1,6 +1,6 @@
 import '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isObject } from '../../../protocol/json.ts'
+import { parseJsonObject } from '../../../protocol/json.ts'
 
 /**
  * The cookies of the console. Browsers send them only to the console's paths, and never with a cross-site POST
@@ -67,22 +67,13 @@ export function takeCreatedKey (reply: FastifyReply, path: string): CreatedKey |
   const value = reply.request.cookies[cookies.made]
   if (value === undefined) return undefined
   reply.clearCookie(cookies.made, { path })
-  const { id, token } = parsedObject(Buffer.from(value, 'base64url').toString()) ?? {}
+  const { id, token } = parseJsonObject(Buffer.from(value, 'base64url').toString()) ?? {}
   return typeof id === 'string' && typeof token === 'string' ? { id, token } : undefined
 }
 
 function noticeOf (text: string): Notice | undefined {
-  const notice = parsedObject(text)
+  const notice = parseJsonObject(text)
   if (typeof notice?.text !== 'string') return undefined
   const kind = notice.kind === 'done' || notice.kind === 'warning' ? notice.kind : 'error'
   return { kind, text: notice.text }
-}
-
-function parsedObject (text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
 }

@@ -1,4 +1,5 @@
 import { gatewayClient } from '../../../protocol/exchange.ts'
+import { memoized } from '../../../protocol/memoized.ts'
 import type { Gateway, Surface } from '../../gateway/index.ts'
 import { itemText } from '../../gateway/index.ts'
 import { makeView, type Principal, type PresentationName } from '../../settings/index.ts'
@@ -20,7 +21,6 @@ export const estimateTokens = (length: number): number => Math.ceil(length / per
 /** Estimates the tokens of tool lists. The result is cached for each surface. */
 export class ListCosts {
   readonly #gateway: Gateway
-  readonly #known = new WeakMap<Surface, ListCost>()
 
   constructor (gateway: Gateway) {
     this.#gateway = gateway
@@ -28,20 +28,14 @@ export class ListCosts {
 
   /** Returns the cost of the global route for a principal. @param presentation `search`: the `$smart` route */
   of (principal: Principal, presentation: PresentationName = 'merged'): ListCost {
-    return this.#costOf(this.#gateway.surface(makeView(principal, { kind: 'global' }, presentation), gatewayClient))
+    return costOf(this.#gateway.surface(makeView(principal, { kind: 'global' }, presentation), gatewayClient))
   }
 
   /** Returns the cost of a group's route, with the names of its tools. */
   ofGroup (principal: Principal, { id, name }: { id: string, name: string }): ListCost & { names: string[] } {
     const view = makeView(principal, { kind: 'group', id, name }, 'merged')
     const surface = this.#gateway.surface(view, gatewayClient)
-    return { ...this.#costOf(surface), names: [...surface.parts.tools.targets.keys()] }
-  }
-
-  #costOf (surface: Surface): ListCost {
-    const known = this.#known.get(surface) ?? costOf(surface)
-    this.#known.set(surface, known)
-    return known
+    return { ...costOf(surface), names: [...surface.parts.tools.targets.keys()] }
   }
 
   /** Returns the tokens of a JSON value, such as a tool or a result. */
@@ -54,7 +48,7 @@ export class ListCosts {
   }
 }
 
-function costOf ({ parts: { tools } }: Surface): ListCost {
+const costOf = memoized(({ parts: { tools } }: Surface): ListCost => {
   const servers = new Map<string, number>()
   for (const { provider, item } of tools.targets.values()) {
     servers.set(provider, (servers.get(provider) ?? 0) + estimateTokens(item?.text.length ?? 0))
@@ -64,4 +58,4 @@ function costOf ({ parts: { tools } }: Surface): ListCost {
     tokens: tools.list.entries.reduce((sum, entry) => sum + estimateTokens(itemText(entry, 'name').length), 0),
     servers: [...servers].map(([name, tokens]) => ({ name, tokens })).sort((one, other) => other.tokens - one.tokens)
   }
-}
+})

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { loadPackage } from '../../../package.ts'
-import { isObject, withMembers } from '../../../protocol/json.ts'
+import { isObject, parseIfJson, parseJsonObject, withMembers } from '../../../protocol/json.ts'
 import { encodeHeader, headerNames, latestModern, metaKeys, nameMemberOf } from '../../../protocol/modern/envelope.ts'
 import { argumentText, paramHeadersOf } from '../../../protocol/modern/param-headers.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
@@ -190,7 +190,7 @@ async function followedText (
     const end = isStream ? text.lastIndexOf('\n\n') + 2 : 0
     if (end <= told) continue
     for (const event of eventsOf(text.slice(told, end))) {
-      const message = tryParseJson(event)
+      const message = parseJsonObject(event)
       if (message?.method === 'notifications/progress' && isObject(message.params)) onProgress(message.params)
     }
     told = end
@@ -208,13 +208,13 @@ const eventsOf = (text: string): string[] => text.split(/\r?\n\r?\n/).flatMap((e
 const sentMessage = (method: string, text: string): McpMessage => ({ isSent: true, method, text: prettyPrint(text) })
 
 function toMessage (text: string): McpMessage {
-  const message = tryParseJson(text)
+  const message = parseJsonObject(text)
   const kind = message?.error === undefined ? 'result' : 'error'
   return { isSent: false, method: typeof message?.method === 'string' ? message.method : kind, text: prettyPrint(text) }
 }
 
 function answerOf (received: readonly string[], status: number): Pick<McpAnswer, 'result' | 'problem'> {
-  const messages = received.map(tryParseJson)
+  const messages = received.map(parseJsonObject)
   const answer = messages.find((each) => each !== undefined && each.method === undefined)
   if (isObject(answer?.result)) return { result: answer.result }
   const { error, error_description: described } = answer ?? {}
@@ -222,20 +222,7 @@ function answerOf (received: readonly string[], status: number): Pick<McpAnswer,
   return { problem: typeof message === 'string' ? message : `The endpoint answered with status ${status}.` }
 }
 
-function tryParseJson (text: string): Json | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
 /** Pretty-prints JSON. Text with numbers that would lose digits is returned unchanged. */
-function prettyPrint (text: string): string {
-  try {
-    return /\d{16}|\d[eE][+-]?\d{3}/.test(text) ? text : JSON.stringify(JSON.parse(text), undefined, 2)
-  } catch {
-    return text
-  }
-}
+const prettyPrint = (text: string): string => /\d{16}|\d[eE][+-]?\d{3}/.test(text)
+  ? text
+  : JSON.stringify(parseIfJson(text), undefined, 2) ?? text

@@ -4,6 +4,7 @@ import files from '@fastify/static'
 import { randomBytes } from 'node:crypto'
 import type { FastifyError, FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { ConsoleSessions } from '../../../db/ports/console-sessions.ts'
+import { percentDecode } from '../../../protocol/text.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { limitFormFields, unmeasuredReservationOf, reserveBodyMemory, readBodyText } from '../../base/body/index.ts'
 import { errors, toPageError } from '../../base/errors/index.ts'
@@ -275,14 +276,6 @@ function showError (given: FastifyError, request: FastifyRequest, reply: Fastify
   return renderer.send(reply, 'error', data, status)
 }
 
-function decoded (path: string): string | undefined {
-  try {
-    return decodeURIComponent(path)
-  } catch {
-    return undefined
-  }
-}
-
 /** Returns a path if it is a page of the console, otherwise that of the first page: this prevents open redirects. */
 export function ownPath (base: string, path: unknown): string {
   const start = `${base}/overview`
@@ -290,7 +283,7 @@ export function ownPath (base: string, path: unknown): string {
   const { origin, pathname, search } = new URL(path, 'http://console')
   if (origin !== 'http://console' || !pathname.startsWith(`${base}/`) || pathname.includes('//')) return start
   // The router decodes a path before matching it.
-  const page = decoded(pathname.slice(base.length + 1))
+  const page = percentDecode(pathname.slice(base.length + 1))
   return page === undefined || /^(?:login|sign-out|welcome|live|assets|theme)(?:\/|$)/.test(page)
     ? start
     : `${pathname}${search}`

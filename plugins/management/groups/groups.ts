@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import type { Static } from '@sinclair/typebox'
 import fp from 'fastify-plugin'
 import type { Change, Snapshot, StoredGroup } from '../../../db/store.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
+import type { GroupRecord, NewGroup } from '../../../schemas/group-api.ts'
 import type { Group, GroupMember } from '../../../schemas/settings.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
@@ -16,12 +18,10 @@ import {
 } from './members.ts'
 
 /** The input for a new or changed group. */
-interface GroupInput { name?: string, description?: string, servers?: Array<string | GroupMember>, owner?: string }
+type GroupInput = Partial<Static<typeof NewGroup>>
 
 /** A group in a response of the API. `servers` contains names, or objects for members with selectors or an alias. */
-export interface ShownGroup {
-  id: string, name: string, description?: string, servers: Array<string | GroupMember>, owner?: string
-}
+export type ShownGroup = Static<typeof GroupRecord>
 
 /** A group after a change, with warnings about probable mistakes in it. */
 interface ChangedGroup { data: ShownGroup, warnings: string[] }

@@ -1,5 +1,5 @@
 import { UpstreamError } from '../../../protocol/errors.ts'
-import { isDeeperThan } from '../../../protocol/json.ts'
+import { isDeeperThan, parseIfJson } from '../../../protocol/json.ts'
 import { withoutBom } from '../../../protocol/text.ts'
 import { errors } from '../../base/errors/index.ts'
 import { BoundedMap, evictOldest, Outage, ShareError, Shares, type ReportOutage } from '../../base/limits/index.ts'
@@ -179,11 +179,9 @@ function parse (body: Buffer): unknown {
   if (isDeeperThan(text, managementLimits.catalogues.answerDepth)) {
     throw new UpstreamError('broken', 'its answer is nested too deeply', { isPublic: true })
   }
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new UpstreamError('broken', 'its answer is not JSON', { isPublic: true })
-  }
+  const value = parseIfJson(text)
+  if (value === undefined) throw new UpstreamError('broken', 'its answer is not JSON', { isPublic: true })
+  return value
 }
 
 /** Returns the reason of a failed request as a clause, without addresses and without text from the service. */

@@ -1,4 +1,5 @@
 import type { Snapshot } from '../../../db/store.ts'
+import { pushTo } from '../../../protocol/grouping.ts'
 import { memoized } from '../../../protocol/memoized.ts'
 import type { Team } from '../../../schemas/teams.ts'
 import type { User } from '../../../schemas/settings.ts'
@@ -29,11 +30,7 @@ function membershipsOf (snapshot: Teams): Memberships['teams'] {
   if (known?.users === snapshot.users) return known.teams
   const teams = new Map<string, string[]>()
   for (const team of snapshot.teams.values()) {
-    for (const username of teamMembers(snapshot, team)) {
-      const names = teams.get(username)
-      if (names) names.push(team.name)
-      else teams.set(username, [team.name])
-    }
+    for (const username of teamMembers(snapshot, team)) pushTo(teams, username, team.name)
   }
   memberships.set(snapshot.teams, { users: snapshot.users, teams })
   return teams

@@ -1,3 +1,4 @@
+import { waitAtMost } from '../../../protocol/wait-at-most.ts'
 import { messageOf } from '../../../db/errors.ts'
 import type { AuditEntry, AuditFilter, AuditTrail } from '../../../db/audit-trail.ts'
 import type { Author } from '../access/author.ts'
@@ -101,10 +102,7 @@ export class Audit {
   /** Writes the pending entries. @param timeout max time, in ms */
   async close (timeout: number): Promise<void> {
     clearTimeout(this.#timer)
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => { timer = setTimeout(resolve, timeout) })
-    await Promise.race([late, this.#write().catch(() => {})])
-    clearTimeout(timer)
+    await waitAtMost(timeout, this.#write().catch(() => {}))
     clearTimeout(this.#timer)
     if (this.#waiting.size > 0) {
       this.#deps.warn(`${this.#waiting.size} changes are in no audit log but that of the process`)

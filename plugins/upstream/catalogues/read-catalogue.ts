@@ -8,6 +8,7 @@ import {
 } from '../../../protocol/lists.ts'
 import { truncate } from '../../../protocol/text.ts'
 import type { ServerIdentity } from '../../../protocol/upstream-session.ts'
+import { waitAtMost } from '../../../protocol/wait-at-most.ts'
 import { type ListRead, readList } from './read-list.ts'
 import { upstreamLimits } from '../limits.ts'
 
@@ -178,12 +179,8 @@ export class UndeclaredTools {
    */
   async read (read: () => Promise<ListRead>, isGone: () => boolean): Promise<ListRead> {
     this.#refusal = 'its connection ended when it was asked for them'
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<undefined>(
-      (resolve) => { timer = setTimeout(() => { resolve(undefined) }, upstreamLimits.undeclaredTools) }
-    )
     try {
-      const list = await Promise.race([read(), late])
+      const list = await waitAtMost(upstreamLimits.undeclaredTools, read())
       this.#refusal = list ? undefined : 'it does not answer tools/list'
       this.#losses = 0
       return list ?? emptyList
@@ -199,8 +196,6 @@ export class UndeclaredTools {
         : `it answers tools/list with an error: ${error.message}`
       this.#losses = isLost ? this.#losses + 1 : 0
       return isLost && this.isWorthAsking ? { ...emptyList, failure: error.message } : emptyList
-    } finally {
-      clearTimeout(timer)
     }
   }
 

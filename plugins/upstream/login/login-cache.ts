@@ -22,7 +22,8 @@ const claimPause = 100
 export class LoginCache {
   readonly #deps: FlowDeps
   readonly #flows: LoginFlows
-  readonly #isOwn: boolean
+  /** Whether the gateway logs in as itself. */
+  readonly isOwn: boolean
   /** The logins by holder; null if a holder has none. */
   readonly #held = new BoundedMap<string, CachedLogin | null>(upstreamLimits.login.holders)
   readonly #loading = new Map<string, Promise<CachedLogin | null>>()
@@ -33,7 +34,7 @@ export class LoginCache {
   constructor (deps: FlowDeps, flows: LoginFlows) {
     this.#deps = deps
     this.#flows = flows
-    this.#isOwn = deps.target.oauth.grantType === 'client_credentials'
+    this.isOwn = deps.target.oauth.grantType === 'client_credentials'
   }
 
   get size (): number { return this.#held.size }
@@ -66,7 +67,7 @@ export class LoginCache {
 
   async #load (holder: string): Promise<CachedLogin | null> {
     const { stores: { tokens }, target: { server }, binding } = this.#deps
-    const stored = this.#isOwn ? undefined : await tokens.find(server, holder)
+    const stored = this.isOwn ? undefined : await tokens.find(server, holder)
     const login = stored && toLoginRecord(stored.value, binding(holder))
     const held = login ? { version: stored.version, login } : null
     // A login created in the meantime is newer.
@@ -83,7 +84,7 @@ export class LoginCache {
     holder: string, held: CachedLogin | null, challenge: BearerChallenge, scopes?: readonly string[]
   ): Promise<CachedLogin | null> {
     const renew = async (): Promise<CachedLogin | null> =>
-      this.#isOwn ? await this.#obtain(holder, challenge, scopes) : held && await this.#refresh(holder, held)
+      this.isOwn ? await this.#obtain(holder, challenge, scopes) : held && await this.#refresh(holder, held)
     const renewing = this.#renewing.get(holder) ?? renew().finally(() => { this.#renewing.delete(holder) })
     this.#renewing.set(holder, renewing)
     return await renewing
@@ -99,7 +100,7 @@ export class LoginCache {
     this.#dropped.add(holder)
   }
 
-  get #requests (): { oauth: LoginTarget['oauth'], fetchFn: ReturnType<FlowDeps['makeFetch']> } {
+  get requests (): { oauth: LoginTarget['oauth'], fetchFn: ReturnType<FlowDeps['makeFetch']> } {
     return { oauth: this.#deps.target.oauth, fetchFn: this.#deps.makeFetch() }
   }
 
@@ -110,7 +111,7 @@ export class LoginCache {
       const found = await this.#flows.discover(challenge)
       const client = { id: clientId, ...(clientSecret === undefined ? {} : { secret: clientSecret }) }
       const wanted = scopes ?? this.#flows.scopesFor(found, { challenge })
-      const login = await requestClientCredentials(found, { binding: binding(holder), client }, wanted, this.#requests)
+      const login = await requestClientCredentials(found, { binding: binding(holder), client }, wanted, this.requests)
       return this.set(holder, { version: undefined, login }) ?? { version: undefined, login }
     } catch (error) {
       throw authorizationFailure(error, 'the login with client_credentials')
@@ -132,7 +133,7 @@ export class LoginCache {
       await new Promise((resolve) => { setTimeout(resolve, claimPause) })
     }
     try {
-      const login = await refreshLogin(held.login, this.#requests)
+      const login = await refreshLogin(held.login, this.requests)
       const next = await tokens.swap(server, holder, { version }, login)
       if (next !== undefined) return this.#hold(holder, next, login)
       // The user has logged out, or logged in again, in the meantime.

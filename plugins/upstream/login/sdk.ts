@@ -4,7 +4,7 @@ import type * as auth from '@modelcontextprotocol/sdk/client/auth.js'
 import type * as utils from '@modelcontextprotocol/sdk/shared/auth-utils.js'
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { UpstreamError } from '../../../protocol/errors.ts'
-import { isObject, withoutEmptyMembers } from '../../../protocol/json.ts'
+import { parseJsonObject, withoutEmptyMembers } from '../../../protocol/json.ts'
 import type { Outbound, OutboundAccess } from '../../base/outbound/index.ts'
 import { upstreamLimits } from '../limits.ts'
 
@@ -93,12 +93,8 @@ function documentIn (type: string | undefined, bytes: Buffer): Record<string, un
   if (/^application\/x-www-form-urlencoded *(?:;|$)/i.test(type?.trim() ?? '')) {
     return withoutEmptyMembers(Object.fromEntries(new URLSearchParams(text)))
   }
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? withoutEmptyMembers(value) : undefined
-  } catch {
-    return undefined
-  }
+  const document = parseJsonObject(text)
+  return document && withoutEmptyMembers(document)
 }
 
 /** Serializes the bodies that the SDK sends: forms, and JSON. */

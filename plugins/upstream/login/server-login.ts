@@ -2,7 +2,7 @@ import { UpstreamError } from '../../../protocol/errors.ts'
 import type { AuthorizationSource, Challenge } from '../../../protocol/transports/authorization.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import { parseChallenge, type BearerChallenge } from './challenge.ts'
-import { LoginFlows, type FlowDeps, type LoginTarget, type LoginNeed } from './flows.ts'
+import { LoginFlows, type FlowDeps, type LoginNeed } from './flows.ts'
 import { LoginCache, type CachedLogin } from './login-cache.ts'
 import { authorizationFailure, UserActionRequired, type LoginFlow, type LoginActor } from './problems.ts'
 import { bearerHeader, needsRefresh, type ServerLoginRecord } from './stored.ts'
@@ -36,14 +36,12 @@ export class ServerLogin {
   /** The last challenge of the server; undefined while it has required no login. */
   #challenge: BearerChallenge | undefined
   readonly #listener: LoginListener
-  readonly #isOwn: boolean
 
   constructor (deps: FlowDeps, listener: LoginListener) {
     this.deps = deps
     this.flows = new LoginFlows(deps)
     this.#held = new LoginCache(deps, this.flows)
     this.#listener = listener
-    this.#isOwn = deps.target.oauth.grantType === 'client_credentials'
   }
 
   /** Whether logins are in use, so that changes by other replicas are looked up. */
@@ -60,7 +58,7 @@ export class ServerLogin {
 
   /** The holder of the login of a link or a caller; undefined if there is none, since each user has a login. */
   holder (user: string | undefined): string | undefined {
-    if (!this.deps.target.isPerUser || this.#isOwn) return sharedHolder
+    if (!this.deps.target.isPerUser || this.#held.isOwn) return sharedHolder
     return user === undefined ? undefined : holderOf(user)
   }
 
@@ -79,7 +77,7 @@ export class ServerLogin {
 
   /** Ensures that there is a URL for a holder who must log in. Never throws: the next look-up tries again. */
   async prepare (holder: string): Promise<void> {
-    if (holder === anonymousHolder || this.#isOwn || this.#challenge === undefined) return
+    if (holder === anonymousHolder || this.#held.isOwn || this.#challenge === undefined) return
     try {
       const held = await this.#held.get(holder)
       if (!held && !this.#wanted.has(holder)) this.#wanted.set(holder, { challenge: this.#challenge })
@@ -102,7 +100,7 @@ export class ServerLogin {
     await tokens.remove(server, holder)
     this.#end(holder)
     if (holder === sharedHolder) await this.flows.forget()
-    if (held) await revokeTokens(held.login, this.#requests).catch(() => {})
+    if (held) await revokeTokens(held.login, this.#held.requests).catch(() => {})
     return held !== null
   }
 
@@ -124,20 +122,16 @@ export class ServerLogin {
     else if (held) this.#end(holder)
   }
 
-  get #requests (): { oauth: LoginTarget['oauth'], fetchFn: ReturnType<FlowDeps['makeFetch']> } {
-    return { oauth: this.deps.target.oauth, fetchFn: this.deps.makeFetch() }
-  }
-
   #header (holder: string): string | undefined | Promise<string | undefined> {
     const held = this.#held.peek(holder)
     if (held && !needsRefresh(held.login)) return bearerHeader(held.login)
-    if (held === null && !this.#isOwn) return undefined
+    if (held === null && !this.#held.isOwn) return undefined
     return this.#fresh(holder)
   }
 
   async #fresh (holder: string): Promise<string | undefined> {
     const held = await this.#held.get(holder)
-    if (!held) return this.#isOwn && this.#challenge ? this.#headerOf(await this.#renew(holder, null)) : undefined
+    if (!held) return this.#held.isOwn && this.#challenge ? this.#headerOf(await this.#renew(holder, null)) : undefined
     if (!needsRefresh(held.login)) return bearerHeader(held.login)
     try {
       return this.#headerOf(await this.#renew(holder, held))
@@ -163,9 +157,9 @@ export class ServerLogin {
       throw new UpstreamError('unauthorized', 'its login has changed just now: try again', { isPublic: true })
     }
     if (status === 403) return await this.#stepUp(holder, held, challenge)
-    const canRenew = this.#isOwn || held?.login.refreshToken !== undefined
+    const canRenew = this.#held.isOwn || held?.login.refreshToken !== undefined
     if (canRenew && !isRetry && await this.#renew(holder, held)) return true
-    if (this.#isOwn) {
+    if (this.#held.isOwn) {
       throw new UpstreamError('unauthorized', 'the upstream refuses the token that its authorization server gave ' +
         '(HTTP 401)')
     }
@@ -182,7 +176,7 @@ export class ServerLogin {
       throw new UpstreamError('unauthorized', 'the upstream refuses the request for want of a scope (HTTP 403), and ' +
         `${which}`)
     }
-    if (!this.#isOwn) return await this.#require(holder, { challenge, former })
+    if (!this.#held.isOwn) return await this.#require(holder, { challenge, former })
     return await this.#renew(holder, held, [...former, ...missing]) !== null
   }
 

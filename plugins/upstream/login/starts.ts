@@ -34,9 +34,6 @@ export async function findLoginStart (states: LoginStates, ticket: string): Prom
   return state?.kind === 'upstream-login' && isObject(state.value) ? state.value as unknown as LoginStart : undefined
 }
 
-/** Creates the value of the browser cookie. */
-export const newBrowserKey = (): string => randomBytes(32).toString('base64url')
-
 /** Proves that a browser with this key has seen a page (`start`), or was redirected with a request (`state`). */
 const proofOf = (key: string, what: 'start' | 'state', of: string): string =>
   createHmac('sha256', key).update(`${what} ${of}`).digest('base64url')

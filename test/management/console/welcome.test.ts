@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { MemoryRecords } from '../../../db/memory/records.ts'
-import { RecordedConsoleSessions } from '../../../db/records/logins.ts'
+import { ConsoleSessions } from '../../../db/ports/console-sessions.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { ConsoleSessionStore } from '../../../plugins/management/console/sessions.ts'
 import { WelcomeLink } from '../../../plugins/management/console/welcome.ts'
@@ -35,7 +35,7 @@ void test('a session ends after 12 hours without use; an open page is no use', a
   let now = 0
   const users = new Map([['admin', admin]])
   const settings = { isOutdated: false, current: { users }, lookUp: () => undefined }
-  const stored = new RecordedConsoleSessions(new MemoryRecords(() => now))
+  const stored = new ConsoleSessions(new MemoryRecords(() => now))
   const sessions = new ConsoleSessionStore(stored, settings as unknown as ConstructorParameters<typeof ConsoleSessionStore>[1], () => {})
   const token = await sessions.begin(admin)
   now += 11 * 60 * minute

@@ -1,3 +1,4 @@
+import { pushTo } from '../../../../protocol/grouping.ts'
 import { visitLines, roundRobinOrder, shortenLine } from './lines.ts'
 import { strategyBounds, formatQuantity, formatNumber, type Strategy } from './strategy.ts'
 
@@ -53,9 +54,7 @@ export const diffStrategy: Strategy = (text) => {
       for (const [index, at] of order.slice(0, shown.changes)) {
         const [hunk, change] = [hunks[index], byWeight[index]?.[at]]
         if (!hunk || !change) continue
-        const changes = kept.get(hunk)
-        if (changes) changes.push(change)
-        else kept.set(hunk, [change])
+        pushTo(kept, hunk, change)
       }
       return [head, ...files.slice(0, shown.files).map((file) => writeFileDiff(file, kept)), ...more].join('\n')
     }

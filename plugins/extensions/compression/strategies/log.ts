@@ -1,3 +1,4 @@
+import { pushTo } from '../../../../protocol/grouping.ts'
 import { visitLines, roundRobinOrder, lineAt, stripAnsiCodes, shortenLine, joinWithGaps, OffsetList } from './lines.ts'
 import { FailureNeighbours, type FoldedLog } from './neighbours.ts'
 import { strategyBounds, formatQuantity, type Strategy } from './strategy.ts'
@@ -95,11 +96,7 @@ class UnfoldedLines {
   firstLines (count: number): Map<number, string[]> {
     const found = new Map<number, string[]>()
     for (const [at, line] of this.#order.slice(0, count)) {
-      const index = this.#entries[at] ?? 0
-      const lines = found.get(index)
-      const text = this.#lines[at]?.[line] ?? ''
-      if (lines) lines.push(text)
-      else found.set(index, [text])
+      pushTo(found, this.#entries[at] ?? 0, this.#lines[at]?.[line] ?? '')
     }
     return found
   }

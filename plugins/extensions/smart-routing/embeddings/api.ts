@@ -1,4 +1,4 @@
-import { isObject } from '../../../../protocol/json.ts'
+import { isObject, parseIfJson } from '../../../../protocol/json.ts'
 import { withoutBom } from '../../../../protocol/text.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'
 import type { EmbeddingOptions } from './options.ts'
@@ -73,12 +73,8 @@ function retryAfterOf (header: string | undefined): number | undefined {
 }
 
 function embeddingsOf (body: Buffer, count: number): number[][] {
-  let value: unknown
-  try {
-    value = JSON.parse(withoutBom(body.toString()))
-  } catch {
-    throw new EmbeddingsError('its answer is no JSON')
-  }
+  const value = parseIfJson(withoutBom(body.toString()))
+  if (value === undefined) throw new EmbeddingsError('its answer is no JSON')
   const data: unknown[] = isObject(value) && Array.isArray(value.data) ? value.data : []
   const embeddings: number[][] = []
   for (const [at, each] of data.entries()) {

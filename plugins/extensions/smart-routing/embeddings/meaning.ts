@@ -1,9 +1,10 @@
-import type { VectorStore } from '../../../../db/ports/vectors.ts'
+import { pushTo } from '../../../../protocol/grouping.ts'
+import { waitAtMost } from '../../../../protocol/wait-at-most.ts'
 import { BoundedMap } from '../../../base/limits/index.ts'
 import type { SimilarityResult } from '../search.ts'
 import type { ShownTool } from '../search-tools.ts'
-import { EmbeddingsError, type EmbeddingsApi } from './api.ts'
-import type { BackOff } from './back-off.ts'
+import { EmbeddingsError } from './api.ts'
+import type { EmbedderDeps } from './embedder.ts'
 import { knownVectorId } from './texts.ts'
 import { extensionsLimits } from '../../limits.ts'
 
@@ -18,15 +19,10 @@ const reasons = {
   storage: 'the embeddings cannot be read'
 } as const
 
-interface QueryComparerDeps {
-  readonly api: Pick<EmbeddingsApi, 'embed'>
-  readonly backOff: BackOff
-  readonly vectors: () => Promise<VectorStore>
-  readonly collection: string
+interface QueryComparerDeps extends Pick<EmbedderDeps, 'api' | 'backOff' | 'vectors' | 'collection' | 'warn'> {
   readonly isStored: (id: string) => boolean
   /** Whether the tool with a vector id is queued and within the quota. */
   readonly isQueued: (id: string) => boolean
-  readonly warn: (error: unknown, sentence: string) => void
 }
 
 /** Compares a search query with the embedded tools, within a time limit. */
@@ -52,9 +48,7 @@ export class QueryComparer {
         continue
       }
       ready++
-      const others = byId.get(id)
-      if (others) others.push(tool)
-      else byId.set(id, [tool])
+      pushTo(byId, id, tool)
     }
     const { backOff } = this.#deps
     const isNew = !this.#queryEmbeddings.has(query)
@@ -62,15 +56,7 @@ export class QueryComparer {
     // Embedded tools would rank above all tools that are not embedded yet.
     if (pending > (ready + pending) * bounds.maxPendingShare) return { reason: reasons.indexing }
     if (byId.size === 0) return { scores: new Map() }
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<SimilarityResult>((resolve) => {
-      timer = setTimeout(() => { resolve({ reason: reasons.slow }) }, bounds.searchTimeout)
-    })
-    try {
-      return await Promise.race([late, this.#compare(query, byId)])
-    } finally {
-      clearTimeout(timer)
-    }
+    return await waitAtMost(bounds.searchTimeout, this.#compare(query, byId), () => ({ reason: reasons.slow }))
   }
 
   /**

@@ -1,3 +1,4 @@
+import { pushTo } from '../../../../protocol/grouping.ts'
 import { LoopBudget } from '../../../../protocol/yield.ts'
 import { readAsset } from '../../../base/config/index.ts'
 import { stopWords } from './common-words.ts'
@@ -42,7 +43,7 @@ export class Lexicon {
   }
 
   addLanguage ({ language, stop, words }: LanguageFile): void {
-    for (const word of stop.split(' ')) push(this.#stopWords, foldCase(word), language)
+    for (const word of stop.split(' ')) pushTo(this.#stopWords, foldCase(word), language)
     for (const [english, list] of Object.entries(words)) {
       const foreign = { language, english, term: this.#termOf(english) }
       for (const item of list.split(',')) this.#addForeign(item.trim(), foreign)
@@ -50,13 +51,13 @@ export class Lexicon {
   }
 
   #addForeign (item: string, foreign: ForeignWord): void {
-    if (isUnspaced(item)) push(this.#unspaced, item, foreign)
-    else push(item.endsWith('*') ? this.#beginnings : this.#foreign, wordsOf(item, 8, false).join(' '), foreign)
+    if (isUnspaced(item)) pushTo(this.#unspaced, item, foreign)
+    else pushTo(item.endsWith('*') ? this.#beginnings : this.#foreign, wordsOf(item, 8, false).join(' '), foreign)
   }
 
   #addGroup (groups: Map<string, string[][]>, line: string): void {
     const terms = [...new Set(line.split(',').map((word) => this.#termOf(word)))]
-    for (const term of terms) push(groups, term, terms)
+    for (const term of terms) pushTo(groups, term, terms)
   }
 
   #termOf (text: string): string {
@@ -150,12 +151,6 @@ export class Lexicon {
     }
     return found
   }
-}
-
-function push<K, V> (map: Map<K, V[]>, key: K, value: V): void {
-  const list = map.get(key)
-  if (list) list.push(value)
-  else map.set(key, [value])
 }
 
 let loading: Promise<Lexicon> | undefined

@@ -1,3 +1,4 @@
+import { addTo } from '../../../../protocol/grouping.ts'
 import { stemOf } from './stem.ts'
 import { wordsOf } from './tokens.ts'
 
@@ -14,13 +15,9 @@ export class ServerNames {
 
   add (slot: number, server: string, name: readonly string[]): void {
     this.#countNames(server, name, 1)
-    const slots = this.#slots.get(server)
-    if (slots) {
-      slots.add(slot)
-      return
-    }
-    this.#slots.set(server, new Set([slot]))
-    for (const term of termsOf(server)) this.#named.set(term, (this.#named.get(term) ?? new Set()).add(server))
+    const isNew = !this.#slots.has(server)
+    addTo(this.#slots, server, slot)
+    if (isNew) for (const term of termsOf(server)) addTo(this.#named, term, server)
   }
 
   remove (slot: number, server: string, name: readonly string[]): void {

@@ -1,6 +1,7 @@
 import type { Outbound } from '../../../base/outbound/index.ts'
 import { errors } from '../../../base/errors/index.ts'
 import { UpstreamError } from '../../../../protocol/errors.ts'
+import { parseIfJson } from '../../../../protocol/json.ts'
 import { withoutBom } from '../../../../protocol/text.ts'
 import { identityLimits } from '../../limits.ts'
 
@@ -97,10 +98,8 @@ export class ProviderClient {
         throw this.createFailure('cannot be reached', error)
       })
     if (status < 200 || status > 299) throw this.createFailure(`answered with status ${status}`)
-    try {
-      const json: unknown = JSON.parse(withoutBom(body.toString()))
-      if (typeof json === 'object' && json !== null) return json as Record<string, unknown>
-    } catch {}
+    const document = parseIfJson(withoutBom(body.toString()))
+    if (typeof document === 'object' && document !== null) return document as Record<string, unknown>
     throw this.createFailure('gave an answer that is no JSON object')
   }
 }

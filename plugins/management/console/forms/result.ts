@@ -1,4 +1,4 @@
-import { isObject } from '../../../../protocol/json.ts'
+import { isObject, parseIfJson } from '../../../../protocol/json.ts'
 
 /** A part of a result, in the form that the component `result` expects. */
 export interface ResultBlock {
@@ -73,11 +73,8 @@ const fileNameOf = (uri: unknown): string =>
 /** Returns a text block; JSON text is shown as JSON. */
 function textBlock (text: string): ResultBlock {
   if (!/^\s*[[{]/.test(text) || text.length > 1024 * 1024) return { kind: 'text', text }
-  try {
-    return json(JSON.parse(text))
-  } catch {
-    return { kind: 'text', text }
-  }
+  const value = parseIfJson(text)
+  return value === undefined ? { kind: 'text', text } : json(value)
 }
 
 const json = (value: unknown): ResultBlock => ({ kind: 'json', text: JSON.stringify(value, undefined, 2) ?? '' })

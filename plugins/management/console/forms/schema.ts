@@ -1,5 +1,6 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { errors } from '../../../base/errors/index.ts'
+import { resolvePointer } from '../../../base/json-schema/index.ts'
 
 export type Schema = Readonly<Record<string, unknown>>
 
@@ -133,12 +134,16 @@ function resolve (schema: unknown, context: FormContext, seen = 0): Schema {
   takeSteps(context, sizeOf(schema))
   const { $ref, allOf, ...own } = schema
   const parts = [
-    ...typeof $ref === 'string' ? [resolve(resolveJsonPointer(context.root, $ref), context, seen + 1)] : [],
+    ...typeof $ref === 'string' ? [resolve(referencedIn(context, $ref), context, seen + 1)] : [],
     ...Array.isArray(allOf) ? allOf.map((each) => resolve(each, context, seen + 1)) : []
   ]
   takeSteps(context, parts.reduce((sum, part) => sum + sizeOf(part), 0))
   return parts.length === 0 ? own : mergeSchemas([...parts, own])
 }
+
+/** The schema that a JSON pointer leads to; undefined if it leads nowhere, or the reference is not a pointer. */
+const referencedIn = ({ root }: FormContext, reference: string): unknown =>
+  reference.length > maxReference || !reference.startsWith('#') ? undefined : resolvePointer(root, reference)
 
 /** Returns the steps to copy a schema. */
 const sizeOf = ({ properties, required, ...others }: Schema): number => 1 + Object.keys(others).length +
@@ -153,30 +158,6 @@ function mergeSchemas (schemas: readonly Schema[]): Schema {
     ...Object.assign({}, ...schemas) as Schema,
     ...Object.keys(properties).length > 0 && { properties },
     ...required.length > 0 && { required }
-  }
-}
-
-/** Resolves a JSON pointer within the document; undefined if it leads nowhere, or the reference is not a pointer. */
-function resolveJsonPointer (root: Schema, reference: string): unknown {
-  if (!reference.startsWith('#/')) return reference === '#' ? root : undefined
-  const pointer = reference.length > maxReference ? undefined : decoded(reference.slice(2))
-  let at: unknown = root
-  if (pointer === undefined) return undefined
-  for (const part of pointer.split('/')) {
-    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
-    at = (isObject(at) || Array.isArray(at)) && Object.hasOwn(at, name)
-      ? (at as Record<string, unknown>)[name]
-      : undefined
-  }
-  return at
-}
-
-/** Decodes a URI fragment; undefined if its escapes are invalid. */
-function decoded (fragment: string): string | undefined {
-  try {
-    return decodeURIComponent(fragment)
-  } catch {
-    return undefined
   }
 }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { elementsOf, toOneLine } from '../../../../protocol/json.ts'
+import { percentDecode } from '../../../../protocol/text.ts'
 import { isJsonMediaType } from '../http-syntax.ts'
 import type { BodyField, RequestBody } from '../plan.ts'
 import { ArgumentError } from '../plan.ts'
@@ -128,14 +129,6 @@ function decodeBytes (argument: string, text: string): { bytes: Buffer, contentT
   return {
     bytes: Buffer.from(base64, 'base64'),
     contentType: contentType !== undefined && /^[\w.+-]+\/[\w.+-]+$/.test(contentType) ? contentType : undefined,
-    name: name === undefined ? undefined : percentDecode(name)
-  }
-}
-
-function percentDecode (text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
+    name: name === undefined ? undefined : percentDecode(name) ?? name
   }
 }

@@ -1,5 +1,5 @@
 import { UpstreamError } from '../../../../protocol/errors.ts'
-import { isObject } from '../../../../protocol/json.ts'
+import { parseJsonObject } from '../../../../protocol/json.ts'
 import { withoutBom } from '../../../../protocol/text.ts'
 import { securityOf, type OpenApiSecurity } from '../../../../schemas/openapi-upstream.ts'
 import type { Outbound, OutboundAccess } from '../../../base/outbound/index.ts'
@@ -115,7 +115,7 @@ export class ApiCredentials {
       response = await this.#requestToken(endpoint, !this.#isSecretInBody)
       if (response.status === 200) this.#isSecretInBody = !this.#isSecretInBody
     }
-    const { access_token: text, expires_in: expiresIn } = parseObject(response.body)
+    const { access_token: text, expires_in: expiresIn } = objectIn(response.body)
     if (response.status !== 200 || typeof text !== 'string' || text === '') {
       throw new UpstreamError(
         'refused',
@@ -156,7 +156,7 @@ export class ApiCredentials {
     const discoveryUrl = url.includes('/.well-known/') ? url : `${url.replace(/\/$/, '')}${discoveryPath}`
     const headers = { accept: 'application/json' }
     const { status, body } = await this.#request(discoveryUrl, 'the discovery document', { method: 'GET', headers })
-    const { token_endpoint: endpoint } = parseObject(body)
+    const { token_endpoint: endpoint } = objectIn(body)
     if (status !== 200 || typeof endpoint !== 'string') {
       throw new UpstreamError('refused', `the discovery document ${withoutQuery(discoveryUrl)} names no token ` +
         `endpoint (HTTP ${status})`)
@@ -203,11 +203,4 @@ export function withoutQuery (url: string): string {
   return `${origin}${pathname}`
 }
 
-function parseObject (body: Buffer): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(withoutBom(body.toString()))
-    return isObject(value) ? value : {}
-  } catch {
-    return {}
-  }
-}
+const objectIn = (body: Buffer): Record<string, unknown> => parseJsonObject(withoutBom(body.toString())) ?? {}

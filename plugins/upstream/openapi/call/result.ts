@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { STATUS_CODES, type IncomingHttpHeaders } from 'node:http'
 import { unescape } from 'node:querystring'
-import { isDeeperThan, isObject, toOneLine } from '../../../../protocol/json.ts'
+import { isDeeperThan, parseJsonObject, toOneLine } from '../../../../protocol/json.ts'
 import { truncate } from '../../../../protocol/text.ts'
 import { transportLimits } from '../../../../protocol/transports/transport.ts'
 import { isJsonMediaType } from '../http-syntax.ts'
@@ -116,9 +116,5 @@ function binaryBlock (body: Buffer, contentType: string, url: string): string {
 function structuredContent (text: string, contentType: string): string {
   if (!(isJsonMediaType(contentType) || contentType === '') || !/^\s*\{/.test(text)) return ''
   if (isDeeperThan(text, transportLimits.depth - 10)) return ''
-  try {
-    return isObject(JSON.parse(text)) ? `,"structuredContent":${toOneLine(text).trim()}` : ''
-  } catch {
-    return ''
-  }
+  return parseJsonObject(text) ? `,"structuredContent":${toOneLine(text).trim()}` : ''
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { addTo } from '../../../../protocol/grouping.ts'
 import { truncate } from '../../../../protocol/text.ts'
 import { isModelName, maxModelNameLength as maxNameLength, toModelCharacters } from '../../../../schemas/names.ts'
 
@@ -48,9 +49,7 @@ export class ToolNames {
   constructor (operations: Iterable<NamedOperation>) {
     for (const { operationId, method, path } of operations) {
       const { text, folded } = sourceOf(operationId, method, path)
-      const known = this.#sources.get(folded)
-      if (known) known.add(text)
-      else this.#sources.set(folded, new Set([text]))
+      addTo(this.#sources, folded, text)
     }
   }
 
@@ -93,12 +92,7 @@ export class ArgumentNames {
 
   /** Registers names in advance, so that their order does not matter. */
   expect (names: Iterable<string>): void {
-    for (const name of names) {
-      const folded = toNameCharacters(name)
-      const known = this.#sources.get(folded)
-      if (known) known.add(name)
-      else this.#sources.set(folded, new Set([name]))
-    }
+    for (const name of names) addTo(this.#sources, toNameCharacters(name), name)
   }
 
   /** The name that an argument gets if that name is free. */

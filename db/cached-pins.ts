@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { PinStore, StoredPins } from '../ports/pins.ts'
-import type { CatalogueCache } from '../store.ts'
+import type { PinStore, StoredPins } from './ports/pins.ts'
+import type { CatalogueCache } from './store.ts'
 
 /** Pinned definitions without a database: one text per server, beside its catalogue in DATA_DIR. */
 export class CachedPins implements PinStore {

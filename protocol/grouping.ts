@@ -1,0 +1,13 @@
+/** Appends a value to the list of a key. */
+export function pushTo<Key, Value> (lists: Map<Key, Value[]>, key: Key, value: Value): void {
+  const list = lists.get(key)
+  if (list) list.push(value)
+  else lists.set(key, [value])
+}
+
+/** Adds a value to the set of a key. */
+export function addTo<Key, Value> (sets: Map<Key, Set<Value>>, key: Key, value: Value): void {
+  const set = sets.get(key)
+  if (set) set.add(value)
+  else sets.set(key, new Set([value]))
+}
