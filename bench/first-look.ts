@@ -89,7 +89,7 @@ for (const sample of samples) {
   const { peers = [] } = sample
   const shadows = names.filter(({ name }) => peers.includes(name)).map((each) => ({ ...each, message: 'it asks the model to call a tool of another server' }))
   const alike = peers.some((peer) => normalizeName(peer) !== normalizeName(sample.item) && lookalikeKey(peer) === lookalikeKey(sample.item))
-  const findings = [...found, ...shadows, ...alike ? [{ place: '/name', message: 'its name looks like a tool of another server' }] : []]
+  const findings = [...found, ...shadows, ...alike ? [{ place: '/name', message: 'its name resembles a tool of another server' }] : []]
   row.count++
   if (findings.length > 0) row.flagged++
   for (const message of new Set(findings.map((each) => each.message.replace(/[:(].*/, '')))) row.messages.set(message, (row.messages.get(message) ?? 0) + 1)

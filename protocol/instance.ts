@@ -57,7 +57,7 @@ const openingMethods: ReadonlySet<string> = new Set(['initialize', 'server/disco
  */
 export function refuseEcho (peer: Peer, { method, id, idText }: Request): boolean {
   if (!openingMethods.has(method)) return false
-  const failure = new RpcError(code.methodNotFound, 'It sends back what it is sent: it is no MCP server')
+  const failure = new RpcError(code.methodNotFound, 'It echoes its input: it is not an MCP server')
   peer.answer(idText, { kind: 'response', id, errorText: failure.toText() })
   return true
 }

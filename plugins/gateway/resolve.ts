@@ -147,11 +147,11 @@ export class ItemResolver {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<string>((resolve) => {
       timer = setTimeout(() => {
-        resolve('what it lists to clients like this one is still being read')
+        resolve('its lists for clients like this one are still being read')
       }, deadline - Date.now())
     })
-    const problem = await Promise.race([late, reading.then(() => undefined, () => 'what it lists to clients like ' +
-      'this one cannot be read')])
+    const problem = await Promise.race([late, reading.then(() => undefined, () => 'its lists for clients like ' +
+      'this one could not be read')])
     clearTimeout(timer)
     if (problem !== undefined) throw new NotConnected(name, this.#providers.get(name), client, undefined, problem)
     return true
@@ -232,7 +232,7 @@ export class NotConnected extends RpcError {
   constructor (name: string, provider: Provider | undefined, client: Client, item?: string, problem?: string) {
     const refusal = provider?.refusal?.(client)
     const connecting = provider?.status === 'connecting' ? 'it is still connecting' : undefined
-    const reason = connecting ?? provider?.unavailableReason ?? problem ?? 'it cannot be used as it is configured'
+    const reason = connecting ?? provider?.unavailableReason ?? problem ?? 'its configuration cannot be used'
     super(
       refusal?.code ?? code.unavailable,
       refusal?.message ?? `Server ${JSON.stringify(name)} is not connected: ${reason}`,

@@ -64,7 +64,7 @@ export class Upstream implements Provider {
     this.#passes = passthrough.names.length > 0
     this.#ineffective = [
       ...expandVariables(config, connecting.transport.environment).warnings,
-      ...withheldNames(config).map((name) => `${name} in env is not given to it: an admin has to write it for that`),
+      ...withheldNames(config).map((name) => `${name} in env is not passed to it: only an admin can set this variable`),
       ...passthrough.warnings
     ]
     const warn = (sentence: string): void => { log('warn', sentence) }

@@ -163,7 +163,7 @@ test('a server whose secret is a mask is told where', async () => {
     }
   }, 1)
   const sentence = (name: string, path: string): string =>
-    `server "${name}": "${path}" holds ••••, as the API shows a secret, not the secret itself: write its value there`
+    `server "${name}": "${path}" contains a mask (••••), not a secret: write the secret itself`
   assert.deepEqual(problems, [sentence('masked', 'headers.authorization'), sentence('local', 'args.1')])
 })
 

@@ -151,7 +151,7 @@ function toPhrase (error: ErrorObject, args: Record<string, unknown>): string {
 function constraintOf ({ keyword, params, message = 'does not fit' }: ErrorObject, value: unknown): string {
   // A text that represents a number is not converted if precision would be lost.
   if (keyword === 'type' && typeof value === 'string' && wantsNumber(params.type) && exceedsExactNumber(value)) {
-    return 'is too large to be passed on exactly'
+    return 'is too large to be forwarded exactly'
   }
   const { missingProperty, additionalProperty, unevaluatedProperty, allowedValues, allowedValue } =
     params as Record<string, unknown>

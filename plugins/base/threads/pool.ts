@@ -104,7 +104,7 @@ class PoolThread {
       startWorker('plugins/base/threads/worker', { resourceLimits: { maxOldGenerationSizeMb: bounds.heap } })
     // An error while no task runs must not end the process.
     this.#worker
-      .on('error', () => { this.#stop(`it takes more than ${bounds.heap} MB of memory`) })
+      .on('error', () => { this.#stop(`it needs more than ${bounds.heap} MB of memory`) })
       .on('exit', () => { this.end() })
   }
 
@@ -114,14 +114,14 @@ class PoolThread {
     clearTimeout(this.#idleTimer)
     worker.ref()
     const { loading = baseLimits.workers.loading } = this.#bounds
-    const giveUp = (): void => { this.#stop('it is not needed any more') }
+    const giveUp = (): void => { this.#stop('it is no longer needed') }
     let timer: NodeJS.Timeout | undefined
     try {
       return await new Promise<TaskResult>((resolve, reject) => {
         this.#stop = (reason) => { reject(new TaskAborted(reason)) }
         if (signal?.aborted === true) return giveUp()
         signal?.addEventListener('abort', giveUp)
-        timer = setTimeout(() => { this.#stop('its module is not loaded in time') }, loading)
+        timer = setTimeout(() => { this.#stop('its module was not loaded in time') }, loading)
         worker.on('message', (message: PoolMessage) => {
           if (!('isLoaded' in message)) {
             resolve(message)

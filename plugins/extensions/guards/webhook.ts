@@ -56,7 +56,11 @@ export async function askWebhook (
   }
   if (action !== 'replace') throw new Error('"action" in its answer is not accept, reject or replace')
   const replacement = memberOf(answered, member)
-  if (!isObject(answer[member]) || replacement === undefined) throw new Error(`"${member}" in its answer is no object`)
+  if (!isObject(answer[member]) || replacement === undefined) {
+    throw new Error(
+      `"${member}" in its answer is not an object`
+    )
+  }
   return { action, text: replacement }
 }
 
@@ -65,6 +69,6 @@ function parsed (text: string): Record<string, unknown> {
   try {
     value = JSON.parse(text)
   } catch {}
-  if (!isObject(value)) throw new Error('its answer is no JSON object')
+  if (!isObject(value)) throw new Error('its answer is not a JSON object')
   return value
 }

@@ -31,7 +31,8 @@ export class InternalCredentials {
   }
 
   readonly step: AuthStep = ({ headers: { authorization }, socket }, routes, snapshot) => {
-    if (routes !== 'mcp' || authorization?.startsWith(`Bearer ${credentialPrefixes.lent}`) !== true) return undefined
+    const isInternal = authorization?.startsWith(`Bearer ${credentialPrefixes.lent}`) === true
+    if (routes !== 'mcp' || !isInternal) return undefined
     return socket instanceof Socket ? undefined : this.#resolvers.get(sha256(authorization.slice(7)))?.(snapshot)
   }
 }

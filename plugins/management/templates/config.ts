@@ -122,7 +122,7 @@ export function readTemplateServer (name: string, value: unknown): { config: Jso
     throw new errors.InvalidInput('A server is an object, its config: {"url": "…"}, or {"command": "…", "args": ["…"]}')
   }
   const { config, warnings } = translateConfig(value)
-  const dropped = omittedMembers(config).map((path) => `${quoteName(path)} is not taken from a template`)
+  const dropped = omittedMembers(config).map((path) => `${quoteName(path)} has no effect in a template`)
   return { config: toPortable(config), warnings: uniqueWarnings([...dropped, ...warnings]) }
 }
 

@@ -231,13 +231,13 @@ export class Catalogues {
     this.#refreshing.set(slot, { since: Date.now(), done })
   }
 
-  /** Waits for the reading in progress, whichmay have begun before the change. */
+  /** Waits for the reading in progress, which may have begun before the change. */
   async #readAfterCurrent (slot: Slot, base: boolean): Promise<void> {
     await this.#reading.get(slot)?.catch(() => {})
     try {
       await this.read(slot, base)
     } catch (error) {
-      this.#deps.warn(`its lists could not be read again: ${messageOf(error)}`)
+      this.#deps.warn(`its lists could not be reloaded: ${messageOf(error)}`)
     }
   }
 

@@ -37,7 +37,7 @@ test('a thread ends after an idle time, when its task is given up, and with its 
   const first = await run('thread')
   await until(async () => await run('thread') !== first, 'the thread stays')
   const controller = new AbortController()
-  const endless = assert.rejects(run('endless', controller.signal), { message: 'it is not needed any more' })
+  const endless = assert.rejects(run('endless', controller.signal), { message: 'it is no longer needed' })
   controller.abort()
   await endless
   await assert.rejects(run('a', AbortSignal.abort()), TaskAborted)

@@ -69,7 +69,7 @@ export class ProviderClient {
       headers: { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded', ...headers },
       body: new URLSearchParams(fields).toString()
     })
-    if (Array.isArray(answer)) throw this.createFailure('gave an answer that is no JSON object')
+    if (Array.isArray(answer)) throw this.createFailure('returned something that is not a JSON object')
     return answer as Record<string, unknown>
   }
 
@@ -101,7 +101,7 @@ export class ProviderClient {
       const json: unknown = JSON.parse(withoutBom(body.toString()))
       if (typeof json === 'object' && json !== null) return json as Record<string, unknown>
     } catch {}
-    throw this.createFailure('gave an answer that is no JSON object')
+    throw this.createFailure('returned something that is not a JSON object')
   }
 }
 
