@@ -5,7 +5,7 @@ import type { MemoryCounters } from '../memory/counters.ts'
 import { usageRetention, type UsageCount } from '../ports/usage.ts'
 import { RecordedUsage } from '../records/usage.ts'
 import type { Records } from '../records.ts'
-import { quotaKeyBeginning } from '../store.ts'
+import { quotaKeyPrefix } from '../store.ts'
 import { replaceFileAtomically } from './write.ts'
 
 interface Saved { readonly at: number, readonly quotas: Array<[string, number, number]>, readonly usage: UsageCount[] }
@@ -42,7 +42,7 @@ export class FileUsage extends RecordedUsage {
     const today = this.#now()
     const days = Array.from({ length: usageRetention + 1 }, (_, ago) => new Date(today - ago * 86_400_000))
     const usage = await this.list(days.map((day) => day.toISOString().slice(0, 10)))
-    const saved: Saved = { at: today, quotas: this.#counters.list(quotaKeyBeginning), usage }
+    const saved: Saved = { at: today, quotas: this.#counters.list(quotaKeyPrefix), usage }
     await replaceFileAtomically(this.#path, Buffer.from(JSON.stringify(saved)))
   }
 }

@@ -7,7 +7,7 @@ import {
 } from '../settings/index.ts'
 import { appProviderOf } from './app-resources.ts'
 import type { ProviderTable } from './providers.ts'
-import type { ResourceLinks } from './result-notes.ts'
+import type { ResourceLinks } from './resource-links.ts'
 import type { Target } from './section.ts'
 import { isHidden, readerOf, type Surface } from './surface.ts'
 import type { Surfaces } from './surfaces.ts'

@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import { createServerRestriction } from './access/restricted.ts'
 import { describeEdit } from './edited.ts'
-import { missingNameWarnings } from './names-of-nothing.ts'
+import { missingNameWarnings } from './missing-names.ts'
 import { Settings } from './settings.ts'
 import type { Store } from '../../db/store.ts'
 

@@ -8,7 +8,7 @@ import { toAuthor, type Author } from './access/author.ts'
 import type { Principal } from './access/view.ts'
 import { countValues } from '../base/body/index.ts'
 import { Semaphore, ShareError, Shares, TokenBucket, baseLimits } from '../base/limits/index.ts'
-import { StoreRefresher } from './fresh-look-ups.ts'
+import { StoreRefresher } from './store-refresher.ts'
 import { hashTokens } from './hashed-key.ts'
 import { settingsLimits } from './limits.ts'
 

@@ -10,7 +10,7 @@ import type { Link } from '../../plugins/upstream/links/link.ts'
 import { baseKey } from '../../plugins/upstream/links/link-key.ts'
 import { ChildCounts, SlotPool } from '../../plugins/upstream/links/pool.ts'
 import type { Slot } from '../../plugins/upstream/links/slot.ts'
-import { StatusLog } from '../../plugins/upstream/notes.ts'
+import { StatusLog } from '../../plugins/upstream/status-log.ts'
 import { baseLimits } from '../../plugins/base/limits/limits.ts'
 import { upstreamLimits } from '../../plugins/upstream/limits.ts'
 

@@ -39,7 +39,7 @@ export class DefinitionScanner {
     const started = { digest, tools, scan: former?.scan ?? noScan }
     scans.delete(source)
     scans.set(source, started)
-    for (const oldest of [...scans.keys()].slice(0, -extensionsLimits.firstLook.catalogues)) scans.delete(oldest)
+    for (const oldest of [...scans.keys()].slice(0, -extensionsLimits.definitionScan.catalogues)) scans.delete(oldest)
     this.#forgetNames()
     void this.#scan(server, definitions).then((scan) => {
       if (scans.get(source) !== started) return
@@ -55,7 +55,7 @@ export class DefinitionScanner {
   }
 
   async #scan (server: string, definitions: readonly Definition[]): Promise<Scan> {
-    const { text: most, time } = extensionsLimits.firstLook
+    const { text: most, time } = extensionsLimits.definitionScan
     let left: number = most
     const end = definitions.findIndex(({ text }) => (left -= text.length) < 0)
     const scanned =
@@ -103,7 +103,7 @@ export class DefinitionScanner {
       })
     ])
     const distinct = new Map(all.map((each) => [`${keyOf(each)}\n${each.place}\n${each.message}`, each]))
-    return [...distinct.values()].slice(0, extensionsLimits.firstLook.warnings)
+    return [...distinct.values()].slice(0, extensionsLimits.definitionScan.warnings)
   }
 
   forget (servers: readonly string[]): void {

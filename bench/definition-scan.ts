@@ -1,5 +1,5 @@
 // Measures the scanner of definitions: its recall on corpora of attacks, and its false alarms on ordinary tools.
-//   node --import tsx bench/first-look.ts <folder with the corpora>
+//   node --import tsx bench/definition-scan.ts <folder with the corpora>
 // The folder has, as their repositories have them: detect_corpus_v1.json (smart-mcp-proxy/mcpproxy-go),
 // mcp-scanner/ with evals and examples (cisco-ai-defense/mcp-scanner), damn-vulnerable-MCP-server/ with challenges
 // (harishsg993010/damn-vulnerable-MCP-server). What is missing is left out. --all prints each definition.
