@@ -31,7 +31,7 @@ export function addEditCommands (program: Command, run: CommandRun): void {
   }
 
   program.command('edit')
-    .description('change a server\'s config: by options, or in $VISUAL or $EDITOR')
+    .description('change a server\'s config: with options, or in $VISUAL or $EDITOR')
     .argument('<name>')
     .option('--env <NAME=value>', 'set an environment variable of the command (repeatable)', collectOption, [])
     .option('--header <Name: value>', 'set a header for a remote server (repeatable)', collectOption, [])

@@ -66,7 +66,7 @@ export function addKeyCommands (program: Command, run: CommandRun): void {
         const keys = await api.get<Key[]>('/api/auth/keys')
         const found = keys.filter(({ id, name }) => id === which || name === which)
         if (found.length > 1 && !found.some(({ id }) => id === which)) {
-          throw new CommandError(`${found.length} keys are named ${JSON.stringify(which)}: give the id of one`)
+          throw new CommandError(`${found.length} keys are named ${JSON.stringify(which)}: specify the id of one`)
         }
         const [one = { id: which, name: which }] = found.sort((a, b) => Number(b.id === which) - Number(a.id === which))
         await api.request('DELETE', `/api/auth/keys/${encodePathSegment(one.id)}`)

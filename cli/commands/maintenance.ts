@@ -17,7 +17,7 @@ export function addMaintenanceCommands (program: Command, run: CommandRun): void
       'write settings, tokens and bundles to one file; the gateway may keep running, unless its database is pglite://'
     )
     .argument('[file]', 'default: tool-hub-<time>.zip in this folder')
-    .option('--with-key', 'also the key file of DATA_DIR, which opens all secrets')
+    .option('--with-key', 'also include the key file of DATA_DIR, which decrypts all secrets')
     .option('--force', 'overwrite an existing file')
     .action(async (file: string | undefined, { withKey = false, force = false }: BackupOptions, command: Command) => {
       const { createBackup } = await import('../backup/create.ts')

@@ -438,7 +438,7 @@ test('parked calls are bounded in number, by one owner, and in size', async (t) 
     await of?.call.ask(question(JSON.stringify({ message: 'x'.repeat(size) })))
   const [one, two, bobs] = [calls[0], calls[1], calls.at(-1)]
   ask(one, downstreamLimits.parked.size / 2).catch(() => {})
-  await assert.rejects(ask(two, downstreamLimits.parked.size / 2), /Too many questions/)
+  await assert.rejects(ask(two, downstreamLimits.parked.size / 2), /Too many requests to clients are unanswered/)
   ask(two, downstreamLimits.parked.size / 4 - 1_000).catch(() => {})
   ask(bobs, downstreamLimits.parked.size / 10 - 1_000).catch(() => {})
   assert.ok(table.size > 0.8 * downstreamLimits.parked.size, 'others still have room in size, too')
@@ -452,7 +452,7 @@ test('the request of a parked call counts as long as it is kept, and so do answe
   const large = new FakeExchange()
   large.memory = downstreamLimits.parked.size
   const { call: refused } = park(table, large)
-  t.rejects(refused.ask(question('{}')), /Too many questions/)
+  t.rejects(refused.ask(question('{}')), /Too many requests to clients are unanswered/)
   large.cancel('end')
   assert.equal(table.size, 0)
   const exchange = new FakeExchange()

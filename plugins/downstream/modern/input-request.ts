@@ -16,7 +16,7 @@ import { isInputRequiredResult } from './result.ts'
 /** Whether a result requests input. @throws RpcError if the client or the method does not allow the question */
 export function isInputRequest (capabilities: ClientCapabilities, method: string, text: string): boolean {
   if (!isInputRequiredResult(text)) return false
-  if (!mayRequireInput(method)) throw refusedError(`it asks for input during ${method}`)
+  if (!mayRequireInput(method)) throw refusedError(`it requests input during ${method}`)
   checkInputRequests(capabilities, text)
   return true
 }

@@ -103,7 +103,7 @@ export class ParkedCall<Exchange extends Parkable> {
     if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')
     const size = memoryOfJson(question.paramsText)
     if (this.#questions.size >= downstreamLimits.parked.questions || !this.#holdRequest() || !this.#hold(size)) {
-      throw new RpcError(code.internal, 'Too many questions are open to clients', 'limit')
+      throw new RpcError(code.internal, 'Too many requests to clients are unanswered', 'limit')
     }
     const key = `question-${++this.#lastQuestion}`
     return await new Promise((resolve, reject) => {
