@@ -80,7 +80,7 @@ async function start (): Promise<void> {
   }, async ({ err, signal }) => {
     // Not `fatal`, whose synchronous flush would never end if the output is closed.
     if (err) app.log.error({ err }, 'stopping after an error')
-    else app.log.info(`stopping (${signal ?? 'asked to'})`)
+    else app.log.info(`stopping (${signal ?? 'requested'})`)
     // The first admin must be stored before the end: ADMIN_PASSWORD may be set only for this start.
     await firstAdmin
     await app.close()
@@ -97,8 +97,9 @@ async function start (): Promise<void> {
     dataDir,
     makeFolder: () => { makeFolder(dataDir, 'DATA_DIR') },
     named: (path) => {
-      app.log.warn(`What a first start has to tell, with secrets in it, is in ${path}. Read it, and ` +
-      'delete it')
+      app.log.warn(
+        `The credentials of the first start are in ${path}. Read the file, and delete it`
+      )
     }
   })
   const announce = async (made: FirstAdmin): Promise<void> => {
@@ -106,7 +107,7 @@ async function start (): Promise<void> {
       await notice.write(firstStartText({ base: await listening, admin: made, place }))
     } catch (error) {
       // An admin whose generated password cannot be shown to anyone is not stored.
-      if (made.password !== undefined) throw new Error(`Its password cannot be told. ${messageOf(error)}`)
+      if (made.password !== undefined) throw new Error(`Its password cannot be shown. ${messageOf(error)}`)
       warn(messageOf(error))
     }
   }
@@ -115,8 +116,8 @@ async function start (): Promise<void> {
   const canAnnounceBeforeStoring = env.DB_URL === undefined || !notice.isTerminal
   const password = env.ADMIN_PASSWORD ?? developmentPassword
   if (env.ADMIN_PASSWORD !== undefined && app.settings.current.users.size > 0) {
-    app.log.info('ADMIN_PASSWORD has no effect, since there are users: tool-hub user reset-password <username> sets ' +
-      'another password')
+    app.log.info('ADMIN_PASSWORD has no effect, since users already exist: tool-hub user reset-password <username> ' +
+      'sets a new password')
   }
   firstAdmin = app.users.createFirstAdmin(
     password, listening, canAnnounceBeforeStoring ? announce : undefined
@@ -133,9 +134,8 @@ async function start (): Promise<void> {
     // The process continues, since it can serve the stored servers without an admin.
     app.log.warn(
       `The first admin could not be stored, so nobody can log in. ${messageOf(error).replace(/[^.]$/, '$&.')} ` +
-      'Mend that (free some space, where the disk is full), and start again; SETTINGS_PATH (--config) names another ' +
-      'file, ' +
-      'in a folder that this user may write to.'
+      'Fix this (if the disk is full, free some space), and start again; SETTINGS_PATH (--config) names another ' +
+      'file, in a folder that this user can write to.'
     )
   })
   const base = await listening.catch(async (error: unknown) => {
@@ -213,8 +213,8 @@ async function lockDataDir (dataDir: string): Promise<void> {
   } catch (error) {
     if (!(error instanceof LockHeldError)) return
     throw new Error(
-      `DATA_DIR ${dataDir} is used by another gateway (process ${error.pid ?? 'unknown'}), over other settings. ` +
-      'Set DATA_DIR to a folder of this one, or stop the other.'
+      `DATA_DIR ${dataDir} is used by another gateway (process ${error.pid ?? 'unknown'}) with other settings. ` +
+      'Set DATA_DIR to another folder for this one, or stop the other.'
     )
   }
 }
@@ -227,7 +227,7 @@ function writeCommandLineCredential (app: FastifyInstance, dataDir: string, acce
     process.once('exit', () => { removeLocalAccess(dataDir, access.token) })
   } catch (error) {
     app.log.warn(
-      `The command line gets no credential, since ${join(dataDir, 'command-line.json')} cannot be written ` +
+      `The command line has no credential, since ${join(dataDir, 'command-line.json')} cannot be written ` +
       `(${messageOf(error)}). Free some space in DATA_DIR, or make it writable, and start again; ` +
       'or set TOOL_HUB_URL and TOOL_HUB_KEY for the command line.'
     )

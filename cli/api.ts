@@ -37,8 +37,8 @@ export class ManagementApi {
     const findings = readErrorMessages(errors).filter((each) => !String(message).includes(each)).join(', ')
     if (this.url !== undefined && (answer === undefined || code === 'TH_NOT_FOUND')) {
       throw new CommandError(
-        `No gateway answers at ${this.url}: its answer to ${path} was ${status}. The address ends with BASE_PATH, ` +
-        'where that is set.',
+        `No gateway answers at ${this.url}: ${path} returned ${status}. If BASE_PATH is set, the address ` +
+        'must end with it.',
         exitCodes.unreachable
       )
     }

@@ -2,6 +2,6 @@
 import { existsSync } from 'node:fs'
 
 if (!existsSync(new URL('../dist/server.js', import.meta.url))) {
-  console.error('There is no dist/ yet. To get it: run "npm ci && npm run build", or copy dist/ from where it was built.')
+  console.error('There is no dist/ yet. Run "npm ci && npm run build", or copy dist/ from another build.')
   process.exit(1)
 }

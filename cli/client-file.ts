@@ -49,7 +49,7 @@ export async function readClientFile (
   const folder = project === undefined ? undefined : projectOf(document, project, path, cwd)
   const foreign = readForeignDocument(document, orderedEntries, folder)
   if (foreign === undefined) {
-    throw new CommandError(`${path} holds no servers: neither "mcpServers" nor "servers" is in it`)
+    throw new CommandError(`${path} contains no servers: it has neither "mcpServers" nor "servers"`)
   }
   const inputs: Record<string, string> = {}
   const defaults: string[] = []
@@ -78,16 +78,16 @@ export async function readClientFile (
       const { config: adopted, warnings } = translateConfig({ ...read, ...texts }, { inputs, editor })
       const renamed = name === given
         ? []
-        : [`it is named so here, since ${JSON.stringify(given)} cannot be the name of a server`]
+        : [`it was renamed, since ${JSON.stringify(given)} is not a valid server name`]
       return { name, config: adopted, warnings: [...renamed, ...ofFile, ...warnings] }
     }),
     groups: groupsOf(document),
     warnings: [
       ...skippedEntries.map(({ name }) =>
-        `${name} is left out: its entry has neither a command nor an address, only settings ` +
+        `${name} was skipped: its entry has neither a command nor an address, only settings ` +
         'of that client'),
-      ...defaults.map((id) => `The input ${JSON.stringify(id)} takes its default: --input ` +
-        `${id}=… gives it another value`),
+      ...defaults.map((id) => `The input ${JSON.stringify(id)} has its default value: --input ` +
+        `${id}=… sets another one`),
       ...warningsOf(document, foreign, folder)
     ]
   }
@@ -106,7 +106,7 @@ function projectOf (document: unknown, project: string, path: string, cwd: strin
   if (name !== undefined) return name
   const others = Object.keys(projects).slice(0, 10).join(', ')
   throw new CommandError(`${path} has no project ` +
-    `${project}${others === '' ? '' : `: those in it are ${others}`}`, exitCodes.usage)
+    `${project}${others === '' ? '' : `: its projects are ${others}`}`, exitCodes.usage)
 }
 
 async function parse (path: string, io: Io): Promise<unknown> {
@@ -190,8 +190,8 @@ function warningsOf (document: unknown, { members }: ForeignDocument, project: s
     folder !== project && isObject(value) && isObject(value.mcpServers) && Object.keys(value.mcpServers).length > 0)
   const whole = members.filter((name) => unreadMcpHubSections.includes(name))
   return [
-    ...others.map(([folder]) => `The servers of the project ${folder} are left out: --project ` +
-      `${folder} reads them, too`),
+    ...others.map(([folder]) => `The servers of the project ${folder} were skipped: --project ` +
+      `${folder} imports them too`),
     ...whole.length === 0
       ? []
       : [`Not imported: ${whole.join(', ')}. Start the gateway with the file itself for that ` +

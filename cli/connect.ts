@@ -29,8 +29,9 @@ export async function connectToManagementApi (
   const address = url === undefined ? env.TOOL_HUB_URL : checkUrlOption(url)
   if (address !== undefined) {
     if (env.TOOL_HUB_KEY === undefined) {
-      throw new CommandError(`TOOL_HUB_KEY is not set: ${address} needs a system key that is good for ` +
-        'everything.', exitCodes.forbidden)
+      throw new CommandError(
+        `TOOL_HUB_KEY is not set: ${address} needs a system key that is valid for everything.`, exitCodes.forbidden
+      )
     }
     return createHttpApi(address.replace(/\/$/, ''), env.TOOL_HUB_KEY)
   }
@@ -41,12 +42,12 @@ export async function connectToManagementApi (
     return createHttpApi(local.url, local.token, true)
   }
   if (needsGateway) {
-    const other = local ? ` The one at ${local.url} works on ${local.database ?? local.settings}.` : ''
+    const other = local ? ` The one at ${local.url} uses ${local.database ?? local.settings}.` : ''
     const place = env.DB_URL === undefined ? places.settings : 'the database of DB_URL'
-    const missing = env.DB_URL === undefined && !existsSync(places.settings) ? ', and there is no such file' : ''
+    const missing = env.DB_URL === undefined && !existsSync(places.settings) ? ', which does not exist' : ''
     throw new CommandError(
-      `No gateway runs over ${place}${missing}.${other} Start it (tool-hub serve), or name another one with --config ` +
-      'or --url.',
+      `No gateway runs with ${place}${missing}.${other} Start it (tool-hub serve), or specify another one with ` +
+      '--config or --url.',
       exitCodes.unreachable
     )
   }
@@ -56,12 +57,14 @@ export async function connectToManagementApi (
 /** Checks the address of --url by the rules of TOOL_HUB_URL. @throws CommandError that does not show a password */
 function checkUrlOption (url: string): string {
   if (/^[^?#]*\/\/[^/?#]*@/.test(url)) {
-    throw new CommandError('--url: an address with a user and a password is not taken. The system key stands in ' +
-      'TOOL_HUB_KEY.', exitCodes.usage)
+    throw new CommandError(
+      '--url: an address must not contain a user and a password. Put the system key into TOOL_HUB_KEY.', exitCodes.usage
+    )
   }
   if (Value.Check(Env.properties.TOOL_HUB_URL, url) && URL.canParse(url)) return url
-  throw new CommandError(`--url cannot be ${JSON.stringify(url)}: expected an address as ` +
-    '"https://hub.example.com"', exitCodes.usage)
+  throw new CommandError(
+    `--url cannot be ${JSON.stringify(url)}: expected an address such as "https://hub.example.com"`, exitCodes.usage
+  )
 }
 
 /** The running gateway that wrote its local credential to the data folder. */

@@ -50,12 +50,12 @@ async function settingsOf (
   path: string, env: Env, environment: Environment, add: Add
 ): Promise<SettingsDocument | undefined> {
   if (env.DB_URL !== undefined) {
-    add('warning', 'database', 'its settings are checked by the gateway when it reads them; the log tells')
+    add('warning', 'database', 'the gateway checks the settings in it when it reads them; see the log')
   }
   try {
     const document = await readSettings(path)
     if (document === undefined) {
-      if (env.DB_URL === undefined) add('warning', path, 'there is no settings file yet: the first start makes it')
+      if (env.DB_URL === undefined) add('warning', path, 'there is no settings file yet: the first start creates it')
       return undefined
     }
     const { snapshot } = readDocument(document, 1)

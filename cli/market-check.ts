@@ -45,7 +45,7 @@ for (const server of file.servers.filter(({ name }) => wanted.length === 0 || wa
 }
 if (missing.length === 0 && wanted.length === 0) file.checked = today
 await writeFile(path, `${JSON.stringify(file, null, 1)}\n`)
-console.log(`${found} npm packages exist; ${others} entries have none`)
+console.log(`${found} npm packages exist; ${others} entries have no npm package`)
 if (missing.length > 0) {
   console.error(`not in the registry:\n${missing.join('\n')}`)
   process.exitCode = 1

@@ -27,8 +27,8 @@ export async function createOfflineApi (
 ): Promise<ManagementApi> {
   if (env.DB_URL === undefined && !existsSync(places.settings)) {
     throw new CommandError(
-      `There is no settings file ${places.settings}, and none was made. Name another one with --config ` +
-      '(SETTINGS_PATH); a first start of the gateway (tool-hub serve) makes it.',
+      `There is no settings file ${places.settings}, and none was created. Specify another one with --config ` +
+      '(SETTINGS_PATH); the first start of the gateway (tool-hub serve) creates it.',
       exitCodes.unreachable
     )
   }
@@ -86,7 +86,7 @@ export async function createOfflineApi (
  * another DATA_DIR.
  */
 const lockedMessage = ({ pid }: LockHeldError, env: Env, { settings, dataDir }: GatewayPaths): string =>
-  `Process ${pid ?? '(unknown)'} works on ${env.DB_URL === undefined ? settings : 'the database of DB_URL'}, and ` +
-  `${join(dataDir, 'command-line.json')} is not its: a gateway seems to be starting. Try again in a moment. ` +
-  'If it has run for longer, set DATA_DIR to the same folder as the gateway. A gateway that listens on no ' +
-  'loopback address is reached with --url and TOOL_HUB_KEY.'
+  `Process ${pid ?? '(unknown)'} uses ${env.DB_URL === undefined ? settings : 'the database of DB_URL'}, and ` +
+  `${join(dataDir, 'command-line.json')} does not belong to it: a gateway seems to be starting. Try again in a ` +
+  'moment. If it started earlier, set DATA_DIR to the folder that the gateway uses. A gateway that does not listen ' +
+  'on a loopback address needs --url and TOOL_HUB_KEY.'

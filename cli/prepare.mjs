@@ -8,7 +8,7 @@ const has = (name) => existsSync(new URL(name, root))
 if (has('node_modules/esbuild/package.json')) execSync('npm run build', { cwd: fileURLToPath(root), stdio: 'inherit' })
 else if (!has('dist/server.js')) {
   console.error(
-    'Nothing was built, since esbuild is not installed. To get dist/: run "npm ci && npm run build" (then, if you like, ' +
-    '"npm prune --omit=dev"), or copy dist/ from where it was built, or install the tarball that "npm pack" makes there.'
+    'Nothing was built, since esbuild is not installed. Run "npm ci && npm run build" (then, if you like, ' +
+    '"npm prune --omit=dev"), or copy dist/ from another build, or install a tarball from "npm pack".'
   )
 }

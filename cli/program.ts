@@ -39,10 +39,10 @@ export async function runCommandLine (argv: readonly string[], io: Io): Promise<
 function programOf (run: CommandRun, env: Record<string, string | undefined>): Command {
   const { stdout, stderr } = run
   const program = new Command('tool-hub')
-    .description('A gateway that puts many MCP servers behind one endpoint. Without a command it is started.')
+    .description('A gateway that puts many MCP servers behind one endpoint. Without a command, it starts.')
     .version(packageVersion(), '-v, --version')
     .option('--config <file>', 'the settings file (SETTINGS_PATH)')
-    .option('--url <address>', 'a gateway elsewhere (TOOL_HUB_URL); TOOL_HUB_KEY holds a system key for it')
+    .option('--url <address>', 'a gateway elsewhere (TOOL_HUB_URL); TOOL_HUB_KEY is a system key for it')
     .option('--json', 'answer as JSON')
     .option('--no-color', 'no colours (NO_COLOR)')
     .configureOutput({

@@ -27,8 +27,16 @@ class ObjectSection {
     if (value === undefined) { this.#entries.delete(key); return }
     const plain = toPlainJson(this.#entries.get(key), value)
     if (rename === key) { this.#entries.set(key, plain); return }
-    if (!this.#entries.has(key)) throw new InvalidChangeError(`There is no server ${JSON.stringify(key)} to rename.`)
-    if (this.#entries.has(rename)) throw new InvalidChangeError(`There is already a server ${JSON.stringify(rename)}.`)
+    if (!this.#entries.has(key)) {
+      throw new InvalidChangeError(
+        `The server to rename, ${JSON.stringify(key)}, does not exist.`
+      )
+    }
+    if (this.#entries.has(rename)) {
+      throw new InvalidChangeError(
+        `A server named ${JSON.stringify(rename)} already exists.`
+      )
+    }
     this.#entries = new Map([...this.#entries].map((entry) => entry[0] === key ? [rename, plain] : entry))
   }
 
@@ -176,7 +184,7 @@ export function applyChanges (document: SettingsDocument, changes: readonly Chan
 function requireMissingSection<Section> (document: SettingsDocument, name: string, empty: Section): Section {
   if (document[name] !== undefined && document[name] !== null) {
     throw new InvalidChangeError(
-      `"${name}" in the settings is not of the expected type, and is kept as it is: correct it first.`
+      `"${name}" in the settings has the wrong type, and cannot be changed: correct it first.`
     )
   }
   return empty

@@ -103,7 +103,7 @@ function createListReader (
       const key = String(entry?.[keyMember])
       if ('problem' in result) problems.push(`"${name}" entry ${at + 1} is ignored: ${result.problem}`)
       else if (items.has(key)) {
-        problems.push(`"${name}" entry ${at + 1} is ignored: an earlier one has the same "${keyMember}"`)
+        problems.push(`"${name}" entry ${at + 1} is ignored: an earlier entry has the same "${keyMember}"`)
       } else {
         items.set(key, result.item)
         warnings.push(...result.warnings)
@@ -138,7 +138,7 @@ function readServer (name: string, raw: unknown, separator: string): Server {
   const masked = isPlainObject(config) && locked === undefined ? maskedPath(config) : undefined
   const warnings = masked === undefined
     ? adopted
-    : [...adopted, `"${masked}" holds ••••, as the API shows a secret, not the secret itself: write its value there`]
+    : [...adopted, `"${masked}" contains a mask (••••), not a secret: write the secret itself`]
   const server: Server = {
     name,
     config: isPlainObject(config) ? config : {},
@@ -172,8 +172,9 @@ function readServers (document: SettingsDocument, former: Section<Server> | unde
     for (const warning of server.warnings ?? []) warnings.push(`server ${JSON.stringify(name)}: ${warning}`)
   }
   for (const name of repeatedServerNames(raw)) {
-    warnings.push(`server ${JSON.stringify(name)} is written more than once: the last entry is in force, the others ` +
-      'are lost')
+    warnings.push(
+      `server ${JSON.stringify(name)} occurs more than once: only the last entry applies, the others are ignored`
+    )
   }
   const section = { raw, items, problems, warnings }
   separators.set(section, separator)
@@ -202,7 +203,7 @@ const validateSystem = createSchemaCheck(SystemConfig)
 
 function systemProblems ({ systemConfig }: SettingsDocument): string[] {
   const reason = lockReasonOf(systemConfig)
-  return reason === undefined ? [] : [`the secrets in "systemConfig" are left out: ${reason}`]
+  return reason === undefined ? [] : [`the secrets in "systemConfig" are ignored: ${reason}`]
 }
 
 /**

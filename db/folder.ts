@@ -5,16 +5,16 @@ import { errorCode } from './errors.ts'
 
 /** The reason why a folder cannot be created, by the system's error code. */
 const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'the system takes no new folder there',
-  EPERM: 'the system takes no new folder there',
+  ENOENT: 'no folder can be created there',
+  EPERM: 'no folder can be created there',
   EACCES: 'this user may not write there',
   EROFS: 'the file system is read-only',
   ENOSPC: 'no space is left on the disk',
   EDQUOT: 'the disk quota is used up',
-  EEXIST: 'there is a file of that name',
+  EEXIST: 'a file has that name',
   ENOTDIR: 'a part of its path is a file',
   ENAMETOOLONG: 'its name is too long',
-  ELOOP: 'its path has links in a circle'
+  ELOOP: 'its path contains a loop of symbolic links'
 }
 
 /**
@@ -29,7 +29,7 @@ export class FolderError extends Error {
     const code = errorCode(error) ?? 'unknown error'
     super(
       `The folder ${path} cannot be used, since ${reasons[code] ?? 'the system refuses it'} (${code}). ` +
-      `Change ${variable} to a place where this user may make files.`,
+      `Set ${variable} to a folder that this user can write to.`,
       { cause: error }
     )
     this.code = code

@@ -20,7 +20,7 @@ export function checkChangedValues (changes: readonly Change[]): void {
     const problem = firstSchemaProblem(schema, change.value)
     if (problem) {
       throw new InvalidChangeError(
-        `This cannot be stored under "${change.entity}": ` +
+        `This cannot be stored in "${change.entity}": ` +
         `${problem.path === '' ? '' : `"${problem.path}": `}${problem.message}.`
       )
     }

@@ -22,7 +22,7 @@ export class SnapshotListeners {
       try {
         listener(snapshot)
       } catch (error) {
-        this.#warn(`A change of the settings could not be applied everywhere: ${messageOf(error)}`)
+        this.#warn(`A change of the settings could not be applied in full: ${messageOf(error)}`)
       }
     }
   }

@@ -32,7 +32,7 @@ async function readSettingsFile (path: string): Promise<DocumentReading | undefi
     return readDocument(document, 1)
   } catch (error) {
     const reason = messageOf(error)
-    throw new Error(`The settings file ${path} cannot be used: ${reason}. It was left as it is: correct it.`)
+    throw new Error(`The settings file ${path} cannot be used: ${reason}. It was not changed: correct it.`)
   }
 }
 
@@ -50,17 +50,16 @@ export async function readSeed (path: string): Promise<Seed> {
   const { document, sections } = reading
   const counted = countEntries(document)
   if (counted !== '') {
-    messages.push(`The database was empty, and takes what is in the settings file ${path}: ${counted}. The file is ` +
-      'not read any more.')
+    messages.push(`The database was empty, and was initialized from the settings file ${path}: ${counted}. The file ` +
+      'is no longer read.')
   }
   // Unusable servers are listed with their problems and can be corrected through the API; other unusable entries are
   // invisible to it.
   const { mcpServers: _, ...others } = sections
   if (Object.values(others).some(({ problems }) => problems.length > 0)) {
     messages.push(
-      'Entries of the settings file that are ignored went into the database as they are, where only the whole ' +
-      'settings can correct ' +
-      'them: `npm run db:export <file>`, correct the file, `npm run db:import <file> -- --replace`.'
+      'The database also contains the ignored entries of the settings file. To correct them, replace the whole ' +
+      'settings: `npm run db:export <file>`, correct the file, `npm run db:import <file> -- --replace`.'
     )
   }
   const { mcpServers } = document

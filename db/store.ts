@@ -153,7 +153,7 @@ export interface CatalogueCache {
 }
 
 /** The prefix of the keys of quotas' counters, which survive a restart. */
-export const quotaKeyBeginning = 'quota '
+export const quotaKeyPrefix = 'quota '
 
 /** Counters shared by all replicas, for rate limits. */
 export interface Counters {

@@ -41,7 +41,10 @@ export function recordTextOrder<Value> (text: string, value: Value, levels: numb
   return value
 }
 
-/** Whether an object, or one within it, has an integer-like name. JavaScript sorts it first: one check is enough. */
+/**
+ * Whether an object, or one within it, has an integer-like name. JavaScript sorts such names first, so one check is
+ * enough.
+ */
 function hasReorderedMembers (value: unknown, levels: number): boolean {
   let objects = [value].filter(isPlainObject)
   for (let level = 1; level <= levels && objects.length > 0; level++) {

@@ -16,13 +16,14 @@ import { recordSections } from './records.ts'
 const maxWarnings = 20
 
 /** The warning for a member of MCPHub without an equivalent here. The member is kept. */
-const mcpHubWarning = (path: string): string => `${quoteName(path)} is MCPHub's: it is kept, and has no effect`
+const mcpHubWarning = (path: string): string => `${quoteName(path)} is a member of MCPHub: it is kept, but has no ` +
+  'effect'
 
 /** The members in which client programs (VS Code, opencode, Zed, Amp, Codex) store their servers. */
 const clientSectionNames: readonly string[] = ['servers', 'mcp', 'context_servers', 'amp.mcpServers', 'mcp_servers']
 const clientSectionWarning = (name: string): string =>
-  `${quoteName(name)} is another program's name for servers, and has no effect here: tool-hub import <file> adds ` +
-  'them; in this file they stand under "mcpServers"'
+  `${quoteName(name)} contains the servers of another program, and has no effect here: tool-hub import <file> adds ` +
+  'them; in this file, servers belong in "mcpServers"'
 
 const { mcpRouter: _, ...sections } = SystemSections.properties
 
@@ -63,8 +64,8 @@ export function warningsOfEntry (
 const unusablePassword = ({ password }: Readonly<Record<string, unknown>>): string[] =>
   typeof password !== 'string' || isUsableHash(password)
     ? []
-    : ['"password" is not a usable hash, so that no login with it succeeds: tool-hub user reset-password <username> ' +
-      'sets another one']
+    : ['"password" is not a usable hash, so the user cannot log in: tool-hub user reset-password <username> ' +
+      'sets a new one']
 
 /** Warnings about members of the system configuration without effect. The members are kept. */
 export function warningsOfSystem (system: unknown): readonly string[] {

@@ -17,10 +17,10 @@ const cell = (text: string): string => text.replaceAll('|', '\\|')
 export function envTable (): string {
   const rows = Object.entries<TSchema>(Env.properties).map(([name, schema]) => {
     const description =
-      `${schema.description ?? ''}${schema.secret === true ? `. Or \`${name}_FILE\`: the file that holds it` : ''}`
+      `${schema.description ?? ''}${schema.secret === true ? `. Or \`${name}_FILE\`: a file that contains it` : ''}`
     return `| \`${name}\` | ${cell(shown(schema.default))} | ${cell(description)} |`
   })
-  return ['| variable | default | what it is |', '| --- | --- | --- |', ...rows].join('\n')
+  return ['| variable | default | meaning |', '| --- | --- | --- |', ...rows].join('\n')
 }
 
 /** The offsets of the table in a document, between the two marks. @throws Error when a mark is missing */

@@ -282,4 +282,4 @@ export class Call {
   }
 }
 
-const callEndedError = (): UpstreamError => new UpstreamError('closed', 'the call is over')
+const callEndedError = (): UpstreamError => new UpstreamError('closed', 'the call has ended')

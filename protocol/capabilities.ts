@@ -170,7 +170,7 @@ export function validCapabilities (server: ServerCapabilities): {
 } {
   const problems: string[] = []
   const check = (isValid: boolean, path: string, type: string): boolean => {
-    if (!isValid) problems.push(`capabilities: ${JSON.stringify(truncate(path, 100))} is not ${type} and is left out`)
+    if (!isValid) problems.push(`capabilities: ${JSON.stringify(truncate(path, 100))} is not ${type} and was omitted`)
     return isValid
   }
   const members = Object.entries(server).flatMap(([name, value]): Array<[string, unknown]> => {

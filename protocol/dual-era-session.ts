@@ -210,7 +210,7 @@ export class DualEraSession implements UpstreamSession {
     const begun = await waitAtMost(initializeGrace, beginning)
     // The server supports both eras, and now uses the one that was offered last.
     if (begun && !('error' in begun)) {
-      throw new WrongEraError('modern', 'the server has begun in an earlier revision than it can speak')
+      throw new WrongEraError('modern', 'the server started a session in an earlier revision than it supports')
     }
     await this.#useModern(discovered.value)
   }

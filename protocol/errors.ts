@@ -88,12 +88,12 @@ export type UpstreamFault =
 const publicMessages = {
   unreachable: 'it cannot be reached',
   expired: 'its session has ended',
-  unauthorized: 'the upstream wants credentials (HTTP 401)',
+  unauthorized: 'the upstream requires credentials (HTTP 401)',
   refused: 'it refused the request',
-  broken: 'the connection to it broke',
+  broken: 'the connection to it was lost',
   timeout: 'no answer in time',
   'no-room': 'the gateway has no memory left for its answer; try again later',
-  'share-used': 'you have as many large answers in flight as one caller may while the gateway is busy; try again later'
+  'share-used': 'you have reached your share of large results while the gateway is busy; try again later'
 } as const
 
 /**

@@ -144,7 +144,7 @@ export class PlainClient implements Client {
   }
 
   async ask (): Promise<Response> {
-    throw new RpcError(code.internal, 'The caller is no MCP client and cannot be asked')
+    throw new RpcError(code.internal, 'The caller is not an MCP client and cannot receive requests')
   }
 }
 

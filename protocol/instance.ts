@@ -23,7 +23,7 @@ const viaKey = 'tool-hub/via'
  * Returns the id of the gateway that sent the request; undefined if it was not sent by a gateway that lists this
  * gateway's items.
  */
-export function askingInstance ({ _meta: meta }: Readonly<Record<string, unknown>>): string | undefined {
+export function requestingInstance ({ _meta: meta }: Readonly<Record<string, unknown>>): string | undefined {
   const id = isObject(meta) ? meta[instanceKey] : undefined
   return typeof id === 'string' ? id : undefined
 }
@@ -35,7 +35,7 @@ export function askingInstance ({ _meta: meta }: Readonly<Record<string, unknown
  * @param asking the id of the other gateway
  * @returns undefined if the item has already passed through that gateway
  */
-export function markPassedOn (text: string, asking: string): string | undefined {
+export function markForwarded (text: string, asking: string): string | undefined {
   const meta = memberOf(text, '_meta') ?? '{}'
   const via = smallMemberOf(meta, viaKey)
   const ids: unknown[] = Array.isArray(via) ? via : []
@@ -57,7 +57,7 @@ const openingMethods: ReadonlySet<string> = new Set(['initialize', 'server/disco
  */
 export function refuseEcho (peer: Peer, { method, id, idText }: Request): boolean {
   if (!openingMethods.has(method)) return false
-  const failure = new RpcError(code.methodNotFound, 'It sends back what it is sent: it is no MCP server')
+  const failure = new RpcError(code.methodNotFound, 'It echoes its input: it is not an MCP server')
   peer.answer(idText, { kind: 'response', id, errorText: failure.toText() })
   return true
 }

@@ -179,7 +179,7 @@ export const errorShape: Shape = {
     },
     message: {
       ...requiredText,
-      fallback: (textOf) => JSON.stringify('The server gave no message with this error ' +
+      fallback: (textOf) => JSON.stringify('The server returned this error without a message ' +
         `(${truncate(textOf('code') ?? 'no code', 30)})`)
     }
   }),

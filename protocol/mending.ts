@@ -52,7 +52,7 @@ export function mend (text: string, shape: Shape, isChecked = false): MendResult
 /** Describes the repaired places as a clause. @param places as in `MendResult` */
 export function describeMended (places: readonly string[]): string {
   const where = places.map((place) => place === '' ? 'the whole' : JSON.stringify(place)).join(', ')
-  return `null, [] for an object, or a value of another type is read as absent (${where})`
+  return `null, [] for an object, or a value of another type is treated as absent (${where})`
 }
 
 interface TextEdit { readonly start: number, readonly end: number, readonly text: string }

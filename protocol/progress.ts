@@ -19,7 +19,7 @@ const withToken = (metaText: string | undefined, token: string | undefined): str
   withMembers(metaText ?? '{}', { progressToken: token })
 
 /**
- * Makes the params of a request for the next hop.
+ * Creates the params of a request for the next hop.
  * @param changes members of `params` to replace, as JSON text
  * @param token the token of this hop: it replaces the sender's, if the sender wants progress
  */

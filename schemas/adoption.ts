@@ -40,7 +40,7 @@ export class ConfigTranslation {
     else if (JSON.stringify(change(this.config[from])) === JSON.stringify(this.config[to])) this.take(from)
     else {
       this.mentionedMembers.add(from)
-      this.warn(`${quoteName(from)} has no effect: "${to}" is there too`)
+      this.warn(`${quoteName(from)} has no effect, since "${to}" is set too`)
     }
   }
 }

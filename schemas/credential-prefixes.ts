@@ -8,7 +8,7 @@ export const credentialPrefixes = {
   /** The credential of the command line on the gateway's own machine. */
   local: 'thl_',
   /** Credentials that the gateway issues to itself. */
-  lent: 'thc_',
+  internal: 'thc_',
   /** Access and refresh tokens of the authorization server. */
   token: 'tht_',
   refresh: 'thr_'

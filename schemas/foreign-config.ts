@@ -118,12 +118,12 @@ function readSwitches (adoption: ConfigTranslation): void {
     adoption.take('disabled')
     // If the two contradict each other, disabling the server is the safe choice.
     if (typeof enabled === 'boolean' && enabled === disabled) {
-      adoption.warn('"enabled" and "disabled" contradict each other: it is off')
+      adoption.warn('"enabled" and "disabled" contradict each other: the server is disabled')
     }
     adoption.put('enabled', !disabled && enabled !== false)
   } else if (disabled !== undefined && disabled !== null) {
     adoption.take('disabled')
-    adoption.warn('"disabled" is neither true nor false: it is off')
+    adoption.warn('"disabled" is neither true nor false: the server is disabled')
     adoption.put('enabled', false)
   }
   if (typeof adoption.config.perSessionClient === 'boolean') {
@@ -139,7 +139,7 @@ function readTimeout (adoption: ConfigTranslation): void {
   const { timeout, options = {} } = adoption.config
   if (typeof timeout !== 'number' || !(timeout > 0) || !isPlainObject(options)) return
   if (options.timeout !== undefined) {
-    adoption.warn('"timeout" has no effect: "options.timeout" is there too')
+    adoption.warn('"timeout" has no effect, since "options.timeout" is set too')
     return
   }
   adoption.take('timeout')
@@ -148,7 +148,7 @@ function readTimeout (adoption: ConfigTranslation): void {
     'options', { ...options, timeout: Math.min(Math.ceil(isSeconds ? timeout * 1_000 : timeout), 2 ** 31 - 1) }
   )
   if (isSeconds) {
-    adoption.warn(`"timeout" is taken as ${timeout} seconds; write "options.timeout" in ms if that is wrong`)
+    adoption.warn(`"timeout" is treated as ${timeout} seconds; use "options.timeout" in ms if that is wrong`)
   }
 }
 
@@ -166,7 +166,7 @@ function readEnabledItems (adoption: ConfigTranslation): void {
     if (!isTexts(names) || !isPlainObject(section)) continue
     adoption.take(from)
     if (names.includes(allItems)) continue
-    if (names.length === 0) adoption.warn(`"${from}" is an empty list: all tools are off`)
+    if (names.length === 0) adoption.warn(`"${from}" is an empty list: all tools are disabled`)
     const on = names.map((name) =>
       [name, { enabled: true, ...(isPlainObject(section[name]) ? section[name] : {}) }] as const)
     adoption.put('tools', Object.fromEntries([[allItems, { enabled: false }], ...Object.entries(section), ...on]))
@@ -205,7 +205,7 @@ function readValues (adoption: ConfigTranslation): void {
     adoption.put(map, Object.fromEntries(Object.entries(values).flatMap(([name, value]) => {
       if (value !== null) return [[name, isPlain(value) ? String(value) : value]]
       if (map === 'headers') return []
-      adoption.warn(`${quoteName(`env.${name}`)} is null: it is taken from the gateway's environment`)
+      adoption.warn(`${quoteName(`env.${name}`)} is null: the value comes from the gateway's environment`)
       return [[name, `\${${name}}`]]
     })))
   }

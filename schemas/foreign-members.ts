@@ -14,9 +14,9 @@ const clientMembers: Readonly<Record<string, string>> = {
   trust: 'whether a call is approved is up to the client that asks',
   envFile: 'the file is not read; write its variables into "env", or import it with tool-hub import',
   dev: 'files are not watched; reload the server after a change',
-  startup_timeout_sec: 'all servers have the same time to start',
+  startup_timeout_sec: 'the time to start is the same for all servers',
   custom_instructions: 'servers have their own instructions; they are not changed',
-  headersHelper: 'no program is run for headers; write them into "headers"'
+  headersHelper: 'no program is run to get headers; write them into "headers"'
 }
 
 /** The gateway's own members that have no effect on a server, by its locating member (`locatedBy`). */
@@ -25,7 +25,7 @@ const inertMembers = {
     reason: 'the server is a command', members: ['url', 'headers', 'passthroughHeaders', 'oauth', 'proxy', 'openapi']
   },
   address: {
-    reason: 'the server is reached by its address',
+    reason: 'the server is remote',
     members: ['command', 'args', 'env', 'cwd', 'startOnDemand', 'idleTimeoutMs', 'openapi']
   },
   description: { reason: 'the server is an OpenAPI description', members: ['command', 'args', 'env', 'cwd'] }

@@ -39,7 +39,7 @@ export function translateVariables (
     }
     filled = next
   }
-  warn(`"${place}" has variables within variables, which are not filled in: write the value`)
+  warn(`"${place}" has nested variables, which are not expanded: write the value`)
   return text
 }
 
@@ -69,17 +69,17 @@ function fillOnce (
     if (kind === 'input') {
       if (Object.hasOwn(inputs, name)) return inputs[name] ?? ''
       const variable = inputVariable(name)
-      warn(`"${place}" asks for the input ${JSON.stringify(name)}: it is taken from ${variable} in the gateway's ` +
+      warn(`"${place}" uses the input ${JSON.stringify(name)}: the value comes from ${variable} in the gateway's ` +
         'environment')
       return `\${${variable}}`
     }
     if (kind !== undefined) {
-      warn(`"${place}" has a variable of kind "${kind}", which is not filled in: write the value`)
+      warn(`"${place}" has a variable of kind "${kind}", which is not expanded: write the value`)
       return written
     }
     if (editorNames.has(inner)) {
       if (Object.hasOwn(editor, inner)) return editor[inner] ?? ''
-      warn(`"${place}" has $\{${inner}}, which only an editor can fill in: write the value`)
+      warn(`"${place}" has $\{${inner}}, which only an editor can expand: write the value`)
       return written
     }
     return takeDefault(inner, place, warn) ?? written
@@ -93,6 +93,6 @@ function fillOnce (
 function takeDefault (inner: string, place: string, warn: (sentence: string) => void): string | undefined {
   const [, name, fallback] = /^([A-Za-z_]\w*):-(.*)$/s.exec(inner) ?? []
   if (name === undefined || fallback === undefined || (place !== 'command' && place !== 'cwd')) return undefined
-  warn(`"${place}" takes the default of ${name}: variables are not filled in there`)
+  warn(`"${place}" uses the default of ${name}: variables are not expanded there`)
   return fallback
 }

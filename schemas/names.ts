@@ -39,7 +39,8 @@ function wordProblem (name: string): string | undefined {
   const length = [...name].length
   if (length < 1 || length > 128) return 'the name must have 1 to 128 characters'
   if (!namePattern.test(name)) {
-    return 'the name may have letters, digits, ".", "_", "-" and inner spaces, and must not start with "." or "_"'
+    return 'the name may contain only letters, digits, ".", "_", "-" and inner spaces, and must not start with "." ' +
+      'or "_"'
   }
   return undefined
 }
@@ -49,7 +50,7 @@ function wordProblem (name: string): string | undefined {
  * letters must be equal.
  */
 const composedProblem = (name: string): string | undefined =>
-  name === name.normalize('NFC') ? undefined : 'the name must be written with composed letters (Unicode NFC)'
+  name === name.normalize('NFC') ? undefined : 'the name must be in Unicode NFC (composed characters)'
 
 /**
  * The reason why a server or group must not have this name, as a clause; undefined if it is allowed. Valid names have 1
@@ -103,8 +104,8 @@ export const toModelSeparator = (separator: string): string =>
 export const separatorWarning = (separator: unknown): string | undefined =>
   typeof separator !== 'string' || !/^[!-~]{1,8}$/.test(separator) || isModelName(separator)
     ? undefined
-    : `"nameSeparator": ${JSON.stringify(separator)} stands as ${JSON.stringify(toModelSeparator(separator))} in ` +
-      'names, since agents\' model APIs take letters, digits, "_" and "-" only; calls take names with both'
+    : `"nameSeparator": ${JSON.stringify(separator)} becomes ${JSON.stringify(toModelSeparator(separator))} in ` +
+      'names, since model APIs accept only letters, digits, "_" and "-"; calls accept both forms'
 
 /**
  * A text reduced to the characters that model APIs accept: letters lose their diacritics, and other characters become

@@ -103,12 +103,12 @@ const resettable = (schema: Schema): Schema => ({
 })
 
 const failures: Record<string, string> = {
-  400: 'The request is invalid; `errors` says where',
+  400: 'The request is invalid; `errors` contains the details',
   401: 'The credential is missing or not accepted',
   403: 'Authenticated, but not allowed; or the gateway is read-only',
   404: 'It does not exist, or is not visible to you',
-  409: 'The settings were changed meanwhile: read them again, and repeat the request; or there are secrets that ' +
-    'cannot be opened',
+  409: 'The settings were changed in the meantime: read them again, and repeat the request; or some secrets ' +
+    'cannot be decrypted',
   413: 'Larger than `routing.jsonBodyLimit`',
   415: 'Not JSON',
   429: 'Too many requests; `Retry-After` says when to try again',

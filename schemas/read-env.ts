@@ -48,8 +48,8 @@ function withinBounds (env: Env): Env {
   const { DRAIN_TIMEOUT: text } = env
   if (parseDuration(text) <= maxDrainTimeout) return env
   throw new Error(
-    `The environment variable DRAIN_TIMEOUT cannot be ${JSON.stringify(text)}: the gateway ends within 10 s of ` +
-    'SIGTERM, whatever still runs. Set it to 9s or less.'
+    `The environment variable DRAIN_TIMEOUT cannot be ${JSON.stringify(text)}: the gateway exits within 10 s of ` +
+    'SIGTERM, even if calls are still in flight. Set it to 9s or less.'
   )
 }
 

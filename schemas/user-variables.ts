@@ -87,31 +87,32 @@ const texts = new Set(['description', 'tools', 'prompts', 'resources', 'skills',
 export function userVariableProblem (config: ConfigWithVariables): string | undefined {
   const { userVariables = [] } = config
   const declared = new Map(userVariables.map((variable) => [variable.name, variable]))
-  if (declared.size < userVariables.length) return '"userVariables" has two of the same name'
+  if (declared.size < userVariables.length) return '"userVariables" has two variables with the same name'
   const { headers = {}, env = {}, args = [], url, openapi: { schema: _document, ...openapi } = {}, ...others } = config
   for (const [name, text] of Object.entries(headers)) {
     const isHost = /^(host|content-length|transfer-encoding|connection)$/i.test(name)
-    if (isHost && text.includes(opening)) return `"headers.${name}": no value of a user is sent in this header`
+    if (isHost && text.includes(opening)) return `"headers.${name}": values from users are not allowed in this header`
   }
   for (const [name, text] of Object.entries(env)) {
     if (!text.includes(opening)) continue
-    if (isSteering(name)) return `"env.${name}": no user sets this variable, since it decides which code runs`
+    if (isSteering(name)) return `"env.${name}": users cannot set this variable, since it determines which code runs`
     if (trafficVariables.test(name.toUpperCase())) {
-      return `"env.${name}": no user sets this variable, since it decides where traffic goes or who can read it`
+      return `"env.${name}": users cannot set this variable, since it determines where traffic goes or who can read it`
     }
-    if (!wholeVariable.test(text)) return `"env.${name}": a user's variable is the whole of the value here`
+    if (!wholeVariable.test(text)) return `"env.${name}": a user's variable must be the whole value here`
   }
   const launching = launchingArguments(config.command ?? '', args)
   for (const [at, text] of args.entries()) {
     if (text.includes(opening) && !argument.test(text)) {
-      return `"args.${at}": a user's variable is the whole of an argument, or what follows "--name=" in it`
+      return `"args.${at}": a user's variable must be a whole argument, or the part after "--name=" in it`
     }
     const option = [args[at - 1] ?? '', text.slice(0, text.indexOf('='))].find((each) => codeOption.test(each))
     if (option !== undefined && text.includes(opening)) {
-      return `"args.${at}": no user sets what follows ${JSON.stringify(option)}, since it decides which code runs`
+      return `"args.${at}": users cannot set the value of ${JSON.stringify(option)}, since it determines which code ` +
+        'runs'
     }
     if (at < launching && text.includes(opening)) {
-      return `"args.${at}": no user sets what ${JSON.stringify(config.command)} runs, or how: write the package, ` +
+      return `"args.${at}": users cannot set what ${JSON.stringify(config.command)} runs, or how: write the package, ` +
         'image or script first, with options as "--name=value", and the user\'s variable after it'
     }
   }
@@ -120,7 +121,7 @@ export function userVariableProblem (config: ConfigWithVariables): string | unde
   const inOthers = Object.entries(others).flatMap(([name, value]) => texts.has(name) ? [] : [name, value])
   const elsewhere = [Object.keys(headers), Object.keys(env), openapi, inOthers]
   if (JSON.stringify(elsewhere).includes(opening)) {
-    return 'a user\'s variable may be in values of "headers", "env", "args" and "url" only'
+    return 'a user\'s variable may occur only in values of "headers", "env", "args" and "url"'
   }
   for (const text of [...Object.values(headers), ...Object.values(env), ...args, url ?? '']) {
     const unknown = userVariablesIn(text).find((name) => !declared.has(name))
@@ -133,10 +134,10 @@ export function userVariableProblem (config: ConfigWithVariables): string | unde
 function addressProblem (url: string, declared: ReadonlyMap<string, UserVariable>): string | undefined {
   const [, origin, path = '', query = '', fragment = ''] = addressParts.exec(url) ?? []
   if (origin === undefined || origin.includes(opening) || fragment.includes(opening)) {
-    return '"url": a user\'s variable may be in a path segment or a query value only'
+    return '"url": a user\'s variable may occur only in a path segment or a query value'
   }
   if (query.slice(1).split('&').some((each) => (/^[^=]*/.exec(each)?.[0] ?? '').includes(opening))) {
-    return '"url": a user\'s variable may be in the value of a query parameter, not in its name'
+    return '"url": a user\'s variable may occur in the value of a query parameter, not in its name'
   }
   const optional = userVariablesIn(path).find((name) => declared.get(name)?.required === false)
   return optional === undefined ? undefined : `"url": its path needs \${user.${optional}}, which is not "required"`
@@ -183,12 +184,14 @@ export function valueProblem (
   if (Buffer.byteLength(value) > maxValue) return 'is longer than 8 KiB'
   if (/\p{Cc}/u.test(value) || !value.isWellFormed()) return 'has control characters'
   const isIn = (text: string): boolean => userVariablesIn(text).includes(name)
-  if (value.startsWith('-') && args.some(isIn)) return 'begins with "-", and is an argument of a command'
+  if (value.startsWith('-') && args.some(isIn)) {
+    return 'begins with "-", which is not allowed for an argument of a command'
+  }
   if (/[^\x20-\x7e\xa0-\xff]/.test(value) && Object.values(headers).some(isIn)) {
-    return 'has characters that a header cannot hold'
+    return 'contains characters that are not allowed in a header'
   }
   // A segment of dots refers to another folder, even if it is percent-encoded.
-  if (/^\.+$/.test(value) && isIn(addressParts.exec(url)?.[2] ?? '')) return 'is a path of its own'
+  if (/^\.+$/.test(value) && isIn(addressParts.exec(url)?.[2] ?? '')) return 'is a relative path segment'
   return undefined
 }
 

@@ -73,28 +73,32 @@ export async function openBackup (path: string, folder: string): Promise<{
   description: BackupDescription, bundles: string[]
 }> {
   try {
-    await access(path).catch(() => { throw new ArchiveError('there is no such file, or it may not be read') })
+    await access(path).catch(() => { throw new ArchiveError('the file does not exist, or this user may not read it') })
     await unpackArchive(path, folder, backupBounds)
     const description: unknown = JSON.parse(await readFile(join(folder, backupFiles.description), 'utf8').catch(() =>
       'null'))
     const problem = firstSchemaProblem(BackupDescription, description)
     if (problem) {
       throw new ArchiveError(
-        `its ${backupFiles.description} is not that of a backup: "${problem.path}": ${problem.message}`
+        `its ${backupFiles.description} does not describe a backup: "${problem.path}": ${problem.message}`
       )
     }
     const valid = description as BackupDescription
     const bundles: string[] = []
     for (const [name, checksum] of Object.entries(valid.checksums)) {
-      if (name.split('/').includes('..')) throw new ArchiveError(`the path ${JSON.stringify(name)} leads out of it`)
+      if (name.split('/').includes('..')) {
+        throw new ArchiveError(
+          `the path ${JSON.stringify(name)} points outside the archive`
+        )
+      }
       const found = await checksumOf(join(folder, name)).catch(() => undefined)
       if (found !== checksum) {
-        throw new ArchiveError(`its part ${name} is ${found === undefined ? 'missing' : 'damaged'}`)
+        throw new ArchiveError(`the file ${name} in it is ${found === undefined ? 'missing' : 'damaged'}`)
       }
       const bundle = /^bundles\/(.+)\.zip$/.exec(name)?.[1]
       if (bundle === undefined) continue
       const reason = bundleNameProblem(bundle)
-      if (reason !== undefined) throw new ArchiveError(`a bundle in it has a name that cannot be used: ${reason}`)
+      if (reason !== undefined) throw new ArchiveError(`a bundle in it has an invalid name: ${reason}`)
       await mkdir(join(folder, 'unpacked', bundle), { recursive: true, mode: 0o755 })
       await unpackArchive(join(folder, name), join(folder, 'unpacked', bundle, 'restored'), backupBounds)
       bundles.push(bundle)

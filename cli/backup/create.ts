@@ -28,7 +28,7 @@ export async function createBackup (
   const createdAt = new Date().toISOString()
   const target = resolve(io.cwd, file ?? `tool-hub-${createdAt.replace(/[:.]/g, '-')}.zip`)
   if (existsSync(target) && !force) {
-    throw new Error(`${target} exists already, and was left as it is. Name another file, or use --force.`)
+    throw new Error(`${target} already exists and was not changed. Choose another file, or use --force.`)
   }
   const work = join(dirname(target), `.backup-${randomUUID()}`)
   try {
@@ -62,13 +62,14 @@ export async function createBackup (
     printKeyAdvice(report, env, withKey, hasKey, sealedWith)
     report.writeResult(
       { file: target, kind, createdAt, hasKey, sealedWith },
-      `The backup is ${target}. Only its owner may read it: it holds secrets${kind === 'file' ? ' in plain text' : ''}.`
+      `The backup is ${target}. Only its owner may read it: it contains ` +
+      `secrets${kind === 'file' ? ' in plain text' : ''}.`
     )
   } catch (error) {
     throw explainFileError(error, {
       target,
       folder: dirname(target),
-      advice: 'Name a file in a folder that is there, that this user may write to, and that has room.'
+      advice: 'Choose a file in an existing folder that this user can write to and that has free space.'
     })
   } finally {
     await rm(work, { recursive: true, force: true }).catch(() => {})
@@ -112,8 +113,9 @@ async function putBundles (
     const { paths, others } = await listFiles(folder)
     await writeZip(put(`${backupFiles.bundles}/${name}.zip`), paths)
     if (others.length > 0) {
-      print(`The bundle ${name} has ${others.length} links, which the backup leaves out: ` +
-        `${others.slice(0, 3).join(', ')}`)
+      print(
+        `The bundle ${name} has ${others.length} links, which are not in the backup: ${others.slice(0, 3).join(', ')}`
+      )
     }
   }
 }
@@ -127,16 +129,16 @@ function printKeyAdvice (
   sealedWith: BackupDescription['sealedWith']
 ): void {
   const secretCounts = Object.entries(sealedWith)
-  if (hasKey) print('It holds the key file, which opens all secrets in it: keep it as you keep the key.')
-  else if (isAsked) print('There is no key file in DATA_DIR to put into it.')
+  if (hasKey) print('It contains the key file, which decrypts all secrets in it: protect it as you protect the key.')
+  else if (isAsked) print('It contains no key file, since there is none in DATA_DIR.')
   if (env.ENCRYPTION_KEY !== undefined) {
-    print('ENCRYPTION_KEY is not in it: keep it where the environment of the gateway is kept.')
+    print('It does not contain ENCRYPTION_KEY: keep that with the environment of the gateway.')
   }
   if (secretCounts.length === 0 || hasKey) return
   print(
-    'Without the key, these secrets in it cannot be opened: ' +
+    'Without the key, these secrets in it cannot be decrypted: ' +
     `${secretCounts.map(([id, count]) => `${count} of key ${id}`).join(', ')}. They are credentials of servers (env, ` +
-    'headers, args, addresses), secrets of the system configuration, and what is kept encrypted. Passwords, keys and ' +
+    'headers, args, addresses), secrets of the system configuration, and encrypted records. Passwords, keys and ' +
     'tokens are hashes, which need no key.'
   )
 }

@@ -29,7 +29,9 @@ async function withDatabase (
 ): Promise<void> {
   const env = readEnvironment(io.env)
   if (env.DB_URL === undefined) {
-    throw new Error('DB_URL is not set: it names the database. Without it, the gateway keeps its settings in a file.')
+    throw new Error(
+      'DB_URL is not set, so the gateway keeps its settings in a file. Set DB_URL to the address of the database.'
+    )
   }
   const driver = await openDatabase({
     dbUrl: env.DB_URL,
@@ -81,13 +83,13 @@ async function writeExport (
   const path = file === '-' ? '-' : resolve(io.cwd, file ?? env.SETTINGS_PATH)
   const exported = await exportDocument(driver, await vaultOf(env, io.cwd))
   if (exported === undefined) {
-    throw new Error(`The database at ${driver.location} is empty: nothing was ever stored there.`)
+    throw new Error(`The database at ${driver.location} is empty: nothing has been stored in it.`)
   }
   const { document, locked } = exported
   if (locked.length > 0 && !masked) {
     throw new Error(
-      `${locked.join('\n')}\nNothing was written. With --masked, all is written, with masks (••••) in place of these ` +
-      'secrets.'
+      `${locked.join('\n')}\nNothing was written. Use --masked to write everything, with masks (••••) in place of ` +
+      'these secrets.'
     )
   }
   for (const each of locked) report.print(each)
@@ -101,17 +103,17 @@ async function writeExport (
     .catch(
       async (error: unknown) => {
         if (errorCode(error) === 'EEXIST') {
-          throw new Error(`${path} exists already, and was left as it is. Name another file, or use --force.`)
+          throw new Error(`${path} already exists and was not changed. Choose another file, or use --force.`)
         }
         // An incomplete export would prevent the next one.
         if (!force) await rm(path, { force: true }).catch(() => {})
-        const advice = 'Name a file in a folder that is there, that this user may write to, and that has room.'
+        const advice = 'Choose a file in an existing folder that this user can write to and that has free space.'
         throw explainFileError(error, { target: path, folder: dirname(path), advice })
       }
     )
   const secrets = locked.length === 0
-    ? 'holds secrets in plain text'
-    : 'holds masks (••••) in place of the secrets that cannot be opened, and others in plain text'
+    ? 'contains secrets in plain text'
+    : 'contains masks (••••) in place of the secrets that cannot be decrypted, and the others in plain text'
   report.writeResult(
     { file: path, location: driver.location },
     `The database at ${driver.location} was exported to ${path}. The file ${secrets}: only its owner may read it.`

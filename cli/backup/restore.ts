@@ -42,8 +42,9 @@ export async function restoreBackup (
     } finally {
       await target.close()
     }
-    report.print('Keys and users that were removed since are back: look at them. Who was logged in has to log in ' +
-      'again.')
+    report.print(
+      'Keys and users that were removed since then exist again: check them. Everybody has to log in again.'
+    )
     report.writeResult(
       { location: target.location, createdAt: description.createdAt, kind: description.kind, bundles },
       `${basename(file)} of ${description.createdAt} is restored to ${target.location}, with ${bundles.length} bundles.`
@@ -52,7 +53,8 @@ export async function restoreBackup (
     throw explainFileError(error, {
       target: `What is in ${places.dataDir} and ${dirname(places.settings)}`,
       folder: '/',
-      advice: 'Let this user write to these folders (DATA_DIR, SETTINGS_PATH), and give them room.'
+      advice: 'Make sure that this user can write to these folders (DATA_DIR, SETTINGS_PATH), and that they have ' +
+        'free space.'
     })
   } finally {
     await rm(work, { recursive: true, force: true }).catch(() => {})
@@ -76,8 +78,8 @@ function checkDatabaseVariables (
 /** Rejects restoring a backup of a database to a settings file. @throws Error */
 function checkKind ({ kind }: BackupDescription, { DB_URL: dbUrl }: Env): void {
   if (kind === 'file' || dbUrl !== undefined) return
-  throw new Error('This is the backup of a database. Set DB_URL to restore it into one; tool-hub db export makes a ' +
-    'settings file of that.')
+  throw new Error('This is the backup of a database. Set DB_URL to the database to restore it to; tool-hub db ' +
+    'export then makes a settings file from it.')
 }
 
 /** Checks the bundle folder, whose path in the sealed configs of a database cannot be changed. @throws Error */
@@ -86,8 +88,9 @@ function checkFolder (
 ): void {
   if (kind === 'file' || bundles.length === 0 || bundlesFolder === places.bundles) return
   throw new Error(
-    `This backup holds bundles of the folder ${bundlesFolder}, which configs of servers in it may name, encrypted. ` +
-    `Set DATA_DIR to ${dirname(bundlesFolder)}, in a container for example, to restore it. Nothing was changed.`
+    `This backup contains bundles from the folder ${bundlesFolder}, which encrypted configs of its servers may ` +
+    `refer to. Set DATA_DIR to ${dirname(bundlesFolder)}, in a container for example, to restore it. Nothing was ` +
+    'changed.'
   )
 }
 
@@ -139,8 +142,9 @@ async function checkKeys (
     const isOther =
       existsSync(places.key) && (await readFile(places.key, 'utf8')).trim() !== (await readFile(key, 'utf8')).trim()
     if (isOther) {
-      throw new Error(`${places.key} is another key than that of the backup. Move it to a safe place first. Nothing ` +
-        'was changed.')
+      throw new Error(
+        `${places.key} differs from the key in the backup. Move it to a safe place first. Nothing was changed.`
+      )
     }
   }
   const rings = [await openKeyRing({ dataDir: places.dataDir, encryptionKey }), await openKeyRing({ dataDir: work })]
@@ -150,11 +154,11 @@ async function checkKeys (
   if (!isAllowed) {
     const advice = encryptionKey === undefined
       ? 'Set ENCRYPTION_KEY to their key'
-      : 'ENCRYPTION_KEY does not match what was stored: set it to their key, or add that one behind a comma'
+      : 'ENCRYPTION_KEY does not match: set it to their key, or append that key after a comma'
     throw new Error(
-      `These secrets cannot be opened here: ${what}. ${advice}, put the key file at ${places.key}, or use ` +
+      `These secrets cannot be decrypted here: ${what}. ${advice}, put the key file at ${places.key}, or use ` +
       '--without-key. Nothing was changed.'
     )
   }
-  print(`These secrets stay locked until the key is there: ${what}.`)
+  print(`These secrets cannot be decrypted until their key is available: ${what}.`)
 }

@@ -64,8 +64,9 @@ async function openFileTarget (
   const close = async (): Promise<void> => { lock.release() }
   try {
     if (existsSync(path) && !mayReplace) {
-      throw new Error(`The settings file ${path} exists, and was left as it is. Use --replace to replace it by the ` +
-        'backup.')
+      throw new Error(
+        `The settings file ${path} exists and was not changed. Use --replace to replace it with the backup.`
+      )
     }
     const document = withBundlesFolder(await documentOf(work), bundlesFolder, bundles)
     // If the existing file cannot be read, its tokens are lost anyway.
@@ -96,8 +97,9 @@ async function openDatabaseTarget (
         and application_name = 'tool-hub listener'`
     ))
     if (running.length > 0) {
-      throw new Error(`${running.length} gateways use the database at ${driver.location}. Stop them first. Nothing ` +
-        'was changed.')
+      throw new Error(
+        `${running.length} gateways use the database at ${driver.location}. Stop them first. Nothing was changed.`
+      )
     }
     const commit = async (): Promise<void> => {
       if (kind === 'database') {

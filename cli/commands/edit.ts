@@ -19,7 +19,7 @@ interface EditOptions {
 export function addEditCommands (program: Command, run: CommandRun): void {
   for (const [verb, enabled] of [['enable', true], ['disable', false]] as const) {
     program.command(verb)
-      .description(enabled ? 'connect a server that is disabled' : 'end a server\'s connections, and keep its config')
+      .description(enabled ? 'connect a server that is disabled' : 'disconnect a server, and keep its config')
       .argument('<name>')
       .action(async (name: string, _options, command: Command) => {
         await withApi(run, command, async ({ api, out }) => {
@@ -31,21 +31,22 @@ export function addEditCommands (program: Command, run: CommandRun): void {
   }
 
   program.command('edit')
-    .description('change a server\'s config: by options, or in $VISUAL or $EDITOR')
+    .description('change a server\'s config: with options, or in $VISUAL or $EDITOR')
     .argument('<name>')
     .option('--env <NAME=value>', 'set an environment variable of the command (repeatable)', collectOption, [])
     .option('--header <Name: value>', 'set a header for a remote server (repeatable)', collectOption, [])
     .option('--description <text>')
     .option('--visibility <visibility>', 'private or public')
-    .option('--name <new name>', 'give it another name, in groups and keys too')
+    .option('--name <new name>', 'rename it, in groups and keys too')
     .option('--config-json <json>',
-      'the whole config as JSON; - reads it from stdin. A mask (••••) keeps the secret that is stored')
+      'the whole config as JSON; - reads it from stdin. A mask (••••) keeps the stored secret')
     .action(async (name: string, options: EditOptions, command: Command) => {
       const given = await configIn(run, options)
       const isByOptions = given !== undefined || hasChanges(options)
       if (!isByOptions && !canAskUser(run)) {
-        throw new CommandError('Say what to change: edit --help lists the options. An editor needs a ' +
-          'terminal.', exitCodes.usage)
+        throw new CommandError(
+          'Specify what to change: edit --help lists the options. An editor needs a terminal.', exitCodes.usage
+        )
       }
       await withApi(run, command, async ({ api, out }) => {
         const { config: stored } = await api.get<{ config: Config }>(serverPath(name))
@@ -109,7 +110,7 @@ async function editInEditor ({ env }: CommandRun, name: string, config: Config):
   let value: unknown
   try {
     value = parseJsonArgument(after, 'The config')
-    if (!isObject(value)) throw new CommandError('The config is no object', exitCodes.usage)
+    if (!isObject(value)) throw new CommandError('The config is not an object', exitCodes.usage)
   } catch (error) {
     const problem = messageOf(error)
     throw new CommandError(`${problem}. ${JSON.stringify(name)} was not changed; your text is in ${file}`)

@@ -28,7 +28,7 @@ export function addGroupCommands (program: Command, run: CommandRun): void {
   group.command('create')
     .description('create a group')
     .argument('<name>')
-    .argument('[servers...]', 'servers that belong to it, with all that they list')
+    .argument('[servers...]', 'the servers of the group, with all their items')
     .option('--description <text>')
     .action(async (name: string, servers: string[], { description }: { description?: string }, command: Command) => {
       await changeGroup(

@@ -24,11 +24,11 @@ interface Result {
 
 export function addImportCommand (program: Command, run: CommandRun): void {
   program.command('import')
-    .description('add the servers of a file of Claude, Cursor, VS Code, Copilot, Cline, Windsurf, Gemini, opencode, ' +
-      'Zed, mcp-hub, MCPHub')
+    .description('add the servers in a configuration file of Claude, Cursor, VS Code, Copilot, Cline, Windsurf, ' +
+      'Gemini, opencode, Zed, mcp-hub, MCPHub')
     .argument('<file>', 'the file; - reads it from stdin')
     .option('--dry-run', 'show what would be stored, with its secrets, and store nothing')
-    .option('--replace', 'replace servers and groups that are there already, and differ')
+    .option('--replace', 'replace existing servers and groups that differ')
     .option('--only <server>', 'only this server (repeatable)', collectOption, [])
     .option('--input <id=value>', 'the answer to an input of VS Code (repeatable)', collectOption, [])
     .option('--project <folder>', 'Claude Code: the servers of this project as well')
@@ -54,7 +54,7 @@ export function addImportCommand (program: Command, run: CommandRun): void {
         out.writeText(documentText(out.isJson ? all : { mcpServers }).trimEnd())
         return
       }
-      if (file.servers.length === 0) throw new CommandError(`${path} holds no servers`)
+      if (file.servers.length === 0) throw new CommandError(`${path} contains no servers`)
       await withApi(run, command, async ({ api }) => { await store(api, out, file, options.replace === true) })
     })
 }
@@ -101,7 +101,7 @@ async function store (
   if (failed > 0) throw new CommandError(`${failed} of ${all.length} could not be added`)
 }
 
-const differsMessage = 'one of this name is there already, and differs: --replace replaces it'
+const differsMessage = 'it already exists, and differs: use --replace to replace it'
 
 const resultWord = ({ success, unchanged, replaced }: Result): string =>
   success ? unchanged ? 'unchanged' : replaced ? 'replaced' : 'added' : 'refused'
@@ -171,7 +171,7 @@ async function addGroup (api: ManagementApi, group: ImportedGroup, replace: bool
     const result = await addGroup(api, unowned, replace)
     return {
       ...result,
-      warnings: [...result.warnings ?? [], `there is no user named ${JSON.stringify(owner)}, so it is yours`]
+      warnings: [...result.warnings ?? [], `there is no user named ${JSON.stringify(owner)}, so you are its owner`]
     }
   }
 }

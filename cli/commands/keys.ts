@@ -14,12 +14,12 @@ export function addKeyCommands (program: Command, run: CommandRun): void {
   key.command('create')
     .description('create a key, and show it once')
     .argument('<name>')
-    .option('--kind <kind>', 'user: what its owner sees, by MCP only; system: everything, and the management ' +
-      'API, too', 'user')
-    .option('--owner <username>', 'the owner; a system key counts while it is an admin', 'admin')
+    .option('--kind <kind>', 'user: what its owner sees, over MCP only; system: everything, including the management ' +
+      'API', 'user')
+    .option('--owner <username>', 'the owner; a system key is valid while its owner is an admin', 'admin')
     .option('--group <name>', 'only the routes of this group (repeatable)', collectOption, [])
     .option('--server <name>', 'only the routes of this server (repeatable)', collectOption, [])
-    .option('--expires <when>', 'a time from now, as 12h, 30d, or a date, as 2027-01-31')
+    .option('--expires <when>', 'a duration, such as 12h or 30d, or a date, such as 2027-01-31')
     .action(async (name: string, { kind, owner, group, server, expires }: CreateOptions, command: Command) => {
       const accessType = server.length === 0
         ? (group.length === 0 ? 'all' : 'groups')
@@ -59,14 +59,14 @@ export function addKeyCommands (program: Command, run: CommandRun): void {
     })
 
   key.command('revoke')
-    .description('remove a key: it opens nothing from then on')
-    .argument('<key>', 'its id, or its name where only one key has it')
+    .description('remove a key, which is then refused')
+    .argument('<key>', 'its id, or its name if no other key has the same name')
     .action(async (which: string, _options, command: Command) => {
       await withApi(run, command, async ({ api, out }) => {
         const keys = await api.get<Key[]>('/api/auth/keys')
         const found = keys.filter(({ id, name }) => id === which || name === which)
         if (found.length > 1 && !found.some(({ id }) => id === which)) {
-          throw new CommandError(`${found.length} keys are named ${JSON.stringify(which)}: give the id of one`)
+          throw new CommandError(`${found.length} keys are named ${JSON.stringify(which)}: specify the id of one`)
         }
         const [one = { id: which, name: which }] = found.sort((a, b) => Number(b.id === which) - Number(a.id === which))
         await api.request('DELETE', `/api/auth/keys/${encodePathSegment(one.id)}`)
@@ -100,9 +100,10 @@ export function parseExpiry (text: string): string {
   const [, number, unit = ''] = /^([1-9][0-9]{0,5})([smhdw])$/.exec(text) ?? []
   const time = number === undefined ? Date.parse(text) : Date.now() + Number(number) * (units[unit] ?? 0)
   if (Number.isNaN(time) || (number === undefined && !isDay(text))) {
-    throw new CommandError('--expires: expected a time from now, as 90s, 12h, 30d, or a date of the calendar, as ' +
-      '2027-01-31', exitCodes.usage)
+    throw new CommandError(
+      '--expires: expected a duration, such as 90s, 12h or 30d, or a date, such as 2027-01-31', exitCodes.usage
+    )
   }
-  if (time <= Date.now()) throw new CommandError('--expires: this time is over', exitCodes.usage)
+  if (time <= Date.now()) throw new CommandError('--expires: this time is in the past', exitCodes.usage)
   return new Date(time).toISOString()
 }

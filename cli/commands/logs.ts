@@ -8,10 +8,10 @@ const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal']
 export function addLogsCommand (program: Command, run: CommandRun): void {
   program.command('logs')
     .description('the log of the gateway, and what servers print')
-    .option('-f, --follow', 'go on as lines are written')
-    .option('-n, --lines <number>', 'how many of the last lines', '100')
-    .option('--level <level>', `this level and above: ${levels.join(', ')}`, 'trace')
-    .option('--server <name>', 'what this server prints')
+    .option('-f, --follow', 'follow the log')
+    .option('-n, --lines <number>', 'the number of lines to show from the end', '100')
+    .option('--level <level>', `the lowest level to show: ${levels.join(', ')}`, 'trace')
+    .option('--server <name>', 'only the output of this server')
     .action(async (options: LogOptions, command: Command) => {
       if (!levels.includes(options.level)) {
         throw new CommandError(`--level: expected one of ${levels.join(', ')}`, exitCodes.usage)
@@ -81,5 +81,5 @@ async function follow ({ api, out, run: { signal, stdout } }: CommandContext, op
     // The connection breaks when the gateway is killed.
   }
   if (signal.aborted) return
-  throw new CommandError('The gateway has ended the stream', exitCodes.unreachable)
+  throw new CommandError('The gateway ended the stream', exitCodes.unreachable)
 }

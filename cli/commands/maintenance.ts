@@ -13,10 +13,11 @@ interface ExportOptions { force?: boolean, masked?: boolean }
  */
 export function addMaintenanceCommands (program: Command, run: CommandRun): void {
   program.command('backup')
-    .description('write settings, tokens and bundles to one file; the gateway may run meanwhile, unless its database ' +
-      'is pglite://')
+    .description(
+      'write settings, tokens and bundles to one file; the gateway may keep running, unless its database is pglite://'
+    )
     .argument('[file]', 'default: tool-hub-<time>.zip in this folder')
-    .option('--with-key', 'also the key file of DATA_DIR, which opens all secrets')
+    .option('--with-key', 'also include the key file of DATA_DIR, which decrypts all secrets')
     .option('--force', 'overwrite an existing file')
     .action(async (file: string | undefined, { withKey = false, force = false }: BackupOptions, command: Command) => {
       const { createBackup } = await import('../backup/create.ts')
@@ -24,12 +25,14 @@ export function addMaintenanceCommands (program: Command, run: CommandRun): void
     })
 
   program.command('restore')
-    .description('put a backup back, all of it or nothing, into the settings file or the database; the gateway must ' +
-      'not run')
+    .description(
+      'restore a backup, as a whole or not at all, to the settings file or the database; the gateway must be stopped'
+    )
     .argument('<file>')
     .option('--replace', 'replace existing settings')
-    .option('--keep-tokens', 'into empty settings: tokens of the backup stay valid; no password was changed since')
-    .option('--without-key', 'also if secrets cannot be opened')
+    .option('--keep-tokens', 'with empty settings: the tokens in the backup stay valid; use it only if no password ' +
+      'has changed since')
+    .option('--without-key', 'even if secrets cannot be decrypted')
     .action(async (file: string, options: RestoreOptions, command: Command) => {
       const { replace = false, keepTokens = false, withoutKey = false } = options
       const { restoreBackup } = await import('../backup/restore.ts')
@@ -43,11 +46,11 @@ export function addMaintenanceCommands (program: Command, run: CommandRun): void
 
 function addDatabaseCommands (program: Command, run: CommandRun): void {
   const db = program.command('db')
-    .description('a database: make its tables, fill it from a settings file, write one')
+    .description('create the tables of a database, import a settings file, or export one')
     .addHelpText('after', `
-The default for the file is SETTINGS_PATH. DB_URL names the database; ENCRYPTION_KEY or DATA_DIR has the key,
+The default for the file is SETTINGS_PATH. DB_URL is the database, and the key comes from ENCRYPTION_KEY or DATA_DIR,
 as for the gateway.
-In a clone, options follow two dashes: npm run db:import -- --replace`)
+In a clone, put two dashes before options: npm run db:import -- --replace`)
 
   db.command('migrate')
     .description('create or update the tables')
@@ -69,7 +72,7 @@ In a clone, options follow two dashes: npm run db:import -- --replace`)
     .description('write the settings to a file, with secrets in plain text')
     .argument('[file]', '- writes to stdout')
     .option('--force', 'overwrite an existing file')
-    .option('--masked', 'even if secrets cannot be opened: with masks in their places, which db import does not accept')
+    .option('--masked', 'even if secrets cannot be decrypted; they are masked, and db import does not accept the file')
     .action(async (file: string | undefined, { force = false, masked = false }: ExportOptions, command: Command) => {
       const { exportSettings } = await import('../backup/database.ts')
       await perform(run, command, async (task) => { await exportSettings(task, { file, force, masked }) })

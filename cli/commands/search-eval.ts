@@ -18,8 +18,10 @@ const limit = 10
 
 export function addSearchEvalCommand (program: Command, run: CommandRun): void {
   program.command('search-eval')
-    .description('measure how well $smart finds the tools of questions')
-    .argument('<file>', 'JSON: [{"question": "write to Ada", "tool": "mail-send"}]; a list of tools: one suffices')
+    .description('measure how well $smart finds the expected tools')
+    .argument(
+      '<file>', 'JSON: [{"question": "write to Ada", "tool": "mail-send"}]; for a list of tools, one of them is enough'
+    )
     .option('--route <name>', 'search the tools of this group or server')
     .action(async (file: string, { route }: { route?: string }, command: Command) => {
       const text = await readFile(resolve(run.cwd, file), 'utf8').catch((error: unknown) => {
@@ -92,7 +94,7 @@ async function search (api: ManagementApi, route: string | undefined, query: str
   const reason = isObject(message.error) ? message.error.message : message.message
   // The credential of the command line is not accepted on MCP routes.
   const isForbidden = answer.status === 401 || answer.status === 403
-  const hint = isForbidden ? '. TOOL_HUB_URL and TOOL_HUB_KEY must name a gateway and a key that sees its tools' : ''
+  const hint = isForbidden ? '. Set TOOL_HUB_URL to a gateway, and TOOL_HUB_KEY to a key that can see its tools' : ''
   throw new CommandError(
     `The gateway answered ${answer.status}${typeof reason === 'string' ? `: ${reason}` : ''}${hint}`,
     isForbidden ? exitCodes.forbidden : exitCodes.failed

@@ -121,6 +121,6 @@ export function mistypedAddressMessage (name: string, text: string): string {
   // The address may contain a password or a key.
   const shown = text.replace(/:(\/+)[^/?#]*@/, ':$1…@').replace(/[?#].*$/s, '')
   const rest = shown.replace(/^[a-z][a-z0-9+.-]+:\/+/i, '')
-  return `${JSON.stringify(shown)} looks like an address, and begins with neither http:// nor https://. Write ` +
+  return `${JSON.stringify(shown)} looks like an address, but does not begin with http:// or https://. Write ` +
     `http://${rest} or https://${rest}; for a command of this name, put two dashes before it: add ${name} -- ${shown}`
 }

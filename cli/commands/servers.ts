@@ -38,7 +38,7 @@ export const serverPath = (name: string): string => `/api/servers/${encodePathSe
 
 export function addServerCommands (program: Command, run: CommandRun): void {
   program.command('status')
-    .description('whether the gateway runs, and how its servers are')
+    .description('whether the gateway runs, and the status of its servers')
     .action(async (_options, command: Command) => { await withApi(run, command, status) })
 
   program.command('list')
@@ -61,7 +61,7 @@ export function addServerCommands (program: Command, run: CommandRun): void {
     .option('--config-json <json>', 'the whole config as JSON, in place of a target')
     .option('--visibility <visibility>', 'private or public')
     .option('--disabled', 'store it without connecting it')
-    .option('--test', 'connect once before it is stored; do not store what does not connect, unless it wants a login')
+    .option('--test', 'connect once first, and store it only if it connects or requires a login')
     .option('--wait', 'wait until it is connected')
     .action(async (name: string, target: string[], options: AddOptions, command: Command) => {
       const config = configFromArguments(run, name, target, options)
@@ -69,7 +69,7 @@ export function addServerCommands (program: Command, run: CommandRun): void {
     })
 
   program.command('test')
-    .description('connect to a stored server once, beside its connection, and tell what it lists')
+    .description('open another connection to a stored server, and show what it lists')
     .argument('<name>')
     .action(async (name: string, _options, command: Command) => {
       await withApi(run, command, async ({ api, out }) => {
@@ -79,12 +79,12 @@ export function addServerCommands (program: Command, run: CommandRun): void {
         if (tested.connected) return
         if (tested.status !== 'oauth_required') throw new CommandError(`${name} does not connect`)
         printLogin(out, await api.get<ServerRow>(serverPath(name)))
-        throw new CommandError(`${name} waits for a login`)
+        throw new CommandError(`${name} requires a login`)
       })
     })
 
   program.command('remove')
-    .description('remove a server, from groups and the scopes of keys too')
+    .description('remove a server, also from groups and from the scopes of keys')
     .argument('<name>')
     .action(async (name: string, _options, command: Command) => {
       await withApi(run, command, async ({ api, out }) => {
@@ -99,7 +99,7 @@ function dashesHint (argv: readonly string[]): string {
   const [name = '<name>', ...target] = argv.slice(argv.indexOf('add') + 1).filter((each) => each !== '--')
   // Without a target, no corrected command can be suggested.
   const command = target[0] === undefined || target[0].startsWith('-') ? '<command> <args…>' : target.join(' ')
-  return `A command with options of its own stands after two dashes: tool-hub add ${name} -- ${command}`
+  return `Put two dashes before a command that has options: tool-hub add ${name} -- ${command}`
 }
 
 async function status ({ api, out, run }: CommandContext): Promise<void> {
@@ -193,11 +193,11 @@ const test = async (api: ManagementApi, body: object): Promise<ServerTestResult>
 
 function testedText (out: Output, tested: ServerTestResult): string {
   if (tested.connected) {
-    const spoken = tested.protocolVersion === undefined ? '' : `, and speaks MCP ${toPrintable(tested.protocolVersion)}`
+    const spoken = tested.protocolVersion === undefined ? '' : `, with MCP ${toPrintable(tested.protocolVersion)}`
     return `${out.style('green', 'It connects')} in ${tested.duration} ms${spoken}.\n${itemTable(out, tested)}`
   }
   const said = tested.status === 'oauth_required'
-    ? out.style('yellow', 'It wants a login')
+    ? out.style('yellow', 'It requires a login')
     : out.style('red', 'It does not connect')
   return `${said}: ${toPrintableLines(tested.error ?? '')}`
 }
@@ -210,8 +210,9 @@ const printLoginAddress = (out: Output, name: string, address: string): void => 
 function printLogin (out: Output, { name, oauth }: ServerRow): void {
   if (oauth) printLoginAddress(out, name, oauth.authorizationUrl)
   else {
-    out.writeRemark(`The address to open stands in its record: tool-hub list ${toPrintable(name)} --json, member ` +
-    'oauth.authorizationUrl')
+    out.writeRemark(
+      `The address to open is in its record: tool-hub list ${toPrintable(name)} --json, member oauth.authorizationUrl`
+    )
   }
 }
 
@@ -248,17 +249,17 @@ async function add (
   out.writeResult({ ...ready, ...withWarnings(warnings) }, text)
   if (ready.status === 'connected') return
   if (ready.status !== 'oauth_required') {
-    throw new CommandError(`${name} was added, and is not connected: ${toPrintableLines(ready.error ?? ready.status)}`)
+    throw new CommandError(`${name} was added, but is not connected: ${toPrintableLines(ready.error ?? ready.status)}`)
   }
   printLogin(out, ready)
-  throw new CommandError(`${name} was added, and waits for a login`)
+  throw new CommandError(`${name} was added, and requires a login`)
 }
 
 function addedText ({ url }: ManagementApi, { name, config }: ServerRow): string {
   const text = `The server ${JSON.stringify(name)} was added`
   if (config.enabled === false) return `${text}, disabled`
   return url === undefined
-    ? `${text}. The gateway is down: it connects when that is started`
+    ? `${text}. The gateway is down: the server connects once the gateway is started`
     : `${text} and is connecting`
 }
 

@@ -22,10 +22,10 @@ export function addUserCommands (program: Command, run: CommandRun): void {
     })
 
   user.command('create')
-    .description('make an account')
+    .description('create an account')
     .argument('<username>')
-    .option('--admin', 'with all rights')
-    .option('--password-stdin', 'read the password from stdin; without this, a random one is made and shown')
+    .option('--admin', 'with admin rights')
+    .option('--password-stdin', 'read the password from stdin; by default, a random one is generated and shown')
     .action(async (username: string, { admin = false, passwordStdin = false }: CreateOptions, command: Command) => {
       const password = passwordStdin ? await givenPassword(run, username) : randomPassword()
       await withApi(run, command, async ({ api, out }) => {
@@ -34,15 +34,15 @@ export function addUserCommands (program: Command, run: CommandRun): void {
         const shown = passwordStdin ? undefined : password
         out.writeResult({ ...data, password: shown }, shown ?? `The user ${JSON.stringify(data.username)} was added`)
         if (!passwordStdin && !out.isJson) {
-          out.writeRemark(`This is the password of ${JSON.stringify(data.username)}. It is shown only now.`)
+          out.writeRemark(`This is the password of ${JSON.stringify(data.username)}. It is shown only once.`)
         }
       })
     })
 
   user.command('reset-password')
-    .description('set another password, which ends all logins of the account')
+    .description('set a new password, which ends all logins of the account')
     .argument('<username>')
-    .option('--password-stdin', 'read it from stdin; without this, a random one is made and shown')
+    .option('--password-stdin', 'read it from stdin; by default, a random one is generated and shown')
     .action(async (username: string, { passwordStdin = false }: { passwordStdin?: boolean }, command: Command) => {
       const newPassword = passwordStdin ? await givenPassword(run, username) : randomPassword()
       await withApi(run, command, async ({ api, out }) => {
@@ -50,7 +50,7 @@ export function addUserCommands (program: Command, run: CommandRun): void {
         const shown = passwordStdin ? undefined : newPassword
         out.writeResult({ username, password: shown }, shown ?? 'The password was changed')
         if (!passwordStdin && !out.isJson) {
-          out.writeRemark(`This is the new password of ${JSON.stringify(username)}. It is shown only now.`)
+          out.writeRemark(`This is the new password of ${JSON.stringify(username)}. It is shown only once.`)
         }
       })
     })

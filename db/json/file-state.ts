@@ -53,7 +53,7 @@ export class SettingsFileState {
 
   reportMissing (isMissing: boolean): void {
     if (!isMissing) {
-      if (this.#missing === 'reported') this.#warn(`The settings file ${this.#path} is there again.`)
+      if (this.#missing === 'reported') this.#warn(`The settings file ${this.#path} exists again.`)
       this.#missing = undefined
     } else if (this.#missing === undefined) {
       this.#missing = 'seen'
@@ -65,14 +65,14 @@ export class SettingsFileState {
 
   #logMissing (): void {
     this.#hasLoggedInvalid = false
-    this.#warn(`The settings file ${this.#path} is gone. The last settings stay in force; the next change creates ` +
-      'the file again.')
+    this.#warn(`The settings file ${this.#path} no longer exists. The last settings stay in effect; the next change ` +
+      'creates the file again.')
   }
 
   /** Records a read failure. It is logged once, until the file can be read again. */
   markReadFailure ({ message: reason }: StorageError): void {
     if (this.#readFailure === undefined) {
-      this.#warn(`${this.#path}: ${reason}${openFilesAdvice(reason)} The last settings stay in force.`)
+      this.#warn(`${this.#path}: ${reason}${openFilesAdvice(reason)} The last settings stay in effect.`)
     }
     this.#readFailure = reason
   }
@@ -84,7 +84,7 @@ export class SettingsFileState {
 
   markValid (): void {
     this.#markReadable()
-    if (this.#hasLoggedInvalid) this.#warn(`The settings file ${this.#path} is valid again, and is in force.`)
+    if (this.#hasLoggedInvalid) this.#warn(`The settings file ${this.#path} is valid again, and in effect.`)
     this.#hasLoggedInvalid = false
     this.#invalid = undefined
   }
@@ -93,8 +93,8 @@ export class SettingsFileState {
     if (!this.#invalid || this.#invalid.isReported || Date.now() - this.#invalid.since < reportInvalidAfter) return
     this.#invalid.isReported = true
     this.#hasLoggedInvalid = true
-    this.#warn(`${this.#invalid.reason} The last valid settings stay in force, and nothing is written until the file ` +
-      'is corrected.')
+    this.#warn(`${this.#invalid.reason} The last valid settings stay in effect, and nothing is written until the ` +
+      'file is corrected.')
   }
 
   /** Records a write failure. It is logged once, until the file can be written again. */
@@ -107,7 +107,7 @@ export class SettingsFileState {
   /** Logs a write failure that was recorded before, once the file has been read. */
   logWriteFailure (): void {
     if (!this.#writeFailure) return
-    this.#warn(`The settings file ${this.#path} is read, and cannot be written. ${this.#writeFailure.reason}`)
+    this.#warn(`The settings file ${this.#path} can be read, but not written. ${this.#writeFailure.reason}`)
   }
 
   markWritable (): void {

@@ -21,7 +21,7 @@ import { FileEditedError, toStorageError } from './write.ts'
 /** Min time between two attempts to write after a failed write, in ms. */
 const probeInterval = 5_000
 
-const invalidEditMessage = 'The settings file was edited and cannot be used as it is; the log says what is wrong.'
+const invalidEditMessage = 'The settings file was edited and is not valid; the log says what is wrong.'
 
 /**
  * The settings in a JSON file that may also be edited by hand. All reads and writes of the file run in one queue, so
@@ -81,17 +81,17 @@ export class JsonFileStore implements Store, SectionAccess {
     return await this.#queue(async () => {
       if (this.#isClosed) throw new StorageError('The store is closed.', false)
       if (baseVersion !== this.#requireReading().snapshot.version) {
-        throw new ConflictError('The settings were changed meanwhile.', false)
+        throw new ConflictError('The settings have been changed in the meantime.', false)
       }
       // Repeats the commit if the file was edited during the write without a change of the settings.
       for (;;) {
         const found = await this.#checkFile()
         if (found === 'invalid') {
           throw new ConflictError(
-            'the file cannot be used as it is. `tool-hub check` and the log say what is wrong.', true
+            'the file is not valid. `tool-hub check` and the log say what is wrong.', true
           )
         }
-        if (found === 'edited') throw new ConflictError('The settings file was edited meanwhile.', true)
+        if (found === 'edited') throw new ConflictError('The settings file has been edited in the meantime.', true)
         const former = this.#requireReading()
         checkChangedValues(changes)
         const document = applyChanges(former.document, changes)
@@ -184,8 +184,8 @@ export class JsonFileStore implements Store, SectionAccess {
     } catch (error) {
       if (error instanceof LockHeldError) {
         throw new Error(
-          `The settings file ${this.#path} is ${error.message}. Stop that process first, or give this one another ` +
-          'SETTINGS_PATH.',
+          `The settings file ${this.#path} is ${error.message}. Stop that process first, or start this one with ` +
+          'another SETTINGS_PATH.',
           { cause: error }
         )
       }
@@ -216,8 +216,9 @@ export class JsonFileStore implements Store, SectionAccess {
       if (former) checkSectionTypes(former.document, document)
       return readDocument(document, (former?.snapshot.version ?? 0) + 1, former)
     } catch (error) {
-      throw new Error(`The settings file ${this.#path} cannot be used: ${messageOf(error)}. It was left as it is: ` +
-        'correct it.')
+      throw new Error(
+        `The settings file ${this.#path} cannot be used: ${messageOf(error)}. It was not changed: correct it.`
+      )
     }
   }
 
@@ -242,8 +243,9 @@ export class JsonFileStore implements Store, SectionAccess {
       const next = document === former.document ? former : this.#read(document, former)
       this.#disk.remember(found)
       if (this.#lock?.isHeld === true && await this.#disk.restrictMode()) {
-        this.#warn(`The settings file ${this.#path} was open to writes of other users; now only its owner may read ` +
-          'and write it.')
+        this.#warn(
+          `The settings file ${this.#path} could be written by other users; now only its owner can read and write it.`
+        )
       }
       this.#state.markValid()
       if (next === former) return 'same'

@@ -3,7 +3,7 @@ import { readDocument } from '../document.ts'
 import { StorageError, type Snapshot, type Store } from '../store.ts'
 import type { SectionAccess } from './section.ts'
 
-const readOnlyMessage = 'These settings are only looked at. Nothing was changed.'
+const readOnlyMessage = 'These settings are open for reading only. Nothing was changed.'
 
 /** Settings that are read once, and neither watched nor written. */
 export class ReadOnlyFileStore implements Store, SectionAccess {

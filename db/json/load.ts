@@ -36,8 +36,9 @@ export function toReadError (error: unknown, path: string): Error {
   }
   // `SettingsFile.read` throws ENOTFILE for a device, a named pipe or a socket.
   const reason = code === 'ENOTFILE' ? 'it is not a regular file' : code
-  return new Error(`The settings file ${path} cannot be read (${reason}). Check that it is a file and that this user ` +
-    'may read it.')
+  return new Error(
+    `The settings file ${path} cannot be read (${reason}). Check that it is a file, and that this user may read it.`
+  )
 }
 
 interface LoadOptions {
@@ -68,8 +69,8 @@ export async function loadDocument (
     found = await convertReadErrors(disk.read(), path)
     if (found === undefined) throw error
     document = parseSettings(found.bytes, path)
-    problems.push(`A write of the settings file ${path} was interrupted; the file was restored from its .bak, as it ` +
-      'was before that write.')
+    problems.push(`A write of the settings file ${path} was interrupted; the file was restored from its .bak, the ` +
+      'state before that write.')
   }
   disk.remember(found)
   if (isLocked) await disk.cleanUp()
@@ -86,8 +87,8 @@ async function withBackupHint (error: unknown, disk: SettingsFile, path: string)
     return error
   }
   return new Error(
-    `${error.message} Beside it is a whole backup, ${backup.path}, written ${backup.time.toISOString()}: ` +
-    `to go back to it, without the changes since, copy it over ${path} and start again.`,
+    `${error.message} A valid backup, ${backup.path}, was written at ${backup.time.toISOString()}: ` +
+    `to return to it, without the changes since then, copy it to ${path} and start again.`,
     { cause: error }
   )
 }

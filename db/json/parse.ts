@@ -12,8 +12,9 @@ const sectionLevels = 2
  */
 export function parseSettings (bytes: Buffer, path: string): SettingsDocument {
   const invalid = (reason: string): Error =>
-    new Error(`The settings file ${path} ${reason}. It was left as it is: correct it, or move it away to start with ` +
-      'an empty one.')
+    new Error(
+      `The settings file ${path} ${reason}. It was not changed: correct it, or move it away to start with an empty one.`
+    )
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -27,7 +28,7 @@ export function parseSettings (bytes: Buffer, path: string): SettingsDocument {
   } catch (error) {
     throw invalid(`is not valid JSON (${error instanceof Error ? describeSyntaxError(error.message, text) : ''})`)
   }
-  if (!isPlainObject(value)) throw invalid('does not hold a JSON object')
+  if (!isPlainObject(value)) throw invalid('does not contain a JSON object')
   recordRepeatedNames(text, value)
   return recordTextOrder(text, value, sectionLevels)
 }

@@ -105,7 +105,7 @@ export class FileRecords implements Records, Resealing {
     for (const { collection: { name }, sealed } of this.#sealedEntries()) {
       if (this.#vault.isOutdated(sealed)) former++
       if (this.#vault.isOutdated(sealed) || !this.#vault.isLocked(sealed)) continue
-      const what = name === recordCollections.userValues.name ? 'values of users for servers' : 'logins at servers'
+      const what = name === recordCollections.userValues.name ? 'users\' values for servers' : 'logins at servers'
       const key = keyIdOf(sealed)
       const { count } = locked.get(`${what} ${key}`) ?? { count: 0 }
       locked.set(`${what} ${key}`, { what, key, count: count + 1 })

@@ -77,8 +77,9 @@ export class EntryList<Entry extends object> {
     const { name } = this.#options
     const value = sections(name)
     if (!isMissing(value) && !Array.isArray(value)) {
-      throw new StorageError(`"${name}" in the settings is not of the expected type, and is kept as it is: correct ` +
-        'it first.', false)
+      throw new StorageError(
+        `"${name}" in the settings has the wrong type, and cannot be changed: correct it first.`, false
+      )
     }
     const former = this.#read(value)
     const entries = new Map(former)

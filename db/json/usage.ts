@@ -4,7 +4,7 @@ import { errorCode } from '../errors.ts'
 import type { MemoryCounters } from '../memory/counters.ts'
 import { UsageCounts, usageRetention, type UsageCount } from '../ports/usage.ts'
 import type { Records } from '../records.ts'
-import { quotaKeyBeginning } from '../store.ts'
+import { quotaKeyPrefix } from '../store.ts'
 import { replaceFileAtomically } from './write.ts'
 
 interface Saved { readonly at: number, readonly quotas: Array<[string, number, number]>, readonly usage: UsageCount[] }
@@ -41,7 +41,7 @@ export class FileUsage extends UsageCounts {
     const today = this.#now()
     const days = Array.from({ length: usageRetention + 1 }, (_, ago) => new Date(today - ago * 86_400_000))
     const usage = await this.list(days.map((day) => day.toISOString().slice(0, 10)))
-    const saved: Saved = { at: today, quotas: this.#counters.list(quotaKeyBeginning), usage }
+    const saved: Saved = { at: today, quotas: this.#counters.list(quotaKeyPrefix), usage }
     await replaceFileAtomically(this.#path, Buffer.from(JSON.stringify(saved)))
   }
 }

@@ -27,7 +27,7 @@ export class FileEditedError extends Error {
 export function toStorageError (error: unknown): StorageError {
   if (error instanceof StorageError) return error
   const code = errorCode(error)
-  const reason = code === undefined ? 'unknown error' : `${reasons[code] ?? 'the system refuses'}, ${code}`
+  const reason = code === undefined ? 'unknown error' : `${reasons[code] ?? 'the system refuses it'}, ${code}`
   return new StorageError(
     `The settings file cannot be written (${reason}). Nothing was changed.`,
     code === 'ENOSPC' || code === 'EDQUOT',

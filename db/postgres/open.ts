@@ -16,7 +16,7 @@ const migrationsFolder = packagePath('db/migrations')
 const reportAfter = 1_000
 
 /** The reason, for messages, why the start waits for an embedded database. */
-const preparationReason = 'its tables are being checked and brought up to date'
+const preparationReason = 'its tables are being checked and updated'
 
 interface DatabaseOptions {
   /** `postgres://…`, or `pglite://<folder>`. */
@@ -41,8 +41,8 @@ export async function openDatabase (
   try {
     if (await prepareWithRetries(driver, prepare, startupTimeout, info)) {
       warn(
-        `A newer version of Tool-Hub has changed the tables in the database at ${driver.location}. Each change by ` +
-        'this version may lose data that the newer one keeps in them: use the newer version again, or an older backup.'
+        `A newer version of Tool-Hub has updated the tables in the database at ${driver.location}. Any change by ` +
+        'this version can lose data of the newer version: use the newer version again, or an older backup.'
       )
     }
     return driver
@@ -65,8 +65,8 @@ async function assertTables (driver: DatabaseDriver): Promise<boolean> {
   if (found === 'none') throw new UnusableDatabaseError(missingDatabaseMessage(driver.location))
   if (found === 'older') {
     throw new UnusableDatabaseError(
-      `The tables in the database at ${driver.location} are those of an older version, and were left as they are. ` +
-      'Start the gateway once, which brings them up to date, or use that version.'
+      `The tables in the database at ${driver.location} are from an older version, and were not changed. ` +
+      'Start the gateway once to update them, or use the older version.'
     )
   }
   return found === 'newer'
@@ -74,8 +74,8 @@ async function assertTables (driver: DatabaseDriver): Promise<boolean> {
 
 /** The message for a location without a database of Tool-Hub. */
 export const missingDatabaseMessage = (location: string): string =>
-  `There is no Tool-Hub database at ${location}, and none was made. Check DB_URL; a first start of the gateway ` +
-  '(tool-hub serve) makes it.'
+  `There is no Tool-Hub database at ${location}, and none was created. Check DB_URL; the first start of the gateway ` +
+  '(tool-hub serve) creates it.'
 
 /**
  * Opens a database without changing it.
@@ -99,11 +99,12 @@ export async function assertDatabaseUrl (dbUrl: string): Promise<void> {
 /** The folder of an embedded database; undefined for a server's URL. @throws Error when the URL is of neither kind */
 function folderOf (dbUrl: string): string | undefined {
   const [, folder] = /^pglite:\/\/(.*)$/s.exec(dbUrl) ?? []
-  if (folder === '') throw new Error('DB_URL names no folder for the embedded database: pglite://<folder>')
+  if (folder === '') throw new Error('DB_URL does not name a folder for the embedded database: pglite://<folder>')
   if (folder !== undefined) return resolve(folder)
   if (/^postgres(ql)?:\/\//.test(dbUrl)) return undefined
-  throw new Error('DB_URL has an unknown scheme: use postgres://… for a server, or pglite://<folder> for an embedded ' +
-    'database.')
+  throw new Error(
+    'DB_URL has an unknown scheme: use postgres://… for a server, or pglite://<folder> for an embedded database.'
+  )
 }
 
 /**
@@ -120,8 +121,9 @@ async function prepareWithRetries (
   let isReported = false
   const report = (reason: string): void => {
     if (!isReported) {
-      info(`waiting for ${driver.isEmbedded ? 'the embedded database in' : 'PostgreSQL at'} ` +
-      `${driver.location} (${reason})`)
+      info(
+        `waiting for ${driver.isEmbedded ? 'the embedded database in' : 'PostgreSQL at'} ${driver.location} (${reason})`
+      )
     }
     isReported = true
   }
@@ -148,8 +150,9 @@ async function prepareWithRetries (
       throw new Error(`PostgreSQL at ${driver.location} cannot be used: ${describeFailure(error)}. Check DB_URL.`)
     }
     if (!isDatabaseUnavailable(error)) {
-      throw new Error(`The tables cannot be made in the database at ${driver.location}: ` +
-        `${describeMigrationFailure(error)}`)
+      throw new Error(
+        `The tables cannot be created in the database at ${driver.location}: ${describeMigrationFailure(error)}`
+      )
     }
     const pause = Math.min(2_000, 200 * 2 ** tries, end - Date.now())
     if (pause <= 0) throw timeoutError(driver, startupTimeout, waitsForReplica ? undefined : error)
@@ -187,9 +190,9 @@ function describeMigrationFailure (error: unknown): string {
   const code = databaseErrorCode(error)
   const message = messageOfCause(error)
   if (code === '42704' && /parameter/.test(message)) {
-    return `DB_URL asks for a setting that PostgreSQL does not know: ${message}. Take it out of DB_URL.`
+    return `DB_URL contains a parameter that PostgreSQL does not know: ${message}. Remove it from DB_URL.`
   }
-  if (code === '42P07') return 'other tables of the same names exist there. Give Tool-Hub a database of its own.'
+  if (code === '42P07') return 'it contains other tables with the same names. Use a separate database for Tool-Hub.'
   return `${message}${code === undefined ? '' : ` (${code})`}.`
 }
 

@@ -79,7 +79,7 @@ export class ClientExchange implements Exchange<View> {
   }
 
   async ask (question: Question): Promise<Response> {
-    if (this.#over) throw new RpcError(code.internal, 'The request is over', 'internal')
+    if (this.#over) throw new RpcError(code.internal, 'The request has ended', 'internal')
     if (!this.#reply.canStream) return await this.client.ask(question)
     if (question.outlivesRequest) {
       return await this.client
@@ -125,7 +125,7 @@ export class ClientExchange implements Exchange<View> {
 
   #finish (parts: Array<string | Buffer> | undefined): void {
     if (this.#over) return
-    if (this.#questions) for (const over of this.#questions) over.abort('the request is over')
+    if (this.#questions) for (const over of this.#questions) over.abort('the request has ended')
     this.#over = true
     this.#reply.finish(parts)
   }

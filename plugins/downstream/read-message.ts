@@ -22,14 +22,15 @@ export const parseClientMessage = (text: string): ReceivedMessage =>
 export function checkCapabilitiesSize (text: string, name: string): number {
   const { text: most, memory } = downstreamLimits.capabilities
   if (memoryOf(text) > most) {
-    const sentence = `has more than ${most} characters, or half as many where any is beyond Latin-1; declare less, ` +
-      'or shorter texts'
+    const sentence = `has more than ${most} characters, or half as many if any is outside Latin-1; declare fewer ` +
+      'members or shorter strings'
     throw new RpcError(code.invalidParams, `Invalid params: "${name}" ${sentence}`)
   }
   const size = memoryOfJson(text)
   if (size > memory) {
-    throw new RpcError(code.invalidParams, `Invalid params: "${name}" has too many members and ` +
-    'values; declare less')
+    throw new RpcError(
+      code.invalidParams, `Invalid params: "${name}" contains too many members and values; declare fewer`
+    )
   }
   return size
 }

@@ -150,7 +150,7 @@ class SseEndpoint implements Endpoint {
       return
     }
     const { session } = connection
-    if (!session) throw new RpcError(code.badRequest, 'Bad request: begin with initialize')
+    if (!session) throw new RpcError(code.badRequest, 'Bad request: send initialize first')
     if (Array.isArray(message) && !allowsBatch(session.version)) {
       throw new RpcError(code.invalidRequest, `Invalid request: batches are not part of MCP ${session.version}`)
     }
@@ -176,7 +176,7 @@ class SseEndpoint implements Endpoint {
     const reply = connection.openReply(1)
     try {
       if (connection.session || connection.isInitializing) {
-        throw new RpcError(code.invalidRequest, 'Invalid request: the session has begun already')
+        throw new RpcError(code.invalidRequest, 'Invalid request: the session is already initialized')
       }
       connection.isInitializing = true
       const place = sessions.reserve(connection.view, address)

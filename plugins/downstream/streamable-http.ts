@@ -44,7 +44,7 @@ export class StreamableHttp {
     if (!isModernVersion(headers[headerNames.version])) return
     raw.setHeader('allow', 'POST')
     throw Object.assign(
-      new errors.MethodNotAllowed('POST'), { message: `MCP ${latestModern} has requests by POST only` }
+      new errors.MethodNotAllowed('POST'), { message: `MCP ${latestModern} sends all requests with POST` }
     )
   }
 }

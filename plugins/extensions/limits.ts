@@ -16,7 +16,7 @@ export const extensionsLimits = {
    * server (for its users and kinds of clients) whose warnings are kept; beyond that, those of the oldest are dropped.
    * `warnings`: max warnings in a server's record.
    */
-  firstLook: { text: 4 * 1024 * 1024, time: 10_000, catalogues: 8, warnings: 200 },
+  definitionScan: { text: 4 * 1024 * 1024, time: 10_000, catalogues: 8, warnings: 200 },
 
   /**
    * Records of calls that wait for a slow database. `entries`: max number, `size`: max memory in bytes; beyond that,

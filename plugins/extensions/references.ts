@@ -33,7 +33,7 @@ export function unknownSubject (
   const catalogues = cataloguesOf(gateway, server)
   const isMade = (each: Catalogue): boolean => templatesFor(each, subject, namesOf(each, subject)).length > 0
   if (catalogues.length === 0 || catalogues.some((each) => listsItem(each, subject) || isMade(each))) return undefined
-  return `the server ${JSON.stringify(server)} lists no ${kind} ${JSON.stringify(name)} now`
+  return `the server ${JSON.stringify(server)} does not list a ${kind} ${JSON.stringify(name)} now`
 }
 
 function unknownNames (
@@ -48,7 +48,7 @@ export const unknownInPolicy = (
   { approvers = [] }: Policy, { access: { snapshot: { users } } }: ExistingObjects
 ): string[] =>
   unknownNames('approvers', 'user', approvers, (each) => users.has(each),
-    '; an account that gets such a name later may approve')
+    '; an account that is created with such a name later may approve')
 
 /** Returns warnings about servers and tools of a guard that do not exist. */
 export function unknownInGuard ({ servers, tools = [] }: Guard, existing: ExistingObjects): string[] {
@@ -79,7 +79,7 @@ export function unknownInQuota ({ target, calls, resultTokens, enabled }: Quota,
     ...named('server', (name) => servers.has(name)),
     ...subject === undefined ? [] : [`"target.tool": ${subject}`],
     ...(calls === 0 || resultTokens === 0) && enabled !== false && Object.keys(target).length === 0
-      ? ['No call of anybody passes while this quota is on']
+      ? ['Nobody can call anything while this quota is on']
       : []
   ]
 }

@@ -36,8 +36,9 @@ export class EventCursors {
       const [ofServer, ofKey, cursor] = this.#unsealed(view, sealed)
       if (ofServer === server && ofKey === key && cursor !== undefined) return JSON.stringify(cursor)
     }
-    throw new RpcError(code.invalidParams, 'Invalid params: the cursor is not one of this event type on this route; ' +
-      'begin without one')
+    throw new RpcError(
+      code.invalidParams, 'Invalid params: the cursor does not belong to this event type on this route; omit it'
+    )
   }
 
   #unsealed (view: View, sealed: string): string[] {

@@ -14,7 +14,7 @@ import { findEvent, ownMembers, presentEvent, type ShownEvent } from './methods/
 import { isNotification, methodFor } from './methods/index.ts'
 import { providerOf, resolveItem } from './methods/items.ts'
 import type { GatewayParts, Method, Result } from './methods/method.ts'
-import type { Notifier } from './news.ts'
+import type { Notifier } from './notifier.ts'
 import { createParts, createProviderHost } from './parts.ts'
 import type { Presentation } from './surfaces.ts'
 import type { Precedence } from './precedence.ts'

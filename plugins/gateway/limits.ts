@@ -17,7 +17,7 @@ export const gatewayLimits = {
     skillFiles: 512
   },
 
-  /** Max requests in flight at servers, with a share for each owner; beyond that, 429, 503 or -32001. */
+  /** Max requests in flight at servers, with a share for each owner; further ones get 429, 503 or -32001. */
   calls: 10_000,
 
   /** Max open `events/stream` requests, with a share for each owner; beyond that, 429 or 503. */
@@ -109,7 +109,10 @@ export const gatewayLimits = {
    */
   rememberedId: 1_024,
 
-  /** Max size of a client header forwarded to a server (`passthroughHeaders`), in bytes; beyond that, 400 or -32602. */
+  /**
+   * Max size of a client header forwarded to a server (`passthroughHeaders`), in bytes; a larger one is refused with
+   * 400 or -32602.
+   */
   passthroughHeader: 8 * 1024,
 
   /**

@@ -117,7 +117,7 @@ export class ListResult {
     // The list has changed since the cursor was issued.
     this.#indexAfterItem ??= new Map(this.entries.map((entry, at) => [hashOf(this.#nameOf(entry)), at + 1]))
     const at = this.#indexAfterItem.get(hash ?? '')
-    if (at === undefined) throw new RpcError(code.invalidParams, 'Invalid cursor: begin with the first page')
+    if (at === undefined) throw new RpcError(code.invalidParams, 'Invalid cursor: start with the first page')
     return at
   }
 

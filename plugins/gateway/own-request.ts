@@ -36,5 +36,5 @@ export class OwnRequest implements Exchange<View> {
   onCancel (): void {}
   notify (): void {}
   pause (): void {}
-  async ask (): ReturnType<Client['ask']> { throw new RpcError(code.internal, 'Nobody can be asked', 'internal') }
+  async ask (): ReturnType<Client['ask']> { throw new RpcError(code.internal, 'No client can be asked', 'internal') }
 }

@@ -8,7 +8,7 @@ import {
 } from '../settings/index.ts'
 import { appProviderOf } from './app-resources.ts'
 import type { ProviderTable } from './providers.ts'
-import type { ResourceLinks } from './result-notes.ts'
+import type { ResourceLinks } from './resource-links.ts'
 import type { Target } from './section.ts'
 import { isHidden, readerOf, type Surface } from './surface.ts'
 import type { Surfaces } from './surfaces.ts'
@@ -145,9 +145,9 @@ export class ItemResolver {
   async #read (name: string, client: Client, deadline: number): Promise<boolean> {
     const reading = this.#providers.loadListsForItem(name, client)
     if (!reading) return false
-    const what = 'what it lists to clients like this one'
-    const read = reading.then(() => undefined, () => `${what} cannot be read`)
-    const problem = await waitAtMost(deadline - Date.now(), read, () => `${what} is still being read`)
+    const what = 'its lists for clients like this one'
+    const read = reading.then(() => undefined, () => `${what} could not be read`)
+    const problem = await waitAtMost(deadline - Date.now(), read, () => `${what} are still being read`)
     if (problem !== undefined) throw new NotConnected(name, this.#providers.get(name), client, undefined, problem)
     return true
   }
@@ -227,7 +227,7 @@ export class NotConnected extends RpcError {
   constructor (name: string, provider: Provider | undefined, client: Client, item?: string, problem?: string) {
     const refusal = provider?.refusal?.(client)
     const connecting = provider?.status === 'connecting' ? 'it is still connecting' : undefined
-    const reason = connecting ?? provider?.unavailableReason ?? problem ?? 'it cannot be used as it is configured'
+    const reason = connecting ?? provider?.unavailableReason ?? problem ?? 'its configuration cannot be used'
     super(
       refusal?.code ?? code.unavailable,
       refusal?.message ?? `Server ${JSON.stringify(name)} is not connected: ${reason}`,

@@ -50,7 +50,7 @@ export class TaskHandles {
    */
   seal (view: View, client: Client, { provider, server, tool, id, run }: TaskTarget): string {
     if (memoryOf(id) > gatewayLimits.rememberedId) {
-      throw new RpcError(code.internal, 'The server began a task, but its id is too long', 'upstream')
+      throw new RpcError(code.internal, 'The server started a task, but its id is too long', 'upstream')
     }
     const text = JSON.stringify([provider, server, tool, id, run])
     const known = this.find(view, client, provider, id)

@@ -4,7 +4,7 @@ import type { IdentityOptions } from './parts.ts'
 export { identityLimits } from './limits.ts'
 export { checkScopes } from './auth/rights.ts'
 export { isLocalRequest } from './auth/steps/login-token.ts'
-export type { CurrentPrincipalOf } from './auth/standings.ts'
+export type { CurrentPrincipalOf } from './auth/access-changes.ts'
 export {
   legacyKeyIgnoredWarning, convertLegacyKey, guestLegacyKeyWarning, legacyKeyConvertedWarning, legacyKeyUsers
 } from './keys/legacy-key.ts'

@@ -19,7 +19,7 @@ import { managementLimits } from './limits.ts'
 function checkName (name: string, place: string, noun: 'server' | 'group', isTaken: boolean): void {
   const problem = newNameProblem(name)
   if (problem !== undefined) throw new errors.InvalidInput(`"${place}": ${problem}`)
-  if (isTaken) throw new errors.InvalidInput(`There is a ${noun} named ${JSON.stringify(name)} already`)
+  if (isTaken) throw new errors.InvalidInput(`There is already a ${noun} named ${JSON.stringify(name)}`)
   if (looksLikeId(name)) throw new errors.InvalidInput(`"${place}" must not look like an id`)
 }
 
@@ -41,8 +41,9 @@ export function checkServerName (
     throw new errors.InvalidInput(`${sentence}; only an admin may add such a name`)
   }
   if (findGroupByName(snapshot, name)) {
-    throw new errors.InvalidInput(`There is a group named ${JSON.stringify(name)}; only an admin may give a server ` +
-      'its name')
+    throw new errors.InvalidInput(
+      `There is a group named ${JSON.stringify(name)}; only an admin may give a server its name`
+    )
   }
 }
 
@@ -64,8 +65,9 @@ export function checkGroupName (
   const other = findGroupByName(snapshot, name) ?? snapshot.groups.get(name)
   checkName(name, 'name', 'group', other !== undefined && other.id !== id)
   if (snapshot.servers.has(name) && !principal.isAdmin) {
-    throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)}; only an admin may give a group ` +
-      'its name')
+    throw new errors.InvalidInput(
+      `There is a server named ${JSON.stringify(name)}; only an admin may give a group its name`
+    )
   }
 }
 
@@ -85,7 +87,7 @@ export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'se
     : 'server, since the owner of the group is not an admin'
   const other = about === 'group' ? 'server' : 'group'
   const owner = about === 'group' ? '' : `, owned by ${JSON.stringify(group.owner ?? defaultOwner)}`
-  return [`There is a ${other} named ${JSON.stringify(name)} too${owner}: routes with this name lead to the ${target}`]
+  return [`There is also a ${other} named ${JSON.stringify(name)}${owner}: routes with this name lead to the ${target}`]
 }
 
 /**
@@ -122,8 +124,8 @@ function shareWarnings (snapshot: Snapshot, principal: Principal, name: string):
   const listed = unknown.slice(0, maxListedNames).map((each) => JSON.stringify(each)).join(', ')
   const more = unknown.length > maxListedNames ? ` and ${unknown.length - maxListedNames} more` : ''
   return [principal.isAdmin
-    ? `"sharedWithUsers": there is no ${listed}${more} yet, so that it opens nothing`
-    : `"sharedWithUsers": check the spelling of ${listed}${more}: a name that nobody has is stored, and opens nothing`]
+    ? `"sharedWithUsers": there is no ${listed}${more} yet, so the entry has no effect`
+    : `"sharedWithUsers": check the spelling of ${listed}${more}: an unknown name is stored, but has no effect`]
 }
 
 /**
@@ -138,7 +140,7 @@ export function checkEntryQuota (
   const owned = noun === 'server' ? [...servers.values()].map(({ config }) => config) : [...groups.values()]
   const max = noun === 'server' ? managementLimits.serversPerUser : managementLimits.groupsPerUser
   if (owned.filter(({ owner }) => owner === username).length + added < max) return
-  throw new errors.ShareUsed(`You have ${max} ${noun}s already: remove one first`)
+  throw new errors.ShareUsed(`You already have ${max} ${noun}s: remove one first`)
 }
 
 /** Checks that the configs of a user's servers stay within the size limit per user. @throws ShareUsed */
@@ -151,8 +153,8 @@ export function checkConfigQuota (
     if (other.name !== name && other.config.owner === username) size += jsonSize(other.config)
   }
   if (size > managementLimits.configPerUser) {
-    const sentence = `The configs of your servers would be larger than ${managementLimits.configPerUser} characters ` +
-      'together: remove one first'
+    const sentence = `The configs of your servers would have more than ${managementLimits.configPerUser} characters ` +
+      'in total: remove one first'
     throw new errors.ShareUsed(sentence)
   }
 }
@@ -179,6 +181,7 @@ export function managedServer (snapshot: Snapshot, principal: Principal, name: s
  */
 export function checkMayStoreType (principal: Principal, config: ServerConfig, usersMayRun: boolean): void {
   if (principal.isAdmin || usersMayRun || !isRestrictedConfig(config)) return
-  throw new errors.Forbidden('Only an admin may store servers that run a command or are of type "openapi" ' +
-    '(ALLOW_USER_STDIO lifts this)')
+  throw new errors.Forbidden(
+    'Only an admin may store servers that run a command or are of type "openapi" (unless ALLOW_USER_STDIO is set)'
+  )
 }

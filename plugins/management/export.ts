@@ -43,7 +43,7 @@ class Export {
     if (secrets && !principal.isAdmin) throw new errors.Forbidden('Only an admin may export secrets')
     // With `skipAuth`, a guest is an admin. Exported secrets would stay known after that setting is disabled.
     if (secrets && principal.kind === 'guest') {
-      throw new errors.Forbidden('Log in to export secrets: a guest gets masks')
+      throw new errors.Forbidden('Log in to export secrets: guests get masks')
     }
     const snapshot = this.#settings.current
     if (secrets) checkDecryptable(snapshot)

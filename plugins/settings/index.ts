@@ -35,7 +35,7 @@ export {
   type AddressConfig, configuredBaseUrl, listeningOrigin, publicBaseUrl, configuredAddress, withBasePath
 } from './base-url.ts'
 export { withHashedToken } from './hashed-key.ts'
-export { missingNameWarnings } from './names-of-nothing.ts'
+export { missingNameWarnings } from './missing-names.ts'
 export { OrderedEntries, type SentEntry } from './ordered-entries.ts'
 export { withDefaults } from './sections.ts'
 export type { Settings } from './settings.ts'

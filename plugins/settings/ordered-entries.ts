@@ -59,7 +59,7 @@ export class OrderedEntries<Name extends OrderedEntity> {
     const entry = this.#checked({ ...sent, id: randomUUID() } as unknown as EntryOf<Name>, undefined)
     await this.#settings.change((snapshot) => {
       if (this.#in(snapshot).size >= settingsLimits.orderedEntries) {
-        throw new errors.LimitReached(`There are ${settingsLimits.orderedEntries} of these already: remove one first`)
+        throw new errors.LimitReached(`There are already ${settingsLimits.orderedEntries} entries: remove one first`)
       }
       return [this.#change(entry.id, entry)]
     }, principal)
@@ -89,7 +89,7 @@ export class OrderedEntries<Name extends OrderedEntity> {
         const problem = missing === undefined
           ? 'names an unknown id, or an id twice'
           : `lacks ${JSON.stringify(missing)}`
-        throw new errors.InvalidInput(`"ids" ${problem}: it must name each ${this.#noun} once`)
+        throw new errors.InvalidInput(`"ids" ${problem}: it must contain each ${this.#noun} once`)
       }
       return [{ entity: 'order', of: this.#name, keys: ids }]
     }, principal)

@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import { createServerRestriction } from './access/restricted.ts'
 import { describeEdit } from './edited.ts'
-import { missingNameWarnings } from './names-of-nothing.ts'
+import { missingNameWarnings } from './missing-names.ts'
 import { Settings } from './settings.ts'
 import type { Store } from '../../db/store.ts'
 
@@ -19,7 +19,7 @@ export default fp<{ store: Store }>(async (app, { store }) => {
   const tell = (sentences: readonly string[]): void => {
     for (const sentence of sentences.slice(0, maxReferences)) app.log.warn(sentence)
     if (sentences.length > maxReferences) {
-      app.log.warn(`${sentences.length - maxReferences} more; \`tool-hub check\` tells them all`)
+      app.log.warn(`${sentences.length - maxReferences} more; \`tool-hub check\` lists them all`)
     }
   }
   for (const problem of settings.current.problems) app.log.warn(problem)
@@ -33,17 +33,17 @@ export default fp<{ store: Store }>(async (app, { store }) => {
     const isSilent = store.isShared === true && app.log.level !== 'debug' && app.log.level !== 'trace'
     const edit = isSilent ? undefined : describeEdit(former, next)
     if (edit === undefined) return
-    if (store.isShared === true) app.log.debug(`changes of another replica are in force: ${edit}`)
+    if (store.isShared === true) app.log.debug(`changes of another replica are in effect: ${edit}`)
     else {
-      app.log.info(`an edit of the settings file is in force: ${edit}`)
+      app.log.info(`an edit of the settings file is in effect: ${edit}`)
       const known = new Set(missingNameWarnings(former))
       tell(missingNameWarnings(next).filter((sentence) => !known.has(sentence)))
     }
   })
   settings.on('outdated', (reason) => {
     app.log.warn(
-      `${reason} It has been away for so long that nobody knows which credentials still count: all are refused (503) ` +
-      'until it is there again'
+      `${reason} It has been unavailable for so long that credentials may have been revoked meanwhile: all are ` +
+      'refused (503) until it is available again'
     )
   })
   app.decorate('settings', settings)

@@ -9,7 +9,7 @@ import { toAuthor, type Author } from './access/author.ts'
 import type { Principal } from './access/view.ts'
 import { countValues } from '../base/body/index.ts'
 import { Semaphore, ShareError, Shares, TokenBucket, baseLimits } from '../base/limits/index.ts'
-import { StoreRefresher } from './fresh-look-ups.ts'
+import { StoreRefresher } from './store-refresher.ts'
 import { hashTokens } from './hashed-key.ts'
 import { settingsLimits } from './limits.ts'
 
@@ -174,7 +174,7 @@ export class Settings extends EventEmitter<{
   /** @throws ShareError */
   #charge (principal: Principal, size: number): void {
     if (principal.isAdmin || this.#rate.take(accountOf(principal), size)) return
-    throw new ShareError('You make more changes, or larger ones, than one user may; try again in a minute', true)
+    throw new ShareError('You have exceeded the limit of changes for one user; try again in a minute', true)
   }
 
   /** Runs changes one at a time, so that conflicts arise only with other processes. Accounts take turns. */
@@ -273,6 +273,6 @@ function toHttpError (error: unknown): unknown {
 function assertStillValid (snapshot: Snapshot, { inSnapshot: standing, isAdmin }: Principal): void {
   if (standing === undefined) return
   const now = standing(snapshot)
-  if (!now) throw new errors.Unauthorized('This credential is not valid any more, and nothing was changed')
-  if (isAdmin && !now.isAdmin) throw new errors.Forbidden('You are not an admin any more, and nothing was changed')
+  if (!now) throw new errors.Unauthorized('This credential is no longer valid, and nothing was changed')
+  if (isAdmin && !now.isAdmin) throw new errors.Forbidden('You are no longer an admin, and nothing was changed')
 }

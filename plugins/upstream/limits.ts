@@ -70,12 +70,14 @@ export const upstreamLimits = {
   leftUnanswered: 10_000,
 
   /**
-   * Max processes of one stdio server that one owner causes to run; beyond that, its oldest idle one ends, or -32001.
+   * Max processes of one stdio server that one owner causes to run; beyond that, the oldest idle one is ended, and
+   * without an idle one, the request fails with -32001.
    */
   childrenPerOwner: 8,
 
   /**
-   * Max processes of all stdio servers that one owner causes to run; beyond that, its oldest idle one ends, or -32001.
+   * Max processes of all stdio servers that one owner causes to run; beyond that, the oldest idle one is ended, and
+   * without an idle one, the request fails with -32001.
    */
   allChildrenPerOwner: 16,
 

@@ -135,7 +135,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
     const gone = new Set(removedAccountNames(former.users, next.users))
     if (gone.size > 0) void upstreams.endLinksOf(gone)
     upstreams.apply(serversOf(next)).catch((error: unknown) => {
-      app.log.error({ err: error }, 'the servers could not be applied')
+      app.log.error({ err: error }, 'the changed servers could not be applied')
     })
   })
 }, { name: 'upstream', dependencies: ['config', 'settings', 'outbound', 'gateway', 'logins', 'user-values'] })

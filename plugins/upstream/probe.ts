@@ -53,7 +53,7 @@ export const testDeps = {
     log: () => {},
     listsChanged: () => {},
     onQuestion: async () => {
-      throw new RpcError(code.methodNotFound, 'nobody can be asked while a server is tested')
+      throw new RpcError(code.methodNotFound, 'no client can be asked while a server is tested')
     },
     onNotification: () => {},
     broadcast: () => {},

@@ -15,7 +15,7 @@ import { dispatchNotification, dispatchQuestion } from './inbound/dispatch.ts'
 import { recordAnswer } from './inbound/record-answer.ts'
 import { deadlinesOf } from './links/deadlines.ts'
 import { makeDispatch } from './inbound/make-dispatch.ts'
-import { CorrectionLog } from './notes.ts'
+import { CorrectionLog } from './status-log.ts'
 import { ResourceSubscriptions } from './inbound/subscriptions.ts'
 import { Circuits } from './links/circuits.ts'
 import { expandVariables, withheldNames } from './links/environment.ts'
@@ -64,7 +64,7 @@ export class Upstream implements Provider {
     this.#passes = passthrough.names.length > 0
     this.#ineffective = [
       ...expandVariables(config, connecting.transport.environment).warnings,
-      ...withheldNames(config).map((name) => `${name} in env is not given to it: an admin has to write it for that`),
+      ...withheldNames(config).map((name) => `${name} in env is not passed to it: only an admin can set this variable`),
       ...passthrough.warnings
     ]
     const warn = (sentence: string): void => { log('warn', sentence) }

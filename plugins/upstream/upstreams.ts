@@ -13,7 +13,7 @@ import type { Logins } from './login/logins.ts'
 import { SharedApi } from './openapi/api.ts'
 import type { UserValues } from './values/values.ts'
 import { testDeps, probeServer, type ProbeResult } from './probe.ts'
-import { limitedPrinter, StatusLog } from './notes.ts'
+import { limitedPrinter, StatusLog } from './status-log.ts'
 import { noHost } from './upstream-deps.ts'
 import { Upstream } from './upstream.ts'
 import { upstreamLimits } from './limits.ts'
@@ -150,8 +150,9 @@ export class Upstreams implements ProviderSource {
     const { connecting, settings, logins, userValues, isOurs } = this.#deps
     const user = settings.userOf(config)
     if (user !== undefined && this.#shares.waitTime(name, user) > 0) {
-      throw new ShareError('Lists of your servers were read as often as those of one user may be; try again in some ' +
-        'seconds', true)
+      throw new ShareError(
+        'You have reached the limit for reloading the lists of your servers; try again in some seconds', true
+      )
     }
     const make = (statusChanged: () => void): Upstream => new Upstream(name, config, {
       connecting: { ...connecting, transport: this.#transportFor(config, () => {}) },

@@ -58,7 +58,7 @@ export class HeldTask implements Exchange {
     const text = JSON.stringify({ method }).slice(0, -1) +
       `,"params":${params.elicitationId === undefined ? own : withMembers(own, { elicitationId: undefined })}}`
     if (this.cancelled !== undefined || this.#open.size >= bounds.questions || text.length > bounds.length) {
-      throw new RpcError(code.internal, 'Too many questions are open to the client', 'limit')
+      throw new RpcError(code.internal, 'Too many requests to the client are unanswered', 'limit')
     }
     const key = `question-${++this.#lastQuestion}`
     return await new Promise((resolve, reject) => {

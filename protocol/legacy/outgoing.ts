@@ -8,7 +8,7 @@ const roundMembers = { inputResponses: undefined, requestState: undefined }
 const hopMembers = { [metaKeys.logLevel]: undefined }
 
 /**
- * Makes the params of a client's request for a legacy server. Omits what a modern client addresses to the gateway
+ * Creates the params of a client's request for a legacy server. Omits what a modern client addresses to the gateway
  * itself: its log level, and its answers to questions.
  * @param changes members of `params` to replace, as JSON text
  * @param token the progress token of this hop

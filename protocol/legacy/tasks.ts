@@ -190,7 +190,7 @@ export class LegacyTasks {
   }
 
   #end (id: string): void {
-    this.#held.get(id)?.task.end('the result is not awaited any more')
+    this.#held.get(id)?.task.end('the result is no longer needed')
     this.#held.delete(id)
   }
 }

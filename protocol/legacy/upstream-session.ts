@@ -151,7 +151,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
   }
 
   #lost (error: UpstreamError): void {
-    for (const { controller } of this.#questions.values()) controller.abort('the upstream is gone')
+    for (const { controller } of this.#questions.values()) controller.abort('the upstream has disconnected')
     this.#questions.clear()
     if (this.#closed) return
     this.#closed = true
@@ -184,7 +184,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
     } catch (error) {
       const failure = error instanceof RpcError
         ? error
-        : new RpcError(code.internal, 'The question could not be answered', 'internal')
+        : new RpcError(code.internal, 'The request could not be answered', 'internal')
       if (!controller.signal.aborted) this.#peer.answer(idText, { kind: 'response', id, errorText: failure.toText() })
     } finally {
       this.#questions.delete(id)
@@ -196,7 +196,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
     const call = method === 'notifications/progress' ? this.#callOf(Number(params.progressToken)) : undefined
     if (call) call.progress(paramsText)
     else if (method === 'notifications/cancelled') {
-      const reason = typeof params.reason === 'string' ? params.reason : 'the upstream withdrew the question'
+      const reason = typeof params.reason === 'string' ? params.reason : 'the upstream cancelled the request'
       const open = this.#questions.get(params.requestId)
       if (open) {
         open.question.withdrawal = paramsText
@@ -228,12 +228,14 @@ function identityOf (result: string): ServerIdentity {
   const value: unknown = JSON.parse(result)
   const { protocolVersion: version, capabilities, instructions } = isObject(value) ? value : {}
   if (version === undefined || version === null) {
-    throw new UpstreamError('refused', 'the answer to initialize is not valid: its result has no ' +
-      'protocolVersion', { isPublic: true })
+    throw new UpstreamError(
+      'refused', 'the answer to initialize is not valid: its result has no protocolVersion', { isPublic: true }
+    )
   }
   if (!isLegacyVersion(version)) {
-    throw new UpstreamError('refused', `the server speaks MCP ${JSON.stringify(version)}, which Tool-Hub does not ` +
-      'support')
+    throw new UpstreamError(
+      'refused', `the server speaks MCP ${JSON.stringify(version)}, which Tool-Hub does not support`
+    )
   }
   return {
     version,

@@ -89,7 +89,7 @@ function identityOf (result: string, version: ModernVersion): ServerIdentity {
   const value: unknown = JSON.parse(result)
   const { supportedVersions, capabilities, instructions } = isObject(value) ? value : {}
   if (!Array.isArray(supportedVersions) || !supportedVersions.includes(version)) {
-    throw new NotModernError('it offers no revision of this era')
+    throw new NotModernError('it supports no revision of this era')
   }
   // Drafts of the revision had `serverInfo` outside `_meta`.
   const info =

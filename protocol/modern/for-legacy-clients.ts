@@ -55,7 +55,7 @@ export function translateHopError ({ code: number, message }: RpcError, errorTex
   const data = memberOf(errorText, 'data')
   const text = number === modernCode.missingCapability
     ? `The server needs a capability that was not declared to it: ${message}`
-    : `The server refused how Tool-Hub sent the request: ${message}`
+    : `The server rejected the form of Tool-Hub's request: ${message}`
   const error = JSON.stringify(
     { code: number === modernCode.missingCapability ? code.invalidRequest : code.internal, message: text }
   )

@@ -53,14 +53,14 @@ export class InputRounds {
     const most = this.#bounds
     const state = this.#open.get(call) ?? { ends: new AbortController(), rounds: 0 }
     this.#open.set(call, state)
-    if (++state.rounds > most.rounds) throw refusedError(`it has asked for input ${most.rounds} times and wants more`)
+    if (++state.rounds > most.rounds) throw refusedError(`it requested input more than ${most.rounds} times`)
     const asked = memberOf(resultText, 'inputRequests')
     const requestState = memberOf(resultText, 'requestState')
     if (!hasInputRequestsOrState(resultText)) throw refusedError(missingInputRequestsMessage)
     if (asked?.startsWith('{') === false) throw refusedError(invalidInputRequestsMessage)
     const requests = asked === undefined ? [] : requestsIn(asked)
     if (requests.length > most.questions) {
-      throw refusedError(`it asks ${requests.length} questions at once, and ${most.questions} is the most`)
+      throw refusedError(`it sent ${requests.length} input requests at once; at most ${most.questions} are allowed`)
     }
     if (requests.length === 0) {
       await new Promise((resolve) => { setTimeout(resolve, most.pause * state.rounds).unref() })
@@ -87,7 +87,7 @@ export class InputRounds {
     if (requests.length === 0) return undefined
     const most = this.#bounds
     if (answered.size + requests.length > most.questions * most.rounds || requests.length > most.questions) {
-      throw refusedError(`it asks ${answered.size + requests.length} questions`)
+      throw refusedError(`it sent ${answered.size + requests.length} input requests in total, which is too many`)
     }
     for (const { key } of requests) answered.add(key)
     return await this.#answers(call, requests, signal, related)
@@ -103,7 +103,7 @@ export class InputRounds {
 
   /** Withdraws the open questions of a call that has ended. */
   end (call: Call): void {
-    this.#open.get(call)?.ends.abort('the call is over')
+    this.#open.get(call)?.ends.abort('the call has ended')
     this.#open.delete(call)
   }
 
@@ -111,7 +111,7 @@ export class InputRounds {
   async #answer (call: Call, text: string, signal: AbortSignal, related?: string): Promise<string> {
     const method = smallMemberOf(text, 'method')
     if (typeof method !== 'string' || !inputRequestMethods.has(method)) {
-      throw refusedError(`it asks for ${JSON.stringify(method)}, which is not in MCP`)
+      throw refusedError(`it requested ${JSON.stringify(method)}, which MCP does not have`)
     }
     // It may be kept for minutes; a copy lets the rest of the result be freed.
     const params = withElicitationId(memberOf(text, 'params') ?? '{}')
@@ -129,7 +129,7 @@ export class InputRounds {
       await this.#ask(question, call).catch((error: unknown) => { throw toQuestionError(error, question, call) })
     if (errorText !== undefined) {
       const error = toRpcError(errorText)
-      const message = `The server's question (${method}) was answered with an error: ${error.message}`
+      const message = `The server's request (${method}) was answered with an error: ${error.message}`
       throw new RpcError(isProtocolError(error) ? code.internal : error.code, message, 'upstream')
     }
     return resultText ?? '{}'
@@ -159,8 +159,8 @@ function toQuestionError (error: unknown, { method, params }: Question, { client
   const isDeclared = supportsRequest(client.capabilities, { method, params })
   const advice = isDeclared
     ? ''
-    : `; it would have to declare ${JSON.stringify(requiredCapabilitiesFor(method, params))}`
-  return refusedError(`it asks what it may not: ${error.message}${advice}`)
+    : `; the client would have to declare ${JSON.stringify(requiredCapabilitiesFor(method, params))}`
+  return refusedError(`it sent a request that is not allowed: ${error.message}${advice}`)
 }
 
 function supportsRequest (capabilities: ClientCapabilities, asked: ServerRequest): boolean {
@@ -173,7 +173,7 @@ function supportsRequest (capabilities: ClientCapabilities, asked: ServerRequest
 }
 
 const refusedError = (what: string): RpcError =>
-  new RpcError(code.internal, `The server cannot be served: ${what}`, 'upstream')
+  new RpcError(code.internal, `The server's request cannot be answered: ${what}`, 'upstream')
 
 /** The server requests that a result may contain (MCP 2026-07-28, "Multi Round-Trip Requests"). */
 export const inputRequestMethods: ReadonlySet<string> = new Set(
@@ -181,7 +181,7 @@ export const inputRequestMethods: ReadonlySet<string> = new Set(
 )
 
 /** Reasons to refuse a result whose input requests are invalid. */
-export const missingInputRequestsMessage = 'it asks for input without any input requests'
+export const missingInputRequestsMessage = 'its result requires input, but has no input requests'
 export const invalidInputRequestsMessage = 'its input requests are invalid'
 
 /**

@@ -82,7 +82,7 @@ export class NotificationReceiver {
     }
     if (this.#stream?.acceptedUris?.has(uri) !== false) return
     this.#uris.delete(uri)
-    throw new RpcError(code.methodNotFound, `The server does not tell of changes of ${uri}`, 'upstream')
+    throw new RpcError(code.methodNotFound, `The server does not notify about changes of ${uri}`, 'upstream')
   }
 
   remove (uri: string): void {
@@ -238,7 +238,7 @@ export class NotificationReceiver {
   #end ({ id }: ListenStream): void {
     const { peer, notifiesCancel } = this.#deps
     if (notifiesCancel) peer.notify('notifications/cancelled', `{"requestId":${id}}`)
-    peer.abandon(id, new UpstreamError('closed', 'it is not listened to any more'))
+    peer.abandon(id, new UpstreamError('closed', 'the subscription is no longer needed'))
   }
 }
 

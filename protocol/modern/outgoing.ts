@@ -38,7 +38,7 @@ export class OutgoingEnvelope {
   }
 
   /**
-   * Makes the params of a request of the gateway's own.
+   * Creates the params of a request of the gateway's own.
    * @param meta further members of `_meta`, as JSON text
    * @param hasTasks whether to declare the Tasks extension
    */
@@ -48,7 +48,7 @@ export class OutgoingEnvelope {
   }
 
   /**
-   * Makes the params of a client's request. Other members keep their bytes, except answers to questions from a client
+   * Creates the params of a client's request. Other members keep their bytes, except answers to questions from a client
    * of an earlier revision: those are taken from `changes` only.
    * @param id the progress token, used if the client wants progress
    * @param hasLogs whether the server sends log messages

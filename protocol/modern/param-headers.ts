@@ -108,7 +108,7 @@ export class ToolHeaders {
       const name = String(smallMemberOf(tool, 'name'))
       const headers = paramHeadersOf(tool)
       if (headers) this.#current.set(name, headers)
-      else warn(`tools: ${JSON.stringify(name)} is left out: an ${annotation} in its inputSchema is not valid`)
+      else warn(`tools: ${JSON.stringify(name)} was omitted: an ${annotation} in its inputSchema is not valid`)
       return headers !== undefined
     })
     return valid.length === tools.length ? result : withMembers(result, { tools: `[${valid.join(',')}]` })

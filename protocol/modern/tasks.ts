@@ -111,14 +111,14 @@ export class ModernTasks {
     const task = this.#awaited.get(call)
     if (!task) return
     this.#awaited.delete(call)
-    task.ends.abort('the call is over')
+    task.ends.abort('the call has ended')
     if (task.isHidden && response === undefined) this.#request(call, 'tasks/cancel', task.id).catch(() => {})
   }
 
   /** Polls a task until it ends, and sends its questions to the client. @param text of the task */
   async #await (call: Call, text: string, isHidden: boolean): Promise<NextStep> {
     const id = smallMemberOf(text, 'taskId')
-    if (typeof id !== 'string') return { response: failure('The server began a task without an id') }
+    if (typeof id !== 'string') return { response: failure('The server started a task without an id') }
     const awaited: AwaitedTask = { id, isHidden, ends: new AbortController() }
     this.#awaited.set(call, awaited)
     const answered = new Set<string>()

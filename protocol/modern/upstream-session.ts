@@ -146,7 +146,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
       : undefined
     if (type !== undefined) {
       delete response.resultText
-      const message = `The server answered with a result of the type ${type}, which it was not offered`
+      const message = `The server returned a result of type ${type}, which the client does not support`
       response.errorText = JSON.stringify({ code: code.internal, message })
       return undefined
     }
@@ -179,7 +179,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     if (correction) return correction.then(() => ({ changes: {} }))
     if (this.#tasks.needsExtension(call, error, errorText)) return Promise.resolve({ changes: {} })
     if (requestsLegacyVersion(errorText)) {
-      return Promise.reject(new UpstreamError('expired', 'the server has gone back to an earlier MCP ' +
+      return Promise.reject(new UpstreamError('expired', 'the server returned to an earlier MCP ' +
         'revision', { isPublic: true }))
     }
     response.errorText = translateHopError(error, errorText)
@@ -203,8 +203,9 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   #own (method: string, paramsText: string, result: string): string {
     const type = memberOf(result, 'resultType')
     if (type !== undefined && type !== 'null' && type !== JSON.stringify(resultTypes.complete)) {
-      throw new RpcError(code.internal, `The answer to ${method} is of the type ` +
-        `${type}, which is not in MCP`, 'upstream')
+      throw new RpcError(
+        code.internal, `The result of ${method} has the type ${type}, which MCP does not have`, 'upstream'
+      )
     }
     const text = type === undefined ? result : withMembers(result, { resultType: undefined })
     // Header annotations do not matter where no headers are sent.
@@ -240,7 +241,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
       })
     } catch (error) {
       throw error instanceof NotModernError
-        ? new UpstreamError('expired', `it does not speak MCP ${version} any more`)
+        ? new UpstreamError('expired', `it no longer supports MCP ${version}`)
         : error
     }
   }

@@ -227,10 +227,10 @@ export function networkFailureMessage (error: Error, url: URL): string {
     case 'UND_ERR_CONNECT_TIMEOUT': return `cannot reach ${url.host}: no connection in time`
     case 'UND_ERR_SOCKET': case 'ECONNRESET': case 'EPIPE': return `${url.host} closed the connection`
     case 'ERR_SSL_WRONG_VERSION_NUMBER': case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
-      return `${url.host} does not speak TLS: is its address one of http, not https?`
+      return `${url.host} does not use TLS: should its address begin with http:// instead of https://?`
     case 'UND_ERR_INVALID_ARG': case 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH': case 'UND_ERR_NOT_SUPPORTED':
       return `the request to ${url.host} cannot be sent (${cause.message}); check "headers"`
-    default: return `cannot talk to ${url.host}: ${code}`
+    default: return `the connection to ${url.host} failed: ${code}`
   }
 }
 

@@ -205,7 +205,7 @@ export class HttpConnection {
   expire (): void {
     this.#isExpired = true
     if (this.#pending.size === 0) {
-      this.receiver?.closed(new UpstreamError('expired', 'the upstream no longer knows our ' +
+      this.receiver?.closed(new UpstreamError('expired', 'the upstream no longer knows the ' +
         'session', { isPublic: true }))
     }
   }

@@ -126,7 +126,7 @@ export class HttpExchange implements AnswerHandlers {
     if (event === 'message' && data !== '') this.#take(data)
     // HTTP+SSE servers that do not look at the method answer a POST as they answer the GET.
     else if (event === 'endpoint' && this.#connection.version === undefined) {
-      this.#fail(new UpstreamError('refused', 'the upstream speaks HTTP+SSE at this address: its type is "sse"'))
+      this.#fail(new UpstreamError('refused', 'the upstream uses HTTP+SSE at this address: set "type" to "sse"'))
       this.#closeStream()
     }
   }
@@ -203,7 +203,8 @@ export class HttpExchange implements AnswerHandlers {
       this.#resume(new UpstreamError('broken', 'the upstream ended its stream without an ' +
         'answer', { isPublic: true }), true)
     } else if (this.#status < 300 && text !== '') {
-      this.#fail(new UpstreamError('broken', 'the upstream answered, but not this request', { isPublic: true }))
+      this.#fail(new UpstreamError('broken', 'the upstream sent an answer, but not to this ' +
+        'request', { isPublic: true }))
     } else if (this.#status >= 300 || this.#id !== undefined) this.#refused(text)
     this.#doneIfAnswered()
   }
@@ -229,8 +230,9 @@ export class HttpExchange implements AnswerHandlers {
     if (this.#id === undefined) return
     // The request was accepted and may have run, whatever prevents the stream from being resumed.
     const isLost = this.#request.method === 'GET' && error.fault !== 'broken'
-    const resumeError = (): UpstreamError => new UpstreamError('broken', 'its broken stream could not be resumed: ' +
-      `${error.message}`)
+    const resumeError = (): UpstreamError => new UpstreamError(
+      'broken', `its broken stream could not be resumed: ${error.message}`
+    )
     this.#connection.receiver?.failed(this.#id, isLost ? resumeError() : error)
   }
 

@@ -14,23 +14,24 @@ export function resolveRedirect (
 ): URL | undefined {
   if (status < 301 || status > 308 || (status > 303 && status < 307)) return undefined
   if (location === undefined || !URL.canParse(location, from.href)) {
-    throw new UpstreamError('refused', 'the upstream redirects (HTTP ' +
-      `${status}) without an address that can be read`, { isPublic: true })
+    throw new UpstreamError(
+      'refused', `the upstream redirects (HTTP ${status}) without a valid address`, { isPublic: true }
+    )
   }
   const to = new URL(location, from)
   if (to.origin !== from.origin) {
     const target = to.origin === 'null' ? to.protocol : to.origin
     throw new UpstreamError(
       'refused',
-      `the upstream redirects to another origin (${target}), which is not followed: configure that address if it is ` +
-      'the right one'
+      `the upstream redirects to another origin (${target}), which is not followed: set that address if it is ` +
+      'correct'
     )
   }
   if (status <= 303 && method !== 'GET' && method !== 'HEAD') {
     const target = `${to.origin}${to.pathname.slice(0, 200)}`
     throw new UpstreamError(
       'refused',
-      `the upstream redirects a ${method} to ${target} in a way that would lose its body (HTTP ${status}): configure ` +
+      `the upstream redirects a ${method} to ${target} in a way that would lose its body (HTTP ${status}): set ` +
       'that address'
     )
   }

@@ -32,10 +32,12 @@ export function isSessionLost (status: number, text: string): boolean {
  */
 export function refusalError (status: number, text: string, inSession = false, inHandshake = inSession): UpstreamError {
   if ((inSession && isSessionLost(status, text)) || (inHandshake && isModernRefusal(status, text))) {
-    return new UpstreamError('expired', 'the upstream no longer knows our session', { isPublic: true })
+    return new UpstreamError('expired', 'the upstream no longer knows the session', { isPublic: true })
   }
   if (status === 401) {
-    return new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers')
+    return new UpstreamError(
+      'unauthorized', 'the upstream requires credentials (HTTP 401): check the configured headers'
+    )
   }
   // A proxy's timeout: the upstream may still be working on the request.
   return new UpstreamError(
@@ -53,14 +55,14 @@ export function lostSessionError (errorText: string): UpstreamError | undefined 
     (saysLostSession(error.message) || /\bserver not initialized\b/i.test(error.message))
   // If a new session does not help, the client still reads what the server says.
   return isLost
-    ? new UpstreamError('expired', `the upstream no longer knows our session: ${error.message}`, { isPublic: true })
+    ? new UpstreamError('expired', `the upstream no longer knows the session: ${error.message}`, { isPublic: true })
     : undefined
 }
 
 /** Creates the error for the status of a request without a session. A request that was not understood did not run. */
 export function statelessError (status: number, text: string): UpstreamError {
   if (!notUnderstood.has(status)) return refusalError(status, text)
-  return new UpstreamError('expired', 'the upstream does not speak the MCP revision that it was spoken to in (HTTP ' +
+  return new UpstreamError('expired', 'the upstream does not support the MCP revision of the request (HTTP ' +
     `${status})`, {
     status,
     isPublic: true
@@ -110,6 +112,6 @@ export function unreadableError (error: Error, type: string): UpstreamError | un
   if (!(error instanceof SyntaxError || error instanceof RpcError)) return undefined
   const isPage = error instanceof RpcError && error.code === code.parse && nonMessageType.test(type)
   return new UpstreamError('broken', isPage
-    ? `the upstream answered with ${type} in place of JSON`
+    ? `the upstream answered with ${type} instead of JSON`
     : `the upstream's answer cannot be read: ${error.message}`, options)
 }

@@ -66,12 +66,14 @@ export class SseTransport implements Transport {
           const endpoint = endpointOf(data, this.#options.url)
           if (!endpoint) {
             this.#stream?.abort()
-            end(new UpstreamError('refused', 'the upstream names an endpoint that is no address', { isPublic: true }))
+            end(new UpstreamError('refused', 'the endpoint in the upstream\'s event stream is not a valid ' +
+              'address', { isPublic: true }))
             return
           }
           if (endpoint.origin !== this.#options.url.origin) {
             this.#stream?.abort()
-            end(new UpstreamError('refused', 'the upstream names an endpoint of another origin', { isPublic: true }))
+            end(new UpstreamError('refused', 'the endpoint in the upstream\'s event stream has another ' +
+              'origin', { isPublic: true }))
             return
           }
           this.#endpoint = endpoint
@@ -102,8 +104,8 @@ export class SseTransport implements Transport {
                 else end(refusalError(status, ''))
               }, (error: unknown) => { end(error instanceof UpstreamError ? error : refusalError(status, '')) })
             } else if (status === 401) {
-              end(new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured ' +
-                'headers'))
+              end(new UpstreamError('unauthorized', 'the upstream requires credentials (HTTP 401): check the ' +
+                'configured headers'))
             } else if (this.#endpoint) {
               end(new UpstreamError('broken', 'the upstream ended its event stream', { isPublic: true }))
             } else if (status >= 500) end(refusalError(status, ''))
@@ -172,11 +174,11 @@ export class SseTransport implements Transport {
   #refusal (status: number, { origin, pathname }: URL): UpstreamError {
     const plain = refusalError(status, '')
     if (!this.#hasAccepted) {
-      const where = `${origin}${pathname}, the endpoint that its event stream names`
+      const where = `${origin}${pathname}, the endpoint in its event stream`
       return new UpstreamError(plain.fault, `${plain.message} at ${where}`, { status })
     }
     const isGone = status === 404 || status === 410 || status === 400
-    return isGone ? new UpstreamError('expired', 'the upstream no longer knows our session', { isPublic: true }) : plain
+    return isGone ? new UpstreamError('expired', 'the upstream no longer knows the session', { isPublic: true }) : plain
   }
 
   #failure (error: Error, sent: boolean): UpstreamError {

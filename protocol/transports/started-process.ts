@@ -54,12 +54,12 @@ export function startFailureMessage (command: string, cwd: string | undefined, e
       const orFolder = cwd === undefined ? '' : `, or no folder ${JSON.stringify(cwd)}`
       const hasArguments = /\S\s+\S/.test(command) && !command.includes('/')
       return hasArguments
-        ? `${failure}: no such command${orFolder}. "command" names the program alone: put its arguments into "args"`
+        ? `${failure}: no such command${orFolder}. "command" must be the program only: put its arguments into "args"`
         : `${failure}: no such command${orFolder}; is it installed and on the PATH?`
     }
     case 'EACCES': return `${failure}: it is not executable`
     case 'EMFILE':
-      return `${failure}: the gateway has as many files open as it may have: raise its limit (ulimit -n, LimitNOFILE)`
+      return `${failure}: the gateway has reached its limit of open files: raise it (ulimit -n, LimitNOFILE)`
     default: return `${failure}: ${error.code ?? error.message}`
   }
 }
@@ -85,8 +85,8 @@ export interface ChildCommand {
 export async function folderFor (user: ProcessUser, wanted: string | undefined): Promise<string | Error> {
   if (wanted === undefined) return await canEnter(user.home, user) ? user.home : '/'
   if (await canEnter(wanted, user)) return wanted
-  const closed = `the folder ${JSON.stringify(wanted)} is closed to the user ${user.name} (CHILD_USER)`
-  return new Error(`${closed}; set "cwd", or open the folder`)
+  const closed = `the user ${user.name} (CHILD_USER) cannot enter the folder ${JSON.stringify(wanted)}`
+  return new Error(`${closed}; set "cwd", or change the permissions of the folder`)
 }
 
 /**

@@ -116,7 +116,7 @@ export class StdioTransport implements Transport {
     stdin.on('error', () => {})
     stdout.on('error', () => {})
     void child.exited.then((exit) => { this.#exited(exit) })
-    if (this.#closing) throw new UpstreamError('unreachable', 'it was closed while it started')
+    if (this.#closing) throw new UpstreamError('unreachable', 'it was closed while starting')
     dialled?.()
   }
 

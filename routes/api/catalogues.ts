@@ -17,10 +17,10 @@ const Servers = Type.Array(MarketServer)
 /** Returns the owner of a request, for its share of requests. */
 const ownerOfRequest = (request: FastifyRequest): string => chargedOwnerOf(principalOf(request), request.ip)
 
-/** Makes the response of a route from that of a service. If it is stale, the message says so. */
+/** Creates the response of a route from that of a service. If it is stale, the message says so. */
 const answer = ({ value, staleSince }: { value: unknown, staleSince?: string }) => ({
   data: value,
-  ...(staleSince !== undefined && { message: `The catalogue gives no answer now: this is from ${staleSince}` })
+  ...(staleSince !== undefined && { message: `The catalogue is not available now: this answer is from ${staleSince}` })
 })
 
 /** Catalogues of servers: `POST /servers` accepts their `name` and `config` unchanged. */

@@ -201,7 +201,11 @@ function page<Item extends object> (
 function positionAfter (names: readonly string[], cursor: string): number {
   const name = Buffer.from(cursor, 'base64url').toString()
   const at = names.indexOf(name)
-  if (at < 0) throw new errors.InvalidInput('"cursor" is not (or no longer) one of this list: begin again without it')
+  if (at < 0) {
+    throw new errors.InvalidInput(
+      '"cursor" is not (or no longer) valid for this list: start again without it'
+    )
+  }
   return at + 1
 }
 
@@ -216,8 +220,9 @@ function createPicker (
   const wanted = new Set(fields.split(',').map((field) => field.trim()).filter((field) => field !== ''))
   const unknown = [...wanted].find((field) => !known.includes(field))
   if (unknown !== undefined) {
-    throw new errors.InvalidInput(`"fields": ${JSON.stringify(unknown.slice(0, 100))} is not known; there are ` +
-      `${known.join(', ')}`)
+    throw new errors.InvalidInput(
+      `"fields": ${JSON.stringify(unknown.slice(0, 100))} is not known; there are ${known.join(', ')}`
+    )
   }
   if (wanted.size === 0) return undefined
   return <Item extends object>(item: Item) =>

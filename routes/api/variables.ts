@@ -31,7 +31,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     ...mine, summary: 'Remove your values for a server'
   }, async ({ principal, params }) => {
     const existed = await ownVariables.forget(principal, params.name)
-    return { message: existed ? 'Your values were forgotten' : 'There were no values of yours' }
+    return { message: existed ? 'Your values were removed' : 'You had set no values' }
   })
 
   api.get('/servers/:name/variables', {

@@ -90,7 +90,7 @@ async function itemOf (
   const found = items.find((each) => (hasUris(kind) ? each.uri : each.name) === item)
   if (found) return found
   throw new ApiError(404, {
-    message: `The server ${JSON.stringify(name)} lists no ${kind.slice(0, -1)} ${JSON.stringify(item)}`
+    message: `The server ${JSON.stringify(name)} does not list a ${kind.slice(0, -1)} ${JSON.stringify(item)}`
   })
 }
 

@@ -82,7 +82,9 @@ async function templateOf (app: FastifyInstance, visit: Visit): Promise<Template
   app.servers.get(visit.principal, name)
   const found = (await templatesOf(app, visit, name)).find(({ uriTemplate }) => uriTemplate === item)
   if (found) return found
-  throw new ApiError(404, { message: `The server ${JSON.stringify(name)} lists no template ${JSON.stringify(item)}` })
+  throw new ApiError(404, {
+    message: `The server ${JSON.stringify(name)} does not list a template ${JSON.stringify(item)}`
+  })
 }
 
 function schemaOf ({ uriTemplate }: Template): object {

@@ -46,7 +46,7 @@ export function resolveViewer (
   if (chosen === 'self') return own
   if (chosen === 'nobody') return undefined
   const [, kind, name = ''] = /^(key|user):(.*)$/s.exec(chosen) ?? []
-  if (kind === undefined) throw new errors.InvalidInput('"eyes" is not one of those that you may choose')
+  if (kind === undefined) throw new errors.InvalidInput('"eyes" is not a viewer that you can choose')
   if (kind === 'user') {
     if (!principal.isAdmin || !app.users.get(name)) throw noSuchError('user', name)
     note(app, principal, `user ${name}`, route)

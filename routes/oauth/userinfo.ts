@@ -8,7 +8,7 @@ const routes: FastifyPluginAsync = async (app) => {
   const answer = async (request: FastifyRequest): Promise<object> => {
     if ((request.query as Record<string, unknown>).access_token !== undefined) {
       if (request.headers.authorization === undefined) throw tokenRequiredError()
-      throw new OAuthError('invalid_request', 'The access token belongs in the Authorization header, and nowhere else')
+      throw new OAuthError('invalid_request', 'The access token must be in the Authorization header only')
     }
     const principal = await app.auth.identifyTokenUser(request)
     const user = app.users.get(principal?.username ?? '')

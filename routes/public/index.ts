@@ -44,7 +44,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     return await sendPage(reply, app.pages.home({
       state: app.phase.name !== 'ready'
         ? app.phase.name
-        : app.settings.problem === undefined ? 'ready' : 'without its storage',
+        : app.settings.problem === undefined ? 'ready' : 'waiting for its storage',
       connected,
       total: Object.values(others).reduce((sum, count) => sum + count, connected),
       endpoint: `${configuredBaseUrl(app.settings.current.system, app.config) ?? basePath}/mcp`,

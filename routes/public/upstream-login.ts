@@ -16,7 +16,7 @@ const Ticket = Type.Object({ ticket: Type.String({ maxLength: 100 }) })
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(async (pages: typeof app) => {
     await pages.register(cookie)
-    pages.setErrorHandler(pageErrorHandler(app.pages, 'This login cannot go on'))
+    pages.setErrorHandler(pageErrorHandler(app.pages, 'This login cannot continue'))
     pages.addHook('onRequest', async (request) => { await app.attempts.countAuthorizationRequest(request) })
     await pages.register(browserRoutes)
     await pages.register(userValues)
@@ -36,7 +36,7 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const problem = async (reply: FastifyReply, title: string, sentence: string): Promise<FastifyReply> =>
     await sendPage(reply, app.pages.problem({ title, text: sentence, status: 400 }))
   const unknown = async (reply: FastifyReply): Promise<FastifyReply> =>
-    await problem(reply, 'This login is not known', 'It was begun too long ago, or at another gateway. Start again ' +
+    await problem(reply, 'This login is not known', 'It was started too long ago, or at another gateway. Start again ' +
       'with a new address.')
 
   app.get('/oauth/login/:ticket', {
@@ -50,7 +50,7 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
     if (session && start.user !== undefined && session.user !== start.user) {
       return await problem(
         reply,
-        'This login is somebody else\'s',
+        'This login belongs to somebody else',
         `You are signed in here as ${session.user}, and this address is for ${start.whose}. Nothing was changed.`
       )
     }
@@ -76,8 +76,8 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
     if (key === undefined || !isLinkToken(request.query.proof ?? '', key, ticket)) {
       return await problem(
         reply,
-        'This login was begun in another browser',
-        'Open the address in this browser, which has to accept cookies of this gateway, and go on from its page.'
+        'This login was started in another browser',
+        'Open the address in this browser, which must accept cookies of this gateway, and continue on its page.'
       )
     }
     return await reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer')

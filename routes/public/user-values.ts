@@ -21,8 +21,8 @@ const problem = async (reply: FastifyReply, title: string, text: string): Promis
   await sendPage(reply, reply.server.pages.problem({ title, text, status: 400 }))
 
 const ended = async (reply: FastifyReply): Promise<FastifyReply> =>
-  await problem(reply, 'This page is not known', 'It was used already or made too long ago, or the values or the ' +
-    'server have changed since. Call the server again for a new address. Nothing was changed.')
+  await problem(reply, 'This page is not known', 'It was already used or is too old, or the values or the ' +
+    'server have changed since then. Call the server again for a new address. Nothing was changed.')
 
 /** Describes, for the user, where a server's values are sent. */
 function destinationOf ({ command, url = '', openapi }: Page['server']['config']): string {
@@ -43,7 +43,7 @@ async function refuseOther (
   if (!session || session.user === user) return undefined
   return await problem(
     reply,
-    'This page is somebody else\'s',
+    'This page belongs to somebody else',
     `You are signed in here as ${session.user}, and this address is for the user ${user}. Nothing was changed.`
   )
 }
@@ -101,7 +101,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     if (refused) return refused
     if (!isLinkToken(fields.get('csrf') ?? '', browserKeyOf(request), ticket)) {
       return await problem(reply, 'This form was opened in another browser', 'Open the address in this browser, ' +
-        'which has to accept cookies of this gateway, and fill in its form. Nothing was changed.')
+        'which must accept cookies of this gateway, and fill in its form. Nothing was changed.')
     }
     const given = Object.fromEntries([...fields].flatMap(([name, value]) =>
       name.startsWith(field) && value !== '' ? [[name.slice(field.length), value]] : []))

@@ -215,7 +215,7 @@ test('the audit of writes', async (t) => {
     }
     isAway = false
     assert.equal((await audit.list({})).data.length, 3)
-    assert.deepEqual(told, ['the audit log cannot be written now: away', 'the audit log is written again'])
+    assert.deepEqual(told, ['the audit log cannot be written now: away', 'the audit log can be written again'])
   })
 
   await t.test('what is refused, read or run leaves nothing', async () => {

@@ -130,8 +130,8 @@ test('records as clients of such services read them', async (t) => {
       return warnings
     }
     const zebra = { name: 'zebra', tools: ['echo', 'ecko'], prompts: ['nothing'], resources: 'all' }
-    const ecko = 'The server "zebra" lists no tools "ecko": they belong to the group once it does'
-    const nothing = 'The server "zebra" lists no prompts "nothing": they belong to the group once it does'
+    const ecko = 'The server "zebra" does not list the tools "ecko": they become part of the group once it does'
+    const nothing = 'The server "zebra" does not list the prompts "nothing": they become part of the group once it does'
     assert.deepEqual(await warned('POST', '/groups', { name: 'typo', servers: [zebra] }), [ecko, nothing])
     assert.deepEqual(await warned('PUT', '/groups/typo', { servers: [{ ...zebra, prompts: 'all' }] }), [ecko])
     assert.equal(await warned('PUT', '/groups/typo', { description: 'x' }), undefined, 'nothing is selected')
@@ -143,7 +143,7 @@ test('records as clients of such services read them', async (t) => {
     refused(await admin.ask('PUT', '/groups/typo', { servers: ['no-such-server'] }), 400)
 
     const scope = { accessType: 'custom', allowedGroups: ['typo', 'tipo'], allowedServers: ['zebra', 'zebbra'] }
-    const unknown = ['There is no group "tipo" yet', 'There is no server "zebbra" yet'].map((each) => `${each}: the key opens it as soon as there is one`)
+    const unknown = ['There is no group "tipo" yet', 'There is no server "zebbra" yet'].map((each) => `${each}: the key gives access to it as soon as it exists`)
     assert.deepEqual(await warned('POST', '/auth/keys', { name: 'scoped', ...scope }), unknown)
     const id = String(list(await admin.ask('GET', '/auth/keys')).find(({ name }) => name === 'scoped')?.id)
     assert.deepEqual(await warned('PUT', `/auth/keys/${id}`, { name: 'again' }), unknown)
@@ -158,10 +158,10 @@ test('records as clients of such services read them', async (t) => {
     const scope = { accessType: 'custom', allowedServers: ['nothing-of-that-name'] }
     const key = { id: '44444444-4444-4444-8444-444444444444', name: 'by hand', token, kind: 'system', ...scope }
     await writeFile(hub.settingsPath, JSON.stringify({ ...file, bearerKeys: [...file.bearerKeys as Json[], key] }))
-    await until(() => hub.output().includes('an edit of the settings file is in force: keys \\"by hand\\" (added)'), () => hub.output())
-    await until(() => hub.output().includes('allows a server \\"nothing-of-that-name\\", which is not there'), () => hub.output())
+    await until(() => hub.output().includes('an edit of the settings file is in effect: keys \\"by hand\\" (added)'), () => hub.output())
+    await until(() => hub.output().includes('allows a server \\"nothing-of-that-name\\", which does not exist'), () => hub.output())
     await admin.ok('PUT', '/groups/ownerless', { description: 'y' })
-    assert.ok(hub.output().includes('hashes in place of the plain tokens of the bearer keys \\"by hand\\"'), hub.output())
+    assert.ok(hub.output().includes('hashes instead of the plain tokens of the bearer keys \\"by hand\\"'), hub.output())
     assert.ok(!hub.output().includes(token))
   })
 

@@ -64,7 +64,7 @@ test('a new key: its kind, scope and maker', async (t) => {
       assert.deepEqual(shapeOf(fine(answer, 201)), ['user', 'bob', 'all', [], [], 'bob'], JSON.stringify(body))
       assert.deepEqual(
         at(answer.body, 'warnings') ?? [],
-        Object.keys(body).filter((name) => name !== 'accessType').map((name) => `"${name}" is for admins: the key is yours, and opens what you may see`)
+        Object.keys(body).filter((name) => name !== 'accessType').map((name) => `"${name}" is for admins only: your own keys give access to what you can see`)
       )
     }
   })

@@ -293,10 +293,10 @@ test('the system configuration', async (t) => {
       assert.ok(!answer.text.includes(made), answer.text)
       assert.ok(!JSON.stringify(await admin.system()).includes(made))
       assert.match(String(at(answer.body, 'message')),
-        hasKeys ? /"routing\.bearerAuthKey" was ignored/ : /management API with the rights of an admin\. To narrow it/)
+        hasKeys ? /"routing\.bearerAuthKey" was ignored/ : /management API with admin rights\. To limit it/)
       const status = async (): Promise<number> => (await send(`${hub.url}/mcp`, { key: made, body: initialize() })).status
       assert.equal(await status(), hasKeys ? 401 : 200)
-      assert.equal(/management API with the rights of an admin/.test(hub.output()), !hasKeys)
+      assert.equal(/management API with admin rights/.test(hub.output()), !hasKeys)
       const keyNames = list(await admin.ask('GET', '/auth/keys')).map(({ name }) => name)
       assert.equal(keyNames.includes('default'), !hasKeys)
       assert.ok(!(await readFile(hub.settingsPath, 'utf8')).includes(made))

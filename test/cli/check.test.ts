@@ -16,13 +16,13 @@ test('what the gateway refuses is an error, and what it warns of a warning', asy
     [{ DB_URL: 'postgres://hub:secret@db/hub' }],
     [{ PORT: 'x' }, 'error', /PORT cannot be "x"/],
     [{ TRUST_PROXY: 'maybe' }, 'error', /TRUST_PROXY cannot have "maybe"/],
-    [{ ALLOWED_ORIGINS: 'foo' }, 'error', /ALLOWED_ORIGINS cannot have "foo"/],
-    [{ ALLOWED_HOSTS: 'http://a' }, 'error', /ALLOWED_HOSTS cannot have/],
-    [{ OUTBOUND_ALLOW: '10.0.0.0/40' }, 'error', /OUTBOUND_ALLOW cannot hold/],
+    [{ ALLOWED_ORIGINS: 'foo' }, 'error', /ALLOWED_ORIGINS cannot contain "foo"/],
+    [{ ALLOWED_HOSTS: 'http://a' }, 'error', /ALLOWED_HOSTS cannot contain/],
+    [{ OUTBOUND_ALLOW: '10.0.0.0/40' }, 'error', /OUTBOUND_ALLOW cannot contain/],
     [{ HOST: '1.2.3.4' }, 'error', /HOST cannot be "1\.2\.3\.4"/],
     [{ DB_URL: 'mysql://x' }, 'error', /DB_URL has an unknown scheme/],
     [{ DB_URL: 'foo' }, 'error', /DB_URL has an unknown scheme/],
-    [{ DB_URL: 'pglite://' }, 'error', /DB_URL names no folder/],
+    [{ DB_URL: 'pglite://' }, 'error', /DB_URL does not name a folder/],
     [{ DB_URL: 'pglite:///etc/passwd' }, 'error', /\/etc\/passwd cannot be opened/],
     [{ ENCRYPTION_KEY: 'abc' }, 'error', /Key 1 of ENCRYPTION_KEY is too short/],
     [{ CHILD_USER: 'no-such-user' }, 'error', /CHILD_USER/],
@@ -32,7 +32,7 @@ test('what the gateway refuses is an error, and what it warns of a warning', asy
     [{ DATA_DIR: '/etc/passwd' }, 'warning', /DATA_DIR cannot be written: \/etc\/passwd is not a folder/],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'foo' }, 'warning', /calls are not traced: OTEL_EXPORTER_OTLP_ENDPOINT is not an http or https address/],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318' }, 'warning', /calls are not traced: .* such as http:/],
-    [{ SOCIAL_AUTH_ENABLED: 'true' }, 'warning', /it needs a database/],
+    [{ SOCIAL_AUTH_ENABLED: 'true' }, 'warning', /it requires a database/],
     [{ SOCIAL_AUTH_ENABLED: 'true', DB_URL: 'postgres://db/hub' }, 'warning', /no provider is enabled/]
   ]
   // OpenTelemetry reads the environment of the process by itself.
@@ -40,7 +40,7 @@ test('what the gateway refuses is an error, and what it warns of a warning', asy
   t.after(() => { process.env = former })
   for (const [environment, level, message] of cases) {
     process.env = { PATH: former.PATH, ...sound, ...environment }
-    const findings = (await findProblems(process.env)).filter(({ message }) => !/no settings file yet|checked by the gateway/.test(message))
+    const findings = (await findProblems(process.env)).filter(({ message }) => !/no settings file yet|the gateway checks/.test(message))
     assert.deepEqual(findings.map((finding) => finding.level), level === undefined ? [] : [level], JSON.stringify([environment, findings]))
     if (message) assert.match(findings[0]?.message ?? '', message)
   }
@@ -81,10 +81,10 @@ test('members of the settings that have no effect are named', async (t) => {
     '"systemConfig.toolResultCompression.min_tokens" is not known and has no effect: did you mean "minTokens"?',
     '"systemConfig.auth.betterAuth.providers.oidc.pkc" is not known and has no effect: did you mean "pkce"?'],
     [{ mcpServer: { a: {} }, bearerkeys: [key], userConfigs: { bob: {} }, systemConfig: { mcpRouter: { title: 'x' } } },
-      '"systemConfig.mcpRouter" is MCPHub\'s: it is kept, and has no effect',
+      '"systemConfig.mcpRouter" is a member of MCPHub: it is kept, but has no effect',
       '"mcpServer" is not known and has no effect: did you mean "mcpServers"?',
       '"bearerkeys" is not known and has no effect: did you mean "bearerKeys"?',
-      '"userConfigs" is MCPHub\'s: it is kept, and has no effect'],
+      '"userConfigs" is a member of MCPHub: it is kept, but has no effect'],
     // Former names of members, comments, and what all versions write.
     [{ $schema: 'x', '//': 'x', version: 1, systemConfig: { smartRouting: { openaiApiKey: 'x' }, _comment: 'x' }, oauthClients: [], oauthTokens: [], users: [{ username: 'bob', '#': 'x' }] }]
   ]
@@ -102,7 +102,7 @@ test('a password that no login can succeed with is warned of, with the user and 
   const whole = ['$2b$04$yAF4rA94ID.GNvLn8GSMEOmUJBg0FfcNTVsY8tYvYo0YMp8s8kBhy', await new Passwords().hash(secret), undefined]
   const unusable = [secret, '', '••••••', whole[0]?.slice(0, 40), whole[1]?.replace('$32768$', '$4194304$'), `$argon2id$v=19$${secret}`]
   const users = [...whole, ...unusable].map((password, at) => ({ username: `u${at}`, ...(password === undefined ? {} : { password }) }))
-  const sentence = '"password" is not a usable hash, so that no login with it succeeds: tool-hub user reset-password <username> sets another one'
+  const sentence = '"password" is not a usable hash, so the user cannot log in: tool-hub user reset-password <username> sets a new one'
   assert.deepEqual(await findingsOf(t, { users }), unusable.map((_, at) => ['warning', `user "u${whole.length + at}": ${sentence}`]))
 })
 
@@ -115,9 +115,9 @@ test('keys and groups that name nothing are warned of', async (t) => {
       bearerKeys: [{ id: '1', name: 'agent', token: 'x'.repeat(40), ...scope }]
     }),
     [
-      ['warning', 'group "daily" has a server "c", which is not there'],
-      ['warning', 'key "agent" allows a group "gone", which is not there'],
-      ['warning', 'key "agent" allows a server "b", which is not there']
+      ['warning', 'group "daily" contains a server "c", which does not exist'],
+      ['warning', 'key "agent" allows a group "gone", which does not exist'],
+      ['warning', 'key "agent" allows a server "b", which does not exist']
     ]
   )
 })

@@ -22,11 +22,11 @@ test('backup and restore: JSON, names that begin with a dash, and failures of th
   const { file, kind, remarks } = JSON.parse(out) as { file: string, kind: string, remarks: string[] }
   assert.deepEqual([basename(file), kind, remarks], ['-x.zip', 'file', []])
   const nowhere = await cli(env)('backup', join(folder, 'nope/b.zip'))
-  assert.deepEqual([nowhere.code, /^\S+nope\/b\.zip cannot be written: its folder does not exist \(ENOENT\)\. Name a file/.test(nowhere.err)], [1, true], nowhere.err)
+  assert.deepEqual([nowhere.code, /^\S+nope\/b\.zip cannot be written: its folder does not exist \(ENOENT\)\. Choose a file/.test(nowhere.err)], [1, true], nowhere.err)
   const isFolder = await cli(env)('--json', 'backup', '--force', folder)
   assert.match((JSON.parse(isFolder.err) as { message: string }).message, /cannot be written: it is a folder/)
   const refused = await cli(env)('restore', '--json', file)
-  assert.match((JSON.parse(refused.err) as { message: string }).message, /exists, and was left as it is/)
+  assert.match((JSON.parse(refused.err) as { message: string }).message, /exists and was not changed/)
   const restored = JSON.parse((await cli(env)('restore', file, '--replace', '--json')).out) as { location: string, bundles: string[], remarks: string[] }
   assert.deepEqual([basename(restored.location), restored.bundles, restored.remarks.length], ['mcp_settings.json', [], 2])
   // Before anything is changed.
@@ -45,7 +45,7 @@ test('db is a command, too, and makes nothing for an export', async (t) => {
 test('add names what has no effect, and connects nothing while the gateway is down', async (t) => {
   const { env } = await settingsFor(t)
   const stdio = await cli(env)('add', 'a', '--header', 'X: a', '--', 'node', 'x')
-  assert.deepEqual([stdio.code, stdio.out], [0, 'The server "a" was added. The gateway is down: it connects when that is started\n'])
+  assert.deepEqual([stdio.code, stdio.out], [0, 'The server "a" was added. The gateway is down: the server connects once the gateway is started\n'])
   assert.match(stdio.err, /warning: "headers" has no effect: the server is a command/)
   const remote = JSON.parse((await cli(env)('add', 'b', '--json', '--env', 'A=1', 'http://127.0.0.1:9/mcp')).out) as { warnings: string[] }
   assert.match(remote.warnings.join(), /"env" has no effect/)
@@ -66,7 +66,7 @@ test('add refuses an address that is not one of http or https, and says what to 
   assert.match(err, /Write http:\/\/…@a\.example\/mcp or https:/)
   const bare = await cli(env)('add', 'fs', 'npx', '-y', 'foo')
   assert.equal(bare.code, 2)
-  assert.match(bare.err, /unknown option '-y'[^]*stands after two dashes: tool-hub add fs -- npx -y foo/)
+  assert.match(bare.err, /unknown option '-y'[^]*two dashes before a command that has options: tool-hub add fs -- npx -y foo/)
   assert.equal((await cli(env)('add', 'dashes', '--', 'mcp.example.com/mcp', 'x')).code, 0)
   assert.equal((await cli(env)('add', 'typed', '--type', 'stdio', 'mcp.example.com/mcp')).code, 0)
   const { mcpServers } = JSON.parse(await readFile(env.SETTINGS_PATH ?? '', 'utf8')) as { mcpServers: object }

@@ -72,7 +72,7 @@ test('the files of clients become what their clients would run', async (t) => {
     ['cline', {
       local: { command: 'node', args: ['server.js'], enabled: true, autoApprove: ['read'], options: { timeout: 90_000 } },
       remote: { type: 'streamable-http', url: 'https://remote.example.com/mcp', enabled: false, alwaysAllow: [] }
-    }, [/local: "autoApprove" has no effect/, /local: "timeout" is taken as 90 seconds/]],
+    }, [/local: "autoApprove" has no effect/, /local: "timeout" is treated as 90 seconds/]],
     ['windsurf', {
       remote: { url: 'https://remote.example.com/mcp', headers: { API_KEY: '${REMOTE_KEY}' }, tools: { drop_table: { enabled: false } } },
       local: { command: 'npx', args: ['-y', 'local-server'], enabled: false }
@@ -129,18 +129,18 @@ test('the files of clients become what their clients would run', async (t) => {
   await t.test('Claude Code: servers of a project are read where it is named', async () => {
     const one = await imported(sample('claude-code-user'))
     assert.deepEqual(Object.keys(one.configs), ['everywhere'])
-    assertWarnings(one.warnings, [/project \/home\/ada\/shop are left out/])
+    assertWarnings(one.warnings, [/project \/home\/ada\/shop were skipped/])
     assert.deepEqual(Object.keys((await imported(sample('claude-code-user'), '/home/ada/shop')).configs), ['everywhere', 'shop'])
   })
   await t.test('a project that is not in the file is told, and an input that nobody answers takes its default', async (t) => {
-    await assert.rejects(imported(sample('claude-code-user'), '/nope'), /has no project \/nope: those in it are .*\/home\/ada\/shop/)
+    await assert.rejects(imported(sample('claude-code-user'), '/nope'), /has no project \/nope: its projects are .*\/home\/ada\/shop/)
     const temp = await mkdtemp(join(tmpdir(), 'tool-hub-inputs-'))
     t.after(async () => { await rm(temp, { recursive: true, force: true }) })
     const inputs = [{ id: 'pick', type: 'pickString', options: ['a', 'b'], default: 'b' }]
     await writeFile(join(temp, 'mcp.json'), JSON.stringify({ servers: { x: { command: 'node', args: ['${input:pick}'] } }, inputs }))
     const { configs, warnings } = await imported(join(temp, 'mcp.json'))
     assert.deepEqual(configs, { x: { command: 'node', args: ['b'] } })
-    assertWarnings(warnings, [/The input "pick" takes its default: --input pick=…/])
+    assertWarnings(warnings, [/The input "pick" has its default value: --input pick=…/])
   })
   await t.test('envFile: its variables, and those of env before them', async (t) => {
     const temp = await mkdtemp(join(tmpdir(), 'tool-hub-env-'))
@@ -175,7 +175,7 @@ test('names that no server can have here, as VS Code writes them, become ones th
   await writeFile(file, JSON.stringify({ servers: Object.fromEntries(names.map((name) => [name, { command: 'x' }])) }))
   const { configs, warnings } = await imported(file)
   assert.deepEqual(Object.keys(configs), ['io.github.ada-weather', 'scope-files', 'mine -dev', '天气-b', 'fine name', 'tools', '//'])
-  assertWarnings(warnings, [/^io.github.ada-weather: it is named so here, since "io.github.ada\/weather"/, /^scope-files:/, /^mine -dev:/, /^天气-b:/])
+  assertWarnings(warnings, [/^io.github.ada-weather: it was renamed, since "io.github.ada\/weather"/, /^scope-files:/, /^mine -dev:/, /^天气-b:/])
 })
 
 test('single members', async (t) => {
@@ -189,9 +189,9 @@ test('single members', async (t) => {
     [{ command: 'x', wonder: 1, '//': 'a comment' }, { command: 'x', wonder: 1, '//': 'a comment' }, [/"wonder" is not known/]],
     [{ command: 'x', options: { timeout: 5, retries: 3 } }, { command: 'x', options: { timeout: 5, retries: 3 } }, [/"options.retries" is not known/]],
     [{ url: 'https://x.example', httpUrl: 'https://y.example' }, { url: 'https://x.example', httpUrl: 'https://y.example' }, [/"httpUrl" has no effect/]],
-    [{ command: 'x', env: { A: '${input:my-key}' } }, { command: 'x', env: { A: '${MY_KEY}' } }, [/asks for the input "my-key".*MY_KEY/]],
+    [{ command: 'x', env: { A: '${input:my-key}' } }, { command: 'x', env: { A: '${MY_KEY}' } }, [/uses the input "my-key".*MY_KEY/]],
     ...([
-      [{ url: 'https://x.example', env: { A: 'b' }, args: ['c'], cwd: '/' }, [/"args".* reached by its address/, /"env"/, /"cwd"/]],
+      [{ url: 'https://x.example', env: { A: 'b' }, args: ['c'], cwd: '/' }, [/"args".* is remote/, /"env"/, /"cwd"/]],
       [{ type: 'sse', url: 'https://x.example', command: 'x', env: {}, args: [], cwd: '', headers: { A: 'b' } }, [/"command"/]],
       [{ command: 'x', url: 'https://x.example', headers: { A: 'b' } }, [/"url" has no effect: the server is a command/, /"headers"/]],
       [{ command: 'x', proxy: { url: 'http://p' }, oauth: { clientId: 'a' }, headers: {} }, [/"oauth"/, /"proxy"/]],
@@ -232,13 +232,13 @@ test('single members', async (t) => {
       [{ command: 'x', working_directory: '/srv' }, { command: 'x', cwd: '/srv' }, []],
       [{ command: 'x', args: null, env: null, url: null }, { command: 'x' }, []]
     ] as typeof cases),
-    [{ command: 'x', disabled: 'true' }, { command: 'x', enabled: false }, [/"disabled" is neither true nor false: it is off/]],
+    [{ command: 'x', disabled: 'true' }, { command: 'x', enabled: false }, [/"disabled" is neither true nor false: the server is disabled/]],
     [{ url: ' https://x.example/mcp\n', headers: { A: null, B: 1 } }, { url: 'https://x.example/mcp', headers: { B: '1' } }, []],
     [
       { command: '${PY:-python}', args: ['${env:A:-b}', '${A:-b}'] }, { command: 'python', args: ['${A:-b}', '${A:-b}'] },
-      [/"command" takes the default of PY: variables are not filled in there/]
+      [/"command" uses the default of PY: variables are not expanded there/]
     ],
-    [{ command: '${workspaceFolder}/x' }, { command: '${workspaceFolder}/x' }, [/only an editor can fill in/]]
+    [{ command: '${workspaceFolder}/x' }, { command: '${workspaceFolder}/x' }, [/only an editor can expand/]]
   ]
   for (const [given, config, warnings] of cases) {
     await t.test(JSON.stringify(given), async () => {
@@ -308,7 +308,7 @@ test('overrides under the names of merged routes count', async () => {
   assert.deepEqual(withOverride({ config: { tools: { a: { enabled: false } } } }, 'tools', 'a', { enabled: true }), {})
   const item = (key: string): { key: string, text: string } => ({ key, text: '{}' })
   const lists = { tools: [item('env'), item('get')], prompts: [], resources: [], resourceTemplates: [], skills: [], events: [] }
-  assert.deepEqual(unmatchedOverrides(server, { lists }), ['The overrides of tools "sum" match nothing that it lists'])
+  assert.deepEqual(unmatchedOverrides(server, { lists }), ['The overrides of tools "sum" match none of its items'])
   const apart = readDocument({ mcpServers: { get: { command: 'x', tools: { get__env: { enabled: false } } } }, systemConfig: { nameSeparator: '__' } }, 1)
   assert.equal(overrideOf(apart.snapshot.servers.get('get') ?? { config: {} }, 'tools', 'env')?.enabled, false, 'by the separator in force')
 })
@@ -333,7 +333,7 @@ test('the settings file takes such configs, and keeps their text', async (t) => 
   const { data } = (await ask(app, 'GET', '/api/servers/it')).body
   assert.deepEqual(data.tools.map(({ name, enabled }: Json) => [name, enabled]), [['echo', false], ['other', true]])
   assert.equal(data.config.options.timeout, 5_000)
-  assertWarnings(data.warnings, [/"timeout" is taken as 5 seconds/, /"autoApprove" has no effect/, /overrides of tools "nothing" match nothing/])
+  assertWarnings(data.warnings, [/"timeout" is treated as 5 seconds/, /"autoApprove" has no effect/, /overrides of tools "nothing" match none of its items/])
   assert.equal((await ask(app, 'GET', '/api/servers/off')).body.data.status, 'disabled')
 })
 
@@ -348,7 +348,7 @@ test('the settings file of MCPHub: overrides under prefixed names, keys, groups'
   const { tools, warnings, config } = await server()
   assert.deepEqual(tools.map(({ name, enabled, description }: Json) => [name, enabled, description]),
     [['echo', true, 'Says it again'], ['get-env', false, 'The tool get-env'], ['other', true, 'The tool other']])
-  assertWarnings(warnings, [/overrides of tools "everything-gone" match nothing/])
+  assertWarnings(warnings, [/overrides of tools "everything-gone" match none of its items/])
   assert.equal(config.isolation, 'session')
   const call = async (toolName: string): Promise<number> =>
     (await ask(app, 'POST', '/api/tools/call/everything', { toolName, arguments: {} }, key)).status
@@ -373,7 +373,7 @@ test('POST /api/servers/batch takes the file of a client as it is', async (t) =>
   assert.deepEqual([config.type, config.enabled, state], ['streamable-http', false, 'disabled'])
   const servers = { b: { type: 'http', url: 'https://127.0.0.1:1/mcp', disabled: true } }
   assert.equal((await ask(app, 'POST', '/api/servers/batch', { servers, inputs: [] })).status, 200, 'VS Code')
-  const [expected, none] = [/^"servers": expected a list/, /^There are no servers in it$/]
+  const [expected, none] = [/^"servers": expected a list/, /^The body contains no servers$/]
   for (const [wrong, said] of [
     [{}, expected], [{ servers: {} }, none], [{ mcpServers: {} }, none], [{ servers: 'x' }, /must be array or object/], [{ servers: [] }, none]
   ] as const) {
@@ -488,7 +488,7 @@ test('files of other clients: what is expanded, switched off, and left out', asy
       plain: { type: 'stdio', command: 'x', args: [], enabled: false },
       far: { url: 'https://far.example', oauth: { clientId: 'c', clientSecret: '${S}' } }
     })
-    assertWarnings(warnings, [/^other is left out: its entry has neither a command nor an address/])
+    assertWarnings(warnings, [/^other was skipped: its entry has neither a command nor an address/])
   })
   await t.test('Gemini: excluded and allowed servers; Zed: extensions', async () => {
     const enabled = async (mcp: object): Promise<unknown[]> => {
@@ -499,11 +499,11 @@ test('files of other clients: what is expanded, switched off, and left out', asy
     assert.deepEqual(await enabled({ allowed: ['a'] }), [undefined, false])
     const { configs, warnings } = await of({ context_servers: { a: x, ext: { source: 'extension', enabled: true, settings: {} } } })
     assert.deepEqual(Object.keys(configs), ['a'])
-    assertWarnings(warnings, [/^ext is left out/])
+    assertWarnings(warnings, [/^ext was skipped/])
   })
   await t.test('one warning for a transport that is written twice; TOML and YAML', async () => {
     const { warnings } = await of({ mcpServers: { a: { url: 'https://a.example', type: 'http', transportType: 'sse' } } })
-    assertWarnings(warnings, [/a: "transportType" has no effect: "type" is there too/])
+    assertWarnings(warnings, [/a: "transportType" has no effect, since "type" is set too/])
     for (const [name, what] of [['config.toml', 'TOML'], ['config.yaml', 'YAML']] as const) {
       await writeFile(join(folder, name), '[mcp_servers.a]\ncommand: [')
       await assert.rejects(imported(join(folder, name)), new RegExp(`is not ${what}: .*\\(line [12], column`))

@@ -52,7 +52,7 @@ test('user: list, create', async (t) => {
   const { run, env, stored } = await start(t)
   const made = await run('user', 'create', 'ada')
   assert.match(made.out, /^[\w-]{20}\n$/, 'the password alone')
-  assert.match(made.err, /^This is the password of "ada"\. It is shown only now\.$/m)
+  assert.match(made.err, /^This is the password of "ada"\. It is shown only once\.$/m)
   const given = await cli(env, { input: 'Analytical-1\n' })('user', 'create', 'grace', '--admin', '--password-stdin')
   assert.deepEqual(given, { code: 0, out: 'The user "grace" was added\n', err: '' })
   assert.match((await run('user', 'list')).out, /^USERNAME +ROLE\nadmin +admin\nada +user\ngrace +admin\n$/)
@@ -86,7 +86,7 @@ test('edit by options: what is not named stays, secrets too', async (t) => {
   assert.equal((await cli(env, { input: whole })('edit', 'second', '--config-json', '-')).code, 0)
   assert.deepEqual((await stored()).mcpServers.second?.args, ['y'])
   for (const [args, exit, says] of [
-    [['edit', 'one'], 2, /Say what to change/], [['edit', 'none', '--description', 'x'], 1, /There is no such server: "none"/],
+    [['edit', 'one'], 2, /Specify what to change/], [['edit', 'none', '--description', 'x'], 1, /There is no such server: "none"/],
     [['edit', 'one', '--config-json', '{'], 2, /not JSON/], [['edit', 'one', '--config-json', '[]'], 2, /expected an object/],
     [['edit', 'one', '--env', 'x'], 2, /expected NAME=value/]
   ] as const) {

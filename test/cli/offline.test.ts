@@ -31,7 +31,7 @@ test('a settings file or an embedded database that is not there is told, and not
   await writeFile(settings, JSON.stringify({ mcpServers: { a: { command: 'x' } } }))
   const typo = join(folder, 'typo')
   await assert.rejects(opened({ SETTINGS_PATH: settings, DB_URL: `pglite://${typo}` }),
-    isUnreachable(/There is no Tool-Hub database at .*typo, and none was made.*DB_URL.*tool-hub serve/))
+    isUnreachable(/There is no Tool-Hub database at .*typo, and none was created.*DB_URL.*tool-hub serve/))
   assert.deepEqual(readdirSync(folder), ['mcp_settings.json'])
   await opened({ SETTINGS_PATH: settings })
 })
@@ -57,13 +57,13 @@ test('the credential of a gateway over other settings is not used', async (t) =>
   await writeFile(ours, '{}')
   assert.equal(await urlFor(ours), url)
   assert.equal(await urlFor(join(folder, 'link.json')), url)
-  await assert.rejects(urlFor(other), isUnreachable(/No gateway runs over .*other\.json, and there is no such file\. The one at .* works on /))
-  await assert.rejects(urlFor(ours, 'postgres://a:secret@db/hub'), isUnreachable(/No gateway runs over the database of DB_URL/))
+  await assert.rejects(urlFor(other), isUnreachable(/No gateway runs with .*other\.json, which does not exist\. The one at .* uses /))
+  await assert.rejects(urlFor(ours, 'postgres://a:secret@db/hub'), isUnreachable(/No gateway runs with the database of DB_URL/))
   write('postgres://a:secret@db/hub?sslmode=require')
   assert.equal(await urlFor(ours, 'postgres://b:other@db/hub'), url)
   assert.equal(await urlFor(ours), url, 'the gateway over this file, wherever it keeps its settings')
   await assert.rejects(urlFor(ours, 'postgres://a:secret@db/second'), (error: unknown) =>
-    isUnreachable(/works on db\/hub/)(error) && !/secret/.test(String(error)))
+    isUnreachable(/uses db\/hub/)(error) && !/secret/.test(String(error)))
   assert.doesNotMatch(await readFile(join(folder, '.tool-hub/command-line.json'), 'utf8'), /secret/)
 })
 
@@ -75,7 +75,7 @@ test('while a gateway starts, that is said', async (t) => {
   for (const [path, env] of [[settings, {}], [data, { DB_URL: `pglite://${data}` }]] as const) {
     const lock = new FileLock(path)
     await lock.acquire()
-    const said = new RegExp(`Process ${process.pid} works on .*, and .*command-line\\.json is not its: a gateway seems to be starting\\. Try again .*DATA_DIR`)
+    const said = new RegExp(`Process ${process.pid} uses .*, and .*command-line\\.json does not belong to it: a gateway seems to be starting\\. Try again .*DATA_DIR`)
     await assert.rejects(opened({ SETTINGS_PATH: settings, ...env }), isUnreachable(said))
     lock.release()
   }

@@ -19,7 +19,7 @@ test('entries that are ignored go into the database unchanged, and it is told ho
     return messages
   }
   const groups = [{ id: 'a', name: 'a', servers: [] }]
-  const how = /Entries of the settings file that are ignored .*`npm run db:export <file>`, correct the file, `npm run db:import <file> --/
+  const how = /The database also contains the ignored entries .*`npm run db:export <file>`, correct the file, `npm run db:import <file> --/
   // The API corrects a server that cannot be used.
   assert.doesNotMatch((await messagesOf({ mcpServers: { odd: { url: 7 } }, groups })).join('\n'), how)
   assert.match((await messagesOf({ mcpServers: {}, groups: [...groups, { id: 'b', name: 'b', servers: 'all' }] })).join('\n'), how)
@@ -31,7 +31,7 @@ test('a server that a settings text has twice is told of', async () => {
   const warningsOf = (servers: string): readonly string[] => readDocument(parseSettings(textOf(servers), 'a.json'), 1).snapshot.warnings ?? []
   const once = '"b":{"command":"x","env":{"b":"1"}}'
   const [warning, ...others] = warningsOf(`"a":{"command":"node"},${once},"\\u0061":{"command":"npx"}`).filter((each) => /more than once/.test(each))
-  assert.equal(warning, 'server "a" is written more than once: the last entry is in force, the others are lost')
+  assert.equal(warning, 'server "a" occurs more than once: only the last entry applies, the others are ignored')
   assert.deepEqual(others, [])
   assert.deepEqual(warningsOf(`"a":{"command":"node"},${once}`).filter((each) => /more than once/.test(each)), [])
 })

@@ -87,7 +87,7 @@ test('an error that is a text, or has no message, is told with what it had', asy
   const expected: Record<string, Json> = {
     text: { code: -32603, message: 'it broke' },
     list: { code: -32603, message: '["a",1]' },
-    none: { code: -32000, message: 'The server gave no message with this error (-32000)' },
+    none: { code: -32000, message: 'The server returned this error without a message (-32000)' },
     number: { code: -32001, message: '5' }
   }
   const upstream = await startUpstream(t, {
@@ -107,7 +107,7 @@ test('an error that is a text, or has no message, is told with what it had', asy
     assert.deepEqual(messages[0]?.error, error)
   }
   const record = await (await fetch(`${hub.url}/api/servers/up`, { headers: { authorization: `Bearer ${KEY}` } })).json()
-  assert.ok((at(record, 'data', 'warnings') as string[]).includes('prompts/list failed: The server gave no message with this error (-32000)'))
+  assert.ok((at(record, 'data', 'warnings') as string[]).includes('prompts/list failed: The server returned this error without a message (-32000)'))
 })
 
 test('null for a cursor, a progress token or a log level is none, in both eras', async (t) => {

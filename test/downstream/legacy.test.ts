@@ -36,10 +36,10 @@ test('sessions', async (t) => {
       assert.ok('result' in await begin(fits), JSON.stringify(fits).slice(0, 100))
     }
     for (const [large, sentence] of [
-      [{ x: { y: 'z'.repeat(9_000) } }, /has more than 8192 characters, or half as many where any is beyond Latin-1; declare less/],
+      [{ x: { y: 'z'.repeat(9_000) } }, /has more than 8192 characters, or half as many if any is outside Latin-1; declare fewer/],
       [{ x: { y: 'ж'.repeat(4_200) } }, /has more than 8192 characters/],
       // A hundred bytes of memory each, for three characters.
-      [{ x: { y: Array(200).fill({}) } }, /"capabilities" has too many members and values; declare less/]
+      [{ x: { y: Array(200).fill({}) } }, /"capabilities" contains too many members and values; declare fewer/]
     ] as const) {
       const answer = await begin(large)
       assert.equal(at(answer, 'error', 'code'), -32602)

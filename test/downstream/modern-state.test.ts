@@ -92,7 +92,7 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
     await states.use(server, '{"a":1}')
     await assert.rejects(states.use(server, '{"a":2}'), { code: -32602 })
     mock.timers.tick(downstreamLimits.parked.again + 1)
-    await assert.rejects(states.use(server, '{"a":1}'), /answered already/)
+    await assert.rejects(states.use(server, '{"a":1}'), /already answered/)
     await states.use(states.seal({ kind: 'again' }, binding, Date.now() + minute), '{"a":2}')
   })
   await t.test('a state of an earlier round is refused once a later one was answered, also with the same answers', async () => {
@@ -104,7 +104,7 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
     states.open(first, binding)
     states.open(first, binding)
     states.open(second, binding)
-    assert.throws(() => states.open(first, binding), { code: -32602, message: /answered already/ })
+    assert.throws(() => states.open(first, binding), { code: -32602, message: /already answered/ })
     states.open(second, binding)
   })
   await t.test('a state is refused while the database that knows whether it was used is away', async () => {
@@ -118,7 +118,7 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
     const [call, server] = kinds.map((state) => states.seal(state, binding, Date.now() + minute))
     const other = new RequestStates(used(), sealer(keys))
     assert.deepEqual(other.open(server ?? '', binding), kinds[1])
-    assert.throws(() => other.open(call ?? '', binding), /another gateway process holds it/)
+    assert.throws(() => other.open(call ?? '', binding), /belongs to another gateway process/)
     // Whether it is another's or was changed is not told apart.
     assert.throws(() => new RequestStates(used(), sealer(awaited)).open(server ?? '', binding), /not valid/)
   })
@@ -246,7 +246,7 @@ test('each round is good once; the same answers again recover what was lost', as
   const { table, exchange, call, round } = park()
   const asked = call.ask(question())
   mock.timers.tick(downstreamLimits.parked.gather)
-  const used = /was answered already/
+  const used = /was already answered/
   assert.throws(() => { call.resume(2, '{}', exchange.attach) }, used)
   call.resume(round(), answers('question-1'), exchange.attach)
   await asked
@@ -282,7 +282,7 @@ test('an answer that comes while nobody waits is kept for the next request', asy
   const asked = call.ask(question())
   mock.timers.tick(downstreamLimits.parked.gather)
   exchange.finish('{"early":1}')
-  await assert.rejects(asked, /request is over/)
+  await assert.rejects(asked, /request has ended/)
   call.resume(round(), answers('question-1'), exchange.attach)
   assert.equal(exchange.answers.at(-1), '{"early":1}')
   mock.timers.tick(downstreamLimits.parked.again + 1)
@@ -334,11 +334,11 @@ test('a question that only timing relates to a call may be answered after that c
     const [one, two, own] = asked(parked, related(), related(), related(true))
     const late = call.ask(related()).catch(({ message }: Error) => message)
     exchange.finish('{"done":1}')
-    assert.equal(await own, 'The request is over')
-    assert.equal(await late, 'The request is over', 'the client has not got it yet')
+    assert.equal(await own, 'The request has ended')
+    assert.equal(await late, 'The request has ended', 'the client has not got it yet')
     call.resume(round(), answers('question-1'), exchange.attach)
     assert.match(String(await one), /"key":"question-1"/)
-    assert.equal(await two, 'The request is over', 'it was left out')
+    assert.equal(await two, 'The request has ended', 'it was left out')
     assert.equal(exchange.answers.at(-1), '{"done":1}')
     mock.timers.tick(downstreamLimits.parked.again)
     assert.deepEqual([table.count, table.size], [0, 0])
@@ -352,7 +352,7 @@ test('a question that only timing relates to a call may be answered after that c
       const [one] = asked(parked, related())
       parked.exchange.finish('{}')
       end(parked)
-      assert.match(String(await one), /not answer in time|is over/)
+      assert.match(String(await one), /not answer in time|has ended/)
       assert.deepEqual([parked.table.count, parked.table.size], [0, 0])
     }
   })
@@ -373,7 +373,7 @@ test('what a client did not declare is not asked', async () => {
     const { call, exchange } = park(undefined, new FakeExchange('ann', { ...capabilities }))
     const asking: Promise<Response> = call.ask(asked)
     exchange.cancel('end')
-    await assert.rejects(asking, error ?? /request is over/)
+    await assert.rejects(asking, error ?? /request has ended/)
   }
 })
 
@@ -398,7 +398,7 @@ test('a server of this era that asks what a client did not declare: -32021 says 
 
 test('a server of this era that needs input and does not say which, not even by a state: -32603', async () => {
   for (const asked of ['{}', '{"inputRequests":{}}', '{"inputRequests":{},"requestState":null}', '{"requestState":1}']) {
-    assert.throws(() => { checkInputRequests({ roots: {} }, asked) }, { code: code.internal, message: /asks for input without any input requests/ }, asked)
+    assert.throws(() => { checkInputRequests({ roots: {} }, asked) }, { code: code.internal, message: /has no input requests/ }, asked)
   }
   // By a state alone, a server defers its work.
   for (const asked of ['{"requestState":""}', '{"inputRequests":{},"requestState":"s"}']) checkInputRequests({ roots: {} }, asked)
@@ -439,7 +439,7 @@ test('parked calls are bounded in number, by one owner, and in size', async (t) 
     await of?.call.ask(question(JSON.stringify({ message: 'x'.repeat(size) })))
   const [one, two, bobs] = [calls[0], calls[1], calls.at(-1)]
   ask(one, downstreamLimits.parked.size / 2).catch(() => {})
-  await assert.rejects(ask(two, downstreamLimits.parked.size / 2), /Too many questions/)
+  await assert.rejects(ask(two, downstreamLimits.parked.size / 2), /Too many requests to clients are unanswered/)
   ask(two, downstreamLimits.parked.size / 4 - 1_000).catch(() => {})
   ask(bobs, downstreamLimits.parked.size / 10 - 1_000).catch(() => {})
   assert.ok(table.size > 0.8 * downstreamLimits.parked.size, 'others still have room in size, too')
@@ -453,7 +453,7 @@ test('the request of a parked call counts as long as it is kept, and so do answe
   const large = new FakeExchange()
   large.memory = downstreamLimits.parked.size
   const { call: refused } = park(table, large)
-  t.rejects(refused.ask(question('{}')), /Too many questions/)
+  t.rejects(refused.ask(question('{}')), /Too many requests to clients are unanswered/)
   large.cancel('end')
   assert.equal(table.size, 0)
   const exchange = new FakeExchange()
@@ -495,7 +495,7 @@ test('a server\'s own state goes out sealed, with its server, and comes back as 
   assert.ok(!String((await outcome(exchange, '{"resultType":"input_required","inputRequests":{}}')).text).includes('requestState'))
   // Nor is a client asked what it has not declared, or in the middle of something else.
   const refusals: ReadonlyArray<readonly [string, string, RegExp]> = [
-    [method, '', /without any input requests/],
+    [method, '', /has no input requests/],
     [method, ',"inputRequests":{"a":{"method":"sampling/createMessage","params":{}}}', /does not support sampling/],
     [method, ',"inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"url"}}}', /mode url/],
     [method, ',"inputRequests":{"a":{"method":"vendor/ask"}}', /does not support vendor/],

@@ -324,8 +324,8 @@ test('a question parks a call; its answers resume it', async (t) => {
     assert.equal(text(done.message.result), 'accept Ann')
     assert.deepEqual((await retry(url, 'form', missing, { [name]: accepted })).message, done.message)
     const replayed = await retry(url, 'form', missing, { [name]: { action: 'decline' } })
-    assert.match(String(replayed.message.error?.message), /answered already/)
-    assert.match(String((await retry(url, 'form', asked, { [name]: accepted })).message.error?.message), /answered already/)
+    assert.match(String(replayed.message.error?.message), /already answered/)
+    assert.match(String((await retry(url, 'form', asked, { [name]: accepted })).message.error?.message), /already answered/)
     assert.equal(world.running, 0)
   })
   await t.test('leaving the stream of a resumed call cancels it', async () => {
@@ -541,7 +541,7 @@ test('with its key, a principal loses what it has open', async (t) => {
 
 test('a bound that is reached is told by the status: 503 for all, 429 for one\'s own share', async (t) => {
   // Of two places, the last one is for those that hold none.
-  for (const [places, status, retryAfter, says] of [[0, 503, '5', /as it can hold/], [2, 429, '60', /as one caller may/]] as const) {
+  for (const [places, status, retryAfter, says] of [[0, 503, '5', /reached its limit/], [2, 429, '60', /reached your share/]] as const) {
     setLimits(t, gatewayLimits, { calls: places })
     const { url, world } = await bridge(t)
     const leaves = new AbortController()

@@ -106,7 +106,7 @@ for (const era of ['legacy', 'modern'] as const) {
       const { warnings } = await recordOf(hub, 'up')
       const sentences = warnings as string[]
       const expected = [
-        /^tools: null, or \[\] for an object, is read as absent in "php" \("inputSchema\.properties"\) and in 5 more items$/, /^prompts: .* in "p"/,
+        /^tools: null, or \[\] for an object, is treated as absent in "php" \("inputSchema\.properties"\) and in 5 more items$/, /^prompts: .* in "p"/,
         /^resources: /, /^resourceTemplates: /, /^results of tools\/call: .*"content\[0\]\.annotations"/, /^results of prompts\/get: /,
         /^results of resources\/read: /, era === 'legacy' ? /^results of initialize: .*capabilities\.tools/ : /^results of server\/discover: .*capabilities\.tools/
       ]

@@ -61,7 +61,7 @@ test('one item that clients cannot read does not take the whole list from them',
   const record = await (await fetch(`${hub.url}/api/servers/odd`, { headers: { authorization: `Bearer ${KEY}` } })).json() as Json
   const warnings = String(at(record, 'data', 'warnings'))
   for (const name of ['described', 'titled', 'hinted', 'number', 'required', 'bad', 'r://priority', 't://{a}']) {
-    assert.ok(warnings.includes(`"${name}" is left out`), `${name}: ${warnings}`)
+    assert.ok(warnings.includes(`"${name}" was omitted`), `${name}: ${warnings}`)
   }
   for (const name of ['extensions.y', 'logging', 'resources.subscribe', 'tools.listChanged']) {
     assert.ok(warnings.includes(`"${name}" is not`), `${name}: ${warnings}`)

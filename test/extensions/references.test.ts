@@ -52,10 +52,10 @@ test('a quota tells what its target names and does not exist, and that it stops 
       '"target.server": there is no server "toi"'
     ]],
     [{ user: '@wob', server: 'toy', tool: 'ad' }, [
-      '"target.user": there is no user "@wob"', '"target.tool": the server "toy" lists no tool "ad" now'
+      '"target.user": there is no user "@wob"', '"target.tool": the server "toy" does not list a tool "ad" now'
     ]]
   ] as const) assert.deepEqual(await warnings('/quotas', quota(target)), told, JSON.stringify(target))
-  const stopped = ['No call of anybody passes while this quota is on']
+  const stopped = ['Nobody can call anything while this quota is on']
   assert.deepEqual(await warnings('/quotas', quota({}, { calls: 0, enabled: false })), undefined)
   assert.deepEqual(await warnings('/quotas', quota({ server: 'toy' }, { calls: 0 })), undefined)
   assert.deepEqual(await warnings('/quotas', quota({}, { calls: 0 })), stopped)
@@ -66,7 +66,7 @@ test('a test of a policy says that there is no such server or item', async (t) =
   const { reason } = await start(t)
   assert.equal(await reason({ server: 'toy', tool: 'add' }), 'No policy matches')
   assert.equal(await reason({ server: 'away', tool: 'unlisted' }), 'No policy matches')
-  assert.equal(await reason({ server: 'toy', tool: 'greet' }), 'No policy matches. But the server "toy" lists no tool "greet" now')
+  assert.equal(await reason({ server: 'toy', tool: 'greet' }), 'No policy matches. But the server "toy" does not list a tool "greet" now')
   assert.equal(await reason({ server: 'toy', tool: 'greet', kind: 'prompt' }), 'No policy matches')
   assert.equal(await reason({ server: 'toi', tool: 'add' }), 'No policy matches. But there is no server "toi"')
 })

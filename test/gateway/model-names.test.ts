@@ -122,7 +122,7 @@ test('a separator that model APIs do not take stands as "_", with a warning', as
   const hub = await startHub(t, { settings: settings({ s: { url } }) })
   await connected(hub, 1)
   const changed = await api(hub, 'PUT', '/system-config', { nameSeparator: '::' })
-  assert.match(String(changed.message), /"nameSeparator": "::" stands as "_" in names/)
+  assert.match(String(changed.message), /"nameSeparator": "::" becomes "_" in names/)
   const session = await Session.open(`${hub.url}/mcp`)
   await until(async () => (await session.tools())[0] === 's_plain')
   for (const form of ['s_plain', 's::plain']) assert.equal(text(await session.call(form)), 's plain', form)

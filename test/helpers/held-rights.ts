@@ -207,7 +207,7 @@ export class HeldRights {
       const { body } = await manage(hold, 'GET', '/auth/keys', undefined, root)
       const { id } = (at(body, 'data') as Json[]).find((each) => each.createdBy === 'ann' && each.accessType === 'all' && each.kind === 'system') ?? {}
       const answer = await manage(hold, 'PUT', `/auth/keys/${String(id)}`, { enabled: true }, root)
-      assert.deepEqual(at(answer.body, 'warnings'), ['"ann" is no admin, so that this system key opens nothing'])
+      assert.deepEqual(at(answer.body, 'warnings'), ['"ann" is not an admin, so this system key is not valid'])
     })
 
     await t.test('her own key sees what she sees now; the one that she made for root opens nothing', async () => {
@@ -222,7 +222,7 @@ export class HeldRights {
       for (const name of ['run', 'rest']) {
         await until(async () => await this.#serverStatus(name) === 'disconnected')
         const record = (await this.#records()).find((each) => each.name === name)
-        assert.match(String(record?.error), /owner "ann" is no admin.*ALLOW_USER_STDIO/)
+        assert.match(String(record?.error), /owner "ann" is not an admin.*ALLOW_USER_STDIO/)
         assert.equal((await this.#run(ofRoot, name)).status, 404, name)
         assert.equal(await this.#status(ofRoot, `/${name}`), 404, name)
       }
@@ -232,7 +232,7 @@ export class HeldRights {
     })
 
     await t.test('what she stored for root: a command stops, and a remote server has a user\'s reach', async () => {
-      const reasons = [['lentRun', /"ann", who stored it, is no admin/], ['lentRemote', /must be public/]] as const
+      const reasons = [['lentRun', /"ann", who stored it, is not an admin/], ['lentRemote', /must be public/]] as const
       for (const [name, why] of reasons) {
         const record = async (): Promise<Json> => (await this.#records()).find((each) => each.name === name) ?? {}
         await until(async () => why.test(String((await record()).error)), `${name} goes on`)

@@ -125,7 +125,7 @@ test('the recorder', async (t) => {
       mock.timers.tick(5_000)
     }
     assert.deepEqual([tries, it.shedCount, it.waitingCount], [5, 1, 0])
-    assert.deepEqual(logged.at(-1), 'warn: 1 calls were not recorded: the database refuses them')
+    assert.deepEqual(logged.at(-1), 'warn: 1 calls were not recorded: the database rejected them')
   })
 
   await t.test('a description that fails is shed, and harms no other', async () => {

@@ -80,10 +80,10 @@ test('a settings file, with a bundle', async (t) => {
   const file = join(await temporaryFolder(t), 'backup.zip')
 
   await t.test('is backed up while the gateway runs', async () => {
-    assert.match(await doneBeside('backup', folder, [file]), /holds secrets in plain text/)
+    assert.match(await doneBeside('backup', folder, [file]), /contains secrets in plain text/)
     assert.equal((await stat(file)).mode & 0o777, 0o600)
     assert.deepEqual(await filesBelow(dirname(file)), ['backup.zip'])
-    assert.match((await maintain('backup', folder, [file])).told, /exists already/)
+    assert.match((await maintain('backup', folder, [file])).told, /already exists/)
     await done('backup', folder, [file, '--force'])
   })
 
@@ -209,8 +209,8 @@ test('PostgreSQL', async (t) => {
 
   await t.test('is backed up while the gateway runs, and says what needs the key', async () => {
     const told = await doneBeside('backup', folder, [plain], env)
-    assert.match(told, /Without the key.*cannot be opened/)
-    assert.match(await done('backup', folder, [withKey, '--with-key'], env), /holds the key file/)
+    assert.match(told, /Without the key.*cannot be decrypted/)
+    assert.match(await done('backup', folder, [withKey, '--with-key'], env), /contains the key file/)
   })
 
   await t.test('is not restored under a running gateway', async () => {
@@ -247,12 +247,12 @@ test('PostgreSQL', async (t) => {
     const into = { DB_URL: second.url, DATA_DIR: dataDir }
     const { code, told } = await maintain('restore', folder, [plain], into)
     assert.equal(code, 1)
-    assert.match(told, /cannot be opened here: \d+ of key [0-9a-f]{8}\. Set ENCRYPTION_KEY to their key, .*--without-key/)
+    assert.match(told, /cannot be decrypted here: \d+ of key [0-9a-f]{8}\. Set ENCRYPTION_KEY to their key, .*--without-key/)
     const wrong = await maintain('restore', folder, [plain], { ...into, ENCRYPTION_KEY: 'b'.repeat(64) })
     assert.equal(wrong.code, 1)
-    assert.match(wrong.told, /ENCRYPTION_KEY does not match what was stored: set it to their key, or add that one behind a comma/)
+    assert.match(wrong.told, /ENCRYPTION_KEY does not match: set it to their key, or append that key after a comma/)
     assert.deepEqual(await second.query("select to_regclass('servers') as found"), [{ found: null }], 'not even the tables were made')
-    assert.match(await done('restore', folder, [plain, '--without-key'], into), /stay locked/)
+    assert.match(await done('restore', folder, [plain, '--without-key'], into), /cannot be decrypted until/)
     assert.equal((await second.query('select * from servers')).length, 1)
   })
 
@@ -297,7 +297,7 @@ test('PostgreSQL', async (t) => {
     for (const args of [['a', 'b'], ['--nothing']]) assert.equal((await maintain('restore', folder, args)).code, 2)
     const { code, told } = await maintain('restore', folder, [join(folder, 'absent.zip')])
     assert.equal(code, 1)
-    assert.match(told, /no such file/)
+    assert.match(told, /does not exist/)
   })
 
   await t.test('goes into no settings file', async (t) => {

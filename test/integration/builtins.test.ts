@@ -71,8 +71,8 @@ test('placeholders are filled once, as text', async () => {
   for (const [reason, ...given] of [
     [/the argument "a" of the prompt "p" is required/, '{{a}}', {}, '!a'],
     [/the arguments "a", "__proto__" of the prompt "p" are required/, '', { b: 'x' }, '!a', '!__proto__'],
-    [/the argument "a" must be a text/, '{{a}}', { a: 1 }, 'a'],
-    [/"arguments" must be an object of texts/, '{{a}}', ['x'], 'a'],
+    [/the argument "a" must be a string/, '{{a}}', { a: 1 }, 'a'],
+    [/"arguments" must be an object of strings/, '{{a}}', ['x'], 'a'],
     [/would be longer than 1048576 characters/, '{{a}}'.repeat(1_000), { a: 'x'.repeat(2_000) }, 'a']
   ] as Array<[RegExp, string, unknown, ...string[]]>) {
     assert.throws(() => filled(given[0], given[1], ...given.slice(2) as string[]), (error: { code: number, message: string }) => {
@@ -122,7 +122,7 @@ test('the management API', async (t) => {
       ['/prompts', { ...greet, name: '' }, /"name" must have 1 to 64 characters/],
       ['/prompts', { ...greet, name: 'x'.repeat(65) }, /"name" must have 1 to 64 characters/],
       ['/prompts', { ...greet, name: 'a\nb' }, /control characters/],
-      ['/prompts', { ...greet, name: ' a' }, /spaces around/],
+      ['/prompts', { ...greet, name: ' a' }, /begin or end with a space/],
       ['/prompts', { ...greet, name: 'a_0123abcd' }, /eight hexadecimal digits/],
       ['/prompts', { ...greet, arguments: [{ name: 'a' }, { name: 'a' }] }, /"arguments.1.name" "a" is listed twice/],
       ['/prompts', { ...greet, arguments: [{ name: 'a}' }] }, /braces/],
@@ -168,7 +168,7 @@ test('how many there may be, and how large', async (t) => {
   assert.equal((await api('PUT', '/prompts/7', { template: 'y' })).statusCode, 200, 'a change takes no place')
   const large = await api('POST', '/resources', { ...rules, content: 'x'.repeat(500_000) })
   assert.deepEqual([large.statusCode, at(large.json(), 'code')], [503, 'TH_LIMIT_REACHED'])
-  assert.match(large.body, /larger than 16777216 characters together/)
+  assert.match(large.body, /together would have more than 16777216 characters/)
 })
 
 test('a real client on the global route', async (t) => {
@@ -283,8 +283,8 @@ test('whose a name is', async (t) => {
 
   await t.test('an admin\'s server shows it already: 409', async () => {
     for (const [path, body, message] of [
-      ['/prompts', { ...greet, name: 'desk-ask' }, 'The server "desk" shows a prompt "desk-ask" already'],
-      ['/resources', { ...rules, uri: 'file:///a' }, 'The server "desk" shows a resource "file:///a" already']
+      ['/prompts', { ...greet, name: 'desk-ask' }, 'The server "desk" already lists a prompt "desk-ask"'],
+      ['/resources', { ...rules, uri: 'file:///a' }, 'The server "desk" already lists a resource "file:///a"']
     ] as const) {
       const refused = await api('POST', path, body)
       assert.deepEqual([refused.statusCode, at(refused.json(), 'message'), at(refused.json(), 'code')], [409, message, 'TH_DUPLICATE'])
@@ -292,7 +292,7 @@ test('whose a name is', async (t) => {
     const made = await api('POST', '/prompts', greet)
     assert.equal((await api('PUT', `/prompts/${idOf(made.json())}`, { name: 'desk-ask' })).statusCode, 409)
     const again = await api('POST', '/prompts', greet)
-    assert.deepEqual([again.statusCode, at(again.json(), 'message')], [409, 'There is a built-in prompt "greet" already'])
+    assert.deepEqual([again.statusCode, at(again.json(), 'message')], [409, 'There is already a built-in prompt "greet"'])
     assert.equal((await api('DELETE', `/prompts/${idOf(made.json())}`)).statusCode, 200)
   })
 

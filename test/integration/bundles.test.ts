@@ -41,7 +41,7 @@ test('a bundle whose name differs from another one in case only is refused', asy
   const files = await filesBelow(root)
   const answer = await injectBundle(app, KEY, multipartOf(zip(bundleEntries({ name: 'WEATHER' }))))
   assert.equal(answer.statusCode, 400, answer.body)
-  assert.match(answer.body, /differs in case only/)
+  assert.match(answer.body, /differs only by case/)
   assert.deepEqual(await filesBelow(root), files)
   await upload(app, { name: 'weather' })
 })
@@ -219,7 +219,7 @@ test('manifests', async (t) => {
       ['needed', false, undefined], ['key', true, undefined], ['old', true, '••••cret']
     ])
     assert.match(warnings.join(), /"key" is in the arguments/)
-    assert.match(warnings.join(), /The variable NONE is left out of the config, since "level" has no value/)
+    assert.match(warnings.join(), /The variable NONE is omitted from the config, since "level" has no value/)
   })
 
   await t.test('warn of another platform', async () => {
@@ -260,7 +260,7 @@ test('an upload answers what a server needs, and stores none', async (t) => {
     assert.deepEqual(at(data, 'config', 'args'), ['run', '--directory', folder, join(folder, 'src/server.py')])
     assert.equal(at(data, 'config', 'command'), 'uv')
     const incomplete = await upload(app, { manifest_version: '0.4', name: 'by-uv-2', server: uv })
-    assert.match(JSON.stringify(at(incomplete, 'warnings')), /pyproject\.toml.*does not have its entry point/)
+    assert.match(JSON.stringify(at(incomplete, 'warnings')), /pyproject\.toml.*does not contain its entry point/)
     const node = await injectBundle(app, KEY, multipartOf(zip(bundleEntries({ server: { type: 'node', entry_point: 'server/index.js' } }))))
     assert.equal(node.statusCode, 400)
     assert.match(node.body, /no \\"server\.mcp_config\\"/)
@@ -272,7 +272,7 @@ test('an upload answers what a server needs, and stores none', async (t) => {
     const data = await upload(app, { name: 'binary', server }, [{ name: 'bin/run', data: '#!/bin/sh', both: { mode: 0o100644 } }])
     assert.equal((await stat(String(at(data, 'config', 'command')))).mode & 0o777, 0o755)
     const answer = await injectBundle(app, KEY, multipartOf(zip(bundleEntries({ name: 'binary-2', server }))))
-    assert.match(answer.body, /which it does not have/)
+    assert.match(answer.body, /which it does not contain/)
     // eslint-disable-next-line no-template-curly-in-string
     const outside = { ...server, mcp_config: { command: '${__dirname}/../../../../etc/passwd' } }
     assert.equal((await injectBundle(app, KEY, multipartOf(zip(bundleEntries({ name: 'binary-3', server: outside }))))).statusCode, 400)
@@ -498,8 +498,8 @@ test('a server whose bundle is missing, or lacks values, says so', async (t) => 
 test('a full disk is named, with what to do', async (t) => {
   const app = await start(t, await rootFor(t))
   for (const [code, message] of [
-    ['ENOSPC', 'The disk is full: the bundle was not stored. Free some space where DATA_DIR is, then upload it again'],
-    ['EIO', 'The disk reports errors: the bundle was not stored']
+    ['ENOSPC', 'The disk is full: the bundle was not stored. Free some space in DATA_DIR, then upload it again'],
+    ['EIO', 'The disk reported an error: the bundle was not stored']
   ] as const) {
     const refused = mock.method(BundleFolder.prototype, 'makeTemporary', async () => { throw Object.assign(new Error(code), { code, syscall: 'write' }) })
     const answer = await injectBundle(app, KEY, multipartOf(zip(bundleEntries({}))))

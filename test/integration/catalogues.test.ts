@@ -141,7 +141,7 @@ test('the registry', async (t) => {
     assert.deepEqual(dataOf(await get(`/registry/servers/${name}/versions`)).servers.map((each: { server: Json }) => each.server.version), ['1.0.0', '0.9.0'])
     assert.equal(dataOf(await get(`/registry/servers/${name}/versions/latest`)).server.version, '1.0.0')
     const old = dataOf(await get(`/registry/servers/${name}/versions/0.9.0`))
-    assert.deepEqual(old.configs, [{ from: 'entry', reason: 'it names no package and no remote' }])
+    assert.deepEqual(old.configs, [{ from: 'entry', reason: 'it has neither a package nor a remote' }])
     for (const address of [`${name}/versions/7`, 'com.example%2Fnothing/versions', `${name}/versions/..%2F..`, `${name}/versions/%2E%2E`, '%2E%2E/versions']) {
       assert.equal((await get(`/registry/servers/${address}`)).statusCode, 404, address)
     }
@@ -169,7 +169,7 @@ test('the registry', async (t) => {
     assert.equal((await get('/registry/servers?limit=3')).statusCode, 200)
     const reply = await get('/registry/servers?limit=4')
     assert.equal(reply.statusCode, 502)
-    assert.deepEqual(reply.json(), { success: false, message: 'The MCP registry gives no answer: it answered HTTP 503', code: 'TH_UPSTREAM_FAILED' })
+    assert.deepEqual(reply.json(), { success: false, message: 'The MCP registry is not available: it answered HTTP 503', code: 'TH_UPSTREAM_FAILED' })
     fake.failWith = undefined
   })
 })
@@ -203,7 +203,7 @@ test('what a registry must not answer', async (t) => {
     const { servers } = dataOf(await get('/registry/servers?limit=50'))
     const reasons = servers.map((each: { configs: Array<{ reason?: string }> }) => each.configs[0]?.reason)
     assert.equal(reasons[0], undefined)
-    for (const at of [1, 2, 3]) assert.match(String(reasons[at]), /does not keep to the form/)
+    for (const at of [1, 2, 3]) assert.match(String(reasons[at]), /does not match the schema/)
     assert.ok(reasons[4] !== undefined)
     assert.equal(reasons[5], undefined)
     assert.equal(({} as Json).polluted, undefined)
@@ -257,13 +257,13 @@ test('a source', async (t) => {
     now += managementLimits.catalogues.retryDelay
     await ask()
     assert.equal(asked, 4)
-    assert.deepEqual(told, ['warn The test gives no answer: its answer has another form than expected'], 'one line for as long as it lasts')
+    assert.deepEqual(told, ['warn The test is not available: its answer does not have the expected format'], 'one line for as long as it lasts')
     now += managementLimits.catalogues.retryDelay
     answer = () => ({ body: Buffer.from('{"a":2}') })
     assert.deepEqual(await ask(), { value: { a: 2 } })
     assert.equal(asked, 5)
     assert.equal(told.length, 2)
-    assert.match(told[1] ?? '', /^info The test answers again since .*, after 2 failures since /)
+    assert.match(told[1] ?? '', /^info The test is available again since .*, after 2 failures since /)
   })
   await t.test('forgets what the service has no more', async () => {
     now += managementLimits.catalogues.freshFor

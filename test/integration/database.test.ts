@@ -65,7 +65,7 @@ void test('tables that are there want no right to make some, and those of a newe
     const { host } = new URL(url)
     await assert.rejects(
       openAt(`postgres://${user}:limited@${host}/${name}`),
-      /may not create a schema and tables there, or not use those that exist, 42501/
+      /may not create a schema and tables in it, or may not use the existing ones, 42501/
     )
     await query(
       `GRANT USAGE ON SCHEMA drizzle TO ${user}; GRANT SELECT ON drizzle.tool_hub_migrations TO ${user}; GRANT SELECT, INSERT, ` +
@@ -81,7 +81,7 @@ void test('tables that are there want no right to make some, and those of a newe
     assert.deepEqual(warnings, [])
     await query("INSERT INTO drizzle.tool_hub_migrations (hash, created_at) VALUES ('newer', 4102444800000)")
     await (await openAt(url, undefined, warn)).store.close()
-    assert.match(warnings.join(), /^A newer version of Tool-Hub has changed the tables/)
+    assert.match(warnings.join(), /^A newer version of Tool-Hub has updated the tables/)
   } finally {
     await query(`DROP OWNED BY ${user}; DROP ROLE ${user}`)
   }
@@ -139,11 +139,11 @@ void test('a DB_URL as hosters give it out is taken, and what cannot be had is t
   for (const wrong of ['foo=1', 'schema=other']) {
     await assert.rejects(
       open(`${url}?${wrong}`),
-      /^Error: The tables cannot be made .*DB_URL asks for a setting that PostgreSQL does not know: .*"(foo|schema)"/
+      /^Error: The tables cannot be created .*DB_URL contains a parameter that PostgreSQL does not know: .*"(foo|schema)"/
     )
   }
   await query(`CREATE DATABASE ${name}_latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`)
-  await assert.rejects(open(url.replace(name, `${name}_latin`)), /its encoding is LATIN1.*ENCODING 'UTF8'/)
+  await assert.rejects(open(url.replace(name, `${name}_latin`)), /its encoding, LATIN1.*ENCODING 'UTF8'/)
   await query(`DROP DATABASE ${name}_latin WITH (FORCE)`)
 })
 
@@ -180,7 +180,7 @@ void test('a settings file with masks in the place of secrets is no beginning fo
   })
   await assert.rejects(
     store.load(),
-    /^Error: The settings file has masks where secrets should be\. .*headers\.Authorization of mcpServers\/remote\.$/
+    /^Error: The settings file contains masks in place of secrets\. .*headers\.Authorization of mcpServers\/remote\.$/
   )
   assert.deepEqual(await query('SELECT * FROM revision'), [])
   assert.deepEqual(warnings, [], 'nothing is said to be taken over')
@@ -206,7 +206,7 @@ void test(
     await query('ALTER TABLE users RENAME TO people')
     for (const name of ['four', 'five']) await assert.rejects(again.commit([aUser(name)], version), StorageError)
     assert.deepEqual(warnings, [
-      'A change could not be stored. The database cannot be used (it reports an error, 42P01). Nothing was changed.'
+      'A change could not be stored. The database cannot be used (it reported an error, 42P01). Nothing was changed.'
     ])
     await query('ALTER TABLE people RENAME TO users')
     await again.commit([aUser('four')], version)
@@ -349,7 +349,7 @@ void test('an empty database is seeded from the settings file, once', async (t) 
   for (const key of [KEY, plainToken(content)]) assert.equal((await send(`${hub.url}/mcp`, { key, body: initialize() })).status, 200)
   assert.equal((await login(hub, 'bob', 'Open-Sesame-2')).status, 200)
   assert.equal((await login(hub)).status, 401, 'there are users: no first admin is made')
-  assert.match(hub.output(), /The database was empty, and takes what is in the settings file .*: \d+ servers, 1 group, 2 users, \d keys/)
+  assert.match(hub.output(), /The database was empty, and was initialized from the settings file .*: \d+ servers, 1 group, 2 users, \d keys/)
 
   await managed(hub, 'DELETE', '/servers/marked', undefined, headers)
   await managed(hub, 'POST', '/servers', { name: 'by-api', config: parked() }, headers)
@@ -500,7 +500,7 @@ void test(
       const { status, body } = await exportOf(hub)
       assert.deepEqual(
         [status, at(body, 'code'), at(body, 'message')],
-        [409, 'TH_SECRETS_LOCKED', `These secrets cannot be opened, so they cannot be exported: ${locked.join(', ')}`]
+        [409, 'TH_SECRETS_LOCKED', `These secrets cannot be decrypted, so they cannot be exported: ${locked.join(', ')}`]
       )
     }
     assert.equal((await exportOf(one)).status, 200)
@@ -525,18 +525,18 @@ void test(
       assert.equal(status, 400)
       assert.ok(
         message.startsWith(
-          '"systemConfig" cannot be changed while its secrets cannot be opened, unless the same change sets or removes all of them: ' +
+          '"systemConfig" cannot be changed while its secrets cannot be decrypted, unless the same change sets or removes all of them: ' +
           `${masks}. `
         ),
         message
       )
     }
     const fresh = canary('new-llm')
-    assert.doesNotMatch(one.output(), /left out/)
+    assert.doesNotMatch(one.output(), /are ignored/)
     assert.equal((await put({ mcpRouter: null, smartRouting: { llmProviderApiKey: fresh } }))[0], 200)
     assert.equal((await put({ nameSeparator: '+' }))[0], 200)
     await until(
-      () => /the secrets in \\"systemConfig\\" are left out: .*ENCRYPTION_KEY/.test(one.output()),
+      () => /the secrets in \\"systemConfig\\" are ignored: .*ENCRYPTION_KEY/.test(one.output()),
       'a replica that could open everything at the start says nothing of what it cannot open now'
     )
     await refused(one, '"systemConfig"')
@@ -551,7 +551,7 @@ void test(
       [at(body, 'data', 'mcpServers', 'remote', 'headers'), at(body, 'data', 'systemConfig')],
       [config.headers, { smartRouting: { enabled: false, llmProviderApiKey: fresh }, nameSeparator: '+' }]
     )
-    const warnings = one.output().match(/are left out/g)?.length
+    const warnings = one.output().match(/are ignored/g)?.length
     assert.equal(warnings, 1, 'told once, not with each change')
     for (const hub of [one, two]) {
       assertNoCanary([hub.output()], 'the output')
@@ -571,7 +571,7 @@ void test(
       const masked = await db('export', [file, '--masked'], env)
       assert.equal(masked.code, 0, masked.stderr)
       assert.match(masked.stderr, /mcpServers\/remote cannot be opened/)
-      assert.match(masked.stderr, /The file holds masks \(••••\) in place of the secrets that cannot be opened, and others in plain text/)
+      assert.match(masked.stderr, /The file contains masks \(••••\) in place of the secrets that cannot be decrypted, and the others in plain text/)
       const written = JSON.parse(await readFile(file, 'utf8')) as Json
       assert.deepEqual(written.prompts, prompts)
       assert.equal(
@@ -582,7 +582,7 @@ void test(
       assert.equal(taken.code, 1)
       assert.match(
         taken.stderr,
-        /masks where secrets should be.*headers\.Authorization of mcpServers\/remote.*smartRouting\.llmProviderApiKey of systemConfig/
+        /masks in place of secrets.*headers\.Authorization of mcpServers\/remote.*smartRouting\.llmProviderApiKey of systemConfig/
       )
       await writeFile(file, JSON.stringify({ ...written, mcpServers: { remote: config }, systemConfig: { nameSeparator: '+' } }))
       assert.equal((await db('import', [file, '--replace'], env)).code, 0)

@@ -183,7 +183,7 @@ test('an upstream\'s own error is relayed whatever its HTTP status, and a sessio
   }
   assert.equal(upstream.count('initialize'), initialized)
   status = 401
-  assert.match(failure(await fail()), /wants credentials/, 'what asks for credentials is no answer')
+  assert.match(failure(await fail()), /requires credentials/, 'what asks for credentials is no answer')
   status = 404
   error = { code: -32001, message: 'Session not found' }
   id = null

@@ -57,7 +57,7 @@ test('/api/oauth/clients is for admins, and shows a secret once', async (t) => {
     const calls: Array<[string, string, unknown?]> = [['GET', ''], ['PUT', '', { name: '' }], ['DELETE', ''], ['POST', '/regenerate-secret']]
     for (const [method, at, sent] of calls) { assert.equal((await ask(method, `/somebody${at}`, sent)).status, 404, method) }
     const { status, body } = await ask('POST', '', { ...members, scopes: [] })
-    assert.deepEqual([status, /"scopes" names none/.test(String(body.message))], [400, true], JSON.stringify(body))
+    assert.deepEqual([status, /"scopes" is empty/.test(String(body.message))], [400, true], JSON.stringify(body))
   })
 
   await t.test('a change leaves the rest, and the secret works in either place', async () => {
@@ -74,11 +74,11 @@ test('/api/oauth/clients is for admins, and shows a secret once', async (t) => {
 
   await t.test('a change that changes nothing, or cannot be, is refused in the words of this route', async () => {
     for (const [sent, said] of [
-      [{}, /changes nothing.*redirectUris/], [{ clientId: 'other' }, /"clientId" is set by the gateway/],
+      [{}, /nothing to change.*redirectUris/], [{ clientId: 'other' }, /"clientId" is set by the gateway/],
       [{ redirect_uris: [callback] }, /redirect_uris is not known: did you mean "redirectUris"/], [{ name: '  ' }, /"name" must not be blank/],
-      [{ name: 'prototype' }, /"name" must not be "prototype"/], [{ grants: ['refresh_token'] }, /"grants" must hold/],
-      [{ redirectUris: Array(60).fill(callback) }, /"redirectUris" may list/], [{ scopes: ['nonsense'] }, /"scopes".*nonsense/],
-      [{ scopes: [] }, /"scopes" names none/]
+      [{ name: 'prototype' }, /"name" must not be "prototype"/], [{ grants: ['refresh_token'] }, /"grants" must contain/],
+      [{ redirectUris: Array(60).fill(callback) }, /"redirectUris" may contain/], [{ scopes: ['nonsense'] }, /"scopes".*nonsense/],
+      [{ scopes: [] }, /"scopes" is empty/]
     ] as Array<[Json, RegExp]>) {
       const { status, body } = await ask('PUT', own, sent)
       assert.equal(status, 400, JSON.stringify(sent))

@@ -33,8 +33,8 @@ void test('PGlite: a start that takes long names the embedded database, and no s
   const said: string[] = []
   const opening = openDatabase({ dbUrl: url, startupTimeout: 1_500, info: (sentence) => { said.push(sentence) }, warn: () => {} })
   await assert.rejects(opening, (error: Error) => error.message ===
-    `The embedded database in ${folder} was not ready within 1.5 s (its tables are being checked and brought up to date). DB_STARTUP_TIMEOUT says how long to wait.`)
-  assert.deepEqual(said, [`waiting for the embedded database in ${folder} (its tables are being checked and brought up to date)`])
+    `The embedded database in ${folder} was not ready within 1.5 s (its tables are being checked and updated). DB_STARTUP_TIMEOUT says how long to wait.`)
+  assert.deepEqual(said, [`waiting for the embedded database in ${folder} (its tables are being checked and updated)`])
 })
 
 void test('PGlite: a folder that holds something else is refused, and left as it is', async (t) => {
@@ -46,7 +46,7 @@ void test('PGlite: a folder that holds something else is refused, and left as it
     await chmod(path, 0o755)
     await assert.rejects(
       openAt(`pglite://${path}`),
-      (error: Error) => error.message.includes(path) && error.message.includes('holds something else')
+      (error: Error) => error.message.includes(path) && error.message.includes('contains something other')
     )
     assert.equal((await stat(path)).mode & 0o777, 0o755)
     assert.deepEqual(await readdir(path), names)

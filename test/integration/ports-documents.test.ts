@@ -323,7 +323,7 @@ void test('a database that begins with a settings file takes its clients, and gi
   const [gone, stays] = [{ token: issued('access'), id: randomUUID() }, { token: issued('access'), id: 'mcphub-1' }]
   await storage.clients.create(client({ clientId: gone.id }))
   for (const { token, id } of [gone, stays]) await storage.tokens.put(authorization({ clientId: id }), [token])
-  await assert.rejects(importDocument(driver, await vault(), {}, false), /holds settings already/)
+  await assert.rejects(importDocument(driver, await vault(), {}, false), /already contains settings/)
   await importDocument(driver, await vault(), { oauthClients: [admins] }, true)
   assert.deepEqual(await storage.clients.list(), [wanted.admins])
   assert.deepEqual(
@@ -332,7 +332,7 @@ void test('a database that begins with a settings file takes its clients, and gi
   )
   await assert.rejects(
     importDocument(driver, await vault(), { oauthClients: [{ ...admins, clientSecret: '••••abcd' }] }, true),
-    /masks.*clientSecret of oauthClients\/mcphub-1/
+    /mask.*clientSecret of oauthClients\/mcphub-1/
   )
   assert.deepEqual(await storage.clients.list(), [wanted.admins])
 })
@@ -360,7 +360,7 @@ void test('unknown members of clients are sealed again with a new key', async (t
   assert.equal((await other.storage.clients.find('mcphub-1'))?.name, 'an app')
   await other.storage.clients.replace('mcphub-1', (client) => ({ ...client, name: 'renamed' }))
   const withoutKey = await exportDocument(driver, await vaultWith('c'.repeat(64))())
-  assert.match(String(withoutKey?.locked), /The client "mcphub-1" cannot be opened: .*ENCRYPTION_KEY/)
+  assert.match(String(withoutKey?.locked), /The client "mcphub-1" cannot be decrypted: .*ENCRYPTION_KEY/)
   const again = await exportDocument(driver, await vaultWith(newest)())
   const [entry] = again?.document.oauthClients as Array<Record<string, unknown>>
   assert.deepEqual([entry?.name, entry?.['x-note']], ['renamed', { by: 'hand' }])

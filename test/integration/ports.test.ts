@@ -487,7 +487,7 @@ void test('what takes too long ends with a sentence', async (t) => {
   assert.equal(storage.store.health(), undefined, 'the store waits for ports')
   release()
   await kept
-  const { 'too much': refused, ...rest } = counted(await outcomes)
+  const { overloaded: refused, ...rest } = counted(await outcomes)
   assert.equal(refused, 100)
   assert.deepEqual(Object.keys(rest).filter((outcome) => outcome !== 'done' && outcome !== 'too long'), [])
   assert.equal(await storage.tokens.find(fresh()), undefined)
@@ -495,7 +495,7 @@ void test('what takes too long ends with a sentence', async (t) => {
 /** How a question to the database ended, in a word. */
 const outcomeOf = async (asked: Promise<unknown>): Promise<string> => await asked.then(() => 'done', (error: unknown) => {
   if (!(error instanceof StorageError)) return String(error)
-  return /too much|too long/.exec(error.message)?.[0] ?? error.message
+  return /overloaded|too long/.exec(error.message)?.[0] ?? error.message
 })
 
 void test('a database that is known to be away is not asked', async () => {

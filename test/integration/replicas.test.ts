@@ -184,7 +184,7 @@ void test('a database that goes away and comes back', async (t) => {
     const lines = (pattern: RegExp): number => hub.output().split('\n').filter((line) => pattern.test(line)).length
     const away = (): number => lines(/nothing can be changed until this is resolved/)
     assert.ok(away() > 0)
-    await until(() => lines(/The database is there again/) === away(), 'for each time that it was away, one line when it is back')
+    await until(() => lines(/The database is available again/) === away(), 'for each time that it was away, one line when it is back')
     load.away.forEach(assertAway)
     const tried = ['back-immediate', 'back-fast', 'away-immediate', 'away-fast']
     const possible = new Set(['fake', ...tried, ...load.acknowledged, ...load.unknown])
@@ -367,7 +367,7 @@ void test('a request state that one gateway answered is used on the other, too',
   const { requestState } = asked
   assert.match(text(await ask(b, { requestState, ...answers('Ann') })), /state of ask.*Ann/)
   assert.match(text(await ask(a, { requestState, ...answers('Ann') })), /Ann/, 'the same answers again are good for a while')
-  for (const client of [a, b]) await assert.rejects(ask(client, { requestState, ...answers('Eve') }), /answered already/)
+  for (const client of [a, b]) await assert.rejects(ask(client, { requestState, ...answers('Eve') }), /already answered/)
 })
 
 void test('a listener that was lost is replaced while changes go on', async (t) => {

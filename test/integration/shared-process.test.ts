@@ -116,7 +116,7 @@ test('messages of a process that several share', async (t) => {
     const before = gates.meeting(2)
     await Promise.all([one, other].map(async (session) =>
       await session.request('tools/call', { name: 'ask', arguments: { kind: 'sampling', tag: 'x', before } })))
-    await until(() => /connections of their own/.test(hub.output()), 'never contested')
+    await until(() => /get separate connections/.test(hub.output()), 'never contested')
     await until(async () => text(await one.call('touch', { uri: 'r://1' })) === 'r://1', 'its own process knows of no subscription')
     await news.wait((message) => isUpdate(message) && message.params?.uri === 'r://1')
     assert.ok(log().some(({ event, uri }) => event === 'unsubscribe' && uri === 'r://1'), 'the shared one is left')

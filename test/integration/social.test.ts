@@ -136,20 +136,20 @@ test('callbacks', async (t) => {
   await t.test('a callback of another browser, or without a login that was begun', async () => {
     const { callback } = await logIn(hub, idp, undefined, { at: (url) => new URL(`${url.origin}/health?${url.searchParams.toString()}`) })
     callback.pathname = `${mount}/callback/oidc`
-    fails(await new Browser(origin).get(callback.href), 400, /begin it again/)
+    fails(await new Browser(origin).get(callback.href), 400, /start it again/)
     const other = new Browser(origin)
     await other.get(begin)
-    fails(await other.get(callback.href), 400, /begin it again/)
+    fails(await other.get(callback.href), 400, /start it again/)
   })
   await t.test('a state that was changed, none, and none of all', async () => {
     for (const at of [without('state'), without('code'), having('state', 'x'.repeat(32))]) {
-      fails((await logIn(hub, idp, undefined, { at })).end, 400, /begin it again/)
+      fails((await logIn(hub, idp, undefined, { at })).end, 400, /start it again/)
     }
   })
   await t.test('a callback works once', async () => {
     const { browser, callback, end } = await logIn(hub, idp)
     assert.equal(end.status, 302)
-    fails(await browser.get(callback.href), 400, /begin it again/)
+    fails(await browser.get(callback.href), 400, /start it again/)
   })
   await t.test('a code of another login of the same browser', async () => {
     const browser = new Browser(origin)

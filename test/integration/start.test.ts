@@ -22,7 +22,7 @@ test('a path in which no folder can be made ends the start with a sentence', { s
     ['SETTINGS_PATH', '/proc/none/x.json', '/proc/none']
   ] as const) {
     await t.test(`${variable}=${value}`, async (t) => {
-      const sentence = new RegExp(`^The folder ${folder} cannot be used, since .* Change ${variable} to a place`, 'm')
+      const sentence = new RegExp(`^The folder ${folder} cannot be used, since .* Set ${variable} to a folder`, 'm')
       await assert.rejects(startHub(t, { env: { [variable]: value } }), { message: sentence })
     })
   }
@@ -37,7 +37,7 @@ test('a path in which no folder can be made ends the start with a sentence', { s
 
 test('a DATA_DIR that cannot be made is told of, and the gateway serves', { skip }, async (t) => {
   const hub = await spawnHub(t, { settings: settings({}), env: { DATA_DIR: '/proc/none' } })
-  await until(() => hub.output().includes('Change DATA_DIR to a place'), hub.output)
+  await until(() => hub.output().includes('Set DATA_DIR to a folder'), hub.output)
   assert.equal((await fetch(`${hub.url}/health`)).status, 200)
   assert.equal(await hub.stop(), 0)
 })
@@ -52,7 +52,7 @@ test('a second gateway over other settings does not take the DATA_DIR of the fir
   const second = await spawnHub(t, { settings: settings({}), env: { DATA_DIR: dataDir }, wait: false })
   await until(() => second.child.exitCode !== null, () => `it has not ended: ${second.output()}`)
   assert.equal(second.child.exitCode, 1)
-  assert.match(second.output(), /DATA_DIR .* is used by another gateway \(process \d+\), over other settings/)
+  assert.match(second.output(), /DATA_DIR .* is used by another gateway \(process \d+\) with other settings/)
   assert.equal(await readFile(join(dataDir, 'command-line.json'), 'utf8'), written)
   assert.equal(await first.stop(), 0)
   const third = await spawnHub(t, { settings: settings({}), env: { DATA_DIR: dataDir } })

@@ -40,7 +40,7 @@ onFile('a refusal names a whole backup, and no other', '{"mcpServers": {"a"', as
   await writeFile(`${path}.bak`, '{"mcpServers"')
   assert.doesNotMatch(await refused(), /backup/)
   await writeFile(`${path}.bak`, '{"mcpServers": {}}')
-  assert.match(await refused(), /not valid JSON.* whole backup, \S+\.bak, written \S+Z: to go back to it, .*copy it over \S+ and start again\.$/)
+  assert.match(await refused(), /not valid JSON.* valid backup, \S+\.bak, was written at \S+Z: to return to it, .*copy it to \S+ and start again\.$/)
   assert.equal(await readFile(path, 'utf8'), '{"mcpServers": {"a"')
 })
 
@@ -297,7 +297,7 @@ onFile('a file that an edit leaves open to others is closed, and that is told', 
   await rename(`${path}.new`, path)
   await until(async () => (await store.load()).servers.has('a'))
   assert.equal(await mode(path), 0o600)
-  assert.equal(warnings.filter((sentence) => /open to writes of other users/.test(sentence)).length, 1)
+  assert.equal(warnings.filter((sentence) => /could be written by other users/.test(sentence)).length, 1)
 })
 
 onFile(
@@ -352,7 +352,7 @@ for (const [how, edit] of [
         ])
       } catch (error) {
         // Half of an edit that is written into the file is a bad one.
-        assert.match(String(error), /edited.* cannot be used as it is/)
+        assert.match(String(error), /edited.* is not valid/)
       }
     }
     await editing
@@ -419,9 +419,9 @@ for (const [what, settings] of [['an invalid file that goes away is gone', { mcp
     assert.equal(store.health(), undefined)
     await writeFile(path, '{}')
     await until(() => settings === undefined ? store.health() === undefined : warnings.length > 2, 'the return is not told')
-    assert.match(warnings[0] ?? '', /not valid JSON.*The last valid settings stay in force/)
-    assert.match(warnings[1] ?? '', /is gone\. The last settings stay in force/)
-    assert.deepEqual(warnings.slice(2).map((line) => / is there again\.$/.test(line)), settings === undefined ? [] : [true])
+    assert.match(warnings[0] ?? '', /not valid JSON.*The last valid settings stay in effect/)
+    assert.match(warnings[1] ?? '', /no longer exists\. The last settings stay in effect/)
+    assert.deepEqual(warnings.slice(2).map((line) => / exists again\.$/.test(line)), settings === undefined ? [] : [true])
   })
 }
 
@@ -433,7 +433,7 @@ onFile('an invalid file that is replaced by removing it first is valid again', {
   await store.load()
   await writeFile(path, '{"mcpServers": {}}')
   await until(() => warnings.length > 1, 'the correction is not told')
-  assert.match(warnings[1] ?? '', /is valid again, and is in force/)
+  assert.match(warnings[1] ?? '', /is valid again, and in effect/)
 })
 
 onFile('a folder in its place cannot be read, and nothing else is said of it', undefined, async ({ folder, path, warnings }) => {
@@ -497,7 +497,7 @@ onFile(
       const snapshot = await store.load()
       assert.equal(snapshot.servers.size, 1)
       assert.match(store.health() ?? '', /EACCES/)
-      assert.match(warnings.join(), new RegExp(`^The settings file ${path} is read, and cannot be written\\. .*EACCES`))
+      assert.match(warnings.join(), new RegExp(`^The settings file ${path} can be read, but not written\\. .*EACCES`))
       const [settings, readonly] = [await Settings.open(store), await Settings.open(store, true)]
       assert.deepEqual([settings.problem, readonly.problem], [store.health(), undefined], 'who is not to write is ready')
       await assert.rejects(

@@ -47,13 +47,13 @@ async function assertBound (server: LoginServer, hub: Hub, address: string): Pro
   assert.doesNotMatch(page.text, /<script|<form/)
   assert.match(page.headers.getSetCookie().join(), /^tool-hub-login=[\w-]{43}; Path=\/oauth; HttpOnly; SameSite=Lax$/)
   const elsewhere = await server.authorize(url, 'a victim', other)
-  assert.deepEqual([elsewhere.status, /begun in another browser/.test(elsewhere.text)], [400, true])
+  assert.deepEqual([elsewhere.status, /started in another browser/.test(elsewhere.text)], [400, true])
   // With a cookie of its own, too, and where the tag is left out.
   await confirm(other, address)
-  assert.match((await server.authorize(url, 'a victim', other)).text, /begun in another browser/)
+  assert.match((await server.authorize(url, 'a victim', other)).text, /started in another browser/)
   const bare = new URL(url)
   bare.searchParams.set('state', bare.searchParams.get('state')?.split('.')[0] ?? '')
-  for (const browser of [own, other]) assert.match((await server.authorize(bare.href, 'a victim', browser)).text, /begun in another browser/)
+  for (const browser of [own, other]) assert.match((await server.authorize(bare.href, 'a victim', browser)).text, /started in another browser/)
   // The page cannot be left out, by a link to where it leads.
   const proof = /proof=([\w-]+)/.exec(page.text)?.[1] ?? ''
   for (const link of [`${address}/continue?proof=${proof}`, `${address}/continue`, `${address}/continue?proof=`]) {
@@ -88,8 +88,8 @@ test('the life of a login on a settings file', async (t) => {
   await t.test('a test tells what a server wants, and begins no login, nor registers anywhere', async () => {
     const wanted = await tested({ config: { url: server.url, oauth: { issuer: server.issuer } } })
     assert.deepEqual([at(wanted, 'data', 'connected'), at(wanted, 'data', 'status')], [false, 'oauth_required'])
-    assert.match(String(at(wanted, 'data', 'error')), /wants a login \(OAuth\) at http/)
-    assert.match(String(at(wanted, 'message')), /store it, and open the address that its record shows \(oauth\.authorizationUrl\)/)
+    assert.match(String(at(wanted, 'data', 'error')), /requires a login \(OAuth\) at http/)
+    assert.match(String(at(wanted, 'message')), /store it, and open the address in its record \(oauth\.authorizationUrl\)/)
     assert.equal(server.registrations, 1, 'that of the stored server')
     assert.equal(at(await tested({ config: { url: server.url, headers: { authorization: 'Bearer x' } } }), 'data', 'status'), 'disconnected')
   })
@@ -106,7 +106,7 @@ test('the life of a login on a settings file', async (t) => {
     assert.equal(await whoami(hub), 'ann')
     const anew = new Browser(hub.url)
     const again = new URL((await confirm(anew, address)).url).searchParams.get('state') ?? ''
-    assert.match((await anew.get(`${hub.url}/oauth/callback?state=${again}&code=x`)).text, /over already/)
+    assert.match((await anew.get(`${hub.url}/oauth/callback?state=${again}&code=x`)).text, /has already ended/)
     const stored = at((await manage(hub, 'GET', '/servers/guarded')).body, 'data', 'config') as Json
     assert.equal(at(await tested({ name: 'guarded', config: stored }), 'data', 'connected'), true, 'by the login that is there')
     const moved = await tested({ name: 'guarded', config: { ...stored, url: `${server.url}?other` } })
@@ -141,7 +141,7 @@ test('the life of a login on a settings file', async (t) => {
   await t.test('revoked upstream, it is waited for again, and the call says so without the address', async () => {
     await server.revoke(true)
     const session = await Session.open(`${restarted.url}/mcp/guarded`)
-    assert.match((await session.request('tools/call', { name: 'whoami', arguments: {} })).error?.message ?? '', /waits for a login/)
+    assert.match((await session.request('tools/call', { name: 'whoami', arguments: {} })).error?.message ?? '', /requires a login/)
     await until(async () => (await record(restarted)).status === 'oauth_required', restarted.output)
     await server.login(await waits(restarted), 'bob')
     await isConnected(restarted)
@@ -175,12 +175,12 @@ test('a login whose key is gone counts as none: the log says so, and its server 
   const without = await startHub(t, { folder: hub.folder, env: { ENCRYPTION_KEY: 'b'.repeat(64) } })
   const address = await waits(without)
   assert.equal((await record(without)).status, 'oauth_required')
-  assert.match(without.output(), /not to be opened: 2 logins at servers \(key [0-9a-f]{8}\)/)
+  assert.match(without.output(), /not available: 2 logins at servers \(key [0-9a-f]{8}\)/)
   await server.login(address, 'bob')
   await isConnected(without)
   await without.stop()
   const both = await startHub(t, { folder: hub.folder, env: { ENCRYPTION_KEY: `${'c'.repeat(64)},${'b'.repeat(64)}` } })
-  await until(() => both.output().includes('key rotation: 2 secrets were sealed anew'), both.output)
+  await until(() => both.output().includes('key rotation: 2 secrets were re-encrypted'), both.output)
   await both.stop()
   const rotated = await startHub(t, { folder: hub.folder, env: { ENCRYPTION_KEY: 'c'.repeat(64) } })
   await isConnected(rotated)
@@ -201,7 +201,7 @@ test('an SSE server that asks for a login', async (t) => {
   // Refused for good, it waits for a login again.
   await server.revoke(true)
   const session = await Session.open(`${hub.url}/mcp/guarded`)
-  assert.match((await session.request('tools/call', { name: 'whoami', arguments: {} })).error?.message ?? '', /waits for a login/)
+  assert.match((await session.request('tools/call', { name: 'whoami', arguments: {} })).error?.message ?? '', /requires a login/)
   await server.login(await waits(hub), 'bob')
   await isConnected(hub)
   assert.equal(await whoami(hub), 'bob')

@@ -163,7 +163,7 @@ test('an answer names the issuer whose metadata were fetched', async (t) => {
       const { oauth } = await settled(hub)
       const named = iss === undefined ? server.origin : iss === '/' ? `${server.origin}/` : iss
       const page = await answer(hub, oauth?.authorizationUrl ?? '', { code: 'c', ...(named === '' ? {} : { iss: named }) })
-      assert.match(page.text, isTrusted ? /You are logged in/ : /This answer is not trusted/)
+      assert.match(page.text, isTrusted ? /You are logged in/ : /This response is not trusted/)
       assert.equal(server.asked.includes('/token') || honest.asked.includes('/token'), isTrusted)
       honest.asked.length = 0
     })
@@ -173,7 +173,7 @@ test('an answer names the issuer whose metadata were fetched', async (t) => {
     const oauth = { clientId: 'c', authorizationEndpoint: `${server.origin}/authorize`, tokenEndpoint: `${server.origin}/token` }
     const hub = await hubFor(t, { url: server.url, oauth })
     const { oauth: first } = await settled(hub)
-    assert.match((await answer(hub, first?.authorizationUrl ?? '', { code: 'c', iss: elsewhere })).text, /This answer is not trusted/)
+    assert.match((await answer(hub, first?.authorizationUrl ?? '', { code: 'c', iss: elsewhere })).text, /This response is not trusted/)
     const { oauth: next } = await settled(hub)
     assert.match((await answer(hub, next?.authorizationUrl ?? '', { code: 'c', iss: `${server.origin}/realms/x` })).text, /You are logged in/)
   })
@@ -194,7 +194,7 @@ test('what a server names is reached as a stranger\'s address, also where an adm
       const server = await startGuarded(t, options)
       const { status, error } = await settled(await hubFor(t, { url: server.url }))
       assert.equal(status, 'disconnected', error ?? '')
-      assert.match(error ?? '', /(?:is a loopback address|this machine itself)[^]*The server itself names this address[^]*"oauth\.issuer"/)
+      assert.match(error ?? '', /(?:is a loopback address|this machine itself)[^]*The server itself provides this address[^]*"oauth\.issuer"/)
     })
   }
   await t.test('token endpoint, at the end of a login', async (t) => {

@@ -54,7 +54,7 @@ test('a settings file is restored with the values of users, which need its key',
   await run('restore', elsewhere, [file, '--without-key'], { ENCRYPTION_KEY: otherKey })
   const locked = await startHub(t, { folder: elsewhere, env: { ENCRYPTION_KEY: otherKey } })
   await until(async () => (await managed(locked, 'GET', '/servers/header', undefined, admin)).status === 'disconnected', locked.output)
-  assert.match(await tell(locked), /give your values|waits for values/)
+  assert.match(await tell(locked), /set your values|requires values/)
 })
 
 test('a database is restored with the values of users', async (t) => {
@@ -71,7 +71,7 @@ test('a database is restored with the values of users', async (t) => {
   assert.equal((await query("select 1 from records where collection = 'userValues'")).length, 2)
   const locked = await startHub(t, { folder: elsewhere, env: { ENCRYPTION_KEY: otherKey, DB_URL: other } })
   await until(async () => (await managed(locked, 'GET', '/servers/header', undefined, admin)).status === 'disconnected', locked.output)
-  assert.match(await tell(locked), /give your values|waits for values/)
+  assert.match(await tell(locked), /set your values|requires values/)
   assert.deepEqual(await managed(locked, 'GET', '/servers/header/variables', undefined, admin), [])
   await locked.stop()
   const opened = await startHub(t, { folder: elsewhere, env: { ENCRYPTION_KEY: `${otherKey},${key}`, DB_URL: other } })

@@ -43,7 +43,7 @@ test('each server sees the values of the caller, and nobody sees those of anothe
     for (const name of servers) {
       await until(async () => (await recordOf(hub, name)).status === 'disconnected', hub.output)
       const { error } = await recordOf(hub, name)
-      assert.match(String(error), new RegExp(`values of its owner ann first: TOKEN \\(PUT /api/servers/${name}/my-variables\\)`))
+      assert.match(String(error), new RegExp(`values from its owner ann first: TOKEN \\(PUT /api/servers/${name}/my-variables\\)`))
     }
     assert.deepEqual(seen, [])
     const shown = await managed(hub, 'GET', '/servers/header/my-variables', undefined, await as(hub, 'ann'))
@@ -84,7 +84,7 @@ test('each server sees the values of the caller, and nobody sees those of anothe
       const session = await Session.open(`${hub.url}/mcp/${name}`, { key: keyOf.cleo })
       assert.deepEqual(await session.tools(), ['tell'])
       const { error } = await session.request('tools/call', { name: 'tell', arguments: {} })
-      assert.match(error?.message ?? '', /give your values for it first: open http:\/\/127\.0\.0\.1:\d+\/oauth\/login\/[\w-]{43}/)
+      assert.match(error?.message ?? '', /set your values for it first: open http:\/\/127\.0\.0\.1:\d+\/oauth\/login\/[\w-]{43}/)
       const able = await Session.open(`${hub.url}/mcp/${name}`, { key: keyOf.cleo, capabilities: { elicitation: { url: {} } } })
       assert.deepEqual(await able.tools(), ['tell'])
       const refused = (await able.request('tools/call', { name: 'tell', arguments: {} })).error
@@ -93,7 +93,7 @@ test('each server sees the values of the caller, and nobody sees those of anothe
       const rest = await manage(hub, 'POST', `/tools/${name}/tell`, {}, { authorization: `Bearer ${keyOf.cleo}` })
       assert.equal(rest.status, 502, rest.text)
       const nobody = await Session.open(`${hub.url}/mcp/${name}`, { key: keyOf.nobody })
-      assert.match((await nobody.request('tools/call', { name: 'tell', arguments: {} })).error?.message ?? '', /needs a user/)
+      assert.match((await nobody.request('tools/call', { name: 'tell', arguments: {} })).error?.message ?? '', /requires values from each user/)
     }
   })
 
@@ -142,7 +142,7 @@ test('each server sees the values of the caller, and nobody sees those of anothe
     const session = await Session.open(`${hub.url}/mcp/header`, { key: keyOf.bob })
     assertOwn(text(await session.call('tell')), 'bob', 'header')
     await manage(hub, 'DELETE', '/servers/header/my-variables', undefined, await as(hub, 'bob'))
-    assert.match((await session.request('tools/call', { name: 'tell', arguments: {} })).error?.message ?? '', /give your values/)
+    assert.match((await session.request('tools/call', { name: 'tell', arguments: {} })).error?.message ?? '', /set your values/)
     assert.equal((await recordOf(hub, 'header')).status, 'connected')
     await manage(hub, 'DELETE', '/servers/header/my-variables', undefined, await as(hub, 'ann'))
     await until(async () => (await recordOf(hub, 'header')).status === 'disconnected', hub.output)

@@ -180,7 +180,7 @@ test('users', async (t) => {
     data(await admin('POST', '/users', { username: 'second', password: PASSWORD, isAdmin: true }), 201)
     const second = await loggedIn(hub, 'second')
     for (const body of [{ isAdmin: false }, { isAdmin: false, newPassword: 'Good-Word-1' }]) {
-      assert.match(String(refused(await second('PUT', '/users/admin', body), 400).message), /owns what has no other owner/)
+      assert.match(String(refused(await second('PUT', '/users/admin', body), 400).message), /owns everything that has no other owner/)
     }
     fine(await login(hub, 'admin', PASSWORD))
     fine(await second('DELETE', '/users/admin'))

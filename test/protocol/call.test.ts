@@ -66,7 +66,7 @@ test('a call that is detached goes on, and is taken up by another exchange', asy
 
     call.progress('{"progressToken":1,"progress":2}')
     call.notify('notifications/message', '{"level":"info","data":"lost"}')
-    a.cancel('the request is over')
+    a.cancel('the request has ended')
     const { question, answered } = ask(call)
     await turnsOfLoop(1)
     assert.deepEqual([notifications(), a.asked, b.asked], [[], [], []], 'neither cancelled upstream nor asked at anybody')
@@ -123,8 +123,8 @@ test('a call that is detached goes on, and is taken up by another exchange', asy
     await turnsOfLoop(1)
     peer.message(responseTo(1), undefined)
     await outcome
-    await assert.rejects(answered, { fault: 'closed', message: 'the call is over' })
-    await assert.rejects(ask(call).answered, { fault: 'closed', message: 'the call is over' }, 'and so is one that comes later')
+    await assert.rejects(answered, { fault: 'closed', message: 'the call has ended' })
+    await assert.rejects(ask(call).answered, { fault: 'closed', message: 'the call has ended' }, 'and so is one that comes later')
   })
 
   await t.test('its deadline passes with nobody attached, and cancels it upstream', async (t) => {

@@ -189,7 +189,7 @@ test('capabilities: those that are not what MCP says are left out, each with a s
   ]
   for (const [text, capabilities, problem] of table) {
     const found = validCapabilities(JSON.parse(text) as Record<string, unknown>)
-    assert.deepEqual(found, { capabilities, problems: [`capabilities: ${problem} and is left out`] })
+    assert.deepEqual(found, { capabilities, problems: [`capabilities: ${problem} and was omitted`] })
   }
 })
 

@@ -272,7 +272,7 @@ for (const [says, begin] of [
     await tick(0)
     begin(connection)
     await tick(2_000)
-    assert.deepEqual(told, says === 'another call' ? ['3 expired: the upstream no longer knows our session'] : [])
+    assert.deepEqual(told, says === 'another call' ? ['3 expired: the upstream no longer knows the session'] : [])
     posts().find(({ id }) => id === 2)?.say(`data: ${resultText('2', '{}')}\n\n`, 'well')
     assert.equal(heard.length, 2)
     assert.equal(told.at(-1), 'expired')
@@ -365,7 +365,7 @@ test('http: a POST that is answered as the GET of HTTP+SSE is at once known for 
   await transport.start(receiver)
   transport.send(requestText(1, 'initialize'), { id: 1 })
   await tick(0)
-  assert.deepEqual(told, ['1 refused: the upstream speaks HTTP+SSE at this address: its type is "sse"'])
+  assert.deepEqual(told, ['1 refused: the upstream uses HTTP+SSE at this address: set "type" to "sse"'])
 })
 
 test('http: configured headers replace none of the connection\'s own, and are not sent beside them', async (t) => {
@@ -475,7 +475,7 @@ test('sse: a POST that is refused: at the first message the endpoint is the wron
         transport.send(requestText(1, 'tools/call'), { id: 1 })
         await tick(0)
         assert.deepEqual(told.map((each) => each.split(':')[0]), [`1 ${fault}`])
-        const names = new RegExp(`HTTP ${status} at http://\\S+/api/messages, the endpoint that its event stream names$`)
+        const names = new RegExp(`HTTP ${status} at http://\\S+/api/messages, the endpoint in its event stream$`)
         if (isLater || status === 401) assert.doesNotMatch(told.join(), /endpoint/)
         else assert.match(told.join(), names)
       })
@@ -484,7 +484,7 @@ test('sse: a POST that is refused: at the first message the endpoint is the wron
 })
 
 test('sse: an endpoint that is no address, or another origin, ends the connection with that reason', async (t) => {
-  for (const [data, reason] of [['http://[', /no address/], ['http://elsewhere.example/m', /another origin/]] as const) {
+  for (const [data, reason] of [['http://[', /not a valid address/], ['http://elsewhere.example/m', /another origin/]] as const) {
     await t.test(data, async (t) => {
       const { transport, receiver } = connection(t, SseTransport, () => events(`event: endpoint\ndata: ${data}\n\n`))
       await assert.rejects(transport.start(receiver), { fault: 'refused', message: reason })
@@ -512,8 +512,8 @@ test('http: an error page that cannot be read is told by its status', async (t) 
 
 test('http: an answer that is no message is told by its media type', async (t) => {
   for (const [type, reason] of [
-    ['text/html; charset=utf-8', 'the upstream answered with text/html in place of JSON'],
-    ['text/plain', 'the upstream answered with text/plain in place of JSON'],
+    ['text/html; charset=utf-8', 'the upstream answered with text/html instead of JSON'],
+    ['text/plain', 'the upstream answered with text/plain instead of JSON'],
     ['application/json', 'the upstream\'s answer cannot be read: Parse error: the body is not valid JSON'],
     ['<script>', 'the upstream\'s answer cannot be read: Parse error: the body is not valid JSON']
   ] as const) {

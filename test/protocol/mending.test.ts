@@ -120,7 +120,7 @@ test('beginnings, errors, questions and notifications', async () => {
     ['{"serverInfo":{"name":"x","version":null,"icons":[]}}', '{"serverInfo":{"name":"x","icons":[]}}']
   ])
   holds(serverInfo, [['{"name":"x","title":null}', '{"name":"x"}'], ['null', '{}']])
-  holds(errorShape, [['{"code":null,"message":null,"data":null}', '{"code":-32603,"message":"The server gave no message with this error (no code)","data":null}']])
+  holds(errorShape, [['{"code":null,"message":null,"data":null}', '{"code":-32603,"message":"The server returned this error without a message (no code)","data":null}']])
   holds(paramsShape('sampling/createMessage'), [[
     '{"messages":[{"role":"user","content":[{"type":"tool_result","toolUseId":"1","content":[{"type":"text","text":"a","annotations":null}],"isError":null}]}],"systemPrompt":null,"modelPreferences":{"hints":null},"temperature":null,"metadata":[]}',
     '{"messages":[{"role":"user","content":[{"type":"tool_result","toolUseId":"1","content":[{"type":"text","text":"a"}]}]}],"modelPreferences":{},"metadata":{}}'
@@ -182,9 +182,9 @@ test('results: what has to be there is, and a value of another type is told as a
     ], true)
   }
   holds(errorShape, [
-    ['{"code":-32000,"message":null}', '{"code":-32000,"message":"The server gave no message with this error (-32000)"}'],
+    ['{"code":-32000,"message":null}', '{"code":-32000,"message":"The server returned this error without a message (-32000)"}'],
     ['{"code":"-5","message":{"a":1}}', '{"code":-5,"message":"{\\"a\\":1}"}'],
-    ['{"data":[]}', '{"code":-32603,"message":"The server gave no message with this error (no code)","data":[]}']
+    ['{"data":[]}', '{"code":-32603,"message":"The server returned this error without a message (no code)","data":[]}']
   ], true)
   // A repeated member stays, and what is added does not touch it.
   assert.equal(mend('{"text":null,"text":null}', call, true).text, '{"content":[],"text":null,"text":null}')
@@ -237,5 +237,5 @@ test('whatever the text: it stays JSON, is mended once, and keeps what has no nu
 })
 
 test('what is told', async () => {
-  assert.equal(describeMended(['content[0].annotations', '']), 'null, [] for an object, or a value of another type is read as absent ("content[0].annotations", the whole)')
+  assert.equal(describeMended(['content[0].annotations', '']), 'null, [] for an object, or a value of another type is treated as absent ("content[0].annotations", the whole)')
 })

@@ -129,7 +129,7 @@ const outcome = async (t: Cleanup, server: FakeServer, question?: SessionHandler
 test('rounds of questions are bounded', async (t) => {
   const server = new FakeServer(asking)
   const error = await outcome(t, server)
-  assert.ok(error instanceof RpcError && /wants more/.test(error.message), String(error))
+  assert.ok(error instanceof RpcError && /requested input more than/.test(error.message), String(error))
   const calls = server.of('tools/call').map(({ message }) => message as Request)
   assert.ok(calls.length > 2 && calls.length < 100, `${calls.length} calls`)
   assert.equal(new Set(calls.map(({ id }) => id)).size, calls.length)
@@ -163,7 +163,7 @@ test('rounds of questions end with an error of the call, not of the question, wh
     await assert.rejects(session.call(new FakeExchange('{"name":"x"}', client), { changes: {}, deadlines }), (error: RpcError) => {
       assert.equal(error.code, -32603)
       assert.match(error.message, /The client does not support elicitation/)
-      assert.ok(error.message.endsWith(`; it would have to declare ${wanted}`), error.message)
+      assert.ok(error.message.endsWith(`; the client would have to declare ${wanted}`), error.message)
       return true
     })
   }
@@ -180,14 +180,14 @@ test('rounds of questions ask nothing that MCP has not', async (t) => {
   const server = new FakeServer((request) => request.method === 'tools/call'
     ? { result: { resultType: 'input_required', inputRequests: { a: { method: 'tools/list' } } } }
     : modern(request))
-  assert.match(String(await outcome(t, server)), /not in MCP/)
+  assert.match(String(await outcome(t, server)), /which MCP does not have/)
 })
 
 test('rounds of questions end at once where nothing is asked, and no state says that there is more to come', async (t) => {
   for (const more of [{}, { inputRequests: {} }, { inputRequests: {}, requestState: null }]) {
     const server = new FakeServer((request) =>
       request.method === 'tools/call' ? { result: { resultType: 'input_required', ...more } } : modern(request))
-    assert.match(String(await outcome(t, server)), /it asks for input without any input requests/)
+    assert.match(String(await outcome(t, server)), /its result requires input, but has no input requests/)
     assert.equal(server.of('tools/call').length, 1)
   }
   const list = new FakeServer((request) =>
@@ -201,10 +201,10 @@ test('rounds of questions end where they are too many', async (t) => {
   // The pause between two rounds keeps no process alive.
   const alive = setInterval(() => {}, 1_000)
   const endless = answered({})
-  assert.match(String(await outcome(t, endless)), /asked for input 4 times/)
+  assert.match(String(await outcome(t, endless)), /requested input more than 4 times/)
   assert.equal(endless.of('tools/call').length, 5)
   const many = Object.fromEntries(['a', 'b', 'c', 'd'].map((key) => [key, { method: 'roots/list' }]))
-  assert.match(String(await outcome(t, answered(many))), /4 questions at once, and 3 is the most/)
+  assert.match(String(await outcome(t, answered(many))), /4 input requests at once; at most 3 are allowed/)
   clearInterval(alive)
 })
 
@@ -331,7 +331,7 @@ test('a task is not taken, which was not offered', async (t) => {
   await session.open(() => {})
   const answer = await session.call(new FakeExchange('{"name":"x"}'), { changes: {}, deadlines })
   assert.equal(answer.resultText, undefined)
-  assert.match(String(answer.errorText), /-32603.*of the type \\"task\\"/)
+  assert.match(String(answer.errorText), /-32603.*of type \\"task\\"/)
   const extensions = { 'io.modelcontextprotocol/tasks': {}, 'example.com/x': {} }
   assert.deepEqual(ownLinkCapabilities({ extensions, tasks: {} }), { extensions: { 'example.com/x': {} } })
 })

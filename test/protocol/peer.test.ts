@@ -126,7 +126,7 @@ test('peer: null and [] of the other side are read as absent, by method and era,
   }
   const failing = peer.request('tools/call')
   peer.message({ kind: 'response', id: peer.nextId - 1, errorText: '{"code":-5,"message":null,"data":null}' }, undefined)
-  assert.equal((await failing).errorText, '{"code":-5,"message":"The server gave no message with this error (-5)","data":null}')
+  assert.equal((await failing).errorText, '{"code":-5,"message":"The server returned this error without a message (-5)","data":null}')
   const progress = '{"progressToken":1,"progress":2,"total":null}'
   peer.message({ kind: 'notification', method: 'notifications/progress', params: JSON.parse(progress), paramsText: progress }, undefined)
   const asked = `{"messages":[],"systemPrompt":null,"pad":"${'x'.repeat(300_000)}"}`

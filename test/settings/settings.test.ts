@@ -6,7 +6,7 @@ import { readDocument } from '../../db/document.ts'
 import { StorageError, type Server, type Snapshot, type Store } from '../../db/store.ts'
 import type { Principal } from '../../plugins/settings/access/view.ts'
 import { describeEdit } from '../../plugins/settings/edited.ts'
-import { StoreRefresher } from '../../plugins/settings/fresh-look-ups.ts'
+import { StoreRefresher } from '../../plugins/settings/store-refresher.ts'
 import { Settings } from '../../plugins/settings/settings.ts'
 import { mockTimers } from '../helpers/clock.ts'
 import { emptySnapshot, fixedStore } from '../helpers/snapshot.ts'
@@ -163,7 +163,7 @@ test('a server whose secret is a mask is told where', async () => {
     }
   }, 1)
   const sentence = (name: string, path: string): string =>
-    `server "${name}": "${path}" holds ••••, as the API shows a secret, not the secret itself: write its value there`
+    `server "${name}": "${path}" contains a mask (••••), not a secret: write the secret itself`
   assert.deepEqual(problems, [sentence('masked', 'headers.authorization'), sentence('local', 'args.1')])
 })
 

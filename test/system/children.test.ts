@@ -44,7 +44,7 @@ test('children run as CHILD_USER', { skip }, async (t) => {
 
   await t.test('a folder that is closed to them is told of', async () => {
     await add('shut', shell('exit 7', { cwd: closed }))
-    await errorOf(hub, 'shut', /the folder ".*tool-hub-store-.*" is closed to the user .* \(CHILD_USER\)/)
+    await errorOf(hub, 'shut', /the user .* \(CHILD_USER\) cannot enter the folder ".*tool-hub-store-.*"/)
   })
 
   await t.test('they end with their server, also what left their group', async () => {

@@ -29,6 +29,6 @@ test('silent connections of one address leave the gateway to the others', { skip
     const text = await answer.text()
     assert.ok(answer.ok, `${answer.status} ${text}\n${hub.output()}`)
   }
-  assert.match(hub.output(), /127\.0\.0\.2 has \d+ connections of \d+, its share/)
+  assert.match(hub.output(), /127\.0\.0\.2 has \d+ connections of \d+, which is its share/)
   assert.doesNotMatch(hub.output(), /EMFILE/)
 })

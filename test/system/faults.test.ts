@@ -40,7 +40,7 @@ test('kill -9, or a second Ctrl-C', onLinux, async (t) => {
     process.kill(hub.pid, 'SIGKILL')
     const next = await startAgain(t, hub)
     await areGone(pids)
-    await until(() => /ended \d+ processes that a former gateway left behind/.test(next.output()))
+    await until(() => /ended \d+ processes left over from an earlier gateway/.test(next.output()))
   })
 
   await t.test('a Ctrl-C for all processes of the terminal leaves ending them to the gateway', async (t) => {

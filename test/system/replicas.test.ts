@@ -66,7 +66,7 @@ test('PostgreSQL that comes late: health checks are answered meanwhile, and ever
     wrong.password = 'canary-that-is-wrong'
     none.pathname = 'no_such_database'
     await fails(t, wrong.href, /password|hub/, { DB_STARTUP_TIMEOUT: '1s' })
-    await fails(t, none.href, /no database of that name|no_such_database/, { DB_STARTUP_TIMEOUT: '1s' })
+    await fails(t, none.href, /no database with that name|no_such_database/, { DB_STARTUP_TIMEOUT: '1s' })
   })
 })
 
@@ -85,13 +85,13 @@ test('TLS that is asked for: who offers none, and a certificate that is not righ
   await writeFile(trusted, certificate)
   const [env, trusting] = [{ DB_STARTUP_TIMEOUT: '60s' }, { DB_STARTUP_TIMEOUT: '60s', NODE_EXTRA_CA_CERTS: trusted }]
   const url = (place: string, mode: string): string => `postgres://hub:${encodedCanary}@${place}/x?sslmode=${mode}`
-  const refuses = /it refuses the user or the password/
-  await fails(t, url(`127.0.0.1:${plain}`, 'require'), /could not be reached .*it seems to offer no TLS, which sslmode in DB_URL asks for/, env)
-  const untrusted = /cannot be used: no trusted authority has signed its TLS certificate: NODE_EXTRA_CA_CERTS/
+  const refuses = /it refused the user or the password/
+  await fails(t, url(`127.0.0.1:${plain}`, 'require'), /could not be reached .*it seems not to support TLS, which sslmode in DB_URL requires/, env)
+  const untrusted = /cannot be used: its TLS certificate is not signed by a trusted authority: NODE_EXTRA_CA_CERTS/
   await fails(t, url(`127.0.0.1:${secure}`, 'verify-full'), untrusted, env)
   await fails(t, url(`127.0.0.1:${secure}`, 'require'), refuses, env)
   // Only a process takes further authorities.
-  const another = /cannot be used: its TLS certificate is for another name/
+  const another = /cannot be used: its TLS certificate is not for the host in DB_URL/
   await givesUp(t, url(`localhost:${secure}`, 'verify-full'), another, trusting)
   await givesUp(t, url(`127.0.0.1:${secure}`, 'verify-full'), refuses, trusting)
 })

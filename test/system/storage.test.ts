@@ -239,7 +239,7 @@ test('a mount point on a full disk: the old bytes go back', async (t) => {
   assert.equal(error, undefined)
   assert.deepEqual(await stored(seen(path)), ['a', 'b', 'c'])
   const [failed = '', again = '', ...others] = warnings
-  assert.match(failed, /is read, and cannot be written\. .*ENOSPC/)
+  assert.match(failed, /can be read, but not written\. .*ENOSPC/)
   assert.match(again, /can be written again/)
   assert.deepEqual(others, [], 'each is told once')
 })

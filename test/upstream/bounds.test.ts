@@ -10,7 +10,7 @@ import type { Link } from '../../plugins/upstream/links/link.ts'
 import { baseKey } from '../../plugins/upstream/links/link-key.ts'
 import { ChildCounts, SlotPool } from '../../plugins/upstream/links/pool.ts'
 import type { Slot } from '../../plugins/upstream/links/slot.ts'
-import { StatusLog } from '../../plugins/upstream/notes.ts'
+import { StatusLog } from '../../plugins/upstream/status-log.ts'
 import { baseLimits } from '../../plugins/base/limits/limits.ts'
 import { upstreamLimits } from '../../plugins/upstream/limits.ts'
 
@@ -40,7 +40,7 @@ test('what the log tells of a server: its failure once, a summary now and then, 
   // It connects and breaks, again and again: that is told once, and once it has stayed.
   mock.timers.tick(5_000)
   log.status('disconnected', 'it closed its output')
-  assert.deepEqual(told(), ['warn not connected again, 5 s after it was connected: it closed its output'])
+  assert.deepEqual(told(), ['warn not connected again, 5 s after the recovery: it closed its output'])
   for (let n = 0; n < 8; n++) {
     log.status('connected', null)
     mock.timers.tick(healthy / 2)
@@ -96,7 +96,7 @@ test('how often one owner causes processes to be started has a bound', async (t)
     pool?.take({ key: `session ${n}`, affinity: 'session', capabilityClass: '{}' }, new PlainClient(`${owner} ${n}`, owner, owner, true, owner))
   const { burst, interval } = upstreamLimits.childStarts
   for (let n = 0; n < burst; n++) take(n % 2 === 0 ? one : other, n, 'ann')
-  const isFaster = { reason: 'share', message: /You cause processes of server "one" faster than one caller may/ }
+  const isFaster = { reason: 'share', message: /You start processes of server "one" faster than one caller may/ }
   assert.throws(() => take(one, 100, 'ann'), isFaster)
   assert.ok(one && one.all.length === 1 + upstreamLimits.childrenPerOwner, 'an idle one stays')
   take(one, 101, 'ben')
@@ -117,7 +117,7 @@ test('an owner who has all of his connections in use is told that it is his shar
     return slot
   }
   while (pool.all.length < linksPerServer * 3 / 4) take('ann')
-  assert.throws(() => take('ann'), { reason: 'share', message: /^You use as many connections to server "one"/ })
+  assert.throws(() => take('ann'), { reason: 'share', message: /^You have reached your limit of connections to server "one"/ })
   for (let n = 0; pool.all.length < linksPerServer; n++) take(`other ${n}`)
   assert.throws(() => take('ben'), { reason: 'limit', message: /all in use/ })
 })
@@ -147,7 +147,7 @@ test('where an owner has all of his connections in use, the one whose question w
   mock.timers.setTime(leftUnanswered + 3_000)
   take('ann', undefined)
   assert.equal(ended.length, 2, ended.join())
-  assert.match(ended[0] ?? '', /^ann 1000: its question was not answered, and the caller has begun other calls since/)
+  assert.match(ended[0] ?? '', /^ann 1000: its request was not answered, and its connection was needed for other calls/)
   mock.timers.setTime(leftUnanswered + 6_000)
   take('ann', undefined)
   assert.match(ended[2] ?? '', /^ann 5000: /)

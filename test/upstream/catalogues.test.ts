@@ -78,21 +78,21 @@ test('readList: an upstream\'s list, page by page', async (t) => {
   })
   await t.test('no list, an empty one, or something else in its place', async () => {
     for (const [result, what] of [
-      ['{"tools":[]}'], ['{}', 'is missing'], ['{"tools":null}', 'is no list, but null'], ['{"tools":{"a":1}}', 'is no list, but {"a":1}'],
-      ['{"tools":"none"}', 'is no list, but "none"'], ['{"tools":{}}', 'is no list, but {}'], ['[]', 'is missing'], ['null', 'is missing']
+      ['{"tools":[]}'], ['{}', 'is missing'], ['{"tools":null}', 'is not a list, but null'], ['{"tools":{"a":1}}', 'is not a list, but {"a":1}'],
+      ['{"tools":"none"}', 'is not a list, but "none"'], ['{"tools":{}}', 'is not a list, but {}'], ['[]', 'is missing'], ['null', 'is missing']
     ] as const) {
       for (const page of [1, 2]) {
         const { items, warnings } = await read('tools', (_cursor, at) => at === page ? result : `{"tools":[${tool('a')}],"nextCursor":"x"}`)
         assert.equal(items.length, page - 1, result)
         const where = page === 1 ? 'tools: ' : 'tools: page 2: '
-        assert.deepEqual(warnings, what === undefined ? [] : [`${where}"tools" ${what}, and is read as an empty list`])
+        assert.deepEqual(warnings, what === undefined ? [] : [`${where}"tools" ${what}, and is treated as an empty list`])
       }
     }
   })
   await t.test('a list that PHP writes as an object', async () => {
     const { items, warnings } = await read('tools', () => `{"tools":{"0":${tool('a')},"2":${tool('b')}}}`)
     assert.deepEqual(items.map(({ key }) => key), ['a', 'b'])
-    assert.deepEqual(warnings, ['tools: "tools" is an object with numbers for names, as PHP writes some lists, and is read as a list'])
+    assert.deepEqual(warnings, ['tools: "tools" is an object with numeric keys, as PHP writes some lists, and is treated as a list'])
   })
   await t.test('it ends with a cursor that is missing, null, or the same again', async () => {
     for (const [next, pages] of [['', 1], [',"nextCursor":null', 1], [',"nextCursor":"a"', 2]] as const) {
@@ -113,7 +113,7 @@ test('readList: an upstream\'s list, page by page', async (t) => {
       const next = (at: number): string => cursors[Math.min(at - 1, cursors.length) % cursors.length] ?? ''
       const result = await read('tools', (_cursor, at) => `{"tools":[${tool('a')},${tool('b')}],"nextCursor":${JSON.stringify(next(at))}}`)
       assert.deepEqual([names(result), result.asked.length], [['a', 'b'], pages], cursors.join())
-      assert.deepEqual(result.warnings, ['tools: its cursors lead in a circle; what was read by then counts'])
+      assert.deepEqual(result.warnings, ['tools: its cursors form a loop; only the items up to there are included'])
     }
   })
   await t.test('a later page that fails: the earlier ones count, and it is told', async () => {
@@ -125,7 +125,7 @@ test('readList: an upstream\'s list, page by page', async (t) => {
         })
         assert.deepEqual(names(result), ['p1', 'p2'].slice(0, failing - 1))
         assert.deepEqual(result.warnings, [
-          `prompts: page ${failing} cannot be read, and what is on it and behind it is missing: ${error.message}`
+          `prompts: page ${failing} and those after it could not be read, so their items are missing: ${error.message}`
         ])
       }
     }
@@ -144,8 +144,8 @@ test('readList: an upstream\'s list, page by page', async (t) => {
     const result = await read('tools', () => `{"tools":[null,${tool('good')},${items}],"_meta":null,"ttlMs":null,"x":null}`)
     assert.deepEqual([names(result), result.extra], [['good', 'a', 'b', 'c'], '{"x":null}'])
     assert.deepEqual(result.warnings, [
-      'tools: an item without "name" is left out',
-      'tools: null, or [] for an object, is read as absent in "a" ("annotations.title") and in 2 more items'
+      'tools: an item without "name" was omitted',
+      'tools: null, or [] for an object, is treated as absent in "a" ("annotations.title") and in 2 more items'
     ])
     assert.equal(result.items[1]?.text, tool('a', ',"annotations":{}'))
   })
@@ -196,7 +196,7 @@ test('readList: an upstream\'s list, page by page', async (t) => {
           const result = await read(kind, () => `{"${kind}":[${bad},{${start.replace('bad', 'good')}}]}`)
           assert.deepEqual(names(result), ['good'], `${kind} ${member}`)
           assert.equal(result.warnings.length, 1)
-          assert.match(result.warnings[0] ?? '', new RegExp(`^${kind}: "bad" is left out: "${/\w+/.exec(member)?.[0] ?? ''}`))
+          assert.match(result.warnings[0] ?? '', new RegExp(`^${kind}: "bad" was omitted: "${/\w+/.exec(member)?.[0] ?? ''}`))
         }
       }
     }
@@ -246,7 +246,7 @@ test('readList: an upstream\'s list, page by page', async (t) => {
     for (const odd of ['line\nbreak', '\u{202e}txet', 'a\u{2066}b', 'a\u{200f}', 'a\u{e0041}\u{e007f}']) {
       const result = await read('tools', () => `{"tools":[${tool(odd)},${tool('plain')}]}`)
       assert.deepEqual(names(result), ['plain'], JSON.stringify(odd))
-      assert.match(result.warnings.join(), /^tools: "[\w\u{fffd}]+" has control characters in its name and is left out$/u)
+      assert.match(result.warnings.join(), /^tools: "[\w\u{fffd}]+" has control characters in its name and was omitted$/u)
     }
     // Other scripts, and what belongs to them, are names.
     const scripts = ['Größe', '天気', 'نص', 'क्‍ष']

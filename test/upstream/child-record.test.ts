@@ -71,7 +71,7 @@ test('of a gateway that is gone, groups are ended by id and start, and others by
   record.endOrphans()
   const child = await start(record, 'true')
   assert.deepEqual([group, daemon, young].map(isRunning), [false, false, true], 'a start waits for that')
-  assert.deepEqual(log, ['info ended 2 processes that a former gateway left behind'])
+  assert.deepEqual(log, ['info ended 2 processes left over from an earlier gateway'])
   await child.exited
   await record.close()
   assert.deepEqual(readdirSync(folder), ['notes.txt'])

@@ -38,7 +38,7 @@ test('a server whose requests fail is left alone, and checked before it gets ano
   assert.match((await call()).error?.message ?? '', /it answered HTTP 502/)
   const refused = (await call()).error
   assert.equal(refused?.code, -32001)
-  assert.match(refused?.message ?? '', /"up" is not available: it failed 5 times in a row, and is checked again in 1 s/)
+  assert.match(refused?.message ?? '', /"up" is unavailable: it failed 5 times in a row; the next check is in 1 s/)
   assert.equal(calls, 5, 'the sixth call is not sent')
   assert.equal(await metric(), '1')
   assert.match(await warnings(), /it keeps failing/)
@@ -128,7 +128,7 @@ test('a circuit', async (t) => {
     circuits.recordProbe(circuit)
     circuits.recordAnswer(circuit)
     assert.deepEqual(said, [
-      'warn: it failed 5 times in a row: requests are refused at once until it answers a check', 'info: it answers again'
+      'warn: it failed 5 times in a row: requests are refused at once until a check succeeds', 'info: it answers again'
     ])
   })
 

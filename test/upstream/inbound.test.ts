@@ -103,7 +103,7 @@ test('a question of a connection that several calls share', async (t) => {
   const end = (call: FakeCall, { link }: World): void => {
     call.isOver = true
     link.openCalls.splice(link.openCalls.indexOf(call), 1)
-    for (const { fail } of call.asked) fail(new RpcError(-32603, 'The request is over'))
+    for (const { fail } of call.asked) fail(new RpcError(-32603, 'The request has ended'))
   }
 
   await t.test('is put to the client once more where the call is over that it was put to', async () => {
@@ -126,7 +126,7 @@ test('a question of a connection that several calls share', async (t) => {
     await settle()
     first.link.openCalls.push(others)
     end(alone, first)
-    await assert.rejects(failed, /request is over/)
+    await assert.rejects(failed, /request has ended/)
     const [older, newer] = [modern('ann'), modern('ann')]
     const second = begin(older, newer)
     const withdrawn = new AbortController()
@@ -134,7 +134,7 @@ test('a question of a connection that several calls share', async (t) => {
     await settle()
     withdrawn.abort('enough')
     end(newer, second)
-    await assert.rejects(given, /request is over/)
+    await assert.rejects(given, /request has ended/)
     assert.deepEqual([...older.asked, ...others.asked], [])
   })
 })

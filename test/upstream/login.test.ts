@@ -120,7 +120,7 @@ void test('what a server names is reached as a stranger\'s address', async () =>
   assert.equal((await asked('https://as.example/', { trusted: false }))?.trusted, false)
   const away = new UpstreamError('unreachable', 'x is a private address')
   const named = await fetchOf({ body: '' }, { trusted: true }, away).fetch('http://x/').catch((error: unknown) => error)
-  assert.match((named as UpstreamError).detail, /The server itself names this address.*"oauth\.issuer"/)
+  assert.match((named as UpstreamError).detail, /The server itself provides this address.*"oauth\.issuer"/)
   const own = await fetchOf({ body: '' }, { trusted: true }, away).fetch('https://mcp.example/').catch((error: unknown) => error)
   assert.equal((own as UpstreamError).detail, '')
 })

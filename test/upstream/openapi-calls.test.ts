@@ -166,7 +166,7 @@ test('parameters: encoding, digits, defaults and what must not pass', async (t) 
       [{ id: [], shared: 1 }, /must not be empty/],
       [{ shared: 1 }, /argument "id" is missing/],
       [{ id: 1 }, /argument "shared" is missing/],
-      [{ id: 1, shared: 1, wrong: 2, 'wrong "too"': 3 }, /no argument "wrong", "wrong \\"too\\""\. The tool takes "id", "shared", "q"/]
+      [{ id: 1, shared: 1, wrong: 2, 'wrong "too"': 3 }, /The argument "wrong", "wrong \\"too\\"" does not exist\. The arguments are "id", "shared", "q"/]
     ] as const) {
       const { isError, content } = await client.call('one', args)
       assert.equal(isError, true)

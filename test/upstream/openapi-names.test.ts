@@ -42,7 +42,7 @@ test('arguments have names that model APIs take; the request has those of the AP
     { description: 'How many ("$top" in the request)' }, [{ description: '"検索" in the request' }]
   ])
   const refused = await client.call('get', { 'filter[search]': 1 })
-  assert.match(refused.content[0]?.text ?? '', /There is no argument "filter\[search\]". The tool takes "plain", .*"filter_search"/)
+  assert.match(refused.content[0]?.text ?? '', /The argument "filter\[search\]" does not exist. The arguments are "plain", .*"filter_search"/)
 })
 
 const bodies = [
@@ -152,7 +152,7 @@ test('the notations of other frameworks are literal text where no path parameter
   assert.equal(api.last().url, '/b/x:cancel')
   await client.call('c', {})
   assert.equal(api.last().url, '/c/%3Cint:x%3E')
-  assert.match(client.warnings.join(), /GET \/b\/\{id\}:cancel: the path has no place for its parameter "cancel"/)
+  assert.match(client.warnings.join(), /GET \/b\/\{id\}:cancel: the path does not contain its parameter "cancel"/)
 })
 
 test('versions and names that YAML reads as numbers', async (t) => {

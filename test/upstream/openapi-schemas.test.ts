@@ -343,7 +343,7 @@ test('objects that have no text, where a text is expected, make a description th
     '/b': { post: { parameters: [{ ...field, name: textless }] } }
   }
   const { names, warnings } = compiled({ openapi: undefined, swagger: '2.0', consumes: ['multipart/form-data'], paths })
-  assert.deepEqual([names, warnings], [['post_a'], ['POST /b is left out: a parameter has no "name"']])
+  assert.deepEqual([names, warnings], [['post_a'], ['POST /b was omitted: a parameter has no "name"']])
 })
 
 test('what is kept to call the operations is bounded, as tools are', async () => {
@@ -355,7 +355,7 @@ test('what is kept to call the operations is bounded, as tools are', async () =>
   const paths = { '/a': { get: { parameters: all, ...ok } }, '/b': { get: ok } }
   const large = compiled({ ...openapi(paths), components: { parameters } })
   assert.deepEqual(large.names, ['get_b'])
-  assert.match(large.warnings.join(), /^GET \/a is left out: the names and forms of its parameters are longer than 262144 characters$/)
+  assert.match(large.warnings.join(), /^GET \/a was omitted: the descriptions of its parameters are longer than 262144 characters$/)
   const few = all.slice(0, 5)
   const several = Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`/${n}`, { get: { parameters: few, ...ok } }]))
   const { names, warnings, tools, plans } = compiled({ ...openapi(several), components: { parameters } }, { total: 500_000, schema: 1_000 })

@@ -55,7 +55,7 @@ test('a later page that fails: what was read counts, with the former items that 
   const first = await read(server)
   assert.deepEqual([first.names, first.whole, first.warnings], [['a', 'b', 'c'], true, []])
   isFailing = true
-  const warning = 'tools: page 2 cannot be read, and what is on it and behind it is missing: boom'
+  const warning = 'tools: page 2 and those after it could not be read, so their items are missing: boom'
   const fresh = await read(server)
   assert.deepEqual([fresh.names, fresh.whole, fresh.warnings], [['a', 'new'], false, [warning]])
   const again = await read(server, undefined, first.catalogue)
@@ -66,20 +66,20 @@ test('a later page that fails: what was read counts, with the former items that 
 })
 
 test('tools that are not declared: the server is asked all the same', async (t: Test) => {
-  const shown = 'it does not declare tools, but lists them: they are shown'
+  const shown = 'it lists tools without declaring the capability: they are included'
   const table: Array<[string, Server, string[], string[]]> = [
     ['it lists some', { capabilities: {}, lists: { 'tools/list': () => page(['a']) } }, ['a'], [shown]],
     ['beside prompts', { capabilities: { prompts: {} }, lists: { 'tools/list': () => page(['a']) } }, ['a'], [shown]],
     ['something else is declared', { capabilities: { tools: true }, lists: { 'tools/list': () => page(['a']) } }, ['a'], [
-      'capabilities: "tools" is not an object and is left out', shown
+      'capabilities: "tools" is not an object and was omitted', shown
     ]],
-    ['nothing is', { capabilities: {}, lists: {} }, [], ['it declares no tools: it answers tools/list with an error: Method not found']],
-    ['it lists none', { capabilities: {}, lists: { 'tools/list': () => page([]) } }, [], ['it declares no tools: its list is empty']],
+    ['nothing is', { capabilities: {}, lists: {} }, [], ['it does not declare tools: it answered tools/list with an error: Method not found']],
+    ['it lists none', { capabilities: {}, lists: { 'tools/list': () => page([]) } }, [], ['it does not declare tools: its list is empty']],
     ['it has other lists', { capabilities: { resources: {} }, lists: {} }, [], []],
     ['it has other lists and fails', { capabilities: { prompts: {} }, lists: { 'tools/list': () => { throw new RpcError(-32603, 'boom') } } }, [],
-      ['it declares no tools: it answers tools/list with an error: boom']],
+      ['it does not declare tools: it answered tools/list with an error: boom']],
     ['HTTP says no', { capabilities: {}, lists: { 'tools/list': () => { throw new UpstreamError('refused', 'HTTP 500') } } }, [],
-      ['it declares no tools: it answers tools/list with an error: HTTP 500']]
+      ['it does not declare tools: it answered tools/list with an error: HTTP 500']]
   ]
   for (const [name, options, expected, warnings] of table) {
     await t.test(name, async () => {
@@ -103,7 +103,7 @@ test('tools that are not declared: a server that stays silent, or ends, is not a
   setLimits(t, upstreamLimits, { undeclaredTools: 10 })
   const silent = serverOf({ capabilities: {}, lists: { 'tools/list': async () => await new Promise<string>(() => {}) } })
   const undeclared = new UndeclaredTools()
-  assert.deepEqual((await read(silent, undeclared)).warnings, ['it declares no tools: it does not answer tools/list'])
+  assert.deepEqual((await read(silent, undeclared)).warnings, ['it does not declare tools: it does not answer tools/list'])
   assert.equal((await read(silent, undeclared)).whole, true)
   assert.equal(silent.asked.length, 1)
   const dying = serverOf({
@@ -117,7 +117,7 @@ test('tools that are not declared: a server that stays silent, or ends, is not a
   await assert.rejects(read(dying, once), { message: 'the process ended' })
   dying.closed = false
   const { warnings, catalogue } = await read(dying, once)
-  assert.deepEqual([warnings, catalogue.lists.prompts.length], [['it declares no tools: its connection ended when it was asked for them'], 1])
+  assert.deepEqual([warnings, catalogue.lists.prompts.length], [['it does not declare tools: its connection ended when they were requested'], 1])
 })
 
 test('tools that are not declared: a request that is lost is sent again with the next reading, a few times', async () => {
@@ -131,7 +131,7 @@ test('tools that are not declared: a request that is lost is sent again with the
   })
   const undeclared = new UndeclaredTools()
   const first = await read(server, undeclared)
-  assert.deepEqual([first.names, first.whole, first.warnings], [[], false, ['it declares no tools: tools/list failed: closed the connection']])
+  assert.deepEqual([first.names, first.whole, first.warnings], [[], false, ['it does not declare tools: tools/list failed: closed the connection']])
   assert.deepEqual((await read(server, undeclared)).names, ['a'])
   losses = Infinity
   const always = new UndeclaredTools()

@@ -30,7 +30,7 @@ test('why a server is not connected', async (t) => {
       const has = async (name: string, reason: RegExp): Promise<void> => {
         await until(() => reason.test(app.upstreams.get(name)?.error ?? ''), () => `${name}: ${String(app.upstreams.get(name)?.error)}`)
       }
-      await has('echo', /^It sends back what it is sent: it is no MCP server$/)
+      await has('echo', /^It echoes its input: it is not an MCP server$/)
       await has('silent', /^no answer to initialize within 1\.5 s$/)
       await has('waiting', /^no answer to initialize within 1\.5 s; its last lines:\nLICENCE is not set: waiting for it$/)
       await has('babbling', /^no answer to initialize within 1\.5 s; its last lines:\nWelcome to the shop$/)
@@ -39,7 +39,7 @@ test('why a server is not connected', async (t) => {
     t.test('a program that sends back what it is sent is told at once', side, async (t) => {
       const app = await appFor(t, settings({ echo: { command: 'cat' } }), {}, { initTimeout: 60_000 })
       await until(() => typeof app.upstreams.get('echo')?.error === 'string', 'it is still waited for')
-      assert.match(app.upstreams.get('echo')?.error ?? '', /^It sends back what it is sent: it is no MCP server$/)
+      assert.match(app.upstreams.get('echo')?.error ?? '', /^It echoes its input: it is not an MCP server$/)
     }),
 
     t.test('where the config states the transport, and nobody speaks it at the address, the type may be wrong', side, async (t) => {

@@ -10,14 +10,14 @@ test('a server that cannot be talked to says what to change', async (t) => {
   const configs: Record<string, [config: object, error: RegExp]> = {
     spaced: [{ url, headers: { 'b ad': 'x' } }, /^"b ad" in "headers" is not a valid header name$/],
     empty: [{ url, headers: { '': 'x' } }, /^"" in "headers" is not a valid header name$/],
-    length: [{ url, headers: { 'Content-Length': '5' } }, /^"content-length" in "headers" is for the connection, .* remove it$/],
-    encoding: [{ url, headers: { 'Transfer-Encoding': 'chunked' } }, /^"transfer-encoding" in "headers" is for the connection/],
-    value: [{ url, headers: { 'X-A': 'a\nb' } }, /^the value of "x-a" in "headers" holds a character that headers cannot hold$/],
+    length: [{ url, headers: { 'Content-Length': '5' } }, /^"content-length" in "headers" concerns the connection, .* remove it$/],
+    encoding: [{ url, headers: { 'Transfer-Encoding': 'chunked' } }, /^"transfer-encoding" in "headers" concerns the connection/],
+    value: [{ url, headers: { 'X-A': 'a\nb' } }, /^the value of "x-a" in "headers" contains a character that is not allowed in a header$/],
     mask: [
       { url, headers: { 'X-A': '••••abcd' } },
       /^the value of "x-a" in "headers" is a mask, not the secret itself: write its value there$/
     ],
-    tls: [{ url: url.replace('http:', 'https:') }, /^127\.0\.0\.1:\d+ does not speak TLS: is its address one of http, not https\?$/]
+    tls: [{ url: url.replace('http:', 'https:') }, /^127\.0\.0\.1:\d+ does not use TLS: should its address begin with http:\/\/ instead of https:\/\/\?$/]
   }
   const key = bearerKey()
   const mcpServers = Object.fromEntries(Object.entries(configs).map(([name, [config]]) => [name, config]))

@@ -27,7 +27,7 @@ test('places where a variable of users may stand', async () => {
 
 test('places where a variable of users may not stand', async () => {
   const refused: Array<[ServerConfig, RegExp]> = [
-    [{ command: '${user.T}', userVariables }, /"headers", "env", "args" and "url" only/],
+    [{ command: '${user.T}', userVariables }, /only in values of "headers", "env", "args" and "url"/],
     [command({ cwd: '/home/${user.T}' }), /only/],
     [command({ args: ['x${user.T}'] }), /"args\.0"/],
     [command({ args: ['-t=${user.T}'] }), /"args\.0"/],
@@ -38,14 +38,14 @@ test('places where a variable of users may not stand', async () => {
     ...[
       'PATH', 'NODE_OPTIONS', 'node_options', 'LD_PRELOAD', 'DYLD_INSERT_LIBRARIES', 'PYTHONPATH', 'PYTHONSTARTUP', 'BASH_ENV',
       'ENV', 'SHELL', 'RUBYOPT', 'PERL5OPT', 'GIT_SSH_COMMAND', 'npm_config_registry', 'JAVA_TOOL_OPTIONS', 'UV_INDEX_URL'
-    ].map((name): [ServerConfig, RegExp] => [command({ env: { [name]: '${user.T}' } }), /decides which code runs/]),
+    ].map((name): [ServerConfig, RegExp] => [command({ env: { [name]: '${user.T}' } }), /determines which code runs/]),
     ...['SSLKEYLOGFILE', 'http_proxy', 'HTTPS_PROXY', 'ALL_PROXY', 'no_proxy', 'SSL_CERT_FILE', 'REQUESTS_CA_BUNDLE']
-      .map((name): [ServerConfig, RegExp] => [command({ env: { [name]: '${user.T}' } }), /decides where traffic goes/]),
+      .map((name): [ServerConfig, RegExp] => [command({ env: { [name]: '${user.T}' } }), /determines where traffic goes/]),
     ...['-c', '-lc', '-e', '-pe', '--eval', '-Command', '-EncodedCommand', '/c', '--import'].flatMap((option): Array<[ServerConfig, RegExp]> => [
-      [command({ args: [option, '${user.T}'] }), /"args\.1": no user sets what follows ".*decides which code runs/],
-      [command({ args: [option, '--a=${user.T}'] }), /"args\.1".*decides which code runs/]
+      [command({ args: [option, '${user.T}'] }), /"args\.1": users cannot set the value of ".*determines which code runs/],
+      [command({ args: [option, '--a=${user.T}'] }), /"args\.1".*determines which code runs/]
     ]),
-    [command({ args: ['--eval=${user.T}'] }), /"args\.0": no user sets what follows "--eval"/],
+    [command({ args: ['--eval=${user.T}'] }), /"args\.0": users cannot set the value of "--eval"/],
     [remote({ headers: { 'X-${user.T}': 'x' } }), /only/],
     [remote({ headers: { Host: '${user.T}' } }), /"headers\.Host"/],
     [remote({ headers: { A: '${user.NONE}' } }), /"\$\{user\.NONE\}" is not in "userVariables"/],
@@ -55,14 +55,14 @@ test('places where a variable of users may not stand', async () => {
       'https://${user.T}/mcp', '${user.T}://h.example', 'https://h.example:${user.T}/', 'https://${user.T}@h.example/', '${user.T}',
       'https:${user.T}', 'https:/${user.T}/', 'https:///${user.T}/', 'https:\\\\${user.T}/', 'https://h.example\\${user.T}',
       'https://h.example/#${user.T}'
-    ].map((url): [ServerConfig, RegExp] => [remote({ url }), /"url": .*path segment or a query value only/]),
+    ].map((url): [ServerConfig, RegExp] => [remote({ url }), /"url": .*only in a path segment or a query value/]),
     [remote({ url: 'https://h.example/?${user.T}=1' }), /not in its name/],
     [remote({ url: 'https://h.example/?${user.T}' }), /not in its name/],
     [remote({ url: 'https://h.example/${user.OPT}' }), /not "required"/],
     [remote({ proxy: { url: 'http://${user.T}/' } }), /only/],
     [remote({ oauth: { clientSecret: '${user.T}' } }), /only/],
     [remote({ passthroughHeaders: ['${user.T}'] }), /only/],
-    [{ ...remote({}), userVariables: [{ name: 'T' }, { name: 'T' }] }, /two of the same name/]
+    [{ ...remote({}), userVariables: [{ name: 'T' }, { name: 'T' }] }, /two variables with the same name/]
   ]
   for (const [config, problem] of refused) assert.match(configProblem(config) ?? 'none', problem, JSON.stringify(config))
 })
@@ -82,7 +82,7 @@ test('no user decides what a known launcher runs, or how', async () => {
     'cmd /c npx pkg T', 'powershell -Command tool T', 'env T', 'env A=b node T', 'sudo node T', 'timeout 60 npx T', 'npx tsx T', 'npx -y node@20 T'
   ]
   for (const line of refused) {
-    assert.match(configProblem(runs(line)) ?? 'none', /"args\.\d": no user sets what .* (runs, or how: write the package, image or script first|decides which code runs)/, line)
+    assert.match(configProblem(runs(line)) ?? 'none', /"args\.\d": users cannot set (?:what|the value of) .* (runs, or how: write the package, image or script first|determines which code runs)/, line)
   }
   const allowed = [
     'npx pkg T', 'npx -y @scope/pkg@1.2.3 T', 'npx -y -p dep pkg --token=T', 'npm exec --yes -- pkg T', 'pnpm dlx pkg T', 'bunx pkg T', 'uvx server T',
@@ -104,8 +104,8 @@ test('values that may not be given', async () => {
   for (const bad of ['a\nb', 'a\0', '\u007f', '\u0085', '\ud800']) assert.match(valueProblem(config, 'T', bad) ?? '', /control/, JSON.stringify(bad))
   assert.match(valueProblem(config, 'T', '--eval=x') ?? '', /begins with "-"/)
   assert.equal(valueProblem(header, 'T', '-x'), undefined)
-  assert.match(valueProblem(header, 'T', '→') ?? '', /header cannot hold/)
-  for (const dots of ['.', '..', '...']) assert.match(valueProblem(path, 'T', dots) ?? '', /path of its own/)
+  assert.match(valueProblem(header, 'T', '→') ?? '', /not allowed in a header/)
+  for (const dots of ['.', '..', '...']) assert.match(valueProblem(path, 'T', dots) ?? '', /relative path segment/)
   assert.match(valueProblem(path, 'T', '') ?? '', /empty/)
 })
 

@@ -93,7 +93,7 @@ test('expand: a default where a variable is unset, empty, or must not be read', 
   const texts = ['${NONE:-x}', '${EMPTY:-x}', '${FOO:-x}', '${NONE:-}', 'a ${NONE:-${FOO}} b', '${JWT_SECRET:-x}', '${user.FOO:-x}']
   const { config, warnings } = expandVariables({ args: texts }, environment)
   assert.deepEqual(config.args, ['x', 'x', 'foo-value', '', 'a ${NONE:-foo-value} b', 'x', '${user.FOO:-x}'])
-  assert.deepEqual(warnings, ['${JWT_SECRET} in args is not filled in: it is a secret of the gateway\'s own'])
+  assert.deepEqual(warnings, ['${JWT_SECRET} in args is not expanded: it is a secret of the gateway'])
   const users = expandVariables({ storedByUser: true, url: '${FOO:-http://h}/mcp' }, environment)
   assert.equal(users.config.url, 'http://h/mcp')
   assert.equal(expandVariables({ args: ['${FOO:-a-secret-default}'] }, environment).hide('it is foo-value'), 'it is ${FOO}')
@@ -113,7 +113,7 @@ test('expand: never our own secrets; what is not filled in is told by name', asy
     assert.doesNotMatch(JSON.stringify([config, warnings]), /canary/, name)
     assert.deepEqual(
       warnings,
-      ['env', 'headers', 'url', 'args'].map((place) => `\${${name}} in ${place} is not filled in: it is a secret of the gateway's own`)
+      ['env', 'headers', 'url', 'args'].map((place) => `\${${name}} in ${place} is not expanded: it is a secret of the gateway`)
     )
   }
   for (const name of ['FOO', 'IDP_CLIENT_ID', 'MY_JWT_SECRET', 'DATABASE_URL']) assert.ok(!isGatewaySecretName(name), name)
@@ -129,7 +129,7 @@ test('expand: never where somebody stored it who is no admin', async () => {
   assert.deepEqual([config.url, config.headers], ['http://h/${FOO}', { a: '${FOO}' }])
   assert.deepEqual(
     warnings,
-    ['headers', 'url'].map((place) => `\${FOO} in ${place} is not filled in: an admin has to write this value for that`)
+    ['headers', 'url'].map((place) => `\${FOO} in ${place} is not expanded: only an admin can set this value with a variable`)
   )
 })
 
@@ -330,7 +330,7 @@ test('our secrets and the values of variables go nowhere that they should not', 
   assert.match(answers.join(), /dying of \$\{FOO\}/)
   for (const canary of [...Object.values(canaries), secret]) assert.ok(!`${answers.join()}${hub.output()}`.includes(canary), canary)
   for (const sentence of [
-    'http: ${NOT_SET} in headers is not set', 'http: ${JWT_SECRET} in url is not filled in',
-    'child: ${PGPASSWORD} in env is not filled in'
+    'http: ${NOT_SET} in headers is not set', 'http: ${JWT_SECRET} in url is not expanded',
+    'child: ${PGPASSWORD} in env is not expanded'
   ]) { assert.ok(hub.output().includes(sentence), sentence) }
 })

@@ -19,7 +19,7 @@ export async function dumpTables (
     await driver.db.transaction(async (tx) => {
       if (await readHead(tx) === undefined) {
         throw await isDatabaseEmpty(tx)
-          ? new Error(`The database at ${driver.location} is empty: nothing was ever stored there.`)
+          ? new Error(`The database at ${driver.location} is empty: nothing has been stored in it.`)
           : settingsLostError()
       }
       for (const { name, part, collection } of backupTables) {

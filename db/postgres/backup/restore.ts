@@ -42,8 +42,9 @@ export async function restoreTables (
       const base = await lockHead(tx, id)
       const wasEmpty = await isDatabaseEmpty(tx)
       if (!replace && !wasEmpty) {
-        throw new Error('The database holds settings already, and was left as it is. Use --replace to replace them ' +
-          'by the backup.')
+        throw new Error(
+          'The database already contains settings, and was not changed. Use --replace to replace them with the backup.'
+        )
       }
       const present =
         (await selectRows<{ data: unknown, sealed: string | null }>(tx, sql`select data, sealed from users`))

@@ -50,8 +50,8 @@ export function parseDatabaseUrl (text: string): DatabaseAddress {
   // An @ after the first slash is part of a password that contains an unescaped slash.
   if (path.includes('@') || !URL.canParse(firstHostUrl) || !hasValidHosts || !isPercentEncoded(authority)) {
     throw new Error(
-      'DB_URL cannot be read: it must be postgres://<user>:<password>@<host>:<port>/<database>, ' +
-      'with special characters of the password as %xx ("/" is %2F, "@" is %40, "#" is %23, "%" is %25).'
+      'DB_URL is not valid: it must be postgres://<user>:<password>@<host>:<port>/<database>, ' +
+      'with special characters in the password as %xx ("/" is %2F, "@" is %40, "#" is %23, "%" is %25).'
     )
   }
   const { hostname, searchParams } = new URL(firstHostUrl)

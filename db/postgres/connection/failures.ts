@@ -12,42 +12,42 @@ export function databaseErrorCode (error: unknown): string | undefined {
 
 /** Failures that may be temporary, by code. */
 const temporaryFailures: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'it refuses connections',
-  ENOTFOUND: 'its host is not known',
-  EAI_AGAIN: 'its host is not known',
+  ECONNREFUSED: 'it refused the connection',
+  ENOTFOUND: 'its host was not found',
+  EAI_AGAIN: 'its host was not found',
   EHOSTUNREACH: 'its host cannot be reached',
   ENETUNREACH: 'its host cannot be reached',
   ENOENT: 'its socket does not exist',
   CONNECT_TIMEOUT: 'it does not answer',
   ETIMEDOUT: 'it does not answer',
-  CONNECTION_CLOSED: 'the connection broke',
-  CONNECTION_DESTROYED: 'the connection broke',
-  CONNECTION_ENDED: 'the connection broke',
-  ECONNRESET: 'the connection broke',
-  EPIPE: 'the connection broke',
+  CONNECTION_CLOSED: 'the connection was lost',
+  CONNECTION_DESTROYED: 'the connection was lost',
+  CONNECTION_ENDED: 'the connection was lost',
+  ECONNRESET: 'the connection was lost',
+  EPIPE: 'the connection was lost',
   '57P01': 'it is shutting down',
   '57P02': 'it is shutting down',
   '57P03': 'it is starting up or shutting down',
   25006: 'it is read-only',
   53300: 'it has too many connections',
-  57014: 'it takes too long',
-  '25P03': 'it takes too long'
+  57014: 'it took too long',
+  '25P03': 'it took too long'
 }
 const untrustedCertificate =
-  'no trusted authority has signed its TLS certificate: NODE_EXTRA_CA_CERTS names a file with further ones to trust'
+  'its TLS certificate is not signed by a trusted authority: NODE_EXTRA_CA_CERTS names a file with more to trust'
 /** Failures that last until the configuration is changed, so that waiting does not help; by code. */
 const permanentFailures: Readonly<Record<string, string>> = {
-  '28P01': 'it refuses the user or the password',
-  28000: 'it refuses the user, or connections from here, or those without TLS (sslmode=require)',
-  '3D000': 'there is no database of that name',
-  42501: 'this user may not create a schema and tables there, or not use those that exist',
-  SASL_SIGNATURE_MISMATCH: 'it refuses the user or the password',
+  '28P01': 'it refused the user or the password',
+  28000: 'it refused the user, connections from this host, or connections without TLS (sslmode=require)',
+  '3D000': 'there is no database with that name',
+  42501: 'this user may not create a schema and tables in it, or may not use the existing ones',
+  SASL_SIGNATURE_MISMATCH: 'it refused the user or the password',
   DEPTH_ZERO_SELF_SIGNED_CERT: untrustedCertificate,
   SELF_SIGNED_CERT_IN_CHAIN: untrustedCertificate,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrustedCertificate,
   UNABLE_TO_GET_ISSUER_CERT: untrustedCertificate,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrustedCertificate,
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its TLS certificate is for another name than that in DB_URL',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its TLS certificate is not for the host in DB_URL',
   CERT_HAS_EXPIRED: 'its TLS certificate has expired',
   CERT_NOT_YET_VALID: 'its TLS certificate is not valid yet'
 }
@@ -63,10 +63,10 @@ function isWithoutTls (error: unknown): boolean {
 const isConnectionException = (code: string): boolean => code.startsWith('08')
 
 function reasonOf (error: unknown, code: string | undefined): string {
-  if (isWithoutTls(error)) return 'it seems to offer no TLS, which sslmode in DB_URL asks for'
+  if (isWithoutTls(error)) return 'it seems not to support TLS, which sslmode in DB_URL requires'
   const known = code === undefined ? undefined : temporaryFailures[code] ?? permanentFailures[code]
   if (known !== undefined) return known
-  return code !== undefined && isConnectionException(code) ? 'the connection broke' : 'it reports an error'
+  return code !== undefined && isConnectionException(code) ? 'the connection was lost' : 'it reported an error'
 }
 
 /** The reason of a failure as a clause with its code, but without user, password, host or SQL. */
@@ -108,7 +108,7 @@ export const safeMessageOf = (error: unknown): string =>
 export function toStoreError (error: unknown): StorageError | InvalidChangeError {
   if (error instanceof StorageError || error instanceof InvalidChangeError) return error
   const code = databaseErrorCode(error)
-  if (code === '23505') return new InvalidChangeError('An entry of that name exists already.')
+  if (code === '23505') return new InvalidChangeError('An entry with that name already exists.')
   if (code === '54001') return new InvalidChangeError('This is nested too deeply to be stored.')
   if (code === '53100') return new StorageError('The database has no space left. Nothing was changed.', true)
   return new StorageError(`${unavailableMessage(error)} Nothing was changed.`, false, code === '58030')

@@ -18,14 +18,15 @@ const keepJsonText = (text: string): string => text
 export async function assertUsableFolder (path: string): Promise<void> {
   const names = await readdir(path).catch((error: unknown): string[] => {
     if (errorCode(error) === 'ENOENT') return []
-    throw new Error(`The database folder ${path} cannot be opened (${describeError(error)}). Give DB_URL a folder of ` +
-      'its own.')
+    throw new Error(
+      `The database folder ${path} cannot be opened (${describeError(error)}). Set DB_URL to a folder of its own.`
+    )
   })
   // A PostgreSQL server keeps its start options in postmaster.opts; PGlite has no such file.
   if (names.length > 0 && (!names.includes('PG_VERSION') || names.includes('postmaster.opts'))) {
     throw new Error(
-      `The database folder ${path} holds something else than a database of PGlite, and was left as it is. ` +
-      'Give DB_URL a folder of its own, which is empty or does not exist yet: pglite://<folder>'
+      `The database folder ${path} contains something other than a PGlite database, and was not changed. ` +
+      'Set DB_URL to a folder that is empty or does not exist yet: pglite://<folder>'
     )
   }
 }
@@ -46,7 +47,7 @@ async function importPglite () {
   } catch (error) {
     if (errorCode(error) !== 'ERR_MODULE_NOT_FOUND') throw error
     throw new Error(
-      'DB_URL asks for an embedded database, and PGlite is not installed. ' +
+      'DB_URL names an embedded database, but PGlite is not installed. ' +
       'Install it with npm install @electric-sql/pglite, or use a PostgreSQL server: DB_URL=postgres://…'
     )
   }
@@ -73,7 +74,8 @@ export class PgliteDriver implements DatabaseDriver {
     await lock.acquire().catch((error: unknown) => {
       throw error instanceof LockHeldError
         ? new Error(
-          `The database folder ${path} is ${error.message}. Stop that process first, or give this one another DB_URL.`,
+          `The database folder ${path} is ${error.message}. Stop that process first, or set another DB_URL for this ` +
+          'one.',
           { cause: error }
         )
         : new FolderError(dirname(path), 'DB_URL', error)
@@ -88,7 +90,7 @@ export class PgliteDriver implements DatabaseDriver {
       lock.release()
       if (error instanceof FolderError) throw error
       throw new Error(
-        `The database folder ${path} cannot be opened (${describeError(error)}). Check that it was made by PGlite ` +
+        `The database folder ${path} cannot be opened (${describeError(error)}). Check that it is a PGlite database ` +
         'and is complete.'
       )
     }

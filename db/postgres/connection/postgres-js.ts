@@ -192,6 +192,7 @@ async function assertEncoding (sql: postgres.Sql): Promise<void> {
   const [database] = await sql.unsafe<Array<{ server_encoding: string }>>('show server_encoding')
   // SQL_ASCII stores all bytes as they are.
   if (database === undefined || ['UTF8', 'SQL_ASCII'].includes(database.server_encoding)) return
-  throw new Error(`its encoding is ${database.server_encoding}, which cannot store all names. Create a database with ` +
-    'ENCODING \'UTF8\'')
+  throw new Error(
+    `its encoding, ${database.server_encoding}, cannot store all names. Create a database with ENCODING 'UTF8'`
+  )
 }

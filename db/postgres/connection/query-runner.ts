@@ -35,7 +35,7 @@ export function createQueryRunner (driver: DatabaseDriver, health: () => string 
       // `activeCount` is included, since p-limit counts a call as pending until the next microtask even when it can run
       // at once.
       if (limit.activeCount + limit.pendingCount >= concurrency + maxWaiting) {
-        throw new StorageError('The database has too much to do. Try again in a moment.', false)
+        throw new StorageError('The database is overloaded. Try again in a moment.', false)
       }
       return await limit(async () => await run(driver, health, work))
     }

@@ -43,7 +43,7 @@ const sealedRecords = (what: string, { name }: RecordCollection): SealedTable =>
 
 const sealedTables: readonly SealedTable[] = [
   sealedRecords('logins at servers', recordCollections.upstreamTokens),
-  sealedRecords('values of users for servers', recordCollections.userValues),
+  sealedRecords('users\' values for servers', recordCollections.userValues),
   {
     what: 'keys of session cookies',
     table: socialSecret,

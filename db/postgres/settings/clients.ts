@@ -27,7 +27,7 @@ export function splitClients (document: SettingsDocument, vault: Vault): SplitDo
     if (client === undefined || !isPlainObject(entry)) return true
     if (vault.findMasks({ clientSecret: entry.clientSecret }).length > 0) {
       throw new Error(
-        'The settings file has masks where secrets should be. Put the secret in its place, or remove the client: ' +
+        'The settings file contains a mask in place of a secret. Write the secret itself, or remove the client: ' +
         `clientSecret of ${clientsSectionName}/${client.clientId}.`
       )
     }
@@ -64,7 +64,7 @@ export async function exportClients (db: Db, vault: Vault): Promise<{ entries: C
       entries.push(clientEntryOfRow(row, vault))
     } catch (error) {
       entries.push(clientEntryOfRow({ ...row, unknown: null, sealed: null }, vault))
-      locked.push(`The client ${JSON.stringify(row.key)} cannot be opened: ${messageOf(error)}`)
+      locked.push(`The client ${JSON.stringify(row.key)} cannot be decrypted: ${messageOf(error)}`)
     }
   }
   return { entries, locked }

@@ -67,8 +67,8 @@ async function findOutcome (
     }
   }
   throw new StorageError(
-    'The database became unavailable during the write, so it is not known whether the change was made. Check when it ' +
-    'is back.',
+    'The database became unavailable during the write, so it is unknown whether the change was made. Check when it ' +
+    'is available again.',
     false
   )
 }

@@ -95,7 +95,7 @@ export class PostgresStore implements Store {
     return await this.#queue(async () => {
       if (!this.#state) throw new Error('load comes before commit')
       if (baseVersion !== this.#state.reading.snapshot.version) {
-        throw new ConflictError('The settings were changed meanwhile.', false)
+        throw new ConflictError('The settings have been changed in the meantime.', false)
       }
       this.#checkHealth()
       const lock = this.#commitLock
@@ -179,13 +179,13 @@ export class PostgresStore implements Store {
     } catch (error) {
       throw this.#handleFailure(error)
     }
-    throw new ConflictError('The settings were changed meanwhile.', false)
+    throw new ConflictError('The settings have been changed in the meantime.', false)
   }
 
   /** Reads the commits of other replicas, and notifies the listeners. */
   async #refresh (former: State): Promise<State> {
     const head = await withTimeout(this.#driver, timeouts.head, readHead)
-    if (this.#unavailable !== undefined) this.#warn('The database is there again, and the settings can be changed.')
+    if (this.#unavailable !== undefined) this.#warn('The database is available again, and the settings can be changed.')
     this.#unavailable = undefined
     if (head?.version === former.database.version && head.head === former.database.head) return former
     const rows = async (db: Db): Promise<DatabaseState> => await readRows(db, this.#vault, former.database)
@@ -239,7 +239,7 @@ export class PostgresStore implements Store {
 
   #markUnavailable (reason: string): void {
     if (this.#unavailable === undefined) {
-      this.#warn(`${reason} The last known settings stay in force, and nothing can be changed until this is resolved.`)
+      this.#warn(`${reason} The last known settings stay in effect, and nothing can be changed until this is resolved.`)
     }
     this.#unavailable = reason
   }

@@ -158,7 +158,7 @@ export function checkNoMasks (rows: SettingsRows, vault: Vault): void {
       rows[table].flatMap((row) => vault.findMasks(row.entry).map((path) => `${path} of ${rowPlace(table, row)}`)))
   if (masks.length > 0) {
     throw new Error(
-      'The settings file has masks where secrets should be. Put the secrets in their places, or remove these ' +
+      'The settings file contains masks in place of secrets. Write the secrets themselves, or remove these ' +
       `members: ${masks.slice(0, 20).join('; ')}${masks.length > 20 ? ' …' : '.'}`
     )
   }
@@ -178,13 +178,13 @@ export function checkLockedEntries (former: SettingsRows, next: SettingsRows, va
       if (reason === undefined) continue
       if (table !== 'mcpServers' && table !== 'systemConfig') {
         throw new InvalidChangeError(
-          `An entry of that name exists in "${table}", and its secrets cannot be opened. ${reason}`
+          `An entry with that name exists in "${table}", and its secrets cannot be decrypted. ${reason}`
         )
       }
       const masks = vault.findMasks(entry)
       if (masks.length > 0) {
         throw new InvalidChangeError(
-          `${JSON.stringify(name)} cannot be changed while its secrets cannot be opened, ` +
+          `${JSON.stringify(name)} cannot be changed while its secrets cannot be decrypted, ` +
           `unless the same change sets or removes all of them: ${masks.join(', ')}. ${reason}`
         )
       }

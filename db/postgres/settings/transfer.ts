@@ -60,8 +60,8 @@ export async function importDocument (
       const base = await lockHead(tx, id)
       if (!replace && !(await isDatabaseEmpty(tx))) {
         throw new Error(
-          'The database holds settings already, and was left as it is. ' +
-          'Use --replace to replace them by the file; export them first if they matter.'
+          'The database already contains settings, and was not changed. ' +
+          'Use --replace to replace them with the file; export them first if you need them.'
         )
       }
       await writeCommit(tx, base, id, writes, true)

@@ -22,12 +22,12 @@ export function parseDateRange (
 function parseDate (text: string, name: string): number {
   const time = /^\d{4}-\d\d-\d\d(T.+)?$/.test(text) ? Date.parse(text) : NaN
   if (Number.isNaN(time)) {
-    throw new errors.InvalidInput(`"${name}" must be a date as 2026-11-23, or 2026-11-23T09:00:00Z`)
+    throw new errors.InvalidInput(`"${name}" must be a date such as 2026-11-23, or 2026-11-23T09:00:00Z`)
   }
   // `Date.parse` accepts 30 February as 2 March.
   const date = text.slice(0, 10)
   if (new Date(date).toISOString().slice(0, 10) !== date) {
-    throw new errors.InvalidInput(`"${name}": there is no day ${date}`)
+    throw new errors.InvalidInput(`"${name}": the day ${date} does not exist`)
   }
   return time
 }

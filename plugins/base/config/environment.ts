@@ -38,7 +38,7 @@ function readSecretFile (path: string, name: string): string {
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     const stat = fstatSync(file)
     if (!stat.isFile() && !stat.isDirectory()) {
-      throw new Error(`What ${name}_FILE names is no file, but a device or a pipe. Name a file that holds the secret.`)
+      throw new Error(`${name}_FILE names a device or a pipe. Name a regular file that contains the secret.`)
     }
     const bytes = Buffer.alloc(maxSecretFile + 1)
     let [length, read] = [0, -1]
@@ -89,8 +89,9 @@ function readPasswd (): string {
 export function findChildUser (text: string | undefined, { uid: own, passwd } = system()): ProcessUser | undefined {
   if (text === undefined) return undefined
   if (own !== 0) {
-    throw new Error('CHILD_USER needs a gateway that is started by root: no other user can start a process as ' +
-      'somebody else. Unset it.')
+    throw new Error(
+      'CHILD_USER requires that root starts the gateway: no other user can start a process as another user. Unset it.'
+    )
   }
   const [name = '', group] = text.split(':')
   const entries = passwd.split('\n').map((line) => line.split(':'))
@@ -100,12 +101,12 @@ export function findChildUser (text: string | undefined, { uid: own, passwd } = 
   const ids = { uid: Number(uid), gid: Number(group ?? gid) }
   if (ids.uid === 0) {
     throw new Error(
-      `CHILD_USER=${text} is root: children would run as the gateway does, and could read all that it can. Name ` +
+      `CHILD_USER=${text} is root: child processes would have all rights of the gateway. Name ` +
       'another user, or unset it.'
     )
   }
   if (Math.max(ids.uid, ids.gid) > maxId) {
-    throw new Error(`CHILD_USER=${text}: the ids of users and groups end at ${maxId}.`)
+    throw new Error(`CHILD_USER=${text}: the ids of users and groups are at most ${maxId}.`)
   }
   // Some users have a home that does not exist; a child needs a working directory.
   return { ...ids, home: existsSync(home) ? home : '/', name: known ?? uid }

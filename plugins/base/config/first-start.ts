@@ -52,11 +52,13 @@ export function nextStepsText (
 ): string {
   const lines: string[] = []
   if (welcome !== undefined) {
-    lines.push('', 'Open the console, and choose your own password. The link works once, for 15 minutes:', '', welcome)
+    lines.push(
+      '', 'Open the console and choose your own password. The link works once, within 15 minutes:', '', welcome
+    )
   }
   if (key !== undefined) {
     lines.push(
-      '', 'A key for your agents, shown only once. It opens MCP, and not the management API:', '', key, '',
+      '', 'A key for your agents, shown only once. It gives access to MCP, but not to the management API:', '', key, '',
       'Connect a client with it:', '', snippetsText({ url, key })
     )
   }
@@ -78,7 +80,7 @@ interface FirstStartNoticeOptions {
   named: (path: string) => void
 }
 
-const heading = 'What the first start of Tool-Hub tells, once. Delete this file when you have taken what you need.\n'
+const heading = 'The credentials of the first start of Tool-Hub. Delete this file when you no longer need it.\n'
 
 /**
  * Delivers the text of a first start, which contains secrets: to the terminal, or otherwise to a file in DATA_DIR that
@@ -104,7 +106,7 @@ export class FirstStartNotice {
       await new Promise<void>((resolve, reject) => {
         terminal.write(text, (error) => {
           if (error) {
-            reject(new Error(`The terminal takes no text (${error.message}).`))
+            reject(new Error(`The terminal cannot be written to (${error.message}).`))
           } else resolve()
         })
       })

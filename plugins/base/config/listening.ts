@@ -16,7 +16,9 @@ export function localUrl (base: string): string | undefined {
 export function explainListenError (error: unknown, { HOST: host, PORT: port }: Pick<Env, 'HOST' | 'PORT'>): unknown {
   switch (error instanceof Error && 'code' in error ? error.code : undefined) {
     case 'EADDRINUSE':
-      return new Error(`Port ${port} on ${host} is in use already. Stop what uses it, or choose another with PORT.`)
+      return new Error(
+        `Port ${port} on ${host} is already in use. Stop the program that uses it, or choose another port with PORT.`
+      )
     case 'EACCES':
       return new Error(`This user may not listen on port ${port}. Choose one above 1023 with PORT.`)
     case 'EADDRNOTAVAIL':
@@ -24,7 +26,7 @@ export function explainListenError (error: unknown, { HOST: host, PORT: port }: 
     case 'EAI_AGAIN':
     case 'EINVAL':
       return new Error(
-        `HOST cannot be ${JSON.stringify(host)}: it is not an address of this machine. ` +
+        `HOST cannot be ${JSON.stringify(host)}: this machine does not have this address. ` +
         '127.0.0.1 is for this machine only, 0.0.0.0 for all networks.'
       )
     default:

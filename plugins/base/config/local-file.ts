@@ -56,7 +56,7 @@ export function requireWritableFolder (dataDir: string): void {
     if (stats === undefined && at !== dirname(at)) continue
     const reason = stats?.isDirectory() === true ? accessProblem(at) : 'not a folder'
     if (reason === undefined) return
-    throw new Error(`DATA_DIR cannot be written: ${at} is ${reason}. Name a folder that this user may write to.`)
+    throw new Error(`DATA_DIR cannot be written: ${at} is ${reason}. Set it to a folder that this user can write to.`)
   }
 }
 
@@ -115,7 +115,7 @@ export function readLocalAccess (dataDir: string): LocalAccess | undefined {
   try {
     const { mode, size } = fstatSync(file)
     if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
-      throw new Error(`${path} is open to others than its owner. Remove it, and start the gateway again.`)
+      throw new Error(`${path} is accessible to users other than its owner. Remove it, and restart the gateway.`)
     }
     return size > 4_096 ? undefined : parse(readFileSync(file, 'utf8'))
   } finally {

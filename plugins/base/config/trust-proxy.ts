@@ -14,7 +14,7 @@ export function trustedProxies (text: string): boolean | string[] | ((address: s
   if (wrong !== undefined) {
     throw new Error(
       `The environment variable TRUST_PROXY cannot have ${JSON.stringify(wrong)}: expected true, false, a number of ` +
-      'proxies, or addresses and ranges as "127.0.0.1", "10.0.0.0/8", "loopback".'
+      'proxies, or addresses and ranges such as "127.0.0.1", "10.0.0.0/8", "loopback".'
     )
   }
   return proxies

@@ -52,11 +52,11 @@ function headTooLarge ({ rawPacket, bytesParsed }: ClientError, basePath: string
 
 /** Advice for a request with a URL that is too long (414). @param method undefined: only the end of the URL is known */
 function adviceFor (method: string | undefined, path: string, isTool: boolean): string {
-  if (method === undefined) return 'a tool takes its arguments as a JSON body as well, with POST at the same path'
+  if (method === undefined) return 'tools also accept their arguments as a JSON body, with POST to the same path'
   if (!isTool) return 'send a shorter one'
   return method === 'POST'
     ? 'send all arguments in the body'
-    : `send the arguments as a JSON body, with POST ${path.slice(0, 300)}`
+    : `send the arguments as a JSON body with POST ${path.slice(0, 300)}`
 }
 
 /** Whether a path calls a tool (`routes/open/tools.ts`). */

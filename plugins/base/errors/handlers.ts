@@ -31,7 +31,7 @@ function toHttpError (error: FastifyError | ShareError | StorageError, request: 
     // A known storage outage has already been logged.
     const { server } = request
     const isKnown = server.hasDecorator('settings') && server.settings.problem !== undefined
-    request.log[isKnown ? 'debug' : 'warn']({ err: error }, 'the storage could not be used for a request')
+    request.log[isKnown ? 'debug' : 'warn']({ err: error }, 'a request failed because the storage is unavailable')
     return storageFault(error, new errors.DataAway())
   }
   if (error instanceof ShareError) {

@@ -50,13 +50,13 @@ export const errors = {
   ),
   UntrustedOrigin: createError(
     'TH_UNTRUSTED_ORIGIN',
-    'Pages of this Origin may not use the cookie of a login; add it to SOCIAL_AUTH_TRUSTED_ORIGINS if they should',
+    'This Origin may not use login cookies; add it to SOCIAL_AUTH_TRUSTED_ORIGINS if it should',
     403
   ),
   ForeignHost: createError('TH_FOREIGN_HOST', 'Requests to this Host are not served; add it to ALLOWED_HOSTS if they ' +
     'should be', 403),
-  CrossSite: createError('TH_CROSS_SITE', 'Tools are not run for pages of other sites, nor for what browsers ' +
-    'fetch ahead', 403),
+  CrossSite: createError('TH_CROSS_SITE', 'Tools do not run for pages of other sites, or for requests that browsers ' +
+    'prefetch', 403),
   RouteDisabled: createError('TH_ROUTE_DISABLED', 'The global MCP route is disabled (routing.enableGlobalRoute)', 403),
   InsufficientScope: keeping(
     'scope', createError('TH_INSUFFICIENT_SCOPE', 'The access token lacks the scope %s (insufficient_scope)', 403)
@@ -67,14 +67,13 @@ export const errors = {
   UnknownRoute: createError('TH_UNKNOWN_ROUTE', 'There is no such group or server: %s', 404),
   NotReady: createError('TH_NOT_READY', 'Not ready: %s', 503),
   NotFound: createError('TH_NOT_FOUND', 'There is nothing at this path', 404),
-  MethodNotAllowed: createError('TH_METHOD_NOT_ALLOWED', 'This address takes %s', 405),
+  MethodNotAllowed: createError('TH_METHOD_NOT_ALLOWED', 'This address accepts only %s', 405),
   NotAcceptable: createError('TH_NOT_ACCEPTABLE', 'Not acceptable: the client must accept %s', 406),
-  TooManyStreams: createError('TH_TOO_MANY_STREAMS', 'This session holds %s streams open already', 409),
+  TooManyStreams: createError('TH_TOO_MANY_STREAMS', 'This session already has %s open streams', 409),
   MalformedRequest: createError('TH_MALFORMED_REQUEST', 'This is not a valid HTTP request', 400),
   TwoHosts: createError('TH_TWO_HOSTS', 'The request names more than one host: send one Host header, that of the ' +
     'request line', 400),
-  TinyChunks: createError('TH_TINY_CHUNKS', 'The body comes in more than %s chunks of less than %s bytes on ' +
-    'average', 400),
+  TinyChunks: createError('TH_TINY_CHUNKS', 'The body has more than %s chunks of less than %s bytes on average', 400),
   TooSlow: createError('TH_TOO_SLOW', 'The request took too long to arrive', 408),
   HeadersTooLarge: createError('TH_HEADERS_TOO_LARGE', 'The path and headers are larger than %s bytes together', 431),
   AddressTooLong: createError('TH_ADDRESS_TOO_LONG', 'The address is longer than %s bytes: %s', 414),
@@ -100,17 +99,17 @@ export const errors = {
   UpstreamFailed: createError('TH_UPSTREAM_FAILED', '%s', 502),
   UpstreamSlow: createError('TH_UPSTREAM_SLOW', '%s', 504),
   Duplicate: createError('TH_DUPLICATE', '%s', 409),
-  EditedOnDisk: createError('TH_EDITED_ON_DISK', 'The settings were edited on disk meanwhile: %s', 409),
+  EditedOnDisk: createError('TH_EDITED_ON_DISK', 'The settings file was edited in the meantime: %s', 409),
   ChangedMeanwhile: createError(
     'TH_CHANGED_MEANWHILE',
-    'It was changed meanwhile, and nothing was saved: read it again, then repeat the change',
+    'It was changed in the meantime, and nothing was saved: read it again, then repeat the change',
     412
   ),
-  SecretsLocked: createError('TH_SECRETS_LOCKED', 'These secrets cannot be opened, so they cannot be ' +
+  SecretsLocked: createError('TH_SECRETS_LOCKED', 'These secrets cannot be decrypted, so they cannot be ' +
     'exported: %s', 409),
   StorageAway: createError('TH_STORAGE_AWAY', 'The settings cannot be written now: %s', 503),
   DataAway: createError('TH_DATA_AWAY', 'The storage cannot be used now; try again later', 503),
-  DiskFailing: createError('TH_DISK_FAILING', 'The disk reports errors: %s', 507),
+  DiskFailing: createError('TH_DISK_FAILING', 'The disk reported an error: %s', 507),
   StorageFull: createError('TH_STORAGE_FULL', 'The disk is full: %s', 507),
   RecordsAway: createError('TH_RECORDS_AWAY', 'The records cannot be read now: %s', 503),
   InvalidUtf8: createError('TH_INVALID_UTF8', 'The body is not valid UTF-8', 400),
@@ -127,10 +126,10 @@ export const errors = {
     'Bad request: MCP protocol version %s is not supported (supported versions: %s)',
     400
   ),
-  OAuthOff: createError('TH_OAUTH_OFF', 'The authorization server of this gateway is switched off; whoever runs it ' +
-    'can switch it on', 404),
+  OAuthOff: createError('TH_OAUTH_OFF', 'The authorization server of this gateway is off; an admin ' +
+    'can turn it on', 404),
   SocialLoginOff: createError('TH_SOCIAL_LOGIN_OFF', 'Social login is off: %s', 404),
-  LoginExpired: createError('TH_LOGIN_EXPIRED', 'This login was begun in another browser, or too long ago: begin ' +
+  LoginExpired: createError('TH_LOGIN_EXPIRED', 'This login was started in another browser, or too long ago: start ' +
     'it again', 400),
   Draining: createError('TH_DRAINING', 'The gateway is shutting down', 503)
 } as const

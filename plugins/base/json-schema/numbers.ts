@@ -46,6 +46,6 @@ export function isWholeNumber (text: string): boolean {
 }
 
 /** Whether a text is a number that JavaScript cannot represent exactly. */
-export const exceedsExactNumber = (text: string): boolean =>
+export const isInexactNumber = (text: string): boolean =>
   isDecimal(text) &&
     (findInexactNumber(text) !== undefined || (isWholeNumber(text) && !Number.isSafeInteger(Number(text))))

@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { isObject } from '../../../protocol/json.ts'
 import { inputShapeOf } from './input-shape.ts'
 import { parsePointer, resolvePointer } from './json-pointer.ts'
-import { exceedsExactNumber } from './numbers.ts'
+import { isInexactNumber } from './numbers.ts'
 
 /** Validates arguments. Returns a short phrase for each error; an empty array if the arguments are valid. */
 export type Validator = (args: Record<string, unknown>) => string[]
@@ -150,8 +150,8 @@ function toPhrase (error: ErrorObject, args: Record<string, unknown>): string {
 /** @param value the value that violates the constraint */
 function constraintOf ({ keyword, params, message = 'does not fit' }: ErrorObject, value: unknown): string {
   // A text that represents a number is not converted if precision would be lost.
-  if (keyword === 'type' && typeof value === 'string' && wantsNumber(params.type) && exceedsExactNumber(value)) {
-    return 'is too large to be passed on exactly'
+  if (keyword === 'type' && typeof value === 'string' && wantsNumber(params.type) && isInexactNumber(value)) {
+    return 'is too large to be forwarded exactly'
   }
   const { missingProperty, additionalProperty, unevaluatedProperty, allowedValues, allowedValue } =
     params as Record<string, unknown>

@@ -106,8 +106,8 @@ class Connections {
   }
 
   #closeCrowded ({ socket, peer: { owner } }: Connection): void {
-    this.#warn('crowded', { address: owner }, `a connection of ${owner} was closed, and further ones are: it sent ` +
-      `more than ${baseLimits.arriving.requests} requests without waiting for answers`)
+    this.#warn('crowded', { address: owner }, `a connection of ${owner} was closed, and further ones will be: it ` +
+      `sent more than ${baseLimits.arriving.requests} requests without waiting for answers`)
     socket.destroy()
   }
 
@@ -118,9 +118,10 @@ class Connections {
     const [oldest] = (bound === 'share' ? peer : this.#largestIdle())?.idle ?? []
     const { open } = this
     this.#warn(bound, { address, open, closed: this.#closed }, bound === 'share'
-      ? `${address} has ${peer.held} connections of ${open}, its share: for new ones, its idle ones are closed`
-      : `${open} connections are open, which is the bound: for new ones, idle ones are closed; where that is too ` +
-        'few, raise the limit of open files (ulimit -n, LimitNOFILE)')
+      ? `${address} has ${peer.held} connections of ${open}, which is its share: its idle connections are closed to ` +
+        'make room for new ones'
+      : `${open} connections are open, which is the limit: idle ones are closed to make room for new ones; if the ` +
+        'limit is too low, raise the limit of open files (ulimit -n, LimitNOFILE)')
     if (!oldest) return false
     this.#closed++
     this.#forget(oldest)

@@ -48,7 +48,7 @@ export class Outage {
     this.#failures++
     if (wellFor !== undefined && !this.#hasRelapsed) {
       this.#hasRelapsed = true
-      this.#warn(`${ill} again, ${Math.round(wellFor / 1_000)} s after it was ${this.#words.well}: ${cause}`)
+      this.#warn(`${ill} again, ${Math.round(wellFor / 1_000)} s after the recovery: ${cause}`)
     } else if (now - this.#reportedAt >= baseLimits.outages.summary) {
       this.#warn(`still ${ill} after ${this.#failures} failures since ${iso(this.#since)}; the last one: ${cause}`)
     }

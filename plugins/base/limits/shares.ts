@@ -65,11 +65,12 @@ export class Shares {
   add (owner: string, places: number, others = 0): void {
     const bound = this.exceededLimit(owner, places, others)
     if (bound === 'all') {
-      throw new ShareError(`The gateway has as many ${this.#noun} as it can hold; try again later`, false)
+      throw new ShareError(`The gateway has reached its limit of ${this.#noun}; try again later`, false)
     }
     if (bound === 'share') {
-      throw new ShareError(`You hold as many ${this.#noun} as one caller may while the gateway is busy; end some, or ` +
-        'try again later', true)
+      throw new ShareError(
+        `You have reached your share of ${this.#noun} while the gateway is busy; end some, or try again later`, true
+      )
     }
     this.#change(owner, places)
   }

@@ -135,7 +135,7 @@ export function createTunnel (
         if (statusCode !== 200) {
           socket.on('error', () => {}).destroy()
           callback(
-            new OutboundRefused(`the proxy ${proxy.host} refuses a tunnel to ${target} (HTTP ${statusCode})`), null
+            new OutboundRefused(`the proxy ${proxy.host} refused a tunnel to ${target} (HTTP ${statusCode})`), null
           )
         } else if (protocol === 'https:') secure({ ...options, httpSocket: socket as never }, callback)
         else callback(null, socket as never)

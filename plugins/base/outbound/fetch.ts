@@ -99,7 +99,7 @@ export async function fetchWhole (
   } catch (error) {
     if (error instanceof UpstreamError) throw error
     if (isLate) throw new UpstreamError('timeout', `${start.host} did not answer within ${(timeout ?? 0) / 1_000} s`)
-    if (aborter.signal.aborted) throw new UpstreamError('closed', 'the request was given up')
+    if (aborter.signal.aborted) throw new UpstreamError('closed', 'the request was cancelled')
     throw failure(error, start)
   } finally {
     clearTimeout(timer)

@@ -128,10 +128,10 @@ export class Outbound {
   /** Why a URL or its proxy setting is invalid, regardless of the address; undefined if valid. */
   #problem (url: URL, { trusted, proxy }: OutboundAccess): string | undefined {
     if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-      return `only http and https addresses are reached, not ${url.protocol}`
+      return `only http and https addresses are supported, not ${url.protocol}`
     }
     if (url.username !== '' || url.password !== '') {
-      return 'an address must not hold a user name or password: put credentials into "headers"'
+      return 'an address must not contain a user name or password: put credentials into "headers"'
     }
     if (proxy?.url === undefined) return undefined
     if (!trusted) return 'a "proxy" works only in servers that an admin stored'

@@ -26,7 +26,7 @@ export class OutboundAllowlist {
         else this.#names.add(normalizeHost(entry))
       } else {
         throw new Error(
-          `The environment variable OUTBOUND_ALLOW cannot hold ${JSON.stringify(entry)}: ` +
+          `The environment variable OUTBOUND_ALLOW cannot contain ${JSON.stringify(entry)}: ` +
           'each entry is an address, a range like 10.0.0.0/8, a host name, or *.suffix, separated by commas.'
         )
       }
@@ -107,7 +107,7 @@ export class OutboundPolicy {
 
 function refusalSentence (subject: string, { level, words }: AddressClass, entry: string): string {
   const rule = level === 'never'
-    ? `such addresses are never reached, unless OUTBOUND_ALLOW=${entry} names them`
-    : `an address that no admin stored must be public. OUTBOUND_ALLOW=${entry} widens this`
+    ? `the gateway connects to such addresses only if OUTBOUND_ALLOW contains ${entry}`
+    : `an address that was not stored by an admin must be public. OUTBOUND_ALLOW=${entry} allows this one`
   return `${subject}${subject.endsWith(',') ? '' : ' is'} ${words}; ${rule}`
 }

@@ -2,15 +2,15 @@ import type { PageScope } from './pages.ts'
 
 const scopeTexts: ReadonlyMap<string, string> = new Map([
   ['mcp', 'Use the tools, prompts and resources that you can use'],
-  ['manage', 'Change this hub\'s configuration on your behalf'],
+  ['manage', 'Change the configuration of this gateway on your behalf'],
   ['profile', 'See your username and whether you are an administrator'],
   ['openid', 'Know who you are']
 ])
 
 /** Every access token allows reading the management API, whatever its scopes. */
 const readAccessText =
-  'Read what you can read in this hub\'s management API: the servers, and your recorded calls with what went in and ' +
-  'came out. As an administrator you read all of it: everybody\'s recorded calls, the logs, the users and the ' +
+  'Read what you can read in the management API of this gateway: the servers, and your recorded calls with inputs ' +
+  'and outputs. For an administrator, this includes all recorded calls, the logs, the users and the ' +
   'configuration, without secrets'
 
 /** Describes scopes in the given order, followed by what every token allows. */

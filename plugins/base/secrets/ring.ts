@@ -39,8 +39,8 @@ async function readRootKey (text: string, which: number): Promise<Buffer> {
     return await derive(text.normalize('NFKC'), passphraseParams.salt, passphraseParams.length, passphraseParams.cost)
   }
   throw new Error(
-    `Key ${which} of ENCRYPTION_KEY is too short. Give 32 random bytes in hex (\`openssl rand -hex 32\`) or base64, ` +
-    `or a passphrase of at least ${minPassphrase} characters; separate keys by commas.`
+    `Key ${which} of ENCRYPTION_KEY is too short. Use 32 random bytes in hex (\`openssl rand -hex 32\`) or base64, ` +
+    `or a passphrase of at least ${minPassphrase} characters; separate keys with commas.`
   )
 }
 
@@ -48,8 +48,9 @@ async function readRootKey (text: string, which: number): Promise<Buffer> {
 async function parseKeys (text: string): Promise<Key[]> {
   const parts = text.split(',').map((part) => part.trim()).filter((part) => part !== '')
   if (parts.length === 0) {
-    throw new Error('ENCRYPTION_KEY holds no key. Give 32 random bytes in hex (`openssl rand -hex 32`), or leave it ' +
-      'unset.')
+    throw new Error(
+      'ENCRYPTION_KEY contains no key. Set it to 32 random bytes in hex (`openssl rand -hex 32`), or leave it unset.'
+    )
   }
   const roots: Buffer[] = []
   for (const part of parts) roots.push(await readRootKey(part, roots.length + 1))
@@ -103,7 +104,7 @@ export async function openKeyRing ({ dataDir, encryptionKey }: KeyRingOptions): 
     name: 'encryption.key',
     noun: 'encryption key',
     variable: 'ENCRYPTION_KEY',
-    remedy: 'Put it back from a backup. Only when nothing was ever sealed with it, delete it: a new one is then made.'
+    remedy: 'Restore it from a backup. If nothing was ever encrypted with it, delete it: a new one is then generated.'
   })
   file.read()
   return new KeyRing(encryptionKey === undefined ? [] : await parseKeys(encryptionKey), file)

@@ -48,16 +48,16 @@ export function unseal (ring: SealingKeys, sealed: string, place: string): strin
   // Rejects changes to the unused bits of the last base64url character.
   if (bytes.length < nonceLength + tagLength || bytes.toString('base64url') !== encoded) {
     throw new Error(
-      `The sealed secrets of ${JSON.stringify(place)} are not a sealed text (${version}). ` +
-      'It was cut or changed: take it from a backup, or give its secrets anew.'
+      `The encrypted secrets of ${JSON.stringify(place)} are not in the expected format (${version}). ` +
+      'They were cut off or changed: restore them from a backup, or enter them again.'
     )
   }
   const key = ring.find(id)
   if (key === undefined) {
     throw new Error(
-      `The secrets of ${JSON.stringify(place)} are sealed with key ${id}, which is neither among those of ` +
-      'ENCRYPTION_KEY nor that of the key file in DATA_DIR. Add it to ENCRYPTION_KEY, behind a comma; if it is lost, ' +
-      'give the secrets anew.'
+      `The secrets of ${JSON.stringify(place)} are encrypted with key ${id}, which is neither in ` +
+      'ENCRYPTION_KEY nor in the key file in DATA_DIR. Append it to ENCRYPTION_KEY, after a comma; if it is lost, ' +
+      'enter the secrets again.'
     )
   }
   const decrypting = createDecipheriv(cipher, key.secret, bytes.subarray(0, nonceLength), { authTagLength: tagLength })
@@ -68,8 +68,8 @@ export function unseal (ring: SealingKeys, sealed: string, place: string): strin
       .toString('utf8')
   } catch {
     throw new Error(
-      `The secrets of ${JSON.stringify(place)} do not open: the sealed text was changed, or made for another place. ` +
-      'Take it from a backup, or give the secrets anew.'
+      `The secrets of ${JSON.stringify(place)} cannot be decrypted: the encrypted text was changed, or belongs ` +
+      'elsewhere. Restore it from a backup, or enter the secrets again.'
     )
   }
 }

@@ -59,7 +59,7 @@ export class SecretFile {
     }
     const secret = this.read()
     if (secret === undefined) {
-      throw new StorageError(`The ${this.#kind.noun} vanished from DATA_DIR while it was created.`, false)
+      throw new StorageError(`The ${this.#kind.noun} disappeared from DATA_DIR while it was being created.`, false)
     }
     return secret
   }
@@ -89,24 +89,25 @@ export class SecretFile {
       const code = errorCode(error)
       if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
       throw new Error(`The key file ${this.#path} cannot be read ` +
-        `(${code}). Let the gateway's user own it, with mode 600.`)
+        `(${code}). Make the gateway's user its owner, with mode 600.`)
     }
     try {
       const stats = fstatSync(file)
       if (!stats.isFile()) {
-        throw new Error(`${this.#path} is not a regular file. Put the key file there, or set DATA_DIR to another ` +
-          'folder.')
+        throw new Error(
+          `${this.#path} is not a regular file. Put the key file there, or set DATA_DIR to another folder.`
+        )
       }
       if (process.platform !== 'win32' && (stats.mode & 0o077) !== 0) {
         const mode = (stats.mode & 0o777).toString(8)
-        throw new Error(`The key file ${this.#path} is open to others than its owner (mode ${mode}). Close it: chmod ` +
-          `600 ${this.#path}`)
+        throw new Error(`The key file ${this.#path} is accessible to users other than its owner (mode ${mode}). Run ` +
+          `chmod 600 ${this.#path}`)
       }
       const text = stats.size > 1_024 ? undefined : readFileSync(file, 'utf8').trim()
       if (text !== undefined && /^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex')
-      const problem = text === '' ? 'is empty' : 'does not hold 64 hexadecimal digits'
+      const problem = text === '' ? 'is empty' : 'does not contain 64 hexadecimal digits'
       throw new Error(
-        `The key file ${this.#path} ${problem}, and is left as it is. ${this.#kind.remedy}`
+        `The key file ${this.#path} ${problem}, and was not changed. ${this.#kind.remedy}`
       )
     } finally {
       closeSync(file)
@@ -133,7 +134,7 @@ const loginKeyFile = (dataDir: string): SecretFile => new SecretFile(dataDir, {
   name: 'login.key',
   noun: 'secret of logins',
   variable: 'JWT_SECRET',
-  remedy: 'Delete it: a new one is then made, and logins end.'
+  remedy: 'Delete it: a new one is then generated, and all logins end.'
 })
 
 /** A warning if replicas will not accept each other's logins because each has its own secret; undefined otherwise. */
@@ -142,8 +143,8 @@ export const replicasProblem = (
 ): string | undefined =>
   given !== undefined || dbUrl === undefined || dbUrl.startsWith('pglite:')
     ? undefined
-    : 'JWT_SECRET is not set, so a secret in DATA_DIR signs logins: of several gateways on one database each takes ' +
-      `its own logins only. Set it to ${secretAdvice}`
+    : 'JWT_SECRET is not set, so a secret in DATA_DIR signs logins: several gateways on one database each accept ' +
+      `only their own logins. Set it to ${secretAdvice}`
 
 /** Checks the file if it exists. @throws Error with a sentence if the file cannot be used */
 export const checkLoginSecret = (dataDir: string): void => { loginKeyFile(dataDir).read() }

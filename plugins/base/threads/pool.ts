@@ -8,7 +8,7 @@ import type { PoolMessage, PoolTask } from './worker.ts'
 export class TaskAborted extends Error {}
 
 /** @param heap in MB @returns a clause */
-export const tooMuchMemory = (heap: number): string => `it takes more than ${heap} MB of memory`
+export const tooMuchMemory = (heap: number): string => `it needs more than ${heap} MB of memory`
 
 interface PoolBounds {
   /** Max threads; one owner uses at most all but one of them. */
@@ -125,14 +125,14 @@ class PoolThread {
     clearTimeout(this.#idleTimer)
     worker.ref()
     const { loading = baseLimits.workers.loading } = this.#bounds
-    const giveUp = (): void => { this.#stop('it is not needed any more') }
+    const giveUp = (): void => { this.#stop('it is no longer needed') }
     let timer: NodeJS.Timeout | undefined
     try {
       return await new Promise<TaskResult>((resolve, reject) => {
         this.#stop = (reason) => { reject(new TaskAborted(reason)) }
         if (signal?.aborted === true) return giveUp()
         signal?.addEventListener('abort', giveUp)
-        timer = setTimeout(() => { this.#stop('its module is not loaded in time') }, loading)
+        timer = setTimeout(() => { this.#stop('its module was not loaded in time') }, loading)
         worker.on('message', (message: PoolMessage) => {
           if (!('isLoaded' in message)) {
             resolve(message)

@@ -47,7 +47,7 @@ export class LegacyEndpoint implements Endpoint {
         throw new RpcError(code.invalidRequest, `Invalid request: batches are not part of MCP ${session.version}`)
       }
       if (message.some((each) => each.kind === 'request' && each.method === 'initialize')) {
-        throw new RpcError(code.invalidRequest, 'Invalid request: initialize must stand alone')
+        throw new RpcError(code.invalidRequest, 'Invalid request: initialize must not be part of a batch')
       }
       if (message.every((each) => each.kind === 'malformed')) {
         writeJson(raw, [`[${message.map(malformedAnswer).join()}]`], 400)

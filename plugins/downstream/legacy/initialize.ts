@@ -28,7 +28,11 @@ export async function initialize (
   try {
     const { capabilities, serverInfo, instructions, identityExtra } = await gateway.describe(view, session)
     // The session may have ended while providers connected. A listener added now would never be removed.
-    if (session.hasEnded) throw new RpcError(code.unavailable, 'The session ended before it had begun', 'cancelled')
+    if (session.hasEnded) {
+      throw new RpcError(
+        code.unavailable, 'The session ended before it was initialized', 'cancelled'
+      )
+    }
     gateway.addListener(session, session)
     const info = completeServerInfo(serverInfo, view)
     const described = `"capabilities":${JSON.stringify(legacyRouteCapabilities(capabilities))},"serverInfo":${info}`
@@ -36,7 +40,7 @@ export async function initialize (
     const rest = identityExtra === '{}' ? '}' : `,${identityExtra.slice(identityExtra.indexOf('{') + 1)}`
     return { session, result: `{"protocolVersion":${JSON.stringify(session.version)},${described}${instructed}${rest}` }
   } catch (error) {
-    sessions.end(session, 'the session could not begin')
+    sessions.end(session, 'a session could not be initialized')
     throw error
   }
 }
@@ -56,8 +60,9 @@ function begin (
 ): Session {
   try {
     if (typeof protocolVersion !== 'string') {
-      throw new RpcError(code.invalidParams, 'Invalid params: ' +
-      '"protocolVersion" must be a string')
+      throw new RpcError(
+        code.invalidParams, 'Invalid params: "protocolVersion" must be a string'
+      )
     }
     if (isObject(_meta) && _meta[instanceKey] === instanceId) {
       throw new RpcError(code.invalidRequest, selfReferenceMessage)

@@ -65,13 +65,13 @@ export class OpenQuestions {
   /** Fails all questions because the client has disconnected. */
   clear (): void {
     for (const id of this.#open.keys()) {
-      this.#take(id)?.reject(new RpcError(code.internal, 'The client is gone', 'internal'))
+      this.#take(id)?.reject(new RpcError(code.internal, 'The client has disconnected', 'internal'))
     }
   }
 
   /** Reserves memory for a question. @throws RpcError beyond the limits on number and size */
   #hold (size: number): Release {
-    const tooMany = new RpcError(code.internal, 'Too many questions are open to this client', 'limit')
+    const tooMany = new RpcError(code.internal, 'Too many requests to this client are unanswered', 'limit')
     if (this.#open.size >= downstreamLimits.questionsPerSession || this.#size + size > downstreamLimits.questionsSize) {
       throw tooMany
     }

@@ -94,7 +94,7 @@ export class LegacyRequests {
 
   async #run (session: Session, request: Request, exchange: ClientExchange): Promise<void> {
     if (session.exchanges.has(request.id)) {
-      const sentence = `Invalid request: a request with id ${JSON.stringify(request.id)} is in flight already`
+      const sentence = `Invalid request: a request with id ${JSON.stringify(request.id)} is already in flight`
       exchange.fail(new RpcError(code.invalidRequest, sentence))
       return
     }

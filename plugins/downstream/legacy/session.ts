@@ -138,14 +138,15 @@ export class Session implements AskableClient, Listener<View> {
   async ask (question: Question): Promise<Response> {
     const channel = this.#channel() ?? await this.#nextChannel()
     if (!channel) {
-      throw new RpcError(code.internal, 'The client holds no stream open on which it could ' +
-      'be asked', 'internal')
+      throw new RpcError(
+        code.internal, 'The client has no open stream on which it could receive a request', 'internal'
+      )
     }
     return await this.askOn((text) => { channel.send(text) }, question)
   }
 
   async askOn (send: (text: string) => void, question: Question): Promise<Response> {
-    if (this.#ended) throw new RpcError(code.internal, 'The client is gone', 'internal')
+    if (this.#ended) throw new RpcError(code.internal, 'The client has disconnected', 'internal')
     return await this.questions.ask(send, question)
   }
 

@@ -96,7 +96,7 @@ export function createResultTranslator (gateway: Gateway, states: RequestStates)
 export function requireAccepted (answersText: string): void {
   const answers = Object.values(JSON.parse(answersText) as Record<string, unknown>)
   const isAccepted = answers.length > 0 && answers.every((each) => isObject(each) && each.action === 'accept')
-  if (!isAccepted) throw new RpcError(code.invalidRequest, 'The request needs what was declined')
+  if (!isAccepted) throw new RpcError(code.invalidRequest, 'The request requires the input that was declined')
 }
 
 /**

@@ -68,8 +68,9 @@ function translateUpstreamError (error: RpcError, capabilities: ClientCapabiliti
   const missing = mayLack ? missingIn(error.toText(), capabilities) : undefined
   if (missing === undefined && !isModernCode(error.code)) return error
   if (missing === undefined) {
-    return new RpcError(code.internal, 'The server refused the gateway\'s request: ' +
-    `${error.message}`, 'upstream')
+    return new RpcError(
+      code.internal, `The server rejected the gateway's request: ${error.message}`, 'upstream'
+    )
   }
   return missingCapabilities(error.message, missing)
 }

@@ -146,7 +146,7 @@ export class ModernExchange implements Exchange<View> {
   }
 
   async ask (question: Question): Promise<Response> {
-    if (this.#over) throw new RpcError(code.internal, 'The request is over', 'internal')
+    if (this.#over) throw new RpcError(code.internal, 'The request has ended', 'internal')
     if (!this.canSuspend) throw new RpcError(code.methodNotFound, `The client cannot be asked during ${this.method}`)
     this.#parked ??= this.#options.parked.open(this)
     return await this.#parked.ask(question)

@@ -16,7 +16,7 @@ import { isInputRequiredResult } from './result.ts'
 /** Whether a result requests input. @throws RpcError if the client or the method does not allow the question */
 export function isInputRequest (capabilities: ClientCapabilities, method: string, text: string): boolean {
   if (!isInputRequiredResult(text)) return false
-  if (!mayRequireInput(method)) throw refusedError(`it asks for input during ${method}`)
+  if (!mayRequireInput(method)) throw refusedError(`it requests input during ${method}`)
   checkInputRequests(capabilities, text)
   return true
 }
@@ -36,7 +36,7 @@ export function checkInputRequests (capabilities: ClientCapabilities, text: stri
       requireSupportedQuestion(capabilities, { method: each.method, params })
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
-      const message = `The server cannot be served: it asks what it may not: ${error.message}`
+      const message = `The server sent a request that is not allowed: ${error.message}`
       const requiredCapabilities = requiredCapabilitiesFor(each.method, params)
       if (requiredCapabilities === undefined) throw new RpcError(code.internal, message, 'upstream')
       throw missingCapabilities(message, requiredCapabilities)
@@ -45,13 +45,14 @@ export function checkInputRequests (capabilities: ClientCapabilities, text: stri
 }
 
 const refusedError = (why: string): RpcError =>
-  new RpcError(code.internal, `The server cannot be served: ${why}`, 'upstream')
+  new RpcError(code.internal, `The server's request cannot be answered: ${why}`, 'upstream')
 
 /** @throws RpcError to answer the server with, if the client did not declare the capability for this question */
 export function requireSupportedQuestion (capabilities: ClientCapabilities, asked: ServerRequest): void {
   if (!inputRequestMethods.has(asked.method)) {
-    throw new RpcError(code.methodNotFound, 'The client does not support ' +
-    `${asked.method}`)
+    throw new RpcError(
+      code.methodNotFound, `The client does not support ${asked.method}`
+    )
   }
   checkDeclared(capabilities, asked)
 }

@@ -52,7 +52,11 @@ export class ModernClient implements Client, Listener<View> {
 
   /** Sends a question that belongs to no request as part of the current request. */
   async ask (question: Question): Promise<Response> {
-    if (!this.exchange) throw new RpcError(code.internal, 'The client can be asked during a request only', 'internal')
+    if (!this.exchange) {
+      throw new RpcError(
+        code.internal, 'The client can receive requests only during its own requests', 'internal'
+      )
+    }
     return await this.exchange.ask(question)
   }
 }

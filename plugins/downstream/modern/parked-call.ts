@@ -103,7 +103,7 @@ export class ParkedCall<Exchange extends Parkable> {
     if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')
     const size = memoryOfJson(question.paramsText)
     if (this.#questions.size >= downstreamLimits.parked.questions || !this.#holdRequest() || !this.#hold(size)) {
-      throw new RpcError(code.internal, 'Too many questions are open to clients', 'limit')
+      throw new RpcError(code.internal, 'Too many requests to clients are unanswered', 'limit')
     }
     const key = `question-${++this.#lastQuestion}`
     return await new Promise((resolve, reject) => {
@@ -138,7 +138,7 @@ export class ParkedCall<Exchange extends Parkable> {
       this.#takeAnswers(answersText)
     }
     if (this.#outcome) {
-      this.#rejectAll('The request is over')
+      this.#rejectAll('The request has ended')
       this.exchange.deliver(this.#outcome)
       if (isFirst) this.#onFetched()
     } else if (this.#asked !== undefined) this.exchange.suspend(this.#asked)
@@ -152,12 +152,14 @@ export class ParkedCall<Exchange extends Parkable> {
   onFinished (outcome: RequestOutcome | undefined): void {
     clearTimeout(this.#gathering)
     const isOut = outcome !== undefined && this.#asked !== undefined
-    this.#rejectAll('The request is over', ({ question, round }) =>
+    this.#rejectAll('The request has ended', ({ question, round }) =>
       !(isOut && question.outlivesRequest && round === this.#round))
     // No client has a state of the call.
     if (!outcome || (this.#round === 0 && !this.#answered)) { this.forget(); return }
     const size = typeof outcome.text === 'string' ? memoryOf(outcome.text) : outcome.text.length
-    const tooLarge = new RpcError(code.internal, 'The answer is too large to be kept until it is fetched', 'limit')
+    const tooLarge = new RpcError(
+      code.internal, 'The result is too large to be kept until the client requests it', 'limit'
+    )
     this.#outcome =
       this.#holdRequest() && this.#hold(size) ? outcome : { kind: 'error', text: tooLarge.toText(), status: 200 }
     if (this.#asked === undefined) this.#onFetched()
@@ -271,8 +273,9 @@ export class ParkedCall<Exchange extends Parkable> {
 export function inputResponsesOf (paramsText: string): string {
   const text = memberOf(paramsText, 'inputResponses') ?? '{}'
   if (!text.startsWith('{')) {
-    throw new RpcError(code.invalidParams, 'Invalid params: "inputResponses" must be an ' +
-    'object')
+    throw new RpcError(
+      code.invalidParams, 'Invalid params: "inputResponses" must be an object'
+    )
   }
   return text
 }

@@ -14,8 +14,8 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
     downstreamLimits.parked.answers, { onEvict: (_id, call) => { call.forget() } }
   )
 
-  readonly #shares = new Shares(downstreamLimits.parked.calls, 'calls that wait for answers of their clients')
-  readonly #sizes = new Shares(downstreamLimits.parked.size, 'questions and answers of calls')
+  readonly #shares = new Shares(downstreamLimits.parked.calls, 'calls that wait for input from their clients')
+  readonly #sizes = new Shares(downstreamLimits.parked.size, 'input requests and responses of calls')
 
   constructor (states: RequestStates) {
     this.states = states

@@ -66,8 +66,7 @@ export function checkRequest (request: Request, headers: IncomingHttpHeaders): M
   if (header !== version) {
     throw headerMismatch(header === undefined
       ? 'MCP-Protocol-Version is missing'
-      : 'MCP-Protocol-Version differs from the ' +
-      'version in _meta')
+      : 'MCP-Protocol-Version differs from the version in _meta')
   }
   if (!isModernVersion(version)) throw unsupportedVersion(version)
   checkOptional(id, meta)
@@ -77,7 +76,7 @@ export function checkRequest (request: Request, headers: IncomingHttpHeaders): M
   checkNames(method, params, headers)
   // Clients without a value for "absent" write null.
   const logLevel = meta[metaKeys.logLevel] ?? undefined
-  if (logLevel !== undefined && !isLogLevel(logLevel)) throw invalidParams(`${quoteValue(logLevel)} is no log level`)
+  if (logLevel !== undefined && !isLogLevel(logLevel)) throw invalidParams(`${quoteValue(logLevel)} is not a log level`)
   const { text, capabilitiesText, capabilitiesMemory } = withoutEnvelope(request.paramsText)
   // Spelled out, since every call takes this path and a spread is slow.
   return {
@@ -102,8 +101,9 @@ function checkOptional (id: Request['id'], meta: Readonly<Record<string, unknown
   if (!isToken(id)) throw new RpcError(code.invalidRequest, 'Invalid request: "id" must be a string or an integer')
   const { progressToken, [metaKeys.clientInfo]: clientInfo } = meta
   if ((progressToken ?? undefined) !== undefined && !isToken(progressToken)) {
-    throw invalidParams('"progressToken" must be ' +
-    'a string or an integer')
+    throw invalidParams(
+      '"progressToken" must be a string or an integer'
+    )
   }
   if ((clientInfo ?? undefined) === undefined) return
   if (!isObject(clientInfo) || typeof clientInfo.name !== 'string' || typeof clientInfo.version !== 'string') {

@@ -35,7 +35,7 @@ export function toModernResult (
   text: string, serverInfo: string | undefined, isCacheable = false, isOpen = false
 ): string {
   if (text.charCodeAt(0) !== 0x7b && !/^\s*\{/.test(text)) {
-    throw new RpcError(code.internal, 'The server answered with a result that is no object', 'upstream')
+    throw new RpcError(code.internal, 'The server returned a result that is not an object', 'upstream')
   }
   const isPlain =
     !text.includes('"resultType"') && !text.includes('"_meta"') && !(isCacheable && /"(?:ttlMs|cacheScope)"/.test(text))

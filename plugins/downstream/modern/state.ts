@@ -37,13 +37,13 @@ const expiredStateError = (): RpcError =>
   new RpcError(code.invalidParams, 'The requestState has expired; send the request again without it')
 export const callNotHereError = (): RpcError => new RpcError(
   code.invalidParams,
-  'The call that waits for these answers has ended, or another gateway process holds it, or held it before a ' +
+  'The call that waits for these answers has ended, or belongs to another gateway process, or to one before a ' +
   'restart; ' +
   'send the request again without requestState'
 )
 
 export const alreadyUsedError = (): RpcError =>
-  new RpcError(code.invalidParams, 'This requestState was answered already')
+  new RpcError(code.invalidParams, 'This requestState was already answered')
 
 /** Max remembered ids; if there are more, the oldest is dropped. */
 const maxAnswered = 10_000

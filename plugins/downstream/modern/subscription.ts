@@ -97,7 +97,7 @@ export class Subscription implements Client, Listener<View> {
   get isOpen (): boolean { return this.#stream.isOpen }
 
   async ask (): Promise<Response> {
-    throw new RpcError(code.internal, 'The client can be asked during a request only', 'internal')
+    throw new RpcError(code.internal, 'The client can receive requests only during its own requests', 'internal')
   }
 
   /** Sends the first message, which contains the accepted part of the filter. */

@@ -116,7 +116,7 @@ export class ClientSubscriptions {
         task.run(over).catch(() => {})
       } catch (error) {
         // The task is omitted from the acknowledgement.
-        if (!(error instanceof RpcError)) this.#logError(error, 'a task could not be watched')
+        if (!(error instanceof RpcError)) this.#logError(error, 'a task could not be subscribed to')
       }
     }
     const subscribing = Promise.all([

@@ -110,7 +110,7 @@ export function makeDocument (
     components: {
       schemas,
       responses: {
-        InvalidArguments: failure('The arguments do not fit; the message names them'),
+        InvalidArguments: failure('The arguments do not match the input schema; the message names them'),
         NoSuchTool: failure('There is no such tool, or the caller may not see it'),
         ServerFailed: failure('The server behind the tool failed'),
         ServerSlow: failure('The server behind the tool did not answer in time')

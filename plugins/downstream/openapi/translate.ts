@@ -162,7 +162,7 @@ export class SchemaTranslator {
   }
 
   /**
-   * Translates a choice among schemas. One between null and a schema of a single type becomes that schema with
+   * Translates `anyOf` or `oneOf`. A choice between null and a schema of a single type becomes that schema with
    * `nullable`.
    */
   #choice (keyword: 'anyOf' | 'oneOf', choices: unknown[]): TranslatedSchema {

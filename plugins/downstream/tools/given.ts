@@ -55,6 +55,7 @@ function requireExactNumbers (text: string): void {
   const number = findInexactNumber(text)
   if (number === undefined) return
   throw new errors.InvalidInput(
-    `The number ${number.slice(0, 40)} is too large to be passed on exactly; write it as text if the tool takes that`
+    `The number ${number.slice(0, 40)} is too large to be forwarded exactly; send it as a string if the tool ` +
+    'accepts one'
   )
 }

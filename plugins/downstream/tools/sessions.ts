@@ -92,8 +92,9 @@ export class RestSessions {
     if (own.length < this.#maxSessions / 10) return
     const idle = own.find(([, { open }]) => open === 0)
     if (!idle) {
-      throw new ShareError('You use as many sessions as one caller may while the gateway is busy; end some ' +
-      'calls first', true)
+      throw new ShareError(
+        'You have reached your share of sessions while the gateway is busy; end some calls first', true
+      )
     }
     this.#end(...idle)
   }

@@ -57,8 +57,9 @@ export class ToolInput {
     const answer = await fitArguments({ schema: this.#schemaText, args: text }, owner)
     if (answer === undefined) return this.#skipCheck(given, text)
     if (answer.problems.length > 0) {
-      throw new errors.InvalidInput('The arguments do not fit: ' +
-      `${answer.problems.join('; ')}`)
+      throw new errors.InvalidInput(
+        `The arguments do not match the input schema: ${answer.problems.join('; ')}`
+      )
     }
     return answer.args === text
       ? { args: given, text }
@@ -75,7 +76,7 @@ export class ToolInput {
   /** Returns unchecked arguments, and skips checks for a while. @throws InvalidInput if they are large */
   #skipCheck (args: Record<string, unknown>, text: string): ConvertedArguments {
     if (text.length > baseLimits.argumentChecks.large) {
-      throw new errors.InvalidInput('The arguments are too large to be checked in time by the schema of the tool')
+      throw new errors.InvalidInput('The arguments are too large to be validated against the tool\'s schema in time')
     }
     this.#pausedUntil = this.#now() + baseLimits.argumentChecks.backoff
     return { args, text }

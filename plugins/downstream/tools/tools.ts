@@ -57,8 +57,9 @@ export class Tools {
       await this.#findAfterListing(caller, view, server, { name, arguments: args }, () => this.#input(view, name))
     const result = await this.#fit(caller, view, server, input, name, args)
     if (!result.trimStart().startsWith('{')) {
-      throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the ` +
-        'result of a tool')
+      throw new errors.UpstreamFailed(
+        `Server ${JSON.stringify(server)} returned something that is not the result of a tool`
+      )
     }
     const added = { toolName: JSON.stringify(name), arguments: JSON.stringify(args) }
     return withMembers(result, { ...envelopeRemoval(result), ...added })
@@ -104,8 +105,9 @@ export class Tools {
       })
     const result = await this.#send(caller, view, server, 'resources/read', { uri })
     if (!result.trimStart().startsWith('{')) {
-      throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the ` +
-        'content of a resource')
+      throw new errors.UpstreamFailed(
+        `Server ${JSON.stringify(server)} returned something that is not the content of a resource`
+      )
     }
     return withoutEnvelope(result)
   }

@@ -57,8 +57,9 @@ export class ActivityReader {
     limit: number
   ): Promise<{ data: ShownActivity[], pagination: Static<typeof ActivityList>['pagination'] }> {
     if ((page - 1) * limit > maxOffset) {
-      throw new errors.InvalidInput(`"page" goes beyond ${maxOffset} activities: ask for an earlier time with ` +
-        '"endDate" instead')
+      throw new errors.InvalidInput(
+        `"page" goes beyond ${maxOffset} activities: request an earlier time with "endDate" instead`
+      )
     }
     const filter = this.#filterOf(principal, query)
     const { activities, total, approximate } = filter === undefined

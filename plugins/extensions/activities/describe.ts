@@ -31,7 +31,7 @@ export interface DescribeOptions {
   readonly redact: (server: string, text: string) => string
 }
 
-/** Makes the record of a call. Its texts are redacted, and cut to `extensionsLimits.activities`. */
+/** Creates the record of a call. Its texts are redacted, and cut to `extensionsLimits.activities`. */
 export function describeCall (call: FinishedCall, { includesPayloads: payloads, redact }: DescribeOptions): Activity {
   const {
     exchange: { view: { principal, scope }, method, address, paramsText },
@@ -68,7 +68,7 @@ export function describeCall (call: FinishedCall, { includesPayloads: payloads, 
   }
 }
 
-/** Makes a UUID version 7 (RFC 9562). It begins with the time, so that new ids are added at the end of an index. */
+/** Creates a UUID version 7 (RFC 9562). It begins with the time, so that new ids are added at the end of an index. */
 function newId (): string {
   const now = Date.now()
   if (now !== currentIdPrefix.time) {

@@ -24,7 +24,7 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
     return Number.isNaN(time) ? undefined : time
   }
   const reason = activities === undefined
-    ? 'that needs a database, which DB_URL names (postgres://…, or pglite://<folder> without a server)'
+    ? 'this requires a database: set DB_URL (postgres://…, or pglite://<folder> without a server)'
     : 'ACTIVITY_RETENTION is 0'
   app.decorate('activities', new ActivityReader(store ?? reason, since))
   if (activities) {
@@ -48,7 +48,7 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
   app.gateway.addHook('onDone', (call) => { if (isRecorded(call)) recorder.record(call) })
   app.metrics.count('toolhub_activities_written_total', 'Calls that were recorded', () => recorder.writtenCount)
   app.metrics.count('toolhub_activities_shed_total', 'Calls that were not recorded: the database was slow ' +
-    'or away', () => recorder.shedCount)
+    'or unavailable', () => recorder.shedCount)
   app.metrics.gauge('toolhub_activities_waiting', 'Calls that wait to be recorded', () => recorder.waitingCount)
   app.addHook('onClose', async () => { await recorder.close(closeTimeout) })
 }, { name: 'activities', dependencies: ['config', 'settings', 'gateway', 'logs', 'metrics'] })

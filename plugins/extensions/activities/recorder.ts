@@ -98,7 +98,7 @@ export class ActivityRecorder {
     await waitAtMost(timeout, this.#writeAll())
     if (this.#waitingActivities.length === 0) return
     this.#deps.log(
-      'warn', `${this.#waitingActivities.length} calls were not recorded: the database did not take them in time`
+      'warn', `${this.#waitingActivities.length} calls were not recorded: the database did not accept them in time`
     )
     this.#shedCount += this.#waitingActivities.length
     this.#waitingActivities = []
@@ -116,7 +116,7 @@ export class ActivityRecorder {
     else this.#writeAfter(pause)
   }
 
-  /** Makes the records of waiting calls until the size of their texts exceeds a number of bytes. */
+  /** Creates the records of waiting calls until the size of their texts exceeds a number of bytes. */
   #describe (maxSize: number): void {
     let described = 0
     let count = 0
@@ -175,7 +175,7 @@ export class ActivityRecorder {
         log('warn', `calls cannot be recorded now: ${messageOf(error)}`)
       }
       if (isAway() || this.#failureCount < maxAttempts) return
-      log('warn', `${next.length} calls were not recorded: the database refuses them`)
+      log('warn', `${next.length} calls were not recorded: the database rejected them`)
       this.#shedCount += next.length
       this.#failureCount = 0
     }

@@ -76,7 +76,7 @@ const linkTo = ({ text, mimeType }: Original, uri: string): string =>
     name: 'original',
     title: 'The text before it was compressed',
     description:
-      'Can be read for an hour. For a part of it, add ?offset=0&length=20000 (in bytes); the answer tells where the ' +
+      'Can be read for an hour. For a part of it, add ?offset=0&length=20000 (in bytes); the result says where the ' +
       'next part begins.',
     mimeType,
     size: Buffer.byteLength(text)

@@ -57,7 +57,7 @@ export class Callbacks {
    */
   async verify (to: Destination): Promise<void> {
     if (!this.#verifications.take(new URL(to.url).host)) {
-      const sentence = 'this host was asked too often; try again later'
+      const sentence = 'too many requests were sent to this host; try again later'
       throw eventError('resourceExhausted', { limit: 'verifications' }, sentence)
     }
     const challenge = randomBytes(32).toString('base64url')

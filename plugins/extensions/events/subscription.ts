@@ -84,7 +84,7 @@ export function deliveryStatusText ({ deliveredAt, lastError, failedSince }: Del
 }
 
 /**
- * Makes the gateway's own `events/unsubscribe`, on behalf of a subscription's principal.
+ * Creates the gateway's own `events/unsubscribe`, on behalf of a subscription's principal.
  * @param callback the gateway's callback URL that the server knows
  */
 export function unsubscribeRequest (

@@ -174,7 +174,11 @@ export class Webhooks {
       await this.end(subscription)
       return receipt(410, 'The subscription has ended')
     }
-    if (await records.countWaiting(subscription.owner) >= limits.waiting) return receipt(503, 'Too many messages wait')
+    if (await records.countWaiting(subscription.owner) >= limits.waiting) {
+      return receipt(
+        503, 'Too many messages are queued'
+      )
+    }
     await this.#deliver(subscription, view, messageId, text, value.type === undefined)
     // The server has ended the subscription.
     if (value.type === 'terminated') await records.remove(id)
@@ -236,7 +240,7 @@ export class Webhooks {
     const body = `{"type":"terminated","error":${accessRevoked.toText()}}`
     // It is no longer known whether an admin registered the address, so private ones are not allowed.
     callbacks.post(destinationOf(subscription, false), `msg_terminated_${subscription.id}`, body)
-      .catch((error: unknown) => { logError(error, 'the end of a subscription could not be told') })
+      .catch((error: unknown) => { logError(error, 'the end of a subscription could not be announced') })
     this.#leave(subscription)
   }
 

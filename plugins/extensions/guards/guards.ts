@@ -62,7 +62,7 @@ export class Guards {
     const searched = new SearchedCharacters()
     for (const guard of guardsFor(this.#deps.active(), 'arguments', server, null)) {
       if (await this.#deps.screen.apply(guard, text, place, client.owner ?? client.id, searched) !== text) {
-        throw new Refusal('guard', `The guard "${guard.name}" refuses this: the params contain what it masks`)
+        throw new Refusal('guard', `The guard "${guard.name}" refuses this call: the params contain what it masks`)
       }
       const asked = `{"uri":${JSON.stringify(uri)}}`
       const answer = await this.#deps.judges.ask(guard, { exchange, provider: server, item: uri }, 'call', asked)
@@ -149,7 +149,7 @@ export class Guards {
       // Addresses and subscriptions are not changed; a finding in them refuses the call.
       const address = addresses.get(given.name) ?? (isAboutEvents(method) ? `"${found[at]?.name ?? ''}"` : undefined)
       if (found[at] === given || address === undefined) continue
-      refusal ??= new Refusal('guard', `The guard "${guard.name}" refuses this: ${address} contains what it masks`)
+      refusal ??= new Refusal('guard', `The guard "${guard.name}" refuses this call: ${address} contains what it masks`)
     }
     return { members: found, refusal }
   }
@@ -242,7 +242,7 @@ const outcomeIn = ({ exchange }: GatewayCall, result: string): string | undefine
 
 const isSame = (one: string, other: string): boolean => isDeepStrictEqual(JSON.parse(one), JSON.parse(other))
 const otherAddress = ({ name }: Guard): Refusal =>
-  new Refusal('guard', `The guard "${name}" refuses this: its webhook replaces what is asked for`)
+  new Refusal('guard', `The guard "${name}" refuses this call: its webhook replaced the name or URI of the item`)
 const ownerOf = ({ exchange: { client } }: GatewayCall): string => client.owner ?? client.id
 
 /** Returns the members of params to search. */

@@ -73,7 +73,7 @@ export class Screen {
     return this.#search({ text, kinds, isResult }, owner).then(
       (masked) => this.#settle(guard, text, masked, place),
       (error: unknown) => {
-        this.#deps.warn(error, `A text was not searched by the guard ${guard.name}`)
+        this.#deps.warn(error, `A text could not be searched by the guard ${guard.name}`)
         if (guard.action === 'flag') return text
         throw new ContentRefusal(`The guard "${guard.name}" could not search the ${place.side} in time`, '{}')
       }
@@ -92,6 +92,6 @@ export class Screen {
     if (guard.action === 'flag') return text
     if (guard.action === 'mask') return masked
     const what = found.map((kind) => names[kind]).join(' and ')
-    throw new ContentRefusal(`The guard "${guard.name}" refuses this: the ${place.side} contain ${what}`, masked)
+    throw new ContentRefusal(`The guard "${guard.name}" refuses this call: the ${place.side} contain ${what}`, masked)
   }
 }

@@ -49,7 +49,7 @@ export async function askWebhook (
   const answered = body.toString()
   if (isDeeperThan(answered, baseLimits.requestDepth)) throw new Error('its answer is nested too deeply')
   const answer = parseJsonObject(answered)
-  if (answer === undefined) throw new Error('its answer is no JSON object')
+  if (answer === undefined) throw new Error('its answer is not a JSON object')
   const { action, message } = answer
   if (action === 'accept') return { action }
   if (action === 'reject') {
@@ -57,6 +57,8 @@ export async function askWebhook (
   }
   if (action !== 'replace') throw new Error('"action" in its answer is not accept, reject or replace')
   const replacement = memberOf(answered, member)
-  if (!isObject(answer[member]) || replacement === undefined) throw new Error(`"${member}" in its answer is no object`)
+  if (!isObject(answer[member]) || replacement === undefined) {
+    throw new Error(`"${member}" in its answer is not an object`)
+  }
   return { action, text: replacement }
 }

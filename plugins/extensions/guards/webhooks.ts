@@ -52,16 +52,16 @@ export class GuardWebhooks {
     const answer = await this.#answerOf(guard, guard.webhook, question)
     if (answer.action === 'accept') return text
     if (answer.action === 'replace') return answer.text
-    throw new Refusal('guard', answer.message ?? `The guard "${guard.name}" refuses this`)
+    throw new Refusal('guard', answer.message ?? `The guard "${guard.name}" refuses this call`)
   }
 
   async #answerOf (guard: Guard, webhook: Webhook, question: WebhookQuestion): ReturnType<typeof askWebhook> {
     try {
       return await askWebhook(this.#deps.outbound, webhook, question)
     } catch (error) {
-      this.#deps.warn(error, `The webhook of the guard ${guard.name} is away`)
+      this.#deps.warn(error, `The webhook of the guard ${guard.name} is unavailable`)
       if (webhook.whenAway === 'allow') return { action: 'accept' }
-      return { action: 'reject', message: `The guard "${guard.name}" cannot decide now: its webhook is away` }
+      return { action: 'reject', message: `The guard "${guard.name}" cannot decide now: its webhook is unavailable` }
     }
   }
 }

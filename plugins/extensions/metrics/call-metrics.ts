@@ -57,8 +57,8 @@ export class CallMetrics {
         reset: () => {}
       } as unknown as Parameters<Registry['registerMetric']>[0])
     }
-    metric('toolhub_calls_total', 'Requests sent on to upstream servers', 'counter', calls)
-    metric('toolhub_call_seconds', 'Time from a request at the gateway to its answer', 'histogram', (server, row) =>
+    metric('toolhub_calls_total', 'Requests forwarded to upstream servers', 'counter', calls)
+    metric('toolhub_call_seconds', 'Time from the arrival of a request to its response', 'histogram', (server, row) =>
       latencySamples('toolhub_call_seconds', server, row)
     )
   }

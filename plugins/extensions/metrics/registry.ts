@@ -39,7 +39,7 @@ export function createMetricRegistry (app: FastifyInstance, { calls, questions, 
       }
     })
   }
-  countByServer('toolhub_questions_total', 'Questions of upstream servers to clients', () => questions)
+  countByServer('toolhub_questions_total', 'Requests from upstream servers to clients', () => questions)
   const gauge = (name: string, help: string, read: () => number): Gauge =>
     new Gauge({
       name,
@@ -54,10 +54,10 @@ export function createMetricRegistry (app: FastifyInstance, { calls, questions, 
       new Counter({ name, help, registers: [register], collect: () => { counter.reset(); counter.inc(read()) } })
   }
   gauge('toolhub_connections', 'Open connections of clients', () => app.connections.open)
-  count('toolhub_connections_closed_total', 'Idle or new connections that were closed for want ' +
-    'of room', () => app.connections.closed)
+  count('toolhub_connections_closed_total', 'Idle or new connections that were closed because of a ' +
+    'limit', () => app.connections.closed)
   gauge('toolhub_sessions', 'MCP sessions', () => app.downstream.sessions.size)
-  gauge('toolhub_calls_in_flight', 'Requests of clients that wait for a server', () => app.gateway.inFlight)
+  gauge('toolhub_calls_in_flight', 'Client requests that wait for a server', () => app.gateway.inFlight)
   gauge('toolhub_links', 'Connections to upstream servers', () => app.upstreams.links)
   const states = new Gauge({
     name: 'toolhub_upstreams',
@@ -83,12 +83,12 @@ export function createMetricRegistry (app: FastifyInstance, { calls, questions, 
     }).reset()
   }
   serverGauge('toolhub_upstream_up', 'Whether an upstream server can be called: 1, or 0', 'isAvailable')
-  serverGauge('toolhub_upstream_circuit_open', 'Whether requests to an upstream server are refused since it keeps ' +
+  serverGauge('toolhub_upstream_circuit_open', 'Whether requests to an upstream server are refused because it keeps ' +
     'failing: 1, or 0', 'isCircuitOpen')
   new Gauge(
     {
       name: 'toolhub_build_info',
-      help: 'The version that runs: always 1',
+      help: 'The running version: always 1',
       labelNames: ['version', 'node'],
       registers: [register]
     }

@@ -50,7 +50,7 @@ export default fp(async (app) => {
         problem = (error as Error).message
       }
     }
-    app.log.warn({ event, problem }, 'the webhook of systemConfig.notifications did not take a message')
+    app.log.warn({ event, problem }, 'the webhook of systemConfig.notifications did not accept a message')
   }
 
   app.decorate('notifications', {
@@ -59,7 +59,9 @@ export default fp(async (app) => {
       if (firstSchemaProblem(Settings, settings) !== undefined || settings.url === undefined) return
       if (settings.events !== undefined && !settings.events.includes(event)) return
       if (waiting >= maxWaiting) {
-        app.log.warn({ event }, 'a message for the webhook of systemConfig.notifications was dropped: too many wait')
+        app.log.warn(
+          { event }, 'a message for the webhook of systemConfig.notifications was dropped: too many are queued'
+        )
         return
       }
       waiting++

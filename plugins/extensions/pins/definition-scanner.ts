@@ -9,7 +9,7 @@ import { lookalikeKey, normalizeName } from './lookalike-names.ts'
 import type { Finding, Scan } from './scan/scan.ts'
 
 /** The scan of one catalogue. */
-interface Look { readonly digest: string, readonly scan: Scan, readonly tools: readonly string[] }
+interface CatalogueScan { readonly digest: string, readonly scan: Scan, readonly tools: readonly string[] }
 
 const noScan: Scan = { findings: [], names: [] }
 
@@ -17,7 +17,7 @@ const noScan: Scan = { findings: [], names: [] }
 export class DefinitionScanner {
   readonly #log: Pick<FastifyBaseLogger, 'warn'>
   /** By server and catalogue (`PinnedServer.source`). */
-  readonly #scans = new Map<string, Map<string, Look>>()
+  readonly #scans = new Map<string, Map<string, CatalogueScan>>()
   /** The names of all tools and their servers; rebuilt after a change. */
   #index: NameIndex | undefined
   /** The known warnings about each server; removed by a change, since pages of all servers ask for them often. */
@@ -31,19 +31,19 @@ export class DefinitionScanner {
   begin (server: string, source: string, definitions: readonly Definition[]): void {
     const listed = definitions.map((each) => `${keyOf(each)} ${each.digest}`).join('\n')
     const digest = createHash('sha256').update(listed).digest('base64')
-    const looks = this.#scans.get(server) ?? new Map<string, Look>()
-    this.#scans.set(server, looks)
-    const former = looks.get(source)
+    const scans = this.#scans.get(server) ?? new Map<string, CatalogueScan>()
+    this.#scans.set(server, scans)
+    const former = scans.get(source)
     if (former?.digest === digest) return
     const tools = definitions.flatMap(({ kind, item }) => kind === 'tool' ? item : [])
-    const look = { digest, tools, scan: former?.scan ?? noScan }
-    looks.delete(source)
-    looks.set(source, look)
-    for (const oldest of [...looks.keys()].slice(0, -extensionsLimits.firstLook.catalogues)) looks.delete(oldest)
+    const started = { digest, tools, scan: former?.scan ?? noScan }
+    scans.delete(source)
+    scans.set(source, started)
+    for (const oldest of [...scans.keys()].slice(0, -extensionsLimits.definitionScan.catalogues)) scans.delete(oldest)
     this.#forgetNames()
     void this.#scan(server, definitions).then((scan) => {
-      if (looks.get(source) !== look) return
-      looks.set(source, { ...look, scan })
+      if (scans.get(source) !== started) return
+      scans.set(source, { ...started, scan })
       this.#warnings.delete(server)
     })
   }
@@ -55,44 +55,44 @@ export class DefinitionScanner {
   }
 
   async #scan (server: string, definitions: readonly Definition[]): Promise<Scan> {
-    const { text: most, time } = extensionsLimits.firstLook
+    const { text: most, time } = extensionsLimits.definitionScan
     let left: number = most
     const end = definitions.findIndex(({ text }) => (left -= text.length) < 0)
-    const looked =
+    const scanned =
       definitions.slice(0, end === -1 ? undefined : end).map(({ kind, item, text }) => ({ kind, item, text }))
     const rest = end === -1 ? [] : unscannedFindings(definitions[end], 'there is too much text')
     try {
-      const found = await workers.run<Scan>('plugins/extensions/pins/scan/scan', looked, { owner: server, time })
+      const found = await workers.run<Scan>('plugins/extensions/pins/scan/scan', scanned, { owner: server, time })
       const scan = { ...found, findings: [...rest, ...found.findings] }
       if (scan.findings.length > 0) {
         const [{ kind, item, place, message }] = scan.findings as [Finding]
         const more = scan.findings.length > 1 ? ` (and ${scan.findings.length - 1} more remarks)` : ''
         const which = `the ${kind} ${JSON.stringify(item)}${place === '' ? '' : ` (${place})`}`
-        this.#log.warn({ server }, `${server}: look at ${which}: ${message}${more}`)
+        this.#log.warn({ server }, `${server}: check ${which}: ${message}${more}`)
       }
       return scan
     } catch (error) {
-      this.#log.warn({ server, err: error }, `${server}: its definitions could not be looked at`)
+      this.#log.warn({ server, err: error }, `${server}: its definitions could not be checked`)
       return { ...noScan, findings: unscannedFindings(definitions[0], messageOf(error)) }
     }
   }
 
   /** Returns the warnings about a server's definitions. */
   warningsAbout (server: string): readonly DefinitionWarning[] {
-    const looks = [...this.#scans.get(server)?.values() ?? []]
-    if (looks.length === 0) return []
-    const known = this.#warnings.get(server) ?? this.#warningsOf(server, looks)
+    const scans = [...this.#scans.get(server)?.values() ?? []]
+    if (scans.length === 0) return []
+    const known = this.#warnings.get(server) ?? this.#warningsOf(server, scans)
     this.#warnings.set(server, known)
     return known
   }
 
-  #warningsOf (server: string, looks: readonly Look[]): DefinitionWarning[] {
+  #warningsOf (server: string, scans: readonly CatalogueScan[]): DefinitionWarning[] {
     const index = this.#index ??= new NameIndex(this.#scans)
-    const all = looks.flatMap(({ scan, tools }) => [
+    const all = scans.flatMap(({ scan, tools }) => [
       ...scan.findings as DefinitionWarning[],
       ...tools.flatMap((item): DefinitionWarning | [] => {
         const like = index.lookalikeOf(server, item)
-        return like === undefined ? [] : { kind: 'tool', item, place: '/name', message: `its name looks like ${like}` }
+        return like === undefined ? [] : { kind: 'tool', item, place: '/name', message: `its name resembles ${like}` }
       }),
       ...scan.names.flatMap(({ kind, item, place, name }): DefinitionWarning | [] => {
         const owner = index.otherServerOf(server, name)
@@ -103,7 +103,7 @@ export class DefinitionScanner {
       })
     ])
     const distinct = new Map(all.map((each) => [`${keyOf(each)}\n${each.place}\n${each.message}`, each]))
-    return [...distinct.values()].slice(0, extensionsLimits.firstLook.warnings)
+    return [...distinct.values()].slice(0, extensionsLimits.definitionScan.warnings)
   }
 
   forget (servers: readonly string[]): void {
@@ -115,7 +115,7 @@ export class DefinitionScanner {
 /** Returns a finding that a definition and those after it were not scanned. */
 const unscannedFindings = (definition: Definition | undefined, why: string): Finding[] => definition === undefined
   ? []
-  : [{ kind: definition.kind, item: definition.item, place: '', message: `not all definitions were looked at: ${why}` }]
+  : [{ kind: definition.kind, item: definition.item, place: '', message: `not all definitions were checked: ${why}` }]
 
 const isPlain = (name: string): boolean => /^[a-z]*$/.test(name)
 
@@ -124,16 +124,16 @@ class NameIndex {
   readonly #byName = new Map<string, Set<string>>()
   readonly #byLookalikeKey = new Map<string, Array<{ readonly server: string, readonly tool: string }>>()
 
-  constructor (servers: ReadonlyMap<string, ReadonlyMap<string, Look>>) {
-    for (const [server, looks] of servers) {
-      for (const tool of new Set([...looks.values()].flatMap(({ tools }) => tools))) {
+  constructor (servers: ReadonlyMap<string, ReadonlyMap<string, CatalogueScan>>) {
+    for (const [server, scans] of servers) {
+      for (const tool of new Set([...scans.values()].flatMap(({ tools }) => tools))) {
         const owners = this.#byName.get(tool.toLowerCase()) ?? new Set()
         this.#byName.set(tool.toLowerCase(), owners.add(server))
-        const look = lookalikeKey(tool)
-        const alike = this.#byLookalikeKey.get(look) ?? []
+        const key = lookalikeKey(tool)
+        const alike = this.#byLookalikeKey.get(key) ?? []
         // To name one lookalike, a bounded number is enough.
         if (alike.length < 100) alike.push({ server, tool })
-        this.#byLookalikeKey.set(look, alike)
+        this.#byLookalikeKey.set(key, alike)
       }
     }
   }

@@ -58,7 +58,7 @@ const kindOfCall = ({ method, params: { ref } }: Exchange): DefinitionKind | und
 export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => {
   const store = shared ?? new CachedPins(catalogueCache)
   const count = app.metrics.countByServer('toolhub_definition_changes_total', 'Changed definitions of upstream servers')
-  const firstLook = new DefinitionScanner(app.log)
+  const scanner = new DefinitionScanner(app.log)
   const modeOf = (name: string): PinMode | undefined => {
     const server = app.settings.current.servers.get(name)
     return server && (server.config.pin ?? 'warn')
@@ -68,7 +68,7 @@ export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => 
     store,
     modeOf,
     changed,
-    examined: (server, source, definitions) => { firstLook.begin(server, source, definitions) },
+    examined: (server, source, definitions) => { scanner.begin(server, source, definitions) },
     reportChanges: (server, mode, changes) => {
       const [first] = changes
       if (first === undefined) return
@@ -95,11 +95,11 @@ export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => 
     if (refused === 'withheld') throw unknownItem(exchange)
     if (refused === undefined) return
     throw new Refusal('policy', `The ${kind} ${JSON.stringify(item)} of the server ${JSON.stringify(provider)} has ` +
-      'changed since it was accepted: it can be used when an admin has accepted its new definition')
+      'changed since it was accepted: it can be used again once an admin accepts its new definition')
   })
 
   const forget = async (servers: readonly string[]): Promise<void> => {
-    firstLook.forget(servers)
+    scanner.forget(servers)
     await pins.forget(servers)
   }
   const namesOf = ({ servers }: Snapshot): ReadonlySet<string> => new Set(servers.keys())
@@ -145,7 +145,7 @@ export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => 
         const what = isNew ? 'it is new' : 'its definition has changed'
         return { kind, item, place: '', message: `${what} since ${since}, and no admin has accepted it yet` }
       }),
-      ...firstLook.warningsAbout(server)
+      ...scanner.warningsAbout(server)
     ],
     copy: async (server, newName) => { await pins.copy(server, newName) },
     forget

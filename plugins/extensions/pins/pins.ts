@@ -108,7 +108,7 @@ export class Pins implements CatalogueReview {
         this.#states.set(server, { version, pinned: withoutTexts(result.next) })
         return result
       }
-      throw new Error('other replicas change them at the same time')
+      throw new Error('other replicas are changing them at the same time')
     } finally {
       release()
     }

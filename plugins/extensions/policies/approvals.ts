@@ -101,7 +101,7 @@ export class Approvals {
       .filter(({ approval }) => approval.owner === owner && this.#stateOf(approval) === 'pending')
     if (waiting.length < pending) return
     throw new Refusal('policy', `The policy ${JSON.stringify(name)} asks before this call, and ${pending} of your ` +
-      'calls wait for a decision already')
+      'calls are already waiting for a decision')
   }
 
   /** @throws Refusal if the arguments are too large to show, or too many calls of the caller wait */
@@ -109,7 +109,7 @@ export class Approvals {
     const shownArgs = withTruncatedTexts(args ?? {})
     if (subject.name.length + shownArgs.length > extensionsLimits.approvals.stored) {
       throw new Refusal('policy', `The policy ${JSON.stringify(policy.name)} asks before this call: its arguments ` +
-        'are too large to ask somebody about them')
+        'are too large to be shown for approval')
     }
     const owner = principal.username === undefined ? principal.key : `user ${principal.username}`
     const release = await this.#requests.take(owner, false)
@@ -188,11 +188,11 @@ export class Approvals {
     const stored = await this.#deps.store.find(id)
     if (stored === undefined || !this.#mayDecide(principal, stored.approval)) throw noSuchError('approval', id)
     const { approval } = stored
-    if (this.#isOwn(principal, approval)) throw new errors.Forbidden('Nobody decides about a call of his own')
+    if (this.#isOwn(principal, approval)) throw new errors.Forbidden('You cannot decide about your own call')
     const decided: Approval = { ...approval, state, decidedBy: usernameOf(principal) ?? '' }
     const isNew = this.#isOpen(approval) && approval.state !== state
     if (!isNew || !(await this.#replace(stored, decided))) {
-      throw new errors.Duplicate('This approval was decided already, or has expired')
+      throw new errors.Duplicate('This approval was already decided, or has expired')
     }
     return { decided: this.#show(decided), former: approval.state }
   }

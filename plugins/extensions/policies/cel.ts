@@ -186,7 +186,7 @@ function visit (value: unknown, names: Names, seen: Set<unknown>, depth = 0): vo
   }
   if (node.op === 'rcall' && loops.has(node.args[0])) {
     if (depth === extensionsLimits.policies.loops) {
-      throw new InvalidCondition(`more than ${depth} loops are in each other`, node.start)
+      throw new InvalidCondition(`more than ${depth} loops are nested`, node.start)
     }
     visit(node.args[1], names, seen, depth)
     visit(node.args[2], names, seen, depth + 1)
@@ -199,7 +199,9 @@ function checkAnnotation ({ args: [of, name], start }: ASTNode & { op: '.' }): v
   const isOfTool = of.op === '.' && of.args[1] === 'annotations' && of.args[0].op === 'id' && of.args[0].args === 'tool'
   if (!isOfTool || annotations.has(name)) return
   const known = [...annotations].join(', ')
-  throw new InvalidCondition(`no annotation "${name}"; MCP has ${known}, others are tool.annotations["${name}"]`, start)
+  throw new InvalidCondition(
+    `MCP has no annotation "${name}", only ${known}; write others as tool.annotations["${name}"]`, start
+  )
 }
 
 /** @param name the name of a time zone, or its offset from UTC, such as `+02:00` */

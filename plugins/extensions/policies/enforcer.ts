@@ -122,13 +122,13 @@ export class PolicyEnforcer {
 
   async #ask (call: GatewayCall, subject: Subject, policy: Policy): Promise<void> {
     const { exchange } = call
-    if (!askedMethods.has(exchange.method)) throw new Refusal('policy', `${reasonFor(policy)}, and cannot ask here`)
+    if (!askedMethods.has(exchange.method)) throw new Refusal('policy', `${reasonFor(policy)}, but it cannot ask here`)
     const argsText = argumentsTextOf(exchange)
     if (argsText.length > extensionsLimits.approvals.size) {
-      throw new Refusal('policy', `${reasonFor(policy)}: its arguments are too large to ask somebody about them`)
+      throw new Refusal('policy', `${reasonFor(policy)}: its arguments are too large to be shown for approval`)
     }
     const ambiguity = ambiguityIn(argsText)
-    if (ambiguity !== undefined) throw new Refusal('policy', `${reasonFor(policy)}, and cannot, since ${ambiguity}`)
+    if (ambiguity !== undefined) throw new Refusal('policy', `${reasonFor(policy)}, but it cannot, since ${ambiguity}`)
     const { arguments: args } = exchange.params
     const asked: CallToApprove = { principal: exchange.view.principal, subject, args, argsText, policy }
     const digest = callDigestOf(asked)
@@ -158,20 +158,20 @@ export class PolicyEnforcer {
     if (answer === 'accepted') return
     const why = reasonFor(policy)
     if (answer === 'declined') {
-      throw new Refusal('policy', `${why}, and it was declined; only the person at this client can allow it`)
+      throw new Refusal('policy', `${why}, and it was declined; only the user of this client can allow it`)
     }
     if (answer === 'late') {
-      throw new Refusal('policy', `${why}, and nobody answered in time; the person at this client can allow it`)
+      throw new Refusal('policy', `${why}, and nobody answered in time; the user of this client can allow it`)
     }
     // An approval is valid for one caller; callers without credentials cannot be told apart.
     if (!hasCredential(asked.principal)) {
-      throw new Refusal('policy', `${why}, and cannot ask for a caller without credentials; use a key or log in`)
+      throw new Refusal('policy', `${why}, but it cannot ask about a caller without credentials; use a key or log in`)
     }
     const approval = await this.#useOrRequest(asked)
     if (approval === 'approved') return
     const who = approversOf(policy)
     throw new Refusal('policy', approval.state === 'denied'
-      ? `${why}, and it was denied (approval ${approval.id}); ${who} can allow another call`
+      ? `${why}, and it was denied (approval ${approval.id}); ${who} can allow a later call`
       : `${why}: ${who} must allow it within ${extensionsLimits.approvals.time / 60_000} minutes (approval ` +
         `${approval.id}). Then make the same call again`)
   }

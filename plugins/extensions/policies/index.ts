@@ -64,14 +64,16 @@ export default fp<PolicyOptions>(async (app, { store }) => {
 function checkPolicy (policy: Policy): Policy {
   const { approvers, then: decision } = policy
   if (approvers !== undefined && decision !== 'ask') {
-    throw invalidAt('body.approvers', `only a policy that asks has approvers, and this one says ${decision}`)
+    throw invalidAt(
+      'body.approvers', `only a policy with the decision "ask" has approvers, and this one has ${decision}`
+    )
   }
   try {
     const condition = compileCondition(policy.when)
     const unsuitable = decision === 'hide' ? variablePreventingHide(condition) : undefined
     if (unsuitable !== undefined) {
       throw new InvalidCondition(
-        `a policy that hides may name principal, tool and route only, not ${unsuitable}`,
+        `a policy with the decision "hide" may use principal, tool and route only, not ${unsuitable}`,
         policy.when.indexOf(unsuitable)
       )
     }

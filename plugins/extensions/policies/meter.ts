@@ -6,7 +6,7 @@ import { extensionsLimits } from '../limits.ts'
 // it runs.
 
 /** The message is a clause. Created once, since a loop may throw it often. */
-const exhausted = new Error('the condition takes too much work with these values')
+const exhausted = new Error('the condition is too expensive to evaluate with these values')
 let workLeft = 0
 let lastError: unknown
 

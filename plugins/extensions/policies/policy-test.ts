@@ -51,7 +51,7 @@ export async function testPolicies (deps: PolicyTestDeps, by: Principal, sent: P
 function sentCall (snapshot: Snapshot, sent: PolicyTest, now: number): EvaluatedCall {
   const { server, tool, kind = 'tool', principal, arguments: args = {}, route = `/mcp/${server}` } = sent
   if (server === undefined || tool === undefined) {
-    throw new errors.InvalidInput('Name the "server" and the "tool" of a call, or the "activityId" of a recorded one')
+    throw new errors.InvalidInput('Send the "server" and "tool" of a call, or the "activityId" of a recorded one')
   }
   return {
     subject: { server, kind, name: tool },
@@ -119,6 +119,6 @@ function parseInput ({ input = '{}', locked }: Pick<Activity, 'input' | 'locked'
     const parsed: unknown = JSON.parse(input)
     return isObject(parsed) ? parsed : {}
   } catch {
-    throw new errors.InvalidInput('The arguments of this call were not recorded whole')
+    throw new errors.InvalidInput('The arguments of this call were not recorded in full')
   }
 }

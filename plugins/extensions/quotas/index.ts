@@ -37,10 +37,10 @@ const counts = (call: GatewayCall, answer: string | undefined): answer is string
 function check (quota: Quota): Quota {
   const { calls, resultTokens, target } = quota
   if (calls === undefined && resultTokens === undefined) {
-    throw invalidAt('body.calls', 'must be given, unless there is "resultTokens"')
+    throw invalidAt('body.calls', 'is required, unless there is "resultTokens"')
   }
   if (target.tool !== undefined && target.server === undefined) {
-    throw invalidAt('body.target.server', 'must be given with "target.tool"')
+    throw invalidAt('body.target.server', 'is required with "target.tool"')
   }
   return quota
 }
@@ -54,7 +54,7 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
       await usage.flush()
       isFailing = false
     } catch (err) {
-      if (!isFailing) app.log.warn({ err }, 'Usage cannot be written now; it is tried again')
+      if (!isFailing) app.log.warn({ err }, 'Usage cannot be written now; the gateway tries again')
       isFailing = true
     }
   }

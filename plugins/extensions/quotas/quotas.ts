@@ -12,7 +12,7 @@ type QuotasSnapshot = Pick<Snapshot, 'quotas' | 'teams' | 'users'>
 interface QuotasDeps {
   readonly counters: Pick<Counters, 'take' | 'giveBack' | 'read'>
   readonly snapshot: () => QuotasSnapshot
-  /** Reports a used-up quota to admins, once for each time. */
+  /** Reports to admins that a quota is used up, once per period. */
   readonly reportExhausted: (quota: Quota, freeAt: Date) => void
   readonly now: () => number
 }
@@ -106,7 +106,7 @@ export class Quotas {
     const limits = { tokens: quota.resultTokens, calls: isResult ? undefined : quota.calls }
     if (limits.tokens === 0 || limits.calls === 0) {
       // Such a quota never becomes free; an admin may change it.
-      throw new Refusal('quota', `The quota ${name} lets nothing pass`, { retryAfter: windowOf(quota) / 1_000 })
+      throw new Refusal('quota', `The quota ${name} allows no calls`, { retryAfter: windowOf(quota) / 1_000 })
     }
     // The quota is free when the last of its counters is.
     let last = { key: keys[0] ?? '', left: 0 }
@@ -124,7 +124,7 @@ export class Quotas {
     }
     const seconds = Math.max(1, Math.ceil(last.left / 1_000))
     const sentence = `The quota ${name} is used up (${amountOf(quota)}). ` +
-      `It is free again in ${seconds} s, at ${freeAt.toISOString()}`
+      `It is available again in ${seconds} s, at ${freeAt.toISOString()}`
     throw new Refusal('quota', sentence, { retryAfter: seconds })
   }
 }

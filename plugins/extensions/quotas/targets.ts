@@ -1,5 +1,5 @@
 import type { Quota } from '../../../schemas/quotas.ts'
-import { quotaKeyBeginning, type Snapshot } from '../../../db/store.ts'
+import { quotaKeyPrefix, type Snapshot } from '../../../db/store.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
 import { authorKeyOf, teamReference, teamsOf } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
@@ -42,5 +42,5 @@ export function counterKeys ({ id, target, per }: Quota, subjects: Subjects): st
     const fitting = wanted === '*' ? subjects[name] : subjects[name].filter((each) => each === wanted)
     chosen = chosen.flatMap((former) => fitting.map((each) => [...former, each]))
   }
-  return chosen.map((each) => quotaKeyBeginning + JSON.stringify([id, per, ...each]))
+  return chosen.map((each) => quotaKeyPrefix + JSON.stringify([id, per, ...each]))
 }

@@ -6,7 +6,7 @@ import type { CatalogueCache } from '../../../db/store.ts'
 import { isAdminOwner } from '../../settings/index.ts'
 import { ApiEmbeddings } from './embeddings/index.ts'
 import { embeddingOptionsOf, type EmbeddingOptions } from './embeddings/options.ts'
-import { SeparateVectors } from './embeddings/vectors-at.ts'
+import { SeparateVectors } from './embeddings/separate-vectors.ts'
 import { isCalledInstead } from './call-tool.ts'
 import { ToolUseLearning } from './learning/learning.ts'
 import { smartRoutingSettingsOf, type SmartRoutingSettings } from './options.ts'
@@ -58,7 +58,7 @@ export default fp<SmartRoutingOptions>(async (app, { vectors, catalogueCache }) 
       if (catalogues.length === 0) return undefined
       return new Set(catalogues.flatMap(({ lists }) => lists.tools.map(({ key }) => key)))
     },
-    warn: (error) => { warn(error, 'The use of tools could not be read or stored') }
+    warn: (error) => { warn(error, 'The usage of tools could not be read or stored') }
   })
   app.gateway.addHook('onDone', ({ exchange, provider, item, outcome, isToolError }) => {
     if (!isCalledInstead(exchange) || settings().learn === false) return
@@ -92,7 +92,7 @@ export default fp<SmartRoutingOptions>(async (app, { vectors, catalogueCache }) 
   const tidying = setInterval(() => {
     search.embedAll()
     embeddings.removeUnused().catch((error: unknown) => {
-      warn(error, 'Embeddings that are not used could not be removed')
+      warn(error, 'Unused embeddings could not be removed')
     })
   }, extensionsLimits.smartRouting.embeddings.markInterval / 8).unref()
   app.addHook('onClose', async () => {

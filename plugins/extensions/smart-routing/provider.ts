@@ -81,11 +81,12 @@ function parseSearchArguments (args: unknown): SearchArguments {
   // Models often send a number as a string.
   const limit = typeof given === 'string' && /^\s*\d{1,9}\s*$/.test(given) ? Number(given) : given
   if (typeof query !== 'string') {
-    throw new RpcError(code.invalidParams, 'Invalid params: "query" must say what is to be done')
+    throw new RpcError(code.invalidParams, 'Invalid params: "query" must describe the task')
   }
   if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < limitRange.min || limit > limitRange.max) {
-    throw new RpcError(code.invalidParams, `Invalid params: "limit" must be a whole number from ${limitRange.min} to ` +
-      `${limitRange.max}`)
+    throw new RpcError(
+      code.invalidParams, `Invalid params: "limit" must be a whole number from ${limitRange.min} to ${limitRange.max}`
+    )
   }
   return { query: query.slice(0, extensionsLimits.smartRouting.queryLength), limit }
 }

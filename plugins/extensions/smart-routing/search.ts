@@ -57,7 +57,7 @@ export class ToolSearch {
     this.#indexes = new ViewIndexes(logError)
   }
 
-  /** Makes the `$smart` surface of a view, and updates its search index in the background. */
+  /** Creates the `$smart` surface of a view, and updates its search index in the background. */
   presentView (presented: PresentationInput, isProgressive: boolean): Surface {
     const surface = toSmartSurface(presented, isProgressive)
     // Not `presented` itself: its `before` would keep the whole chain of former surfaces in memory.
@@ -77,7 +77,7 @@ export class ToolSearch {
     const origin = this.#origins.get(await this.#gateway.waitForSurface(exchange))
     if (!origin) return { found: [], metadata: { mode: 'words' } }
     if (query.trim() === '') {
-      return emptyResult(origin, { mode: 'words' }, 'Write into "query" what is to be done, in some words')
+      return emptyResult(origin, { mode: 'words' }, 'Describe the task in "query", in a few words')
     }
     const { index, updated } = this.#updateIndex(origin)
     await updated
@@ -97,7 +97,7 @@ export class ToolSearch {
     const found = ranked.filter(({ tool }) => now !== undefined && isListed(now, tool)).slice(0, limit)
     const metadata = metadataOf(similarity)
     if (found.length === 0) {
-      return emptyResult(origin, metadata, 'No tool has these words. Say it in other words, best in English')
+      return emptyResult(origin, metadata, 'No tool matches these words. Try other words, preferably in English')
     }
     return { found, metadata }
   }

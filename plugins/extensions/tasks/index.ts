@@ -36,7 +36,7 @@ export default fp(async (app) => {
     if (!(error instanceof RpcError)) return error
     const message = app.gateway.redact(server, error.message)
     if (error.code === code.invalidParams) {
-      return new errors.Duplicate(`It has ended, or another replica runs the process that it belongs to (${message})`)
+      return new errors.Duplicate(`It has ended, or belongs to a process of another replica (${message})`)
     }
     return error.reason === 'timeout' ? new errors.UpstreamSlow(message) : new errors.UpstreamFailed(message)
   }
@@ -51,7 +51,7 @@ export default fp(async (app) => {
       try {
         const cancelled = await tasks.cancel(task)
         const { server, tool } = task
-        app.log.info({ server, tool, by: principal.username }, 'a task was cancelled by hand')
+        app.log.info({ server, tool, by: principal.username }, 'a task was cancelled through the API')
         return show(cancelled)
       } catch (error) {
         throw failureOf(error, task)

@@ -82,7 +82,7 @@ class OutageLoggingExporter implements SpanExporter {
 }
 
 /**
- * Makes a span for each call, as a child of the client's span, and passes its context to the server. The SDK reads
+ * Creates a span for each call, as a child of the client's span, and passes its context to the server. The SDK reads
  * exporter, sampler, limits and resource from OpenTelemetry's environment variables.
  */
 export class CallTracer {

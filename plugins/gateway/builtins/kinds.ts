@@ -29,10 +29,10 @@ function checkName (place: string, name: string): void {
   const { name: longest } = gatewayLimits.builtIns
   if (name.length < 1 || name.length > longest) refuse(place, `must have 1 to ${longest} characters`)
   if (invisible.test(name) || name !== name.trim()) {
-    refuse(place, 'must not have control characters, nor spaces around it')
+    refuse(place, 'must not contain control characters, or begin or end with a space')
   }
   checkPrototype(place, name)
-  if (name !== name.normalize('NFC')) refuse(place, 'must be written with composed letters (Unicode NFC)')
+  if (name !== name.normalize('NFC')) refuse(place, 'must be in Unicode NFC (composed characters)')
 }
 
 export const promptKind: SectionKind<BuiltInPrompt, PromptRecord> = {
@@ -46,7 +46,7 @@ export const promptKind: SectionKind<BuiltInPrompt, PromptRecord> = {
   check: ({ name, template, arguments: declared = [] }) => {
     checkName('name', name)
     if (hashSuffix.test(name)) {
-      refuse('name', 'must not end in "_" and eight hexadecimal digits: the gateway makes such names')
+      refuse('name', 'must not end in "_" and eight hexadecimal digits: the gateway generates such names')
     }
     checkText('template', template)
     if (declared.length > gatewayLimits.builtIns.arguments) {
@@ -56,7 +56,7 @@ export const promptKind: SectionKind<BuiltInPrompt, PromptRecord> = {
     for (const [at, argument] of declared.entries()) {
       const place = `arguments.${at}.name`
       checkName(place, argument.name)
-      if (/[{}]/.test(argument.name)) refuse(place, 'must not have braces')
+      if (/[{}]/.test(argument.name)) refuse(place, 'must not contain braces')
       if (seen.has(argument.name)) refuse(place, `${JSON.stringify(argument.name)} is listed twice`)
       seen.add(argument.name)
     }
@@ -80,7 +80,7 @@ export const resourceKind: SectionKind<BuiltInResource, ResourceRecord> = {
       refuse('uri', 'must be an absolute URI, such as "note://house/rules"')
     }
     if (name !== undefined && (name.trim() === '' || name.length > longest || invisible.test(name))) {
-      refuse('name', `must be a text without control characters, of at most ${longest} characters`)
+      refuse('name', `must be a string without control characters, of at most ${longest} characters`)
     }
     if (name !== undefined) checkPrototype('name', name)
     checkText('content', content)

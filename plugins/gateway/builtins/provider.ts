@@ -107,10 +107,10 @@ const toResponse = (result: object): Response => ({ kind: 'response', id: null, 
  * `gatewayLimits.builtIns.filled`
  */
 export function fillPrompt ({ name, template, arguments: declared = [] }: BuiltInPrompt, given: unknown = {}): string {
-  if (!isObject(given)) throw invalidParams('"arguments" must be an object of texts')
+  if (!isObject(given)) throw invalidParams('"arguments" must be an object of strings')
   const values = new Map<string, string>()
   for (const [key, value] of Object.entries(given)) {
-    if (typeof value !== 'string') throw invalidParams(`the argument ${JSON.stringify(key)} must be a text`)
+    if (typeof value !== 'string') throw invalidParams(`the argument ${JSON.stringify(key)} must be a string`)
     values.set(key, value)
   }
   const missing =

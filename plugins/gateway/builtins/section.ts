@@ -104,12 +104,12 @@ export class BuiltInEntries<Item extends BuiltIn, Shown> {
     const key = keyOf(item)
     for (const other of stored(snapshot).values()) {
       if (other.id !== item.id && keyOf(other) === key) {
-        throw new errors.Duplicate(`There is a built-in ${noun} ${JSON.stringify(key)} already`)
+        throw new errors.Duplicate(`There is already a built-in ${noun} ${JSON.stringify(key)}`)
       }
     }
     const server = this.#gateway.surface(adminView, gatewayClient).adminsServer(claims, key)
     if (server !== undefined) {
-      throw new errors.Duplicate(`The server ${JSON.stringify(server)} shows a ${noun} ${JSON.stringify(key)} already`)
+      throw new errors.Duplicate(`The server ${JSON.stringify(server)} already lists a ${noun} ${JSON.stringify(key)}`)
     }
   }
 
@@ -119,12 +119,13 @@ export class BuiltInEntries<Item extends BuiltIn, Shown> {
     const others = [...prompts.values(), ...resources.values(), ...skills.values()].filter(({ id }) => id !== item.id)
     const stored = this.#kind.stored(this.#settings.current)
     if (!stored.has(item.id) && stored.size >= items) {
-      throw new errors.LimitReached(`There are ${items} built-in ${this.#kind.list} already: remove one first`)
+      throw new errors.LimitReached(`There are already ${items} built-in ${this.#kind.list}: remove one first`)
     }
     const total = [item, ...others].reduce((sum, each) => sum + JSON.stringify(each).length, 0)
     if (total > size) {
-      throw new errors.LimitReached(`All built-in prompts, resources and skills would be larger than ${size} ` +
-      'characters together')
+      throw new errors.LimitReached(
+        `The built-in prompts, resources and skills together would have more than ${size} characters`
+      )
     }
   }
 }

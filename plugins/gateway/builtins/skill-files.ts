@@ -79,7 +79,7 @@ async function frontmatterOf (base64: string): Promise<Record<string, unknown>> 
     if (!(error instanceof SyntaxError)) throw error
     refuse(`The frontmatter of ${mainFile} is not valid YAML: ${error.message}`)
   }
-  return refuse(`The frontmatter of ${mainFile} must have members`)
+  return refuse(`The frontmatter of ${mainFile} must be a mapping`)
 }
 
 const isBase64 = (text: string): boolean => /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text)

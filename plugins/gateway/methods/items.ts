@@ -1,7 +1,7 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
-import { askingInstance, markPassedOn } from '../../../protocol/instance.ts'
+import { requestingInstance, markForwarded } from '../../../protocol/instance.ts'
 import { announcesList, extensionOf, type ListKind } from '../../../protocol/lists.ts'
 import type { View } from '../../settings/index.ts'
 import { NotConnected, unknownFolder, unknownResource, unknownSkill } from '../resolve.ts'
@@ -148,10 +148,10 @@ export const listMethod = (kind: ListKind): Method => async ({ resolver, notifie
     const next = hook(exchange, kind, entries); entries =
     next instanceof Promise ? await next : next
   }
-  const asking = askingInstance(exchange.params)
+  const asking = requestingInstance(exchange.params)
   if (asking !== undefined) {
     entries = entries.flatMap((entry) => {
-      const text = markPassedOn(entry.text, asking)
+      const text = markForwarded(entry.text, asking)
       return text === undefined ? [] : [{ ...entry, text }]
     })
   }

@@ -2,8 +2,8 @@ import type { LastingCredential } from '../../../db/ports/event-webhooks.ts'
 import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../../settings/index.ts'
 import type { User } from '../../../schemas/settings.ts'
-import type { InternalCredential } from './lent.ts'
-import type { AccessChanges } from './standings.ts'
+import type { InternalCredential } from './internal-credentials.ts'
+import type { AccessChanges } from './access-changes.ts'
 import type { AnonymousAccess } from './warn-open.ts'
 
 export interface Auth {

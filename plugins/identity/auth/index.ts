@@ -16,9 +16,9 @@ import {
   socialSessionStep
 } from './chain.ts'
 import { checkOrigin, hasSingleHost, readOriginRules, isServedHost } from './origin.ts'
-import { InternalCredentials } from './lent.ts'
-import { lastingCredentialOf, principalOfCredential } from './lasting.ts'
-import { AccessChanges } from './standings.ts'
+import { InternalCredentials } from './internal-credentials.ts'
+import { lastingCredentialOf, principalOfCredential } from './lasting-credentials.ts'
+import { AccessChanges } from './access-changes.ts'
 import { accessTokenStep } from './steps/access-token.ts'
 import { bearerKeyStep, principalOfKey, keyRestriction, currentPrincipalOfKey } from './steps/bearer-key.ts'
 import {

@@ -85,8 +85,8 @@ function toHost (text: string): string {
   const url = parseUrl(`http://${isIPv6(text) ? `[${text}]` : text}`)
   if (!url || /[/\\?#@*]/.test(text)) {
     throw new Error(
-      `The environment variable ALLOWED_HOSTS cannot have ${JSON.stringify(text)}: ` +
-      'expected names as "hub.example.com", without "http://" and path.'
+      `The environment variable ALLOWED_HOSTS cannot contain ${JSON.stringify(text)}: ` +
+      'expected host names such as "hub.example.com", without "http://" and path.'
     )
   }
   return url.hostname
@@ -102,8 +102,8 @@ function toOrigin (text: string): string {
   const url = parseUrl(origin)
   if (!url || !/^[a-z][a-z0-9+.-]*:\/\/[^/\\?#@*]+$/.test(origin)) {
     throw new Error(
-      `The environment variable ALLOWED_ORIGINS cannot have ${JSON.stringify(text)}: ` +
-      'expected origins as "https://app.example.com", without a path.'
+      `The environment variable ALLOWED_ORIGINS cannot contain ${JSON.stringify(text)}: ` +
+      'expected origins such as "https://app.example.com", without a path.'
     )
   }
   // Browser extensions and apps use other schemes, for which the `origin` of a `URL` is `null`.

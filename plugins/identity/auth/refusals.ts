@@ -51,7 +51,7 @@ export class CredentialRefusals {
   noteInactiveKey (address: string, { name, reason }: { name: string, reason: string }): void {
     this.counts.key++
     const key = JSON.stringify(name)
-    this.#log({ address, key: name }, `${address} sent the bearer key ${key}, which opens nothing: ${reason}`)
+    this.#log({ address, key: name }, `${address} sent the bearer key ${key}, which is not valid: ${reason}`)
   }
 
   /** Records a refused credential. @param name the user or client whose password or secret was sent, as sent */

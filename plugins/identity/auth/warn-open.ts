@@ -22,10 +22,10 @@ export function warnOfSkippedAuth (app: FastifyInstance): void {
     const { system } = app.settings.current
     if (system.routing?.skipAuth !== true) return
     const signs = signsOf(system)
-    const consequence = 'is an admin here, and may start processes'
+    const consequence = 'has admin rights, and can start processes'
     if (signs !== '') {
       app.log.error(
-        `routing.skipAuth is on and other machines reach the gateway (${signs}): everybody who reaches it ` +
+        `routing.skipAuth is on and other machines can reach the gateway (${signs}): everybody who reaches it ` +
         `${consequence}. Turn it off`
       )
     } else if (!isRepeated) app.log.warn(`routing.skipAuth is on: everybody on this machine ${consequence}`)
@@ -90,7 +90,7 @@ export function warnOfOpenTools (app: FastifyInstance, anonymous: Principal): vo
     const signs = exposureSigns({ host, allowedHosts, address: configuredAddress(system, env) }).join(' and ')
     const { overHttp, overMcp } = anonymousAccessOf(app, anonymous)
     const ways = [
-      ...overHttp > 0 ? [`under ${basePath}/api/tools, whatever routing.enableBearerAuth says`] : [],
+      ...overHttp > 0 ? [`under ${basePath}/api/tools, regardless of routing.enableBearerAuth`] : [],
       ...overMcp > 0 ? [`under ${basePath}/mcp, since routing.enableBearerAuth is off`] : []
     ].join(', and ')
     const found = signs === '' || ways === '' ? '' : `${ways} (${signs}; PUBLIC_TOOLS=${publicTools})`
@@ -101,7 +101,7 @@ export function warnOfOpenTools (app: FastifyInstance, anonymous: Principal): vo
           .join(' and ')
       app.log.warn(
         { servers, publicTools },
-        `Everybody who reaches this gateway may run the tools of ${servers} of its servers without credentials, ` +
+        `Everybody who can reach this gateway can run the tools of ${servers} of its servers without credentials, ` +
         `${found}. Set PUBLIC_TOOLS=public to open only servers that are marked public, or ${closing}`
       )
     }
@@ -116,8 +116,9 @@ const placeholderSecrets = new Set(['secret', 'changeme', 'change-me', 'password
 /** Logs a warning if the secret that signs login tokens is weak, or if there is no secret that outlives the process. */
 export function warnOfWeakSecret (app: FastifyInstance, secret: string | undefined): void {
   if (secret === undefined) {
-    app.log.warn('JWT_SECRET is not set, and no secret is kept: logins end when the gateway stops. Set it to ' +
-      `${secretAdvice}`)
+    app.log.warn(
+      `JWT_SECRET is not set, and no secret is stored: logins end when the gateway stops. Set it to ${secretAdvice}`
+    )
   } else if (Buffer.byteLength(secret) < 32 || placeholderSecrets.has(secret.toLowerCase())) {
     app.log.warn(`JWT_SECRET is weak: use ${secretAdvice}`)
   }

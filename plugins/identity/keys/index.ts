@@ -23,13 +23,13 @@ export default fp(async (app) => {
     if (hashed.length === 0) return
     const names = hashed.slice(0, 10).map(({ name }) => JSON.stringify(name)).join(', ')
     const more = hashed.length > 10 ? ` and ${hashed.length - 10} more` : ''
-    app.log.info(`the settings hold hashes in place of the plain tokens of the bearer keys ${names}${more}`)
+    app.log.info(`the settings now contain hashes instead of the plain tokens of the bearer keys ${names}${more}`)
   })
   // The legacy key can also appear at runtime, when the settings file is edited.
   app.settings.on('changed', ({ system }) => {
     if (system.routing?.bearerAuthKey) {
       keys.migrate().catch((error: unknown) => {
-        app.log.warn({ err: error }, 'routing.bearerAuthKey could not be made a bearer key')
+        app.log.warn({ err: error }, 'routing.bearerAuthKey could not be migrated to a bearer key')
       })
     }
   })

@@ -135,7 +135,7 @@ export class BearerKeys {
   async create (principal: Principal, { name, ...asked }: KeyRequest): Promise<{ data: ShownKey, warnings: string[] }> {
     checkKeyName(name)
     if (!principal.isAdmin && asked.owner?.startsWith('@') === true && asked.owner !== principal.username) {
-      throw new errors.Forbidden('Only admins make keys of teams')
+      throw new errors.Forbidden('Only admins can create keys of teams')
     }
     const token = `${credentialPrefixes.key}${randomBytes(32).toString('hex')}`
     const base = {
@@ -153,14 +153,14 @@ export class BearerKeys {
       Object.assign(key, ownerAndCreatorOf(base, principal, key.kind, principal.isAdmin ? asked : {}))
       if (!principal.isAdmin &&
           [...base.keys.values()].filter((other) => mayManage(principal, other)).length >= identityLimits.keysPerUser) {
-        throw new errors.ShareUsed(`You have ${identityLimits.keysPerUser} bearer keys already: remove one first`)
+        throw new errors.ShareUsed(`You already have ${identityLimits.keysPerUser} bearer keys: remove one first`)
       }
       return [{ entity: 'bearerKeys', key: key.id, value: key }]
     }, principal)
     const differs = (name: typeof scopeMembers[number]): boolean =>
       asked[name] !== undefined && JSON.stringify(asked[name]) !== JSON.stringify(key[name])
     const ignored = (principal.isAdmin ? [] : scopeMembers.filter(differs))
-      .map((name) => `"${name}" is for admins: the key is yours, and opens what you may see`)
+      .map((name) => `"${name}" is for admins only: your own keys give access to what you can see`)
     return { data: { ...this.#toShownKey(key), token }, warnings: [...ignored, ...unknownNameWarnings(snapshot, key)] }
   }
 
@@ -267,17 +267,18 @@ function unknownNameWarnings (snapshot: Snapshot, key: BearerKey): string[] {
       : [],
     ...owner === undefined || users.has(owner) || owningTeam(snapshot, owner)
       ? []
-      : [`There is no user ${JSON.stringify(owner)}, who owns the key${kind === 'user' ? ': it opens nothing' : ''}`],
+      : [`There is no user ${JSON.stringify(owner)}, the owner of the ` +
+        `key${kind === 'user' ? ', so it is not valid' : ''}`],
     ...owner?.startsWith('@') === true && users.has(owner) && teams.has(owner.slice(1))
-      ? [`${JSON.stringify(owner)} is a user here, who owns the key: the team of that name does not`]
+      ? [`${JSON.stringify(owner)} is a user, and the owner of the key; the team with that name is not`]
       : [],
     ...requiredAdminsOf(key)
       .filter((name) => users.get(name)?.isAdmin !== true)
-      .map((name) => `${JSON.stringify(name)} is no admin, so that this ${kind ?? 'system'} key opens nothing`)
+      .map((name) => `${JSON.stringify(name)} is not an admin, so this ${kind ?? 'system'} key is not valid`)
   ]
   const left = unknown.length - maxWarnings
   return left > 0 ? [...unknown.slice(0, maxWarnings), `${left} more servers and groups do not exist yet`] : unknown
 }
 
-const opensLaterClause = 'the key opens it as soon as there is one'
+const opensLaterClause = 'the key gives access to it as soon as it exists'
 const maxWarnings = 20

@@ -7,19 +7,19 @@ import { keyCreatorOf } from './new-key.ts'
 
 /** The warning that the legacy key was converted, for the operator and for the client that sent it. */
 export const legacyKeyConvertedWarning =
-  'routing.bearerAuthKey became the bearer key "default". It opens every MCP route, and the management API with the ' +
-  'rights of an admin. To narrow it, set its "accessType" to "groups", "servers" or "custom" (PUT ' +
+  'routing.bearerAuthKey became the bearer key "default". It gives access to every MCP route, and to the management ' +
+  'API with admin rights. To limit it, set its "accessType" to "groups", "servers" or "custom" (PUT ' +
   '/api/auth/keys/:id), or remove it and create other keys'
 
 /** The warning that a legacy key is ignored, since the conversion is done only once. */
 export const legacyKeyIgnoredWarning =
-  '"routing.bearerAuthKey" was ignored: this gateway has bearer keys of its own, and that member becomes one only ' +
-  'once, where there are none. Create a key with POST /api/auth/keys'
+  '"routing.bearerAuthKey" was ignored: this gateway already has bearer keys, and that member is migrated only ' +
+  'once, if there are none. Create a key with POST /api/auth/keys'
 
 /** The warning that a guest's legacy key is ignored: there is no account whose rights it could depend on. */
 export const guestLegacyKeyWarning =
-  '"routing.bearerAuthKey" was ignored: a bearer key rests on the rights of who makes it, and there is no account ' +
-  'behind your credential. Create a key with POST /api/auth/keys, and name its "owner"'
+  '"routing.bearerAuthKey" was ignored: a bearer key has the rights of the account that creates it, and there is no ' +
+  'account behind your credential. Create a key with POST /api/auth/keys, and name its "owner"'
 
 /**
  * Returns the owner and the creator of the key that replaces a principal's legacy key: the users whose rights it relies

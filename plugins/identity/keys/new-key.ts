@@ -29,7 +29,7 @@ export function requestedKeyScope (asked: RequestedMembers): KeyScopeMembers {
   const hasLists = allowedGroups !== undefined || allowedServers !== undefined
   if (kind === 'system' && accessType === undefined && !hasLists) {
     throw new errors.InvalidInput(
-      '"accessType" says what a system key opens: "all", the management API included, or "groups", "servers" or ' +
+      '"accessType" is the scope of a system key: "all", including the management API, or "groups", "servers" or ' +
       '"custom"'
     )
   }
@@ -72,12 +72,14 @@ export function ownerAndCreatorOf (
   }
   if (kind !== 'user' && owner !== undefined) {
     if (users.get(owner)?.isAdmin !== true) {
-      throw new errors.InvalidInput(`"owner": ${JSON.stringify(owner)} is no admin, so that a system key of theirs ` +
-        'would open nothing')
+      throw new errors.InvalidInput(
+        `"owner": ${JSON.stringify(owner)} is not an admin, so a system key of this user would not be valid`
+      )
     }
     if (isByKey && self !== undefined && owner !== self) {
-      throw new errors.InvalidInput(`"owner": with a key of ${JSON.stringify(self)} you make system keys of ` +
-        `${JSON.stringify(self)} only`)
+      throw new errors.InvalidInput(
+        `"owner": with a key of ${JSON.stringify(self)} you can create system keys of ${JSON.stringify(self)} only`
+      )
     }
   }
   const sponsors = responsibleUsersOf(users, principal)
@@ -94,8 +96,8 @@ export function keyCreatorOf (sponsors: readonly string[], owner: string | undef
   const [maker = owner, ...more] = sponsors.filter((name) => name !== owner)
   if (more.length === 0) return maker
   throw new errors.Forbidden(
-    `The key that you use rests on the rights of ${sponsors.map((name) => JSON.stringify(name)).join(' and ')}. ` +
-    'To give rights to another key, log in, or use a key that rests on your rights alone'
+    `Your key depends on the rights of ${sponsors.map((name) => JSON.stringify(name)).join(' and ')}. ` +
+    'To give rights to another key, log in, or use a key that depends on your rights only'
   )
 }
 
@@ -133,11 +135,14 @@ export function applyKeyChange (key: BearerKey, asked: KeyChange, byAdmin: boole
   const fixed = differing.find((member) => member === 'kind' || member === 'owner')
   const own = differing.every((member) => member === 'name' || member === 'enabled')
   if (!byAdmin && !own) {
-    throw new errors.Forbidden('You may change "name" and "enabled" of your bearer keys; ask an admin for more')
+    throw new errors.Forbidden(
+      'You can change only "name" and "enabled" of your bearer keys; ask an admin for other changes'
+    )
   }
   if (fixed !== undefined) {
-    throw new errors.InvalidInput(`"${fixed}" of a bearer key cannot be changed, since its token is in somebody's ` +
-      'hands: make a new key')
+    throw new errors.InvalidInput(
+      `"${fixed}" of a bearer key cannot be changed, since its token is already in use: create a new key`
+    )
   }
   const { expiresAt, ...rest } =
     { ...key, ...Object.fromEntries(differing.map((member) => [member, change[member]])) } as BearerKey

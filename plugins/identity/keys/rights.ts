@@ -26,7 +26,7 @@ export function inactivityOf (
     return owner === undefined ? 'it has no owner' : `its owner ${JSON.stringify(owner)} does not exist`
   }
   const former = requiredAdminsOf(key).find((name) => !isAdmin(users, name))
-  return former && `${JSON.stringify(former)}, who ${former === owner ? 'owns' : 'made'} it, is no admin`
+  return former && `${JSON.stringify(former)}, who ${former === owner ? 'owns' : 'created'} it, is not an admin`
 }
 
 /** Returns the users who must be admins for a key to be active. */

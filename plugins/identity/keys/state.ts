@@ -66,7 +66,9 @@ export function toExpiry (text: string): string {
   const isDate =
     /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text))
   if (!isDate) {
-    throw new errors.InvalidInput('"expiresAt" must be a date and time with its zone, such as "2030-01-31T12:00:00Z"')
+    throw new errors.InvalidInput(
+      '"expiresAt" must be a date and time with a time zone, such as "2030-01-31T12:00:00Z"'
+    )
   }
   return new Date(text).toISOString()
 }

@@ -49,7 +49,7 @@ function grantTypesOf (metadata: Readonly<Record<string, unknown>>, settings: OA
   const asked = readTextList(metadata, 'grant_types') ?? allowed
   const granted = allowed.filter((type) => asked.includes(type))
   if (granted.includes('authorization_code')) return granted
-  throw invalidMetadata(`"grant_types" must hold "authorization_code"; allowed are ${allowed.join(' and ')}`)
+  throw invalidMetadata(`"grant_types" must contain "authorization_code"; allowed are ${allowed.join(' and ')}`)
 }
 
 /**
@@ -64,8 +64,8 @@ function scopeOf (metadata: Readonly<Record<string, unknown>>, { allowedScopes }
   const scopes = possible.filter((scope) => asked.length === 0 || asked.includes(scope) || scope === mcpScope)
   if (isKnown && scopes.length > 0) return scopes.join(' ')
   throw invalidMetadata(possible.length === 0
-    ? 'A client that registers itself can be granted no scope here; ask an admin for a client'
-    : `"scope" names none that exist here; leave it out, or name some of: ${possible.join(' ')}`)
+    ? 'No scope is available to clients that register themselves; ask an admin for a client'
+    : `"scope" contains no scope that is available; omit it, or use some of: ${possible.join(' ')}`)
 }
 
 /**
@@ -111,7 +111,7 @@ export function readClientMetadata (
     ...Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined))
   }
   if (Buffer.byteLength(JSON.stringify(stated)) > identityLimits.oauth.metadata) {
-    throw invalidMetadata(`The metadata are larger than ${identityLimits.oauth.metadata} bytes: state fewer or ` +
+    throw invalidMetadata(`The metadata is larger than ${identityLimits.oauth.metadata} bytes: use fewer or ` +
       'shorter redirect URIs and addresses')
   }
   return stated
@@ -153,28 +153,33 @@ const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
 function redirectUriProblem (uri: string): string | undefined {
   if (uri.length > identityLimits.oauth.uri) return `is longer than ${identityLimits.oauth.uri} characters`
   // `URL` silently drops some of these characters.
-  if (/[^\x21-\x7e]|["<>\\^`{|}*]/.test(uri)) return 'holds characters that no URI has'
+  if (/[^\x21-\x7e]|["<>\\^`{|}*]/.test(uri)) return 'contains characters that are not allowed in a URI'
   if (!URL.canParse(uri)) return 'is not an absolute URI'
   const { protocol, hostname, username, password } = new URL(uri)
   if (uri.includes('#')) return 'has a fragment'
-  if (username !== '' || password !== '') return 'holds a user'
-  if (protocol === 'https:') return loopbackHosts.has(hostname) ? 'is a loopback address, which takes http' : undefined
+  if (username !== '' || password !== '') return 'contains a user'
+  if (protocol === 'https:') {
+    return loopbackHosts.has(hostname)
+      ? 'is a loopback address, which must use http'
+      : undefined
+  }
   if (protocol === 'http:') {
     return loopbackHosts.has(hostname)
       ? undefined
-      : 'is not encrypted: http is for loopback addresses only'
+      : 'is not encrypted: http is allowed for loopback addresses only'
   }
   return protocol.includes('.') || knownSchemes.has(protocol)
     ? undefined
-    : 'has a scheme that is neither https nor a reversed domain'
+    : 'has a scheme that is neither https nor a reverse domain name'
 }
 
 /** Checks redirect URIs. @param name the member's name, for messages @throws OAuthError `invalid_redirect_uri` */
 export function checkRedirectUris (uris: unknown, name = 'redirect_uris'): readonly string[] {
   const isList = Array.isArray(uris) && uris.length > 0 && uris.every((uri): uri is string => typeof uri === 'string')
-  if (!isList) throw new OAuthError('invalid_redirect_uri', `"${name}" must be a list of one URI or more`)
+  if (!isList) throw new OAuthError('invalid_redirect_uri', `"${name}" must be a list of at least one URI`)
   if (uris.length > identityLimits.oauth.redirectUris) {
-    throw new OAuthError('invalid_redirect_uri', `"${name}" may list ${identityLimits.oauth.redirectUris} URIs at most`)
+    throw new OAuthError('invalid_redirect_uri', `"${name}" may contain at most ` +
+      `${identityLimits.oauth.redirectUris} URIs`)
   }
   for (const uri of uris) {
     const problem = redirectUriProblem(uri)

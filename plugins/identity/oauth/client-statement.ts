@@ -46,10 +46,12 @@ export function checkClientChange (statement: object, client: OAuthClient): void
   const names = Object.keys(statement)
   const unknown = names.find((name) => !changeableMembers.includes(name) && !readOnlyMembers.has(name))
   if (unknown !== undefined) {
-    throw new errors.InvalidInput(`${JSON.stringify(unknown)} is not known; it takes ${changeableMembers.join(', ')}`)
+    throw new errors.InvalidInput(
+      `${JSON.stringify(unknown)} is not known; the members are ${changeableMembers.join(', ')}`
+    )
   }
   if (names.some((name) => changeableMembers.includes(name))) return
-  throw new errors.InvalidInput(`The body changes nothing: it takes ${changeableMembers.join(', ')}`)
+  throw new errors.InvalidInput(`There is nothing to change: the members are ${changeableMembers.join(', ')}`)
 }
 
 /**
@@ -80,7 +82,11 @@ export function readAdminClientInput (
 }
 
 function nameOf (name: string): string {
-  if (name.trim() === '') throw new errors.InvalidInput('"name" must not be blank: people see it when they are asked')
+  if (name.trim() === '') {
+    throw new errors.InvalidInput(
+      '"name" must not be blank: people see it when they are asked for consent'
+    )
+  }
   const problem = reservedNameProblem(name)
   if (problem !== undefined) throw new errors.InvalidInput(`"name" ${problem}`)
   return name
@@ -95,7 +101,11 @@ function urisOf (uris: readonly string[]): readonly string[] {
 }
 
 function grantsOf (grants: readonly string[]): readonly string[] {
-  if (!grants.includes('authorization_code')) throw new errors.InvalidInput('"grants" must hold "authorization_code"')
+  if (!grants.includes('authorization_code')) {
+    throw new errors.InvalidInput(
+      '"grants" must contain "authorization_code"'
+    )
+  }
   return allGrantTypes.filter((type) => grants.includes(type))
 }
 
@@ -103,8 +113,9 @@ function scopeOf (
   scopes: readonly string[], { allowedScopes }: OAuthSettings, client: OAuthClient | undefined
 ): string {
   if (scopes.length === 0) {
-    throw new errors.InvalidInput('"scopes" names none, and such a client could never be used: name one at least, or ' +
-      'leave it out')
+    throw new errors.InvalidInput(
+      '"scopes" is empty, so the client could not be used: list at least one, or omit it'
+    )
   }
   const had = client?.scope.split(' ') ?? []
   for (const scope of scopes) {
@@ -112,8 +123,9 @@ function scopeOf (
       throw new errors.InvalidInput(`"scopes": ${JSON.stringify(scope)} is not one of ${allowedScopes.join(', ')}`)
     }
     if (scope === manageScope && client?.origin === 'registered') {
-      throw new errors.InvalidInput(`"scopes": a client that registered itself cannot have "${manageScope}"; create ` +
-        'one for it')
+      throw new errors.InvalidInput(
+        `"scopes": a client that registered itself cannot have "${manageScope}"; create one for it`
+      )
     }
   }
   return [...new Set(scopes)].join(' ')

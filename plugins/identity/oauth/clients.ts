@@ -75,13 +75,13 @@ export class ClientRegistry {
     const client = await this.findRegistered(clientId, token)
     const sent = readMetadataBody(body)
     const surplus = notSentBack.find((name) => sent[name] !== undefined)
-    if (surplus !== undefined) throw new OAuthError('invalid_request', `The request must not hold "${surplus}"`)
+    if (surplus !== undefined) throw new OAuthError('invalid_request', `The request must not contain "${surplus}"`)
     if (sent.client_id !== clientId) {
-      throw new OAuthError('invalid_request', '"client_id" must be that of the client, which never changes')
+      throw new OAuthError('invalid_request', '"client_id" must be the one of the client: it cannot be changed')
     }
     const secret = sent.client_secret
     if (secret !== undefined && !(typeof secret === 'string' && matchesHash(secret, client.secretHash))) {
-      throw new OAuthError('invalid_request', '"client_secret" must be that of the client: it cannot be chosen')
+      throw new OAuthError('invalid_request', '"client_secret" must be the one of the client: it cannot be chosen')
     }
     const metadata = readClientMetadata(sent, this.#settings())
     return await this.#update(clientId, () => metadata)
@@ -170,7 +170,7 @@ export class ClientRegistry {
       origin: registrationToken === undefined ? 'admin' : 'registered',
       createdAt: Date.now()
     }
-    if (!await this.#clients.create(client)) throw new Error('a random client id exists already')
+    if (!await this.#clients.create(client)) throw new Error('a random client id already exists')
     return { client, secret }
   }
 

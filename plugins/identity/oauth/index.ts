@@ -157,7 +157,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
     logProblems()
     removeDataOfFormerUsers(app, ports, former, next).catch((error: unknown) => {
       // The remaining data is invalid anyway, since it carries the mark of the former account.
-      app.log.warn({ err: error }, 'what a removed account has left could not be removed')
+      app.log.warn({ err: error }, 'the records of a removed account could not be removed')
     })
   })
 }, {
@@ -196,7 +196,7 @@ const withoutSecrets = (
 /** Converts an error of the library to a sentence for the user. */
 function sentenceOf ({ error, error_description: text }: OAuthProblem): string {
   if (error === 'server_error') {
-    return 'Something went wrong within the gateway. Its log says what; try again, or ask who runs it.'
+    return 'Something went wrong in the gateway. Try again, or ask its administrator, who finds the reason in the log.'
   }
   const sentence = text ?? error
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`

@@ -25,7 +25,7 @@ export function oauthSettingsProblems (system: SystemConfig, addressing: Address
   const { oauthServer } = system
   const sentences = [...Value.Errors(OAuthServer, oauthServer ?? {})]
     .map(({ path, message }) => `oauthServer${path.replaceAll('/', '.')} is not used: ${message.toLowerCase()}. Its ` +
-      'default counts instead')
+      'default applies instead')
   const address = oauthServer?.enabled === true ? addressProblem(system, addressing) : undefined
   return address === undefined ? sentences : [...sentences, address]
 }
@@ -36,14 +36,14 @@ function addressProblem (system: SystemConfig, addressing: AddressEnv): string |
   const url = stated && URL.canParse(stated.text) ? new URL(stated.text) : undefined
   if (stated && url) {
     const isOpen = url.protocol === 'http:' && !isLoopback(url.hostname)
-    return isOpen ? `${stated.name} is an http address: passwords, codes and tokens can be read on the way` : undefined
+    return isOpen ? `${stated.name} is an http address: passwords, codes and tokens can be intercepted` : undefined
   }
   if (isLoopback(host) || trustedProxies(proxy) !== false) return undefined
   return host === '0.0.0.0' || host === '::'
-    ? `BASE_URL (or install.baseUrl) is not set, and the gateway listens on ${host}: clients on other machines are ` +
-      'told of addresses at localhost, and cannot log in. Set it to the address that they use, with https'
-    : `BASE_URL (or install.baseUrl) is not set: clients are told of http addresses at ${host}, where passwords, ` +
-      'codes and tokens can be read on the way'
+    ? `BASE_URL (or install.baseUrl) is not set, and the gateway listens on ${host}: clients on other machines get ` +
+      'addresses at localhost, and cannot log in. Set it to the address that they use, with https'
+    : `BASE_URL (or install.baseUrl) is not set: clients get http addresses at ${host}, where passwords, ` +
+      'codes and tokens can be intercepted'
 }
 
 /** The scope that allows changing the configuration. Only clients created by an admin can have it. */

@@ -52,7 +52,7 @@ export default fp<SocialOptions>(async (app, { socialLogins }) => {
   // Otherwise somebody could register another person's e-mail address as a name, and wait in that account for its
   // owner.
   app.users.addNameRule((name) => name.includes('@')
-    ? 'the username may have no "@": e-mail addresses are for those who log in by a provider'
+    ? 'the username must not contain "@": e-mail addresses are reserved for logins with a provider'
     : undefined)
   app.settings.on('changed', ({ users }, former) => {
     if (users === former.users) return

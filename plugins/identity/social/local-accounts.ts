@@ -90,12 +90,12 @@ export class SocialAccounts {
       this.#users.get(name) ?? [...this.#users.values()].find(({ username }) => foldUsername(username) === folded)
     if (!user) return undefined
     if (!hasVerifiedEmailAsName(person, user)) {
-      throw this.#refusal(person, user, 'it is not vouched for that the name is this person\'s')
+      throw this.#refusal(person, user, 'the provider does not confirm that this person has the e-mail address')
     }
     const creator = await this.#deps.logins.creatorOf(user.username, accountSubjectOf(user))
     // The account may have been created by somebody who waits for the owner of this address.
     if (creator && !creator.verified && creator.hash !== hash) {
-      throw this.#refusal(person, user, 'it was made for somebody who had not verified the address')
+      throw this.#refusal(person, user, 'the account was created for somebody with an unverified address')
     }
     await this.#bind(person, hash, user, false)
     return user
@@ -141,8 +141,8 @@ export class SocialAccounts {
   #refusal ({ provider }: Person, { username }: User, reason: string): Error {
     this.#deps.logRefusal({ provider, username }, reason)
     return new errors.Forbidden(
-      'There is an account of that name already, and this login may not enter it. Log in with its password, or ask ' +
-      'an admin'
+      'There is already an account with that name, and this login cannot be linked to it. Log in with its password, ' +
+      'or ask an admin'
     )
   }
 

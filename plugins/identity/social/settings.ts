@@ -62,16 +62,16 @@ export function readSocialSettings (env: SocialEnv, system: SystemConfig, hasDat
   if (!(env.SOCIAL_AUTH_ENABLED ?? stored.enabled ?? true)) {
     return {
       ...common,
-      offReason: 'it is switched off (SOCIAL_AUTH_ENABLED)'
+      offReason: 'it is turned off (SOCIAL_AUTH_ENABLED)'
     }
   }
   if (!hasDatabase) {
-    const off = 'it needs a database, and the settings are kept in a file: set DB_URL'
+    const off = 'it requires a database: set DB_URL'
     if (isAny || env.SOCIAL_AUTH_ENABLED === true) warnings.push(`Social login is configured, but ${off}`)
     return { ...common, offReason: off }
   }
   if (!isAny) {
-    const off = 'no provider is enabled and has its credentials'
+    const off = 'no provider is enabled with its credentials'
     if (env.SOCIAL_AUTH_ENABLED === true) {
       warnings.push(`Social login is off, although SOCIAL_AUTH_ENABLED is set: ${off}`)
     }
@@ -114,8 +114,9 @@ function providersOf (
     if (missing.length === 0 && clientId !== undefined && clientSecret !== undefined) return { clientId, clientSecret }
     // A provider without any settings is not meant to be enabled.
     if (asked === true || missing.length < Object.keys(needed).length) {
-      warnings.push(`Social login by ${name} is off: ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} ` +
-        'not set')
+      warnings.push(
+        `Social login by ${name} is off: ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} not set`
+      )
     }
     return undefined
   }
@@ -137,12 +138,12 @@ function oidcSettings (
 ): Omit<OidcSettings, keyof ClientCredentials> {
   const id = env.SOCIAL_AUTH_OIDC_PROVIDER_ID ?? stored?.providerId ?? 'oidc'
   if (id === 'codehost' || id === 'idp') {
-    throw new Error(`SOCIAL_AUTH_OIDC_PROVIDER_ID cannot be ${JSON.stringify(id)}: another provider has that name.`)
+    throw new Error(`SOCIAL_AUTH_OIDC_PROVIDER_ID cannot be ${JSON.stringify(id)}, the name of another provider.`)
   }
   if (!/^https?:\/\/\S+$/.test(discoveryUrl) || !URL.canParse(discoveryUrl)) {
     throw new Error(
       `SOCIAL_AUTH_OIDC_DISCOVERY_URL cannot be ${JSON.stringify(discoveryUrl)}: ` +
-      'expected an address as "https://id.example.com/.well-known/openid-configuration".'
+      'expected an address such as "https://id.example.com/.well-known/openid-configuration".'
     )
   }
   const scopes = env.SOCIAL_AUTH_OIDC_SCOPES ?? stored?.scopes ?? defaultScopes
@@ -177,7 +178,7 @@ export function parseOrigins (given: string | readonly string[]): string[] {
     const origin = originOf(each)
     if (origin === undefined || !/^https?:\/\/[^/\\?#@*\s]+\/?$/i.test(each)) {
       throw new Error(
-        `SOCIAL_AUTH_TRUSTED_ORIGINS cannot have ${JSON.stringify(each)}: expected origins as ` +
+        `SOCIAL_AUTH_TRUSTED_ORIGINS cannot contain ${JSON.stringify(each)}: expected origins such as ` +
         '"https://app.example.com", without a path.'
       )
     }
@@ -189,7 +190,7 @@ function splitOrigins (text: string): readonly string[] {
   if (!text.trimStart().startsWith('[')) return text.split(/[\s,]+/)
   const list = parseIfJson(text)
   if (Array.isArray(list) && list.every((each) => typeof each === 'string')) return list as string[]
-  throw new Error('SOCIAL_AUTH_TRUSTED_ORIGINS begins as a JSON array and is none of strings.')
+  throw new Error('SOCIAL_AUTH_TRUSTED_ORIGINS looks like a JSON array, but is not an array of strings.')
 }
 
 /**

@@ -103,7 +103,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     const { response } =
       await this.#request('/sign-in/social', { method: 'POST', headers: { 'content-type': 'application/json' }, body })
     const { url } = await response.json() as { url?: string }
-    if (!response.ok || url === undefined) throw new errors.InvalidInput('This login cannot be begun')
+    if (!response.ok || url === undefined) throw new errors.InvalidInput('This login cannot be started')
     return { location: url, cookies: response.headers.getSetCookie() }
   }
 
@@ -249,7 +249,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
       },
       resolvedAccount: () => {
         const { account: entered } = this.#login.getStore() ?? {}
-        if (!entered) throw new Error('a session is made for nobody')
+        if (!entered) throw new Error('a session has no account')
         return entered
       },
       runStep: async (run) => {

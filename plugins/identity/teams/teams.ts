@@ -50,7 +50,7 @@ export class Teams {
     const snapshot = await this.#settings.change((base) => {
       const folded = foldUsername(name)
       if ([...base.teams.keys()].some((other) => foldUsername(other) === folded)) {
-        throw new errors.InvalidInput(`There is a team named ${JSON.stringify(name)} already`)
+        throw new errors.InvalidInput(`There is already a team named ${JSON.stringify(name)}`)
       }
       return [{ entity: 'teams', key: name, value: changedTeam(base, { name, members: [] }, asked) }]
     }, by)
@@ -148,7 +148,7 @@ function unknownMemberWarnings (names: readonly string[]): string[] {
   if (names.length === 0) return []
   const listed = names.slice(0, maxListedNames).map((name) => JSON.stringify(name)).join(', ')
   const more = names.length > maxListedNames ? ` and ${names.length - maxListedNames} more` : ''
-  return [`There are no users ${listed}${more} yet: they are members as soon as there are`]
+  return [`The users ${listed}${more} do not exist yet: they become members once they exist`]
 }
 
 declare module 'fastify' {

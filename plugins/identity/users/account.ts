@@ -38,7 +38,7 @@ export function * removedAccountNames (
 }
 
 /**
- * Makes the principal of a user who has logged in.
+ * Creates the principal of a user who has logged in.
  * @param standing returns the same principal later; undefined if the login has ended
  */
 export const principalOfUser = (user: User, standing: Principal['inSnapshot']): Principal => ({

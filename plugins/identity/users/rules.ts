@@ -48,10 +48,10 @@ export function usernameProblem (name: string, noun: 'username' | 'name' = 'user
   const length = [...name].length
   if (length < 1 || length > 128) return `the ${noun} must have 1 to 128 characters`
   if (!usernamePattern.test(name) || /^\p{M}/u.test(name)) {
-    return `the ${noun} may have letters and digits of any script and "@", ".", "_", "-", "+"`
+    return `the ${noun} may contain only letters and digits of any script and "@", ".", "_", "-", "+"`
   }
   if (name.startsWith('@')) return `the ${noun} must not begin with "@", which marks teams`
-  if (name === '.' || name === '..') return `the ${noun} must have a letter or digit`
+  if (name === '.' || name === '..') return `the ${noun} must contain a letter or digit`
   if (reservedNames.has(foldUsername(name))) return `the ${noun} ${JSON.stringify(name)} is reserved`
   return undefined
 }
@@ -70,17 +70,17 @@ const lengthRule = (min: number): PasswordRule => ({
 })
 const sizeRule: PasswordRule = {
   holds: (password) => Buffer.byteLength(password) <= 256,
-  sentence: 'The password must have at most 256 bytes (characters beyond ASCII take two to four).'
+  sentence: 'The password must have at most 256 bytes (characters outside ASCII count as two to four).'
 }
 const classRules: readonly PasswordRule[] = [
   {
     holds: (password) => /[A-Za-z]/.test(password),
-    sentence: 'The password must have a letter from A to Z or a to z.'
+    sentence: 'The password must contain a letter from A to Z or a to z.'
   },
-  { holds: (password) => /[0-9]/.test(password), sentence: 'The password must have a digit from 0 to 9.' },
+  { holds: (password) => /[0-9]/.test(password), sentence: 'The password must contain a digit from 0 to 9.' },
   {
     holds: (password) => /[\p{P}\p{S}]/u.test(password),
-    sentence: 'The password must have a special character, such as ! or -.'
+    sentence: 'The password must contain a special character, such as ! or -.'
   }
 ]
 

@@ -117,7 +117,7 @@ export class Users {
     by: Principal | null, { username, password, isAdmin = false }: Static<typeof NewUser>
   ): Promise<{ user: User; warnings: string[] }> {
     if (isAdmin && by?.isAdmin !== true) {
-      throw new errors.Forbidden('Only an admin may create another admin: leave "isAdmin" out')
+      throw new errors.Forbidden('Only an admin may create another admin: omit "isAdmin"')
     }
     const name = this.#newUsername(username)
     if (by?.isAdmin !== true && isDefaultOwnerName(name)) {
@@ -142,8 +142,8 @@ export class Users {
     }
     if (isAdmin === false && stored.username === defaultOwner) {
       throw new errors.InvalidInput(
-        `"isAdmin": ${JSON.stringify(defaultOwner)} is always an admin, since it owns what has no other owner: ` +
-        'remove the user instead'
+        `"isAdmin": ${JSON.stringify(defaultOwner)} is always an admin, since it owns everything that has no other ` +
+        'owner: remove the user instead'
       )
     }
     if (newPassword !== undefined) checkGivenPassword(newPassword)
@@ -185,8 +185,9 @@ export class Users {
   accountOf ({ username }: Principal): User {
     const user = username === undefined ? undefined : this.#settings.current.users.get(username)
     if (!user) {
-      throw new errors.Forbidden('There is no account behind this credential, so it has no password to ' +
-      'change: log in as a user')
+      throw new errors.Forbidden(
+        'This credential does not belong to an account, so there is no password to change: log in as a user'
+      )
     }
     return user
   }
@@ -202,7 +203,7 @@ export class Users {
     const snapshot = await this.#settings.change(({ users }) => {
       const current = users.get(user.username)
       if (!current || current.password !== user.password || current.createdAt !== user.createdAt) {
-        throw new errors.Unauthorized('The password was changed meanwhile: log in again')
+        throw new errors.Unauthorized('The password was changed in the meantime: log in again')
       }
       return [userChangeOf({ ...current, password })]
     }, user.username)
@@ -242,8 +243,8 @@ export class Users {
     // An account with the default owner's name owns everything without an explicit owner, so it must be an admin.
     if (username === defaultOwner && !isAdmin) {
       throw new errors.InvalidInput(
-        `"username": ${JSON.stringify(username)} is always an admin, since it owns what has no other owner: ` +
-        'send "isAdmin": true with it, or choose another name'
+        `"username": ${JSON.stringify(username)} is always an admin, since it owns everything that has no other ` +
+        'owner: send "isAdmin": true with it, or choose another name'
       )
     }
     return await this.#put(
@@ -254,7 +255,7 @@ export class Users {
   async #put (by: Principal | null, user: User): Promise<User> {
     await this.#settings.change((base) => {
       if (by?.isAdmin !== true && base.users.size >= identityLimits.users) {
-        throw new errors.LimitReached(`There are ${identityLimits.users} accounts already: only an admin can add more`)
+        throw new errors.LimitReached(`There are already ${identityLimits.users} accounts: only an admin can add more`)
       }
       assertUsernameFree(base, user.username)
       return [userChangeOf(user)]

@@ -145,7 +145,7 @@ export class Bundles {
     const { name, server: { type, entry_point: entryPoint } } = manifest
     const other = await folder.findCaseVariant(name)
     if (other !== undefined) {
-      const there = `There is the bundle ${JSON.stringify(other)}, whose name differs in case only`
+      const there = `There is already a bundle ${JSON.stringify(other)}, whose name differs only by case`
       throw new errors.InvalidBundle(`${there}: change "name" in manifest.json`)
     }
     const place = folder.pathOf(name)
@@ -172,11 +172,11 @@ export class Bundles {
         ...warnings,
         warning,
         type === 'uv' && !entries.some((entry) => entry.path === 'pyproject.toml')
-          ? 'It does not have the file "pyproject.toml", by which uv installs what it needs'
+          ? 'It does not contain the file "pyproject.toml", which uv needs to install its dependencies'
           : undefined,
         entries.some((entry) => entry.path === start)
           ? undefined
-          : `It does not have its entry point ${JSON.stringify(start)}`,
+          : `It does not contain its entry point ${JSON.stringify(start)}`,
         await this.#deps.readProblem(place)
       ].filter((each) => each !== undefined)
     }
@@ -205,7 +205,7 @@ function toHttpError (error: unknown): unknown {
   if (error instanceof ArchiveError) return new errors.InvalidBundle(error.message)
   const code = errorCode(error)
   if (code === 'ENOSPC' || code === 'EDQUOT') {
-    return new errors.StorageFull('the bundle was not stored. Free some space where DATA_DIR is, then upload it again')
+    return new errors.StorageFull('the bundle was not stored. Free some space in DATA_DIR, then upload it again')
   }
   if (code === 'EIO') return new errors.DiskFailing('the bundle was not stored')
   const isSystems = code !== undefined && error instanceof Error && ('syscall' in error || error instanceof FolderError)
@@ -237,8 +237,8 @@ export default fp<BundleOptions>(async (app, { root, isShared, environment, chil
     home: childUser?.home ?? environment.HOME,
     readProblem: async (path) => childUser === undefined || await canEnter(path, childUser)
       ? undefined
-      : `Its folder ${path} is closed to the user ${childUser.name} (CHILD_USER): let others pass through the ` +
-        'folders above it'
+      : `The user ${childUser.name} (CHILD_USER) cannot read its folder ${path}: allow others to enter the ` +
+        'folders that contain it'
   })
   app.decorate('bundles', bundles)
   app.upstreamHooks.beforeStart(createBundleCheck(resolve(root)))

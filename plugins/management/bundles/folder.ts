@@ -45,7 +45,7 @@ export class BundleFolder {
     return names.find((each) => each !== name && each.toLowerCase() === name.toLowerCase())
   }
 
-  /** Makes a folder for unfinished work. */
+  /** Creates a folder for unfinished work. */
   async makeTemporary (): Promise<string> {
     makeFolder(this.root, 'DATA_DIR')
     // Other users may traverse these folders but not list them. The other files in DATA_DIR are protected by their own

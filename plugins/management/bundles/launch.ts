@@ -139,10 +139,10 @@ function omissionWarnings (
     ...args.map((arg) => [`The argument ${JSON.stringify(arg)}`, arg])
   ]
   return left.map(([what = '', text = '']) =>
-    `${what} is left out of the config, since ${unresolvedOptionKeys(
+    `${what} is omitted from the config, since ${unresolvedOptionKeys(
       text
     ).map(quoteEntryName).join(', ')} has no value: add ` +
-    'it to give one')
+    'it to set one')
 }
 
 function warningsOf (
@@ -156,7 +156,7 @@ function warningsOf (
   return [
     ...(platforms.includes(platform)
       ? []
-      : [`The bundle is made for ${platforms.join(', ')}, and the gateway runs on ${platform}`]),
+      : [`The bundle supports ${platforms.join(', ')}, but the gateway runs on ${platform}`]),
     ...secrets.map((key) => `The secret ${JSON.stringify(key)} is in the arguments of the command, which admins and ` +
       'the owner can read')
   ]
@@ -211,11 +211,11 @@ export const createBundleCheck = (root: string) => async (config: ServerConfig):
   for (const name of names) {
     const isThere = await access(join(root, name, currentVersionLink)).then(() => true, () => false)
     if (!isThere) {
-      return `the bundle ${JSON.stringify(name)} is not in DATA_DIR of this machine: upload it again, or let all ` +
+      return `the bundle ${JSON.stringify(name)} is not in DATA_DIR of this machine: upload it again, or make all ` +
         'replicas share DATA_DIR'
     }
   }
   const keys = names.size > 0 ? [...new Set(textsOf(config).flatMap(unresolvedOptionKeys))] : []
   if (keys.length === 0) return undefined
-  return `its config lacks values: put them in the places of ${keys.map((key) => `\${user_config.${key}}`).join(', ')}`
+  return `its config lacks values: replace ${keys.map((key) => `\${user_config.${key}}`).join(', ')}`
 }

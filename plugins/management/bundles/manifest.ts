@@ -16,15 +16,15 @@ export function readManifest (bytes: Buffer): BundleManifest {
   const text = withoutBom(bytes.toString())
   if (isDeeperThan(text, baseLimits.requestDepth)) refuse(`is nested deeper than ${baseLimits.requestDepth} levels`)
   const manifest = parseJsonObject(text)
-  if (manifest === undefined) return refuse('is no JSON object')
+  if (manifest === undefined) return refuse('is not a JSON object')
   const problem = firstSchemaProblem(BundleManifest, manifest)
   if (problem) refuse(`is not valid: ${problem.path === '' ? '' : `"${problem.path}": `}${problem.message}`)
   const valid = manifest as BundleManifest
   if (valid.manifest_version === undefined && valid.dxt_version === undefined) refuse('has no "manifest_version"')
   const { type, mcp_config: start } = valid.server
-  if (start === undefined && type !== 'uv') refuse('has no "server.mcp_config", which only the type "uv" may leave out')
+  if (start === undefined && type !== 'uv') refuse('has no "server.mcp_config", which only the type "uv" may omit')
   const reason = bundleNameProblem(valid.name)
-  if (reason !== undefined) refuse(`has a "name" that cannot be used: ${reason}`)
+  if (reason !== undefined) refuse(`has an invalid "name": ${reason}`)
   return valid
 }
 
@@ -75,7 +75,7 @@ export async function findCommand (
     const file = join(unpacked, command.slice(folder.length))
     const isFile = file.startsWith(unpacked + sep) && await stat(file).then((stats) => stats.isFile(), () => false)
     const named = quoteEntryName(command.slice(folder.length + 1))
-    if (!isFile) throw new ArchiveError(`its command is the file ${named}, which it does not have`)
+    if (!isFile) throw new ArchiveError(`its command is the file ${named}, which it does not contain`)
     // Archives made on Windows have no executable bit.
     await chmod(file, 0o755)
     return { command }

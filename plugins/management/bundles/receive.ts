@@ -59,7 +59,7 @@ async function receiveFile (file: Readable, path: string, signal: AbortSignal): 
 }
 
 const unexpectedBodyError = (field: string): Error =>
-  new errors.InvalidInput(`The body must hold one file, in the field "${field}", and nothing else`)
+  new errors.InvalidInput(`The body must contain one file, in the field "${field}", and nothing else`)
 
 /** Converts an error of the multipart parser to an error of the API; returns other errors unchanged. */
 function toError (error: unknown, field: string): unknown {

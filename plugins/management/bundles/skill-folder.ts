@@ -43,5 +43,5 @@ function folderOf (paths: readonly string[]): string {
   if (paths.includes(mainFile)) return ''
   const top = /^[^/]+\//.exec(paths[0] ?? '')?.[0] ?? ''
   if (top !== '' && paths.includes(top + mainFile) && paths.every((path) => path.startsWith(top))) return top
-  throw new ArchiveError(`it has no ${mainFile} at its top, nor in its only folder`)
+  throw new ArchiveError(`it has no ${mainFile} at the top level, or in its only folder`)
 }

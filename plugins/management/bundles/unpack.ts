@@ -13,7 +13,7 @@ export async function unpack (archive: string, unpacked: string, signal: AbortSi
     await removeSignature(file)
     const entries = await readEntries(file, bounds, signal)
     const found = entries.find(({ path, isFolder }) => path === 'manifest.json' && !isFolder)
-    if (found === undefined) throw new ArchiveError('it has no manifest.json at its top')
+    if (found === undefined) throw new ArchiveError('it has no manifest.json at the top level')
     if (found.size > manifest) throw new ArchiveError(`its manifest.json is larger than ${manifest} bytes`)
     await extractEntries(file, entries, unpacked, bounds, signal)
     return entries

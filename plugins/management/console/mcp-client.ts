@@ -138,7 +138,7 @@ export class McpClient {
   /** Returns the header for a credential; `routing.bearerAuthHeaderName` names the one for keys. */
   #headerOf (credential: string): string {
     const { routing } = this.#outer.settings.current.system
-    const name = [credentialPrefixes.token, credentialPrefixes.lent].some((prefix) => credential.startsWith(prefix))
+    const name = [credentialPrefixes.token, credentialPrefixes.internal].some((prefix) => credential.startsWith(prefix))
       ? undefined
       : routing?.bearerAuthHeaderName
     return (name ?? 'authorization').toLowerCase()

@@ -1,7 +1,8 @@
 /** Ordinary words with which clauses of the API begin. Other first words may be names, which stay unchanged. */
 const firstWords = new Set(
   ('a an any at cannot choose each entry every expected group has have in is it its key must neither no none not ' +
-  'nothing of one only other required some that the there these this those to unknown what which with').split(' ')
+  'nothing of one only other required some that the there these this those to unknown users values ' +
+  'what which with').split(' ')
 )
 
 /** Capitalizes a clause as a sentence, unless its first word may be a name. */

@@ -48,9 +48,9 @@ interface ConsoleKit {
   readonly costs: ListCosts
   /** Reads the servers from a pasted text. @throws InvalidInput */
   readonly readPasted: typeof readPasted
-  /** Makes a form for the arguments of a tool, from its input schema, which is not validated. */
+  /** Creates a form for the arguments of a tool, from its input schema, which is not validated. */
   readonly formOf: (...options: ConstructorParameters<typeof SchemaForm>) => SchemaForm
-  /** Makes a form for configs of the type of a server's config. @param isAdmin admins may set the owner */
+  /** Creates a form for configs of the type of a server's config. @param isAdmin admins may set the owner */
   readonly serverFormOf: (config: Readonly<Record<string, unknown>>, isAdmin: boolean) => ServerForm
   /** Splits the result of a call into the blocks that a page shows. */
   readonly blocksOf: typeof blocksOf

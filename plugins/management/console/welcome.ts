@@ -27,7 +27,7 @@ export class WelcomeLink {
     this.#now = now
   }
 
-  /** Makes a new code, which replaces the former one. @param user the first admin, as stored */
+  /** Creates a new code, which replaces the former one. @param user the first admin, as stored */
   make (user: User): string {
     const code = randomBytes(32).toString('base64url')
     const until = this.#now() + managementLimits.console.welcomeLinkLifetime

@@ -12,7 +12,7 @@ import { defaultOwner, storedUsernameOf, renameInKeyScopes, removeFromKeyScopes 
 import { findGroupByName, makeView, type Principal, type Settings } from '../../settings/index.ts'
 import { checkEntryQuota, checkGroupName, sharedNameWarnings } from '../checks.ts'
 import {
-  compactMember, type MemberConfig, mustBeMember, updatedMembers, parseGroupMembers, unlistedItemWarnings,
+  compactMember, type MemberConfig, requireMember, updatedMembers, parseGroupMembers, unlistedItemWarnings,
   visibleMembers, withOwnItemNames,
   withDefaultSelectors
 } from './members.ts'
@@ -135,7 +135,7 @@ export class Groups {
   /** Removes a member. @throws NoSuch if it is not a member, or one that the principal may not see; Forbidden */
   async removeServer (principal: Principal, idOrName: string, name: string): Promise<ShownGroup> {
     return await this.#changeMembers(principal, idOrName, (base, stored) => {
-      mustBeMember(base, principal, stored, name)
+      requireMember(base, principal, stored, name)
       return stored.filter((member) => member.name !== name)
     })
   }
@@ -145,7 +145,7 @@ export class Groups {
     principal: Principal, idOrName: string, name: string, tools: 'all' | string[]
   ): Promise<ChangedGroup> {
     const data = await this.#changeMembers(principal, idOrName, (base, stored) => {
-      mustBeMember(base, principal, stored, name)
+      requireMember(base, principal, stored, name)
       return stored.map((member) =>
         member.name === name ? this.#convertMember(principal, { ...member, tools }) : member)
     })
@@ -171,7 +171,7 @@ export class Groups {
   mustManage (principal: Principal, idOrName: string, member?: string): void {
     const snapshot = this.#settings.current
     const { members } = managedGroup(snapshot, principal, idOrName)
-    if (member !== undefined) mustBeMember(snapshot, principal, members, member)
+    if (member !== undefined) requireMember(snapshot, principal, members, member)
   }
 
   /** Removes a group, also from the scopes of keys. @throws NoSuch, Forbidden */

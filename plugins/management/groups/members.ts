@@ -49,8 +49,8 @@ export function unlistedItemWarnings (
     if (left.length === 0) return []
     const shown = left.slice(0, maxListedNames).map((name) => JSON.stringify(name)).join(', ')
     const names = `${shown}${left.length > maxListedNames ? ` and ${left.length - maxListedNames} more` : ''}`
-    return [`The server ${JSON.stringify(member.name)} lists no ${kind} ` +
-      `${names}: they belong to the group once it does`]
+    return [`The server ${JSON.stringify(member.name)} does not list the ${kind} ` +
+      `${names}: they become part of the group once it does`]
   })
 }
 
@@ -88,7 +88,7 @@ export function compactMember (member: GroupMember): string | GroupMember {
 }
 
 /** Checks that a server is a member of a group. @throws NoSuch if it is not, or if the principal may not see it */
-export function mustBeMember (
+export function requireMember (
   snapshot: Snapshot, principal: Principal, stored: readonly GroupMember[], name: string
 ): void {
   const member = stored.find((each) => each.name === name)
@@ -133,8 +133,9 @@ export function parseGroupMembers (
   stored: readonly GroupMember[] = []
 ): GroupMember[] {
   if (countValues(input, managementLimits.groupValues) > managementLimits.groupValues) {
-    throw new errors.InvalidInput(`"servers": a group may have ${managementLimits.groupValues} members and selected ` +
-      'items together')
+    throw new errors.InvalidInput(
+      `"servers": a group may have at most ${managementLimits.groupValues} members and selected items in total`
+    )
   }
   const seen = new Set<string>()
   const known = new Map(stored.map((member) => [member.name, member]))

@@ -72,8 +72,9 @@ export class CloudCatalogue {
   ): Promise<SourceAnswer<Value>> {
     const { apiKey, baseUrl, referer, title } = this.#settings()
     if (!isText(apiKey) || !isText(baseUrl)) {
-      throw new errors.InvalidInput('The cloud catalogue is not set up: an admin has to set "mcpRouter.baseUrl" and ' +
-        '"mcpRouter.apiKey"')
+      throw new errors.InvalidInput(
+        'The cloud catalogue is not set up: an admin must set "mcpRouter.baseUrl" and "mcpRouter.apiKey"'
+      )
     }
     const headers: Record<string, string> = {
       authorization: `Bearer ${apiKey}`,
@@ -82,7 +83,9 @@ export class CloudCatalogue {
       ...(isText(title) && { 'x-title': title })
     }
     if (Object.values(headers).some((value) => !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))) {
-      throw new errors.InvalidInput('"mcpRouter": "apiKey", "referer" and "title" hold a character that no header can')
+      throw new errors.InvalidInput(
+        '"mcpRouter": "apiKey", "referer" and "title" contain a character that is not allowed in a header'
+      )
     }
     const text = JSON.stringify(body)
     const url = `${baseUrl.replace(/\/+$/, '')}/${path}`
@@ -99,7 +102,7 @@ const textOf = (value: unknown): string => typeof value === 'string' ? value.sli
 function listOf (answer: unknown, name: 'servers' | 'tools'): Array<Record<string, unknown>> {
   const data = isObject(answer) && isObject(answer.data) ? answer.data : {}
   const list = data[name]
-  if (!Array.isArray(list)) throw new TypeError(`there is no list of ${name}`)
+  if (!Array.isArray(list)) throw new TypeError(`it has no list of ${name}`)
   return list.slice(0, managementLimits.catalogues.answerEntries).filter(isObject)
 }
 
@@ -121,7 +124,7 @@ const serversOf = (answer: unknown): CloudServer[] => listOf(answer, 'servers').
 
 /** Returns the config that connects to an address of the service. */
 function configFor (address: string): Pick<CloudServer, 'config' | 'required' | 'reason'> {
-  if (address === '') return { required: [], reason: 'the service states no address for it' }
+  if (address === '') return { required: [], reason: 'the service provides no address for it' }
   try {
     const url = checkConfigText(address, 'server_url')
     const problem = configProblem({ type: 'streamable-http', url })

@@ -60,7 +60,7 @@ export class ConfigInputs {
       const variable = Object.hasOwn(variables, name) ? variables[name] : undefined
       if (variable === undefined) {
         if (place === 'url') {
-          throw new UnusableEntryError(`its address holds {${name}}, and it does not say what that is`)
+          throw new UnusableEntryError(`its address contains {${name}}, which it does not define`)
         }
         return written
       }
@@ -108,7 +108,11 @@ export const checkConfigText = (text: string, title: string): string =>
 
 /** Refuses control characters in an untrusted text. @throws UnusableEntryError */
 function checkControlCharacters (text: string, title: string): string {
-  if (/\p{Cc}/u.test(text)) throw new UnusableEntryError(`the value of ${quoteText(title)} holds a control character`)
+  if (/\p{Cc}/u.test(text)) {
+    throw new UnusableEntryError(
+      `the value of ${quoteText(title)} contains a control character`
+    )
+  }
   return text
 }
 
@@ -116,7 +120,7 @@ function checkControlCharacters (text: string, title: string): string {
 function checkReferences (text: string, title: string): string {
   if (/\$\{[A-Za-z_]/.test(text)) {
     throw new UnusableEntryError(
-      `the value of ${quoteText(title)} names a variable of this gateway's environment ($\{…})`
+      `the value of ${quoteText(title)} refers to a variable of this gateway's environment ($\{…})`
     )
   }
   if (isMask(text)) throw new UnusableEntryError(`the value of ${quoteText(title)} looks like a masked secret`)

@@ -57,7 +57,7 @@ function segment (text: string): string {
 
 /** Reads a page of entries. @throws TypeError for any other value */
 async function pageOf (answer: unknown): Promise<RegistryPage> {
-  if (!isObject(answer) || !Array.isArray(answer.servers)) throw new TypeError('there is no list of servers')
+  if (!isObject(answer) || !Array.isArray(answer.servers)) throw new TypeError('it has no list of servers')
   const budget = new LoopBudget()
   const servers: RegistryEntry[] = []
   for (const each of answer.servers.slice(0, managementLimits.catalogues.answerEntries) as unknown[]) {
@@ -75,7 +75,7 @@ async function pageOf (answer: unknown): Promise<RegistryPage> {
  * @throws TypeError if the value is not an entry
  */
 async function entryOf (answer: unknown): Promise<RegistryEntry> {
-  if (!isObject(answer) || !isObject(answer.server)) throw new TypeError('there is no entry')
+  if (!isObject(answer) || !isObject(answer.server)) throw new TypeError('it has no entry')
   // Registries write null for absent members.
   const given = { server: withoutNulls(answer.server), meta: isObject(answer._meta) ? withoutNulls(answer._meta) : {} }
   const _meta = Value.Clean(RegistryMeta, given.meta)
@@ -84,7 +84,7 @@ async function entryOf (answer: unknown): Promise<RegistryEntry> {
   const wrong = firstSchemaProblem(ServerJson, server)
   if (wrong) {
     const { name } = given.server as { name?: unknown }
-    const reason = `the entry does not keep to the form of server.json: "${wrong.path}": ${wrong.message}`
+    const reason = `the entry does not match the schema of server.json: "${wrong.path}": ${wrong.message}`
     return {
       server: typeof name === 'string'
         ? { name: name.slice(0, 200) }

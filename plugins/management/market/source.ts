@@ -71,7 +71,7 @@ export class CatalogueSource {
   constructor ({ now = Date.now, ...deps }: SourceDeps) {
     this.#deps = { now, ...deps }
     const { name, reportOutage: tell } = deps
-    this.#outage = new Outage(tell, { ill: `${name} gives no answer`, well: `${name} answers` }, now)
+    this.#outage = new Outage(tell, { ill: `${name} is not available`, well: `${name} is available` }, now)
   }
 
   /**
@@ -117,7 +117,7 @@ export class CatalogueSource {
     const cause = reasonOf(error)
     if (!this.#closing.signal.aborted) this.#outage.recordFailure(cause)
     const kept = this.#cache.get(key)
-    if (!kept) throw new errors.UpstreamFailed(`${name} gives no answer: ${cause}`)
+    if (!kept) throw new errors.UpstreamFailed(`${name} is not available: ${cause}`)
     kept.dueAt = now() + managementLimits.catalogues.retryDelay
     kept.isStale = true
     return answerOf(kept)
@@ -168,7 +168,7 @@ function checkStatus ({ status }: FetchedResponse, isOfCaller: boolean): void {
   if (status >= 200 && status < 300) return
   if (isOfCaller && (status === 404 || status === 400 || status === 422)) throw new RejectedRequest(status)
   if (status === 401 || status === 403) {
-    throw new UpstreamError('unauthorized', `it refuses the credentials (HTTP ${status})`, { isPublic: true })
+    throw new UpstreamError('unauthorized', `it rejected the credentials (HTTP ${status})`, { isPublic: true })
   }
   throw new UpstreamError('refused', `it answered HTTP ${status}`, { isPublic: true })
 }
@@ -186,4 +186,4 @@ function parse (body: Buffer): unknown {
 
 /** Returns the reason of a failed request as a clause, without addresses and without text from the service. */
 const reasonOf = (error: unknown): string =>
-  error instanceof UpstreamError ? error.messageForClients : 'its answer has another form than expected'
+  error instanceof UpstreamError ? error.messageForClients : 'its answer does not have the expected format'

@@ -16,7 +16,12 @@ export function toConfigs ({ name: given, packages = [], remotes = [] }: ServerJ
     ...packages.map((each) =>
       toReadyConfig(each.registryType, each.identifier, name, (inputs) => fromPackage(each, inputs)))
   ]
-  return ready.length > 0 ? withNames(ready, name) : [{ from: 'entry', reason: 'it names no package and no remote' }]
+  return ready.length > 0
+    ? withNames(ready, name)
+    : [{
+        from: 'entry',
+        reason: 'it has neither a package nor a remote'
+      }]
 }
 
 /** Names the configs: the first like the entry, others with a suffix for their kind and, if needed, a number. */
@@ -56,7 +61,7 @@ function fromRemote (
   { type: given, url, headers = [], variables = {} }: RegistryTransport, inputs: ConfigInputs
 ): ServerConfig {
   const type = types.find((each) => each === given)
-  if (!type) throw new UnusableEntryError(`the transport ${quoteText(given)} is not known here`)
+  if (!type) throw new UnusableEntryError(`the transport ${quoteText(given)} is not supported`)
   if (url === undefined) throw new UnusableEntryError('it has no address')
   const address = inputs.resolveInput({ value: url, variables }, 'url', 'url', true) ?? ''
   if (!/^https?:\/\//i.test(address) && !address.startsWith('${')) {
@@ -65,7 +70,7 @@ function fromRemote (
   const values: Record<string, string> = {}
   for (const header of headers) {
     if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(header.name) || header.name === '__proto__') {
-      throw new UnusableEntryError(`${quoteText(header.name)} cannot be the name of a header`)
+      throw new UnusableEntryError(`${quoteText(header.name)} is not a valid header name`)
     }
     // Headers may also use the variables of the URL.
     const value = inputs.resolveInput(
@@ -121,10 +126,10 @@ const runners: Readonly<Record<string, Runner>> = {
 
 /** Messages for known package types that cannot be run. */
 const unsupportedTypeMessages: Readonly<Record<string, string>> = {
-  mcpb: 'it is a bundle: download it, and send it to POST /api/mcpb/upload',
-  nuget: 'NuGet packages need dnx, which the gateway does not use: install it yourself, and add a server with its ' +
-    'command',
-  cargo: 'crates have to be compiled: install it yourself, and add a server with its command'
+  mcpb: 'it is a bundle: download it, and upload it with POST /api/mcpb/upload',
+  nuget: 'NuGet packages need dnx, which the gateway does not support: install it yourself, and add a server with ' +
+    'its command',
+  cargo: 'crates must be compiled: install it yourself, and add a server with its command'
 }
 
 /** Returns the config for a package. @throws UnusableEntryError with the reason why no config can be made */
@@ -135,17 +140,17 @@ function fromPackage (given: Package, inputs: ConfigInputs): ServerConfig {
     const known = Object.hasOwn(unsupportedTypeMessages, registryType)
       ? unsupportedTypeMessages[registryType]
       : undefined
-    throw new UnusableEntryError(known ?? `packages of the type ${quoteText(
+    throw new UnusableEntryError(known ?? `packages of type ${quoteText(
       registryType
-    )} cannot be run here (npm, pypi and ` +
-      'oci can)')
+    )} are not supported (only npm, pypi and ` +
+      'oci are)')
   }
   checkSource(given, runner)
   if (transport.type !== 'stdio') throw new UnusableEntryError(notStdioMessage(transport.type, transport.url))
   const env: Record<string, string> = {}
   for (const variable of environmentVariables) {
     if (!/^[A-Za-z_][A-Za-z0-9_.-]*$/.test(variable.name) || variable.name === '__proto__') {
-      throw new UnusableEntryError(`${quoteText(variable.name)} cannot be the name of a variable`)
+      throw new UnusableEntryError(`${quoteText(variable.name)} is not a valid variable name`)
     }
     const value = inputs.resolveInput(variable, 'env', variable.name)
     if (value !== undefined) env[variable.name] = value
@@ -160,22 +165,21 @@ function checkSource (given: Package, runner: Runner): void {
   const { identifier, version, registryBaseUrl, registryType, fileSha256, runtimeHint, runtimeArguments = [] } = given
   const { command } = runner
   if (!runner.identifierPattern.test(identifier)) {
-    throw new UnusableEntryError(`${quoteText(identifier)} is not the name of a package that ${command} runs`)
+    throw new UnusableEntryError(`${quoteText(identifier)} is not the name of a package that ${command} can run`)
   }
   if (version !== undefined && !/^[A-Za-z0-9][A-Za-z0-9._+!~-]*$/.test(version)) {
-    throw new UnusableEntryError(`${quoteText(version)} is not one version`)
+    throw new UnusableEntryError(`${quoteText(version)} is not a single version`)
   }
   if (registryBaseUrl !== undefined && runner.registryPattern?.test(registryBaseUrl) === false) {
     const source = quoteText(registryBaseUrl)
-    throw new UnusableEntryError(`it comes from ${source}, and ` +
-      `${command} takes packages from the registry that \`install\` names`)
+    throw new UnusableEntryError(`it comes from ${source}, and ${command} uses the registry set in \`install\``)
   }
   if (fileSha256 !== undefined && registryType !== 'oci') {
-    throw new UnusableEntryError(`it has a checksum, which ${command} does not compare`)
+    throw new UnusableEntryError(`it has a checksum, which ${command} does not verify`)
   }
   if (runtimeHint !== undefined && runtimeArguments.length > 0 && !runner.acceptedHints.includes(runtimeHint)) {
     throw new UnusableEntryError(
-      `its arguments are those of ${quoteText(runtimeHint)}, and it would be run by ${command}`
+      `its arguments are for ${quoteText(runtimeHint)}, but ${command} would run it`
     )
   }
 }
@@ -198,7 +202,7 @@ function withHost (identifier: string, registryBaseUrl: string | undefined): str
 }
 
 function notStdioMessage (type: string, url: string | undefined): string {
-  if (type !== 'streamable-http' && type !== 'sse') return `the transport ${quoteText(type)} is not known here`
+  if (type !== 'streamable-http' && type !== 'sse') return `the transport ${quoteText(type)} is not supported`
   const address = url === undefined ? '' : ` (${quoteText(url)})`
   return `it serves HTTP instead of stdio: run it yourself, and add a server of type ${type} with its address${address}`
 }
@@ -211,7 +215,7 @@ function toCommandWords (given: readonly Argument[], inputs: ConfigInputs): stri
       return value === undefined ? [] : [value]
     }
     if (argument.type !== 'named') {
-      throw new UnusableEntryError(`arguments of the type ${quoteText(argument.type)} are not known here`)
+      throw new UnusableEntryError(`arguments of type ${quoteText(argument.type)} are not supported`)
     }
     if (argument.name === undefined || argument.name === '') {
       throw new UnusableEntryError('it has a named argument without a name')

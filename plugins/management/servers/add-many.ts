@@ -19,23 +19,24 @@ export interface AddOutcome { name: string, success: boolean, unchanged?: true, 
 /** Reads the servers of a request body: a list, or the configuration file of a client. @throws InvalidInput */
 export function parseServerEntries (body: unknown): SentServers {
   const document = readForeignDocument(body, orderedEntries)
-  if (document?.servers.length === 0) throw new errors.InvalidInput('There are no servers in it')
+  if (document?.servers.length === 0) throw new errors.InvalidInput('The body contains no servers')
   if (document === undefined) {
-    throw new errors.InvalidInput('"servers": expected a list of {"name": "…", "config": {…}}, or "mcpServers": ' +
-      '{"<name>": {…}}')
+    throw new errors.InvalidInput(
+      '"servers": expected a list of {"name": "…", "config": {…}}, or "mcpServers": {"<name>": {…}}'
+    )
   }
   const { servers, members } = document
   if (servers.length > maxEntries) {
-    throw new errors.InvalidInput(`There are ${servers.length} servers; send ${maxEntries} at most`)
+    throw new errors.InvalidInput(`There are ${servers.length} servers; send at most ${maxEntries}`)
   }
   return {
     servers,
-    warnings: members.slice(0, 20).map((name) => `${JSON.stringify(name)} holds no servers, and is not stored`)
+    warnings: members.slice(0, 20).map((name) => `${JSON.stringify(name)} contains no servers, and was not stored`)
   }
 }
 
 /**
- * Makes the changes that add several servers. A server that cannot be stored does not prevent the others; an existing
+ * Creates the changes that add several servers. A server that cannot be stored does not prevent the others; an existing
  * one with the same config is unchanged.
  * @returns the changes, and the result of each server, in order
  */
@@ -48,7 +49,7 @@ export function createAdditions (
     if (name === '' || !isObject(config)) {
       throw new errors.InvalidInput(`servers.${at}: an entry is {"name": "…", "config": {…}}`)
     }
-    if (names.has(name)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)} already`)
+    if (names.has(name)) throw new errors.InvalidInput(`There is already a server named ${JSON.stringify(name)}`)
     const isUnchanged = isAlreadyStored(snapshot, principal, name, config, usersMayRun)
     if (!isUnchanged) {
       checkServerName(snapshot, principal, name, 'name')

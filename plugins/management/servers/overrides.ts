@@ -49,7 +49,7 @@ export async function overrideItem (
     const value = withOverride(server, kind, own, change)
     const most = Math.max(maxConfigEntries, Object.keys(server.config[kind] ?? {}).length)
     if (Object.keys(value[kind] ?? {}).length > most) {
-      const bound = `A server has at most ${maxConfigEntries} overrides of its ${kind}`
+      const bound = `A server may have at most ${maxConfigEntries} overrides of its ${kind}`
       throw new errors.InvalidInput(`${bound}: reset one first`)
     }
     return [{ entity: 'mcpServers', key: name, value }]

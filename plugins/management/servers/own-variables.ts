@@ -70,7 +70,7 @@ export class OwnVariables {
     const server = visibleServer(current, principal, name)
     const { username: user } = principal
     if (user === undefined || !current.users.has(user)) {
-      throw new errors.Forbidden('Values are given by users: use a login, a key or an access token of a user')
+      throw new errors.Forbidden('Only users can set values: use a login, a key or an access token of a user')
     }
     return { server, user }
   }

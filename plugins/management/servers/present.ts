@@ -142,7 +142,7 @@ function publicMembersOf (config: Server['config']): Record<string, unknown> {
 function shownError (error: string | null, manages: boolean, wanted: WantedLogin | undefined): string | null {
   if (error === null || manages) return error
   return wanted?.flow
-    ? 'It wants you to log in: open oauth.authorizationUrl'
+    ? 'It requires you to log in: open oauth.authorizationUrl'
     : 'It is not connected; its owner can see why'
 }
 
@@ -160,7 +160,7 @@ export function findPresentedItem (
   return undefined
 }
 
-/** Makes an item that no catalogue lists from its override. */
+/** Creates an item that no catalogue lists from its override. */
 export function unlistedItem (kind: ItemKind, key: string, server: Server): PresentedItem {
   const override = overrideOf(server, kind, key)
   return {
@@ -184,7 +184,7 @@ export class ServerLogins {
     return holder === undefined ? undefined : this.#upstreams.get(server.name)?.login?.pendingLogin(holder)
   }
 
-  /** Makes the URL of a login that a server requires from a principal, if any. Never throws. */
+  /** Creates the URL of a login that a server requires from a principal, if any. Never throws. */
   async prepareLogin (principal: Principal, server: Server): Promise<void> {
     const holder = this.#holder(principal, server)
     if (holder !== undefined) await this.#upstreams.get(server.name)?.login?.prepare(holder)

@@ -9,7 +9,7 @@ import { ItemTexts } from './record-json.ts'
 
 export type ServerTest = Omit<Static<typeof ServerTestResult>, ItemKind> & Record<ItemKind, ItemTexts>
 
-/** Makes the result of a test from a probe. @param warnings about the config as sent */
+/** Creates the result of a test from a probe. @param warnings about the config as sent */
 export function toServerTest (
   { status, error, catalogue, time, ...probe }: ProbeResult, config: ServerConfig, warnings: string[]
 ): ServerTest {
@@ -33,7 +33,7 @@ export function testMessage ({ connected, status, tools }: ServerTest, name: str
   if (connected) return `It connects, and lists ${tools.length} tools`
   if (status !== 'oauth_required') return 'It does not connect'
   const first = name === undefined ? 'store it, and open' : 'open'
-  return `It wants a login: ${first} the address that its record shows (oauth.authorizationUrl)`
+  return `It requires a login: ${first} the address in its record (oauth.authorizationUrl)`
 }
 
 const protocolOf = ({ version, serverInfo }: Catalogue): Pick<ServerTest, 'protocolVersion' | 'era' | 'serverInfo'> =>

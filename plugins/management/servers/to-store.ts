@@ -20,8 +20,8 @@ import { managementLimits } from '../limits.ts'
 const keptMembers = ['visibility', 'enabled', ...itemKinds] as const
 
 /**
- * Makes the change that stores a server's config as sent by a principal. All configs received by the management API go
- * through this function.
+ * Creates the change that stores a server's config as sent by a principal. All configs received by the management API
+ * go through this function.
  * @param sent may contain masks in place of stored secrets
  * @param usersMayRun ALLOW_USER_STDIO
  * @throws InvalidInput, Forbidden, NoSuch, LimitReached
@@ -70,8 +70,8 @@ export function toServerChange (
 }
 
 /**
- * Makes the change that enables or disables a server. An admin who enables a server that is not in force is recorded as
- * having stored it.
+ * Creates the change that enables or disables a server. An admin who enables a server that is not in force is recorded
+ * as having stored it.
  * @throws InvalidInput for enabling a server with an invalid name
  */
 export function toEnabledChange (
@@ -130,15 +130,16 @@ function checkConfig (config: unknown): void {
 function checkValues ({ openapi, ...config }: Record<string, unknown>): void {
   const { schema: _description, ...others } = isObject(openapi) ? openapi : {}
   if (countValues([config, others], managementLimits.configValues) > managementLimits.configValues) {
-    throw new errors.InvalidInput(`"config": it has more than ${managementLimits.configValues} values`)
+    throw new errors.InvalidInput(`"config" has more than ${managementLimits.configValues} values`)
   }
   // Each word may be a secret, which texts are searched for, except in descriptions and overrides.
   const {
     tools: _tools, prompts: _prompts, resources: _resources, skills: _skills, description: _text, ...secrets
   } = config
   if (countWords([secrets, others], managementLimits.configWords) > managementLimits.configWords) {
-    throw new errors.InvalidInput(`"config": its texts have more than ${managementLimits.configWords} words and ` +
-      'parameters of addresses')
+    throw new errors.InvalidInput(
+      `The strings in "config" have more than ${managementLimits.configWords} words and URL parameters`
+    )
   }
 }
 
@@ -194,12 +195,13 @@ function withOwner (
 function withSecrets (sent: Record<string, unknown>, stored: Server | undefined): unknown {
   const { value: config, unknown } = unmask(sent, stored?.config, stored && maskConfig(stored.config))
   if (unknown.length > 0) {
-    throw new errors.InvalidInput(`"config.${unknown.join('", "config.')}": this is a mask, not a value; send the ` +
-      'secret itself')
+    throw new errors.InvalidInput(
+      `"config.${unknown.join('", "config.')}": this is a mask, not a value; send the secret itself`
+    )
   }
   const hadMasks = stored !== undefined && config !== sent && JSON.stringify(sent) !== JSON.stringify(config)
   if (hadMasks && secretTargetsOf(config) !== secretTargetsOf(stored.config)) {
-    throw new errors.InvalidInput('"config": the address or command changed, so masked secrets must be sent anew')
+    throw new errors.InvalidInput('"config": the address or command changed, so masked secrets must be sent again')
   }
   return config
 }

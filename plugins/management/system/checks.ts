@@ -43,7 +43,7 @@ export function checkSections (sent: SystemSections, report: Report): void {
   ]
   const header = routing.bearerAuthHeaderName?.toLowerCase()
   if (header !== undefined && (takenHeaders.has(header) || header.startsWith('x-forwarded-'))) {
-    report('routing.bearerAuthHeaderName', 'this header has another meaning already; choose another one, for ' +
+    report('routing.bearerAuthHeaderName', 'this header already has another meaning; choose another one, for ' +
       'example X-API-Key')
   }
   if (routing.jsonBodyLimit != null) {
@@ -90,7 +90,7 @@ export function checkMaskedSecrets (sent: SystemSections, stored: SystemSections
   for (const [section, secret, value, before, after] of targets) {
     if (isMask(value) && before !== after) {
       throw new errors.InvalidInput(
-        `"${section}.${secret}": the address changed, so the masked secret must be sent anew`
+        `"${section}.${secret}": the address changed, so the masked secret must be sent again`
       )
     }
   }

@@ -77,8 +77,8 @@ class System {
   async update (principal: Principal, body: Json): Promise<{ data: Json, warnings: string[] }> {
     if (Object.keys(body).length === 0) {
       throw new errors.InvalidInput(
-        'The body names no section; it takes routing, install, smartRouting, toolResultCompression, mcpRouter, ' +
-        'nameSeparator, enableSessionRebuild, oauthServer and notifications'
+        'The body contains no section; the sections are routing, install, smartRouting, toolResultCompression, ' +
+        'mcpRouter, nameSeparator, enableSessionRebuild, oauthServer and notifications'
       )
     }
     let warning: string | undefined
@@ -185,7 +185,7 @@ function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, report: 
     if (Object.hasOwn(shown, key) && isDeepStrictEqual(value, shown[key])) continue
     const known = Object.hasOwn(members, key) ? members[key] : undefined
     if (!known) {
-      report(place, 'is not known; the documentation of this route lists what it takes')
+      report(place, 'is not known; the documentation of this route lists the accepted members')
       continue
     }
     if (value === null) {

@@ -117,12 +117,12 @@ export function templateWarnings (template: SentTemplate): string[] {
  * @throws InvalidInput
  */
 export function readTemplateServer (name: string, value: unknown): { config: Json, warnings: string[] } {
-  if (name === '') throw new errors.InvalidInput('A server needs a name: the member of "servers" that holds its config')
+  if (name === '') throw new errors.InvalidInput('A server needs a name: the member of "servers" with its config')
   if (!isObject(value)) {
     throw new errors.InvalidInput('A server is an object, its config: {"url": "…"}, or {"command": "…", "args": ["…"]}')
   }
   const { config, warnings } = translateConfig(value)
-  const dropped = omittedMembers(config).map((path) => `${quoteName(path)} is not taken from a template`)
+  const dropped = omittedMembers(config).map((path) => `${quoteName(path)} has no effect in a template`)
   return { config: toPortable(config), warnings: uniqueWarnings([...dropped, ...warnings]) }
 }
 

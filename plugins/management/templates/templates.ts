@@ -54,8 +54,8 @@ export class Templates {
   }
 
   /**
-   * Makes a template of servers and groups that the principal manages; of all of them if none are named. The servers of
-   * the groups are included.
+   * Creates a template of servers and groups that the principal manages; of all of them if none are named. The servers
+   * of the groups are included.
    * @throws NoSuch, Forbidden, SecretsLocked
    */
   async export (
@@ -104,7 +104,7 @@ export class Templates {
     return { data, ...(message !== '' && { message }) }
   }
 
-  /** Makes a template of one group. @param name the name of the template; by default that of the group */
+  /** Creates a template of one group. @param name the name of the template; by default that of the group */
   async exportGroup (principal: Principal, idOrName: string, name?: string): Promise<ExportedTemplate> {
     const { id, name: groupName, description } = this.#groups.getManaged(principal, idOrName)
     return await this.export(principal, { name: name ?? groupName, description, groupIds: [id] })
@@ -119,13 +119,15 @@ export class Templates {
   async import (principal: Principal, sent: SentTemplate): Promise<ImportResult> {
     const { version: given, servers = {}, groups = [] } = sent
     if (given !== version) {
-      throw new errors.InvalidInput(`"version": ${JSON.stringify(given)} is not known here; templates have version ` +
-        `"${version}"`)
+      throw new errors.InvalidInput(
+        `"version": ${JSON.stringify(given)} is not supported; templates have version "${version}"`
+      )
     }
     const entries = orderedEntries(servers)
     if (Math.max(entries.length, groups.length) > identityLimits.templates.entries) {
-      throw new errors.InvalidInput(`A template may have ${identityLimits.templates.entries} servers and as many ` +
-        'groups; import it in parts')
+      throw new errors.InvalidInput(
+        `A template may have at most ${identityLimits.templates.entries} servers and as many groups; import it in parts`
+      )
     }
     const details = await this.#importServers(principal, entries)
     const created = new Set(details.flatMap(({ action, name }) => action === 'created' ? [name] : []))
@@ -160,7 +162,7 @@ export class Templates {
           type: 'server',
           name,
           action: 'skipped',
-          message: 'There is a server of this name already'
+          message: 'There is already a server with this name'
         })
       } catch (error) {
         details.set(name, { type: 'server', name, action: 'failed', message: refusalMessage(error) })
@@ -185,7 +187,7 @@ export class Templates {
   async #importGroup (principal: Principal, sent: unknown, at: number): Promise<ImportDetail> {
     const name = isObject(sent) && typeof sent.name === 'string' ? sent.name : ''
     const isKnown = [...this.#settings.current.groups.values()].some((group) => group.name === name)
-    if (isKnown) return { type: 'group', name, action: 'skipped', message: 'There is a group of this name already' }
+    if (isKnown) return { type: 'group', name, action: 'skipped', message: 'There is already a group with this name' }
     try {
       const { group, warnings } = readTemplateGroup(sent)
       const created = await this.#groups.create(principal, pickGroup(group))
@@ -220,15 +222,15 @@ const quoteNames = (names: readonly string[]): string => names.map((name) => JSO
  * omitted.
  */
 const remarksOn = (leftOut: readonly string[], bundles: readonly string[]): string => [
-  ...(leftOut.length === 0 ? [] : [`Left out, since you do not manage them: ${quoteNames(leftOut)}`]),
+  ...(leftOut.length === 0 ? [] : [`Omitted, since you do not manage them: ${quoteNames(leftOut)}`]),
   ...(bundles.length === 0
     ? []
-    : [`Bundles are not in a template, and configs name their folder of this gateway: upload ${quoteNames(bundles)} ` +
-      'there, and put that in'])
+    : ['A template does not contain bundles, and configs refer to their folder on this gateway: upload ' +
+      `${quoteNames(bundles)} to the other gateway, and set the folder`])
 ].join('. ')
 
 const missingBundleRemark = (name: string): string =>
-  `The bundle ${JSON.stringify(name)} is not here: upload it, and put its folder into this config`
+  `The bundle ${JSON.stringify(name)} does not exist on this gateway: upload it, and set its folder in this config`
 
 /** Returns the summary of an import. @param variables environment variables that the new servers need */
 function importSummary ({ details }: TemplateImportResult, variables: readonly string[]): string {
@@ -239,11 +241,11 @@ function importSummary ({ details }: TemplateImportResult, variables: readonly s
     : has('failed')
       ? `Nothing of the template was imported: ${cause}`
       : has('skipped')
-        ? 'Nothing was imported: all names of the template exist already'
+        ? 'Nothing was imported: all names in the template already exist'
         : 'The template is empty: nothing was imported'
   if (variables.length === 0) return result
   const names = [...new Set(variables)].sort().join(', ')
-  return `${result}. Its servers need these environment variables of the gateway, which are filled in for admins' ` +
+  return `${result}. Its servers need these environment variables of the gateway, which are available to admins' ` +
     `servers only: ${names}`
 }
 

@@ -83,7 +83,7 @@ export function unmatchedOverrides (server: OverriddenServer, { lists }: Pick<Ca
     if (left.length === 0) return []
     const shown = left.slice(0, 10).map((name) => JSON.stringify(name)).join(', ')
     return [`The overrides of ${kind} ${shown}${left.length > 10 ? ` and ${left.length - 10} more` : ''} match ` +
-      'nothing that it lists']
+      'none of its items']
   })
 }
 

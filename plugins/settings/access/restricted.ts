@@ -11,7 +11,7 @@ export function isRestrictedConfig (config: Pick<ServerConfig, 'type' | 'command
 }
 
 const adminsOnlyClause =
-  'is no admin, and only admins\' servers run commands or are of type "openapi" (ALLOW_USER_STDIO lifts this)'
+  'is not an admin, and only admins\' servers may run commands or have type "openapi" (unless ALLOW_USER_STDIO is set)'
 
 /** The users who last stored a config. The stored member is not validated and may have any type. */
 export const storersOf = ({ storedBy }: ServerConfig): string[] =>
@@ -32,7 +32,7 @@ function startProblemOf (snapshot: Snapshot, { config, problem }: Server): strin
   if (storer === undefined) return undefined
   return `${JSON.stringify(
     storer
-  )}, who stored it, ${adminsOnlyClause}: an admin has to look at it, and save or enable it`
+  )}, who stored it, ${adminsOnlyClause}: an admin must review it, and save or enable it`
 }
 
 /** The sentence in a snapshot's `problems` about a server that is not started. */

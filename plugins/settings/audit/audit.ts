@@ -77,7 +77,7 @@ export class Audit {
     }))
     for (const entry of entries) notify(entry)
     const dropped = this.#waiting.add(entries)
-    if (dropped > 0) warn(`${dropped} changes are in no audit log but that of the process: the database is away`)
+    if (dropped > 0) warn(`${dropped} changes are only in the audit log of the process: the database is unavailable`)
     this.#write().catch(() => {})
   }
 
@@ -92,7 +92,7 @@ export class Audit {
     const found =
       await awaitRecords(this.#write().then(async () => await this.#deps.trail.list(filter, limit + 1, cursor)))
     if (found === undefined) {
-      throw new errors.InvalidInput('"cursor" is not (or no longer) one of this list: begin again without it')
+      throw new errors.InvalidInput('"cursor" is not (or no longer) valid for this list: start again without it')
     }
     const page = found.slice(0, limit)
     const last = page.at(-1)
@@ -105,7 +105,7 @@ export class Audit {
     await waitAtMost(timeout, this.#write().catch(() => {}))
     clearTimeout(this.#timer)
     if (this.#waiting.size > 0) {
-      this.#deps.warn(`${this.#waiting.size} changes are in no audit log but that of the process`)
+      this.#deps.warn(`${this.#waiting.size} changes are only in the audit log of the process`)
     }
   }
 
@@ -122,7 +122,7 @@ export class Audit {
     if (entries.length === 0) return
     try {
       await trail.append(entries)
-      if (this.#hasFailed) warn('the audit log is written again')
+      if (this.#hasFailed) warn('the audit log can be written again')
       this.#hasFailed = false
     } catch (error) {
       if (!this.#hasFailed) {

@@ -33,7 +33,7 @@ export class KeyRotation {
   start (): void {
     this.#running = this.#runUntilDone().catch((error: unknown) => {
       if (!this.#end.signal.aborted) {
-        this.#deps.warn(`${failureClause} (${messageOf(error)}). It is tried again at the next start.`)
+        this.#deps.warn(`${failureClause} (${messageOf(error)}). The next start tries again.`)
       }
     })
   }
@@ -53,7 +53,9 @@ export class KeyRotation {
       } catch (error) {
         if (!(error instanceof StorageError) || signal.aborted) throw error
         if (!this.#hasFailed) {
-          this.#deps.warn(`${failureClause} (${error.message}) It is tried again; keep the former keys until then.`)
+          this.#deps.warn(
+            `${failureClause} (${error.message}) The gateway tries again; keep the former keys until then.`
+          )
         }
         this.#hasFailed = true
         await sleep(this.#pauses.failure, undefined, { signal, ref: false })
@@ -67,7 +69,7 @@ export class KeyRotation {
     if (!this.#hasBegun) this.#warnOfLocked(locked)
     // Logged without a number, since loading the settings has already begun to re-encrypt them.
     if (former > 0 && !this.#hasBegun) {
-      info('key rotation: secrets that former keys have sealed are being sealed anew with the first key')
+      info('key rotation: secrets encrypted with former keys are being re-encrypted with the first key')
     }
     this.#hasBegun = true
     for (let pass = 0; pass < maxPasses; pass++) {
@@ -90,16 +92,16 @@ export class KeyRotation {
       warn(
         `key rotation: ${resealedClause(
           this.#resealedCount
-        )}; ${left} still ${left === 1 ? 'has' : 'have'} a former key: ` +
-        `${left === 1 ? 'it does' : 'they do'} not open, or a replica that has another first key seals ` +
+        )}; ${left} still ${left === 1 ? 'uses' : 'use'} a former key: ` +
+        `${left === 1 ? 'it' : 'they'} cannot be decrypted, or a replica with another first key encrypts ` +
         `${left === 1 ? 'it' : 'them'}. Keep the former keys.`
       )
     } else if (this.#resealedCount > 0) {
       info(
         `key rotation: ${resealedClause(
           this.#resealedCount
-        )} with the first key. Nothing stored needs another one: once each ` +
-        'replica has started with this first key, the former keys may go from ENCRYPTION_KEY'
+        )} with the first key. No stored secret needs another key: once each ` +
+        'replica has started with this first key, you can remove the former keys from ENCRYPTION_KEY'
       )
     }
   }
@@ -108,11 +110,11 @@ export class KeyRotation {
     if (locked.length === 0) return
     const those = locked.map(({ what, key, count }) => `${count} ${what} (key ${key})`).join(', ')
     this.#deps.warn(
-      `Sealed with a key that is not available, and so not to be opened: ${those}. Add that key to ENCRYPTION_KEY, ` +
-      'behind a comma. A login at a server that cannot be opened counts as none.'
+      `Encrypted with a key that is not available: ${those}. Append that key to ENCRYPTION_KEY, ` +
+      'after a comma. Logins at servers that cannot be decrypted are treated as missing.'
     )
   }
 }
 
-const resealedClause = (count: number): string => `${count} ${count === 1 ? 'secret was' : 'secrets were'} sealed anew`
-const failureClause = 'Secrets that former keys have sealed could not be sealed anew'
+const resealedClause = (count: number): string => `${count} ${count === 1 ? 'secret was' : 'secrets were'} re-encrypted`
+const failureClause = 'Secrets encrypted with former keys could not be re-encrypted'

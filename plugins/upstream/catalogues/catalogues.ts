@@ -6,7 +6,7 @@ import { Claims, gatewayLimits } from '../../gateway/index.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import type { Slot } from '../links/slot.ts'
 import { cacheText, parseCacheText, type KeptCatalogues } from './cache-text.ts'
-import { OmissionLog } from '../notes.ts'
+import { OmissionLog } from '../status-log.ts'
 import { readCatalogue, UndeclaredTools } from './read-catalogue.ts'
 import { ReadingPace } from './reading-pace.ts'
 import { type CatalogueAllowance, catalogueSize, fitCatalogue } from './shares.ts'
@@ -231,13 +231,13 @@ export class Catalogues {
     this.#refreshing.set(slot, { since: Date.now(), done })
   }
 
-  /** Waits for the reading in progress, whichmay have begun before the change. */
+  /** Waits for the reading in progress, which may have begun before the change. */
   async #readAfterCurrent (slot: Slot, base: boolean): Promise<void> {
     await this.#reading.get(slot)?.catch(() => {})
     try {
       await this.read(slot, base)
     } catch (error) {
-      this.#deps.warn(`its lists could not be read again: ${messageOf(error)}`)
+      this.#deps.warn(`its lists could not be reloaded: ${messageOf(error)}`)
     }
   }
 

@@ -81,12 +81,12 @@ export async function readCatalogue (
     ? undefined
     : truncate(identity.instructions, upstreamLimits.instructions)
   if (instructions !== identity.instructions) {
-    warn(`its instructions are longer than ${upstreamLimits.instructions} characters and are cut`)
+    warn(`its instructions are longer than ${upstreamLimits.instructions} characters and were truncated`)
   }
   const { identityExtra = '{}' } = identity
   const isExtraLong = identityExtra.length > upstreamLimits.instructions
   if (isExtraLong) {
-    warn(`unknown members of its identity are longer than ${upstreamLimits.instructions} characters and are left out`)
+    warn(`unknown members of its identity are longer than ${upstreamLimits.instructions} characters and were omitted`)
   }
   const catalogue = {
     id: nextCatalogueId(),
@@ -178,7 +178,7 @@ export class UndeclaredTools {
    * @throws UpstreamError when its connection has ended
    */
   async read (read: () => Promise<ListRead>, isGone: () => boolean): Promise<ListRead> {
-    this.#refusal = 'its connection ended when it was asked for them'
+    this.#refusal = 'its connection ended when they were requested'
     try {
       const list = await waitAtMost(upstreamLimits.undeclaredTools, read())
       this.#refusal = list ? undefined : 'it does not answer tools/list'
@@ -193,7 +193,7 @@ export class UndeclaredTools {
       const isLost = error instanceof UpstreamError && error.fault === 'broken' && error.status === undefined
       this.#refusal = isLost
         ? `tools/list failed: ${error.message}`
-        : `it answers tools/list with an error: ${error.message}`
+        : `it answered tools/list with an error: ${error.message}`
       this.#losses = isLost ? this.#losses + 1 : 0
       return isLost && this.isWorthAsking ? { ...emptyList, failure: error.message } : emptyList
     }
@@ -201,8 +201,8 @@ export class UndeclaredTools {
 
   /** A sentence for the log. @param count the number of tools @param hasOthers whether other lists are declared */
   sentence (count: number, hasOthers: boolean): string | undefined {
-    if (count > 0) return 'it does not declare tools, but lists them: they are shown'
+    if (count > 0) return 'it lists tools without declaring the capability: they are included'
     if (hasOthers && (this.#refusal === undefined || this.#isMethodUnknown)) return undefined
-    return `it declares no tools: ${this.#refusal ?? 'its list is empty'}`
+    return `it does not declare tools: ${this.#refusal ?? 'its list is empty'}`
   }
 }

@@ -61,9 +61,9 @@ class ListReader {
 
   async read (): Promise<ListRead> {
     const list = await this.#readPages()
-    if (this.#repeatedPages > 0) this.#warn(`${this.#repeatedPages} of its pages list what was listed before`)
+    if (this.#repeatedPages > 0) this.#warn(`${this.#repeatedPages} of its pages repeat items of earlier pages`)
     const others = this.#mended > 1 ? ` and in ${this.#mended - 1} more items` : ''
-    if (this.#mended > 0) this.#warn(`null, or [] for an object, is read as absent in ${this.#firstMended}${others}`)
+    if (this.#mended > 0) this.#warn(`null, or [] for an object, is treated as absent in ${this.#firstMended}${others}`)
     return list
   }
 
@@ -82,7 +82,9 @@ class ListReader {
         if (page === 0 || !(error instanceof RpcError || error instanceof UpstreamError)) throw error
         // Some servers write an empty cursor on the last page.
         if (cursor === '""' && error instanceof RpcError) return { items, extra, caching }
-        this.#warn(`page ${page + 1} cannot be read, and what is on it and behind it is missing: ${error.message}`)
+        this.#warn(
+          `page ${page + 1} and those after it could not be read, so their items are missing: ${error.message}`
+        )
         return { items, extra, caching, failure: error.message }
       }
       const budget = new LoopBudget()
@@ -93,8 +95,9 @@ class ListReader {
       if (page === 0) extra = detachedCopy(withMembers(rest, { ttlMs: undefined, cacheScope: undefined }))
       caching = page === 0 ? cachingOf(rest) : combineCaching(caching, cachingOf(rest))
       if (extra.length > upstreamLimits.itemSize) {
-        this.#warn(`the other members of the result are larger than ${upstreamLimits.itemSize} characters and are ` +
-          'left out')
+        this.#warn(
+          `the other members of the result are larger than ${upstreamLimits.itemSize} characters and were omitted`
+        )
         extra = '{}'
       }
       if (budget.isSpent) await budget.yieldToEventLoop()
@@ -104,12 +107,12 @@ class ListReader {
       if (this.#isFull || next === undefined || next === 'null') return { items, extra, caching }
       if (cursors.has(next)) {
         this.#repeatedPages = 0
-        this.#warn('its cursors lead in a circle; what was read by then counts')
+        this.#warn('its cursors form a loop; only the items up to there are included')
         return { items, extra, caching }
       }
       cursors.add(next)
       if (page + 1 >= upstreamLimits.listPages) {
-        this.#warn(`only the first ${upstreamLimits.listPages} pages are taken`)
+        this.#warn(`only the first ${upstreamLimits.listPages} pages are read`)
         return { items, extra, caching }
       }
       cursor = next
@@ -147,16 +150,16 @@ class ListReader {
     if (page > 0 && repeated.length > 1 && this.#items.length === before) this.#repeatedPages++
     else {
       for (const key of repeated) {
-        this.#warn(`${JSON.stringify(truncate(key, 200))} is listed twice; the first one counts`)
+        this.#warn(`${JSON.stringify(truncate(key, 200))} is listed twice; the first one is used`)
       }
     }
   }
 
   /** The reason to reject this item and all following ones; undefined if the item is accepted. It is then counted. */
   #refusal ({ text }: Item): string | undefined {
-    if (this.#items.length >= upstreamLimits.listItems) return `only the first ${upstreamLimits.listItems} are taken`
+    if (this.#items.length >= upstreamLimits.listItems) return `only the first ${upstreamLimits.listItems} are included`
     this.#size += memoryOf(text)
-    return this.#size > this.#mostSize ? `only what fits into ${this.#mostSize} bytes is taken` : undefined
+    return this.#size > this.#mostSize ? `only the items within ${this.#mostSize} bytes are included` : undefined
   }
 }
 
@@ -197,9 +200,9 @@ function toList (written: string | undefined, kind: ListKind): Pick<PageParts, '
   const list = written === undefined ? undefined : parseIndexedList(written)
   if (list !== undefined) {
     return {
-      list, problem: `"${kind}" is an object with numbers for names, as PHP writes some lists, and is read as a list`
+      list, problem: `"${kind}" is an object with numeric keys, as PHP writes some lists, and is treated as a list`
     }
   }
-  const what = written === undefined ? 'is missing' : `is no list, but ${truncate(written, 100)}`
-  return { list: '[]', problem: `"${kind}" ${what}, and is read as an empty list` }
+  const what = written === undefined ? 'is missing' : `is not a list, but ${truncate(written, 100)}`
+  return { list: '[]', problem: `"${kind}" ${what}, and is treated as an empty list` }
 }

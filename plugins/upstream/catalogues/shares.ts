@@ -77,7 +77,8 @@ export function fitCatalogue (catalogue: Catalogue, room: number, warn: (sentenc
   for (const kind of allListKinds) {
     lists[kind] = catalogue.lists[kind].filter(({ text }) => (left -= memoryOf(text)) >= 0)
   }
-  warn(`its owner's servers list more than ${upstreamLimits.cataloguesPerUser} bytes together; what does not fit is ` +
-    'left out')
+  warn(
+    `its owner's servers list more than ${upstreamLimits.cataloguesPerUser} bytes in total; further items are omitted`
+  )
   return { ...catalogue, lists }
 }

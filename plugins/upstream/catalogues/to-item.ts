@@ -47,13 +47,13 @@ export function toItem (written: string, kind: ListKind, notes: ItemRemarks): It
   if (written.length > upstreamLimits.itemSize) {
     const name = smallMemberOf(written, key)
     const which = typeof name === 'string' ? JSON.stringify(truncate(name, 200)) : 'an item'
-    warn(`${which} is larger than ${upstreamLimits.itemSize} characters and is left out`)
+    warn(`${which} is larger than ${upstreamLimits.itemSize} characters and was omitted`)
     return undefined
   }
   const { text, places } = mend(written, itemShapes[kind])
   const value: unknown = text.length > largeItem ? parseMembers(text, key, kind) : JSON.parse(text)
   if (!isObject(value) || typeof value[key] !== 'string' || value[key] === '') {
-    warn(`an item without ${JSON.stringify(key)} is left out`)
+    warn(`an item without ${JSON.stringify(key)} was omitted`)
     return undefined
   }
   const name = value[key]
@@ -62,7 +62,7 @@ export function toItem (written: string, kind: ListKind, notes: ItemRemarks): It
     ? name
     : name.replace(invisibleCharacters, '\u{fffd}')
   if (seen !== name) {
-    warn(`${JSON.stringify(seen)} has control characters in its name and is left out`)
+    warn(`${JSON.stringify(seen)} has control characters in its name and was omitted`)
     return undefined
   }
   const changes: Record<string, string> = {}
@@ -73,12 +73,12 @@ export function toItem (written: string, kind: ListKind, notes: ItemRemarks): It
   }
   const { description, inputSchema } = value
   if (kind === 'tools' && !isObject(inputSchema)) {
-    warn(`${JSON.stringify(name)} has no inputSchema and is left out`)
+    warn(`${JSON.stringify(name)} has no inputSchema and was omitted`)
     return undefined
   }
   const problem = itemProblem(kind, value)
   if (problem !== undefined) {
-    warn(`${JSON.stringify(truncate(name, 200))} is left out: ${problem}`)
+    warn(`${JSON.stringify(truncate(name, 200))} was omitted: ${problem}`)
     return undefined
   }
   if (typeof description === 'string' && description.length > upstreamLimits.description) {
@@ -90,7 +90,8 @@ export function toItem (written: string, kind: ListKind, notes: ItemRemarks): It
   }
   const item = { key: name, text: Object.keys(changes).length === 0 ? text : withMembers(text, changes) }
   if (kind === 'tools' && toLegacyTool(item.text) === undefined) {
-    warn(`${JSON.stringify(name)} is left out for clients before ${latestModern}, which cannot read its inputSchema`)
+    warn(`${JSON.stringify(name)} was omitted for clients of revisions before ${latestModern}, which do not support ` +
+      'its inputSchema')
   }
   if (places[0] !== undefined) notes.mended(name, places[0])
   return item

@@ -94,7 +94,7 @@ function questionRecipientOf (
 ): QuestionRecipient {
   const target = recipientOf(slot, link, origin, params, forQuestions)
   if (target.kind === 'call' || target.kind === 'owner') return target
-  if (target.kind === 'over') throw new RpcError(code.invalidRequest, `The request that ${method} belongs to is over`)
+  if (target.kind === 'over') throw new RpcError(code.invalidRequest, `The request that ${method} belongs to has ended`)
   if (target.kind === 'contested') onContested()
   throw new RpcError(
     code.invalidRequest,

@@ -21,8 +21,8 @@ export function makeDispatch (
     },
     onContested: () => {
       if (!placement.isolateClients()) return
-      const consequence = 'clients that can be asked get connections of their own from now on'
-      log('warn', `it asked a question while calls of several clients were open: ${consequence}`)
+      const consequence = 'from now on, clients that accept requests get separate connections'
+      log('warn', `it sent a request while calls of several clients were in flight: ${consequence}`)
       wake()
     },
     broadcast: (slot, link, method, paramsText) => {

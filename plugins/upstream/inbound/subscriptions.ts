@@ -91,7 +91,7 @@ export class ResourceSubscriptions {
     if (subscriptions.countOf(id) < gatewayLimits.subscriptionsPerSession) return
     const server = JSON.stringify(this.#server)
     const sentence = `This session has ${gatewayLimits.subscriptionsPerSession} subscriptions with server ${server}, ` +
-      'as many as there may be'
+      'the maximum'
     throw new RpcError(code.badRequest, sentence, 'limit')
   }
 }

@@ -96,7 +96,7 @@ export class ChildRecord {
       return count
     }))
     const count = counts.reduce((sum, each) => sum + each, 0)
-    if (count > 0) this.#log('info', `ended ${count} processes that a former gateway left behind`)
+    if (count > 0) this.#log('info', `ended ${count} processes left over from an earlier gateway`)
   }
 
   async #entries (): Promise<Array<{ file: string, gateway: ProcessId, mark: string }>> {

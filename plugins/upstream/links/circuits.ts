@@ -46,7 +46,7 @@ export class Circuits {
 
   /** A sentence for the server's managers; undefined if no requests are refused. */
   get sentence (): string | undefined {
-    return this.isAnyOpen ? 'it keeps failing: requests are refused at once until it answers a check' : undefined
+    return this.isAnyOpen ? 'it keeps failing: requests are refused at once until a check succeeds' : undefined
   }
 
   /** How long requests are still refused, in ms; 0 if the next one waits for a probe. */
@@ -64,7 +64,7 @@ export class Circuits {
     if (this.#isLogged) return
     this.#isLogged = true
     const count = upstreamLimits.circuit.failures
-    this.#log('warn', `it failed ${count} times in a row: requests are refused at once until it answers a check`)
+    this.#log('warn', `it failed ${count} times in a row: requests are refused at once until a check succeeds`)
   }
 
   /** Records a successful check or connection. If requests failed before, one more failure opens the circuit. */

@@ -105,12 +105,12 @@ async function openOnce (
     const { key, capabilities } = slot
     const link = new Link(makeSession, { key, owner: slot.owner, capabilities, clientInfo, initTimeout }, handlers)
     slot.openingLink = link
-    if (slot.hasEnded) throw new UpstreamError('closed', 'it is not needed any more')
+    if (slot.hasEnded) throw new UpstreamError('closed', 'it is no longer needed')
     const timer = setTimeout(() => { deps.late(transport.lastLines ?? '') }, gatewayLimits.connectionWait).unref()
     await link.open(leave).finally(() => { clearTimeout(timer) })
     if (slot.hasEnded) {
       await link.close()
-      throw new UpstreamError('closed', 'it is not needed any more')
+      throw new UpstreamError('closed', 'it is no longer needed')
     }
     return link
   } catch (error) {

@@ -194,9 +194,9 @@ export function expandVariables (
     const value = Object.hasOwn(environment, name) ? environment[name] : undefined
     const shown = `\${${name}}`
     if (isLeft(place, ...within)) {
-      warnings.add(`${shown} in ${place} is not filled in: an admin has to write this value for that`)
+      warnings.add(`${shown} in ${place} is not expanded: only an admin can set this value with a variable`)
     } else if (isGatewaySecretName(name)) {
-      warnings.add(`${shown} in ${place} is not filled in: it is a secret of the gateway's own`)
+      warnings.add(`${shown} in ${place} is not expanded: it is a secret of the gateway`)
     } else if (value !== undefined && (value !== '' || fallback === undefined)) {
       values.set(value, shown)
       return value

@@ -44,7 +44,7 @@ export function passthroughOf (config: ServerConfig, remote: boolean): { names: 
   if (written.length > 0 && !remote) {
     return {
       names: [],
-      warnings: ['passthroughHeaders have no effect: a server that is a command gets no HTTP headers']
+      warnings: ['passthroughHeaders have no effect: a server that is a command receives no HTTP headers']
     }
   }
   const set = new Set(Object.keys(config.headers ?? {}).map((name) => name.toLowerCase()))
@@ -82,7 +82,7 @@ export function selectPassedHeaders (
     if (problem !== undefined) {
       throw new RpcError(
         code.invalidParams,
-        `The header ${JSON.stringify(name)}, which is passed on to server ${JSON.stringify(server)}, ${problem}`
+        `The header ${JSON.stringify(name)}, which is forwarded to server ${JSON.stringify(server)}, ${problem}`
       )
     }
     if (isOwnCredential(value)) continue
@@ -97,7 +97,7 @@ const namesIn = (list: string): Set<string> => new Set(list.toLowerCase().split(
 /** The reason why a value cannot be sent; undefined if it can. */
 function problemOf (value: string): string | undefined {
   if (value.length > gatewayLimits.passthroughHeader) return `is longer than ${gatewayLimits.passthroughHeader} bytes`
-  return /[^\t\x20-\x7e\x80-\xff]/.test(value) ? 'holds a character that headers cannot hold' : undefined
+  return /[^\t\x20-\x7e\x80-\xff]/.test(value) ? 'contains a character that is not allowed in a header' : undefined
 }
 
 /** Repeated headers form one list (RFC 9110, section 5.3). */

@@ -217,7 +217,7 @@ export class Placement {
       return to !== from
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
-      this.#deps.warn(`a client's subscriptions end here: ${error.message}`)
+      this.#deps.warn(`the subscriptions of a client ended: ${error.message}`)
       return false
     }
   }

@@ -71,7 +71,7 @@ export class SlotPool {
     // A slot that replaces an idle one is counted as well: otherwise processes could be started and ended without
     // limit.
     if (isProcess && !children.mayStart(owner)) {
-      const sentence = `You cause processes of server ${JSON.stringify(server)} faster than one caller may; try ` +
+      const sentence = `You start processes of server ${JSON.stringify(server)} faster than one caller may; try ` +
         'again later'
       throw new RpcError(code.unavailable, sentence, 'share')
     }
@@ -139,7 +139,7 @@ export class SlotPool {
     const hasAllHere = own.length >= (isProcess ? upstreamLimits.childrenPerOwner : most)
     const hasAll = isProcess && children.of(owner) >= upstreamLimits.allChildrenPerOwner
     if (hasAllHere || hasAll || isCrowded) {
-      const sentence = `You use as many connections to server ${JSON.stringify(server)} as one caller may; end some, ` +
+      const sentence = `You have reached your limit of connections to server ${JSON.stringify(server)}; end some, ` +
         'or try again later'
       this.#evict(own, sentence, 'share')
     } else if (this.#slots.size >= most) {
@@ -180,7 +180,7 @@ export class SlotPool {
 }
 
 const gaveWayError =
-  'its question was not answered, and the caller has begun other calls since, for which there were no more connections'
+  'its request was not answered, and its connection was needed for other calls of the same caller'
 
 /** The slot that has waited longest for its clients' answers, and does nothing else. */
 function findUnanswered (slots: readonly Slot[]): Slot | undefined {

@@ -74,8 +74,8 @@ export class RequestRunner {
     const pause = this.#circuits.pauseOf(circuit)
     if (pause > 0) {
       const seconds = Math.ceil(pause / 1_000)
-      throw new RpcError(code.unavailable, `Server ${this.#name} is not available: it failed ` +
-        `${circuit.failures} times in a row, and is checked again in ${seconds} s`, 'not-connected')
+      throw new RpcError(code.unavailable, `Server ${this.#name} is unavailable: it failed ` +
+        `${circuit.failures} times in a row; the next check is in ${seconds} s`, 'not-connected')
     }
     circuit.probe ??= this.#probe(slot).finally(() => { circuit.probe = undefined })
     await this.#connected(circuit.probe, gatewayLimits.connectionWait, exchange)
@@ -130,15 +130,18 @@ export class RequestRunner {
     if (error instanceof UserActionRequired) return error.toRpcError(this.#server, exchange?.client)
     const why = this.#redacted(error)
     switch (error.fault) {
-      case 'timeout': return new RpcError(code.unavailable, 'Request timed out: server ' +
-        `${this.#name} gave ${why}`, 'timeout')
-      case 'broken': return new RpcError(code.unavailable, `Server ${this.#name} failed: ${why}. The request may ` +
-        'have run', 'no-answer')
+      case 'timeout': return new RpcError(
+        code.unavailable, `Request timed out: server ${this.#name} gave ${why}`, 'timeout'
+      )
+      case 'broken': return new RpcError(
+        code.unavailable, `Server ${this.#name} failed: ${why}. The request may have run', 'no-answer`
+      )
       case 'no-room':
       case 'share-used': {
         const reason = error.fault === 'share-used' ? 'share' : 'limit'
-        return new RpcError(code.unavailable, `Server ${this.#name} answered, but ` +
-          `${why}. The request may have run`, reason)
+        return new RpcError(
+          code.unavailable, `Server ${this.#name} answered, but ${why}. The request may have run`, reason
+        )
       }
       case 'refused': return new RpcError(code.unavailable, `Server ${this.#name} failed: ${why}`, 'no-answer')
       case 'closed': return new RpcError(code.unavailable, `Server ${this.#name} did not answer: ${why}`, 'cancelled')

@@ -132,8 +132,9 @@ function makeStdio ({ config, deps, reading }: TransportInput): Transport {
 /** The options that the transports over HTTP share. */
 function httpOptions ({ config, deps: { outbound }, authorization, reading }: TransportInput) {
   if (config.url === undefined || !URL.canParse(config.url)) {
-    throw new UpstreamError('refused', '"url" is not an absolute http or https address once its variables are ' +
-      'filled in')
+    throw new UpstreamError(
+      'refused', '"url" is not an absolute http or https address after its variables are expanded'
+    )
   }
   const url = new URL(config.url)
   const headers = lowerCased(config.headers ?? {})
@@ -146,12 +147,12 @@ function checkHeader (name: string, value: string): void {
   const refuse = (problem: string): never => { throw new UpstreamError('refused', problem) }
   if (!isHeaderName(name)) refuse(`${JSON.stringify(name)} in "headers" is not a valid header name`)
   if (connectionHeaders.has(name)) {
-    refuse(`${JSON.stringify(name)} in "headers" is for the connection, which the gateway makes; remove it`)
+    refuse(`${JSON.stringify(name)} in "headers" concerns the connection, which the gateway manages; remove it`)
   }
   if (!/[^\t\x20-\x7e\x80-\xff]/.test(value)) return
   const problem = isMask(value)
     ? 'is a mask, not the secret itself: write its value there'
-    : 'holds a character that headers cannot hold'
+    : 'contains a character that is not allowed in a header'
   refuse(`the value of ${JSON.stringify(name)} in "headers" ${problem}`)
 }
 

@@ -91,8 +91,8 @@ function checkOrigins ({ url, metadata }: AuthorizationServer): void {
   const origins = [...new Set(addresses.map((each) => URL.canParse(each) ? new URL(each).origin : each))]
   if (origins.length === 1) return
   fail(
-    'no admin stored this server, so the issuer, the authorization endpoint and the token endpoint must have one ' +
-    `origin, and they have ${visibleText(origins.join(', '), 300)}: ask an admin to store the server`
+    'this server was not stored by an admin, so the issuer, the authorization endpoint and the token endpoint must ' +
+    `have one origin, but they have ${visibleText(origins.join(', '), 300)}: ask an admin to store the server`
   )
 }
 
@@ -130,7 +130,7 @@ async function readResource (
     if (error instanceof UpstreamError) throw error
     // A web application may answer every path with its start page.
     if (metadataUrl === undefined) return undefined
-    // There is nothing where the challenge says: the server may have metadata at the address that RFC 9728 derives.
+    // The address in the challenge does not exist, but that of RFC 9728 may.
     if (!isThere) return await readResource(serverUrl, undefined, makeFetch)
     return fail(`the protected resource metadata at ${metadataUrl.origin}${metadataUrl.pathname} cannot be read`)
   }
@@ -139,7 +139,7 @@ async function readResource (
     checkResourceAllowed({ requestedResource: resourceUrlFromServerUrl(serverUrl), configuredResource: resource })
   return isOurs
     ? described
-    : fail('the server\'s metadata is of another resource ' +
+    : fail('the server\'s metadata is for another resource ' +
       `(${visibleText(resource, 200)}) than its address: check "url"`)
 }
 
@@ -151,8 +151,9 @@ function issuerOf (
   if (issuer === undefined) return named[0]
   if (described === undefined || named.length === 0 || named.some((each) =>
     isSameIdentifier(each, issuer))) return issuer
-  return fail(`the server names other authorization servers (${visibleText(named.join(', '), 300)}) than ` +
-    '"oauth.issuer"')
+  return fail(
+    `the server names other authorization servers (${visibleText(named.join(', '), 300)}) than "oauth.issuer"`
+  )
 }
 
 /** Reads the metadata (RFC 8414, section 3; OpenID Connect Discovery, section 4). @returns undefined if it has none */
@@ -176,18 +177,18 @@ function checkServer (
   const { issuer, code_challenge_methods_supported: methods, authorization_endpoint: endpoint } = metadata
   // A server of MCP 2025-03-26 may return the metadata of another issuer.
   if (isNamed && !isSameIdentifier(issuer, url)) {
-    fail(`the authorization server ${visibleText(url, 200)} says it is ${visibleText(issuer, 200)}: its metadata ` +
+    fail(`the authorization server ${visibleText(url, 200)} has the issuer ${visibleText(issuer, 200)}: its metadata ` +
       'is not trusted')
   }
   if (grantType === 'client_credentials') return
   const hasPkce = methods?.includes('S256') ?? !isNamed
   if (!hasPkce) {
     fail(
-      `the authorization server ${visibleText(url, 200)} does not announce PKCE with S256, which MCP requires: ` +
-      'if it has it, set "oauth.authorizationEndpoint" and "oauth.tokenEndpoint"'
+      `the authorization server ${visibleText(url, 200)} does not declare support for PKCE with S256, which MCP ` +
+      'requires: if it supports it, set "oauth.authorizationEndpoint" and "oauth.tokenEndpoint"'
     )
   }
   if (!/^https?:$/.test(new URL(endpoint).protocol)) {
-    fail('the authorization server names an authorization endpoint that is no web address')
+    fail('the authorization endpoint of the authorization server is not an http or https address')
   }
 }

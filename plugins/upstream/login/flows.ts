@@ -253,6 +253,6 @@ export class LoginFlows {
     const isKept = await tokens.swap(server, clientHolder, version === undefined ? undefined : { version }, made)
     const kept = isKept === undefined ? (await read()).client : made.client
     if (kept) return kept
-    throw new UpstreamError('unauthorized', 'its login was changed meanwhile: try again')
+    throw new UpstreamError('unauthorized', 'its login was changed in the meantime: try again')
   }
 }

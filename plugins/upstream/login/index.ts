@@ -49,7 +49,7 @@ export default fp<LoginOptions>(async (app, { grants, upstreamTokens, loginState
   app.settings.on('changed', (next, former) => {
     logins.removeGone(former, next).catch((error: unknown) => {
       // Left-over logins are unusable, since each is bound to its server and account.
-      app.log.warn({ err: error }, 'logins at upstream servers that are gone could not be removed')
+      app.log.warn({ err: error }, 'logins at removed upstream servers could not be removed')
     })
   })
 }, { name: 'logins', dependencies: ['config', 'settings', 'outbound'] })

@@ -128,7 +128,7 @@ export class LoginCache {
         return this.#hold(holder, stored?.version, toLoginRecord(stored?.value, binding(holder)))
       }
       if (Date.now() > end) {
-        throw new UpstreamError('timeout', 'another replica refreshes its login, and has not finished in time')
+        throw new UpstreamError('timeout', 'another replica is refreshing its login, and did not finish in time')
       }
       await new Promise((resolve) => { setTimeout(resolve, claimPause) })
     }

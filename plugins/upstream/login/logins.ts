@@ -87,7 +87,7 @@ export class Logins {
         }
       }
       throw new UserActionRequired('login', 'manager', undefined,
-        `the upstream wants a login (OAuth) at ${found.server.url}`)
+        `the upstream requires a login (OAuth) at ${found.server.url}`)
     }
     return new ServerLogin({ ...deps, mayBegin }, listener)
   }
@@ -149,18 +149,17 @@ export class Logins {
     const sent = removeBrowserTag(text, browserKey)
     if (sent?.isOwn === false) {
       return failedLogin(
-        'This login was begun in another browser',
-        'It ends in the browser in which it began, and nothing was changed. Open the address there, and go on from ' +
-        'its page.'
+        'This login was started in another browser',
+        'It must be completed in that browser. Nothing was changed. Open the address there, and continue on its page.'
       )
     }
     const taken = sent && await this.#deps.stores.grants.take(hashOfState(sent.state))
     if (taken?.first === false) {
-      return failedLogin('This login is over already', 'The address was used before. To log in anew, start again.')
+      return failedLogin('This login has already ended', 'The address was already used. Start again with a new one.')
     }
     const saved = taken?.value
     if (!isSavedFlow(saved)) {
-      const text = 'It was begun too long ago, or at another gateway. Start again with a new address.'
+      const text = 'It was started too long ago, or at another gateway. Start again with a new address.'
       return failedLogin('This login is not known', text)
     }
     const login = this.#servers.get(saved.server)
@@ -175,10 +174,10 @@ export class Logins {
       return failedLogin(title, text)
     }
     const foreign = foreignIssuer(saved, response.iss)
-    if (foreign !== undefined) return await refuse('This answer is not trusted', foreign)
+    if (foreign !== undefined) return await refuse('This response is not trusted', foreign)
     const { code } = response
     if (error !== undefined || code === undefined) {
-      const why = [error ?? 'it sent no code', ...description === undefined ? [] : [description]].join(': ')
+      const why = [error ?? 'it returned no code', ...description === undefined ? [] : [description]].join(': ')
       return await refuse('The login was refused', `The authorization server of ${JSON.stringify(saved.server)} ` +
         `answered: ${why}`)
     }
@@ -276,7 +275,7 @@ function bindingOf ({ url, owner = 'admin', createdAt, oauth = {} }: Server['con
 /** @throws UpstreamError */
 function urlOf ({ url = '' }: ServerConfig): URL {
   if (URL.canParse(url)) return new URL(url)
-  throw new UpstreamError('refused', '"url" is not an absolute http or https address once its variables are filled in')
+  throw new UpstreamError('refused', '"url" is not an absolute http or https address after its variables are expanded')
 }
 
 const isSavedFlow = (value: unknown): value is SavedFlow => isObject(value) && value.kind === 'upstream-login'
@@ -290,11 +289,11 @@ function foreignIssuer (
 ): string | undefined {
   if (iss === undefined) {
     return namesIssuer
-      ? 'The authorization server names itself in its answers, and this one has no name.'
+      ? 'The authorization server identifies itself in its responses, but this response has no issuer.'
       : undefined
   }
   const isOrigin = (): boolean =>
     URL.canParse(iss) && new URL(iss).origin === new URL(server.metadata?.authorization_endpoint ?? server.url).origin
   const isSame = issuer === undefined ? isOrigin() : iss === issuer
-  return isSame ? undefined : 'It is of another authorization server than the one that was asked.'
+  return isSame ? undefined : 'It is from a different authorization server.'
 }

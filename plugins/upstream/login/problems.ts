@@ -35,17 +35,17 @@ interface ActionWords {
 const words: Readonly<Record<'login' | 'values', ActionWords>> = {
   login: {
     action: 'log in',
-    manager: 'it waits for a login: its owner or an admin finds the address in its record (oauth.authorizationUrl)',
-    nobody: 'it wants a login of each user, and this request is of no user: use a key or an access token of yours',
+    manager: 'it requires a login: its owner or an admin finds the address in its record (oauth.authorizationUrl)',
+    nobody: 'it requires a login of each user, but this request has no user: use a key or an access token of a user',
     user: (url) => `log in there first: open ${url}`,
-    userAlone: 'it wants you to log in, which is not possible now: its owner can see why'
+    userAlone: 'it requires you to log in, which is not possible now: its owner can see why'
   },
   values: {
-    action: 'give your values for it',
-    manager: 'it waits for values of its owner',
-    nobody: 'it needs a user, who gives values of his own: use a key or an access token of a user',
-    user: (url) => `give your values for it first: open ${url}`,
-    userAlone: 'give your values for it first, at PUT /api/servers/:name/my-variables'
+    action: 'set your values for it',
+    manager: 'it requires values from its owner',
+    nobody: 'it requires values from each user, but this request has no user: use a key or an access token of a user',
+    user: (url) => `set your values for it first: open ${url}`,
+    userAlone: 'set your values for it first, with PUT /api/servers/:name/my-variables'
   }
 }
 
@@ -88,7 +88,7 @@ export class UserActionRequired extends UpstreamError {
         'not-connected')
     }
     flow.addRecipient(client)
-    const message = `Server ${name} wants you to ${this.#words.action}`
+    const message = `Server ${name} requires you to ${this.#words.action}`
     const data = { elicitations: [{ mode: 'url', elicitationId: flow.id, url: flow.url, message }] }
     const text = JSON.stringify({ code: code.urlElicitationRequired, message, data })
     return new RpcError(code.urlElicitationRequired, message, 'not-connected', text)
@@ -112,7 +112,7 @@ export const oauthCodeOf = (error: unknown): string | undefined => isOAuthFailur
 export function authorizationFailure (error: unknown, doing: string): UpstreamError {
   if (error instanceof UpstreamError) return error
   if (!isOAuthFailure(error)) {
-    return new UpstreamError('unauthorized', `${doing} failed: the answer of the authorization server cannot be used`)
+    return new UpstreamError('unauthorized', `${doing} failed: the response of the authorization server is not usable`)
   }
   // The SDK's error quotes the body of a response that is not an OAuth error.
   const [, status] = /^HTTP (\d{3}): /.exec(error.message) ?? []

@@ -33,7 +33,10 @@ export const clientDocument = (self: GatewayClient): Record<string, unknown> => 
   token_endpoint_auth_method: 'none'
 })
 
-/** The client that needs no registration: that of the config, or the metadata document if supported; or undefined. */
+/**
+ * The client to use without registration: the one in the config, or the client ID metadata document if it is supported;
+ * otherwise undefined.
+ */
 export function knownClient (
   oauth: UpstreamOAuth, { server: { metadata } }: AuthorizationDiscovery, self: GatewayClient
 ): LoginClient | undefined {
@@ -51,16 +54,16 @@ export function registrationObstacle (
 ): string | undefined {
   if (dynamicRegistration?.enabled === false) return '"oauth.dynamicRegistration.enabled" is false'
   const isRefused = metadata && metadata.registration_endpoint === undefined
-  return isRefused ? `its authorization server ${url} takes no registrations by programs` : undefined
+  return isRefused ? `its authorization server ${url} does not support dynamic client registration` : undefined
 }
 
 /** Advice to the operator to register a client manually. */
 export const manualRegistrationAdvice = ({ redirectUri }: Pick<GatewayClient, 'redirectUri'>): string =>
-  `register a client there by hand, with the redirect URI ${redirectUri}, and set "oauth.clientId"`
+  `register a client there manually, with the redirect URI ${redirectUri}, and set "oauth.clientId"`
 
 /** The error for a server that requires credentials but publishes no authorization metadata. */
 export const credentialsRequiredError = (): UpstreamError =>
-  new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers')
+  new UpstreamError('unauthorized', 'the upstream requires credentials (HTTP 401): check the configured headers')
 
 /**
  * Registers the gateway as a client of an authorization server (RFC 7591).

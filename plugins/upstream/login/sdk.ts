@@ -30,8 +30,8 @@ interface LoginAccess {
   readonly origins: () => ReadonlySet<string>
 }
 
-const namedHint = '. The server itself names this address: if it is right, set "oauth.issuer" to its authorization ' +
-  'server'
+const namedHint = '. The server itself provides this address: if it is correct, set "oauth.issuer" to its ' +
+  'authorization server'
 
 /**
  * A `fetch` for the SDK's OAuth functions, through the outbound client. Origins in the config get the server's access;

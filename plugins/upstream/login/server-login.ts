@@ -154,14 +154,15 @@ export class ServerLogin {
     if (held && sentAuthorization !== bearerHeader(held.login)) {
       // Another request has obtained a new token in the meantime.
       if (!isRetry) return true
-      throw new UpstreamError('unauthorized', 'its login has changed just now: try again', { isPublic: true })
+      throw new UpstreamError('unauthorized', 'its login has just changed: try again', { isPublic: true })
     }
     if (status === 403) return await this.#stepUp(holder, held, challenge)
     const canRenew = this.#held.isOwn || held?.login.refreshToken !== undefined
     if (canRenew && !isRetry && await this.#renew(holder, held)) return true
     if (this.#held.isOwn) {
-      throw new UpstreamError('unauthorized', 'the upstream refuses the token that its authorization server gave ' +
-        '(HTTP 401)')
+      throw new UpstreamError(
+        'unauthorized', 'the upstream rejected the token that its authorization server issued (HTTP 401)'
+      )
     }
     if (held) await this.#held.drop(holder, held)
     return await this.#require(holder, { challenge })
@@ -172,9 +173,13 @@ export class ServerLogin {
     const { scopes: missing = [] } = challenge
     const { scopes: former = [] } = held?.login ?? {}
     if (held && missing.every((scope) => former.includes(scope))) {
-      const which = missing.length === 0 ? 'names none' : `wants ${missing.join(' ')}, which the login has asked for`
-      throw new UpstreamError('unauthorized', 'the upstream refuses the request for want of a scope (HTTP 403), and ' +
-        `${which}`)
+      const which = missing.length === 0
+        ? 'does not name it'
+        : `requires ${missing.join(' ')}, which the login ` +
+          'already requested'
+      throw new UpstreamError(
+        'unauthorized', `the upstream refuses the request because of a missing scope (HTTP 403), and ${which}`
+      )
     }
     if (!this.#held.isOwn) return await this.#require(holder, { challenge, former })
     return await this.#renew(holder, held, [...former, ...missing]) !== null
@@ -200,9 +205,9 @@ export class ServerLogin {
       ? 'nobody'
       : holder === sharedHolder ? 'manager' : 'user'
     const message = who === 'manager'
-      ? 'the upstream wants a login: open oauth.authorizationUrl'
-      : 'the upstream wants a login of each user: each opens the oauth.authorizationUrl that the server\'s record ' +
-        'shows to him'
+      ? 'the upstream requires a login: open oauth.authorizationUrl'
+      : 'the upstream requires a login of each user: each opens the oauth.authorizationUrl in the server\'s record, ' +
+        'as shown to that user'
     return new UserActionRequired('login', who, flow, message)
   }
 

@@ -56,8 +56,9 @@ export function createLogin (frame: LoginWithoutTokens, tokens: OAuthTokens, ref
   const { access_token: accessToken, refresh_token: next = refreshToken, expires_in: lifetime, scope } = tokens
   if (!/^[\x21-\x7e]+$/.test(accessToken) ||
       Math.max(accessToken.length, next?.length ?? 0) > upstreamLimits.login.token) {
-    throw new UpstreamError('unauthorized', 'its authorization server gave a token that no header ' +
-      'can carry', { isPublic: true })
+    throw new UpstreamError(
+      'unauthorized', 'its authorization server issued a token that is not allowed in a header', { isPublic: true }
+    )
   }
   const now = Date.now()
   return {

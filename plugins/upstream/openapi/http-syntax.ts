@@ -24,7 +24,9 @@ export function toHeader (name: string, value: string): [string, string] {
   }
   const sent = toHeaderValue(value)
   if (sent === undefined) {
-    throw new UpstreamError('refused', `the header "${name}" holds a control character, which no header may: ${hint}`)
+    throw new UpstreamError(
+      'refused', `the header "${name}" contains a control character, which is not allowed in a header: ${hint}`
+    )
   }
   return [name.toLowerCase(), sent]
 }

@@ -25,7 +25,7 @@ export default fp<{ userValues: UserValueRecords, loginStates: LoginStates, conn
   app.decorate('userValues', values)
   const warn = (error: unknown): void => {
     // Left-over values are unusable, since each is bound to its target and account.
-    app.log.warn({ err: error }, 'values of users for servers that are gone could not be removed')
+    app.log.warn({ err: error }, 'users\' values for removed servers could not be removed')
   }
   let isFollowing = false
   const timer = setInterval(() => {

@@ -80,7 +80,7 @@ export class ServerValues {
     const { server, owner, config } = this.#deps
     const names = missingVariables(config, new Map()).join(', ')
     throw new UserActionRequired('values', 'manager', undefined,
-      `it needs values of its owner ${owner} first: ${names} (PUT /api/servers/${encodeURIComponent(server)}/` +
+      `it requires values from its owner ${owner} first: ${names} (PUT /api/servers/${encodeURIComponent(server)}/` +
       'my-variables)')
   }
 
@@ -128,7 +128,7 @@ export class ServerValues {
 
   #toError (user: string, page: UserPage | undefined): UserActionRequired {
     const who = this.#deps.keyOf(user) ? 'user' : 'nobody'
-    return new UserActionRequired('values', who, page, 'it needs values of its user first')
+    return new UserActionRequired('values', who, page, 'it requires values from its user first')
   }
 
   /** The page of a user: a recent or a new one. @returns undefined if there is none now */

@@ -134,7 +134,7 @@ export class UserValues {
   #check (server: Server, user: string, given: GivenByUser): UserValueKey {
     const names = new Set((server.config.userVariables ?? []).map(({ name }) => name))
     for (const [name, value] of Object.entries(given)) {
-      if (!names.has(name)) throw new errors.InvalidInput(`"values.${name}": the server has no variable of this name`)
+      if (!names.has(name)) throw new errors.InvalidInput(`"values.${name}": the server has no variable with this name`)
       const problem = value === null ? undefined : valueProblem(server.config, name, value) ?? this.#ownProblem(value)
       if (problem !== undefined) throw new errors.InvalidInput(`"values.${name}": the value ${problem}`)
     }
@@ -255,7 +255,7 @@ export class UserValues {
   }
 
   #ownProblem (value: string): string | undefined {
-    return this.#deps.isOurs(value) ? 'is a credential of this gateway, which no server gets' : undefined
+    return this.#deps.isOurs(value) ? 'is a credential of this gateway, which is never sent to a server' : undefined
   }
 
   #keyOf ({ name, config }: Pick<Server, 'name' | 'config'>, user: string): UserValueKey | undefined {

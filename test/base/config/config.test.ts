@@ -68,8 +68,8 @@ test('secrets come from files, too', async (t) => {
       [{ [variable]: folder }, new RegExp(`${variable} names cannot be read \\(EISDIR\\)`)],
       [{ [variable]: await file('empty', '\n') }, new RegExp(`${variable} names is empty`)],
       [{ [variable]: await file('blank', '\uFEFF \n\r\n\t\n') }, new RegExp(`${variable} names is empty`)],
-      [{ [variable]: '/dev/zero' }, new RegExp(`What ${variable} names is no file, but a device or a pipe`)],
-      [{ [variable]: pipe }, new RegExp(`What ${variable} names is no file, but a device or a pipe`)],
+      [{ [variable]: '/dev/zero' }, new RegExp(`${variable} names a device or a pipe`)],
+      [{ [variable]: pipe }, new RegExp(`${variable} names a device or a pipe`)],
       [{ [variable]: await file('large', 'canary'.repeat(20_000)) }, new RegExp(`${variable} names is too large`)]
     ] as const) {
       assert.throws(() => readEnvironment(environment), (error) => {
@@ -96,9 +96,9 @@ test('CHILD_USER is a user of the system, and needs root', async () => {
   assert.equal(find('lost')?.home, '/')
   assert.throws(() => find('nobody-here'), /CHILD_USER: there is no user "nobody-here"/)
   for (const root of ['root', '0', '000', '0:5', 'toor']) assert.throws(() => find(root), /CHILD_USER=.* is root: .*Name another user/, root)
-  for (const high of ['4294967295', '99999999999', '1000:4294967295']) assert.throws(() => find(high), /the ids of users and groups end at 4294967294/)
+  for (const high of ['4294967295', '99999999999', '1000:4294967295']) assert.throws(() => find(high), /the ids of users and groups are at most 4294967294/)
   assert.equal(find('4294967294')?.uid, 4_294_967_294)
-  for (const uid of [1000, undefined]) assert.throws(() => findChildUser('mcp', { uid, passwd }), /started by root/)
+  for (const uid of [1000, undefined]) assert.throws(() => findChildUser('mcp', { uid, passwd }), /requires that root starts/)
   for (const wrong of ['a b', '-1', '1:', 'a:b', '../x']) assert.throws(() => readEnvironment({ CHILD_USER: wrong }), /the name of a user, or its number/)
 })
 

@@ -33,7 +33,7 @@ test('words that nobody could read are an error', async (t) => {
   const dataDir = await temporaryFolder(t)
   const none = { dataDir, makeFolder: () => {}, named: () => { assert.fail() } }
   const gone = { write: (_text: unknown, done: unknown) => { (done as (error: Error) => void)(new Error('EIO')); return false } }
-  await assert.rejects(new FirstStartNotice({ ...none, terminal: gone }).write('x'), /The terminal takes no text \(EIO\)/)
+  await assert.rejects(new FirstStartNotice({ ...none, terminal: gone }).write('x'), /The terminal cannot be written to \(EIO\)/)
   const closed = new FirstStartNotice({ ...none, terminal: undefined, makeFolder: () => { throw new Error('Change DATA_DIR to a place') } })
   await assert.rejects(closed.write('x'), /Change DATA_DIR/)
   closed.retract()

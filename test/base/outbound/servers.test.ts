@@ -55,13 +55,13 @@ test('who stored a server last decides what it reaches', async (t) => {
     )
   }
   const refusal =
-    /^127\.0\.0\.1 is a loopback address; an address that no admin stored must be public\. OUTBOUND_ALLOW=127\.0\.0\.1 widens this$/
+    /^127\.0\.0\.1 is a loopback address; an address that was not stored by an admin must be public\. OUTBOUND_ALLOW=127\.0\.0\.1 allows this one$/
 
   await t.test('a user stores what is not public: with a warning, and without a connection', async () => {
     for (const [name, url, why] of [
       ['mine', hidden, /127\.0\.0\.1 is a loopback address/],
       ['named', hidden.replace('127.0.0.1', 'localhost'), /localhost is this machine itself/],
-      ['cloud', 'http://169.254.169.254/mcp', /link-local address; such addresses are never reached/]
+      ['cloud', 'http://169.254.169.254/mcp', /link-local address; the gateway connects to such addresses only if/]
     ] as const) {
       const answer = await bob('POST', '/servers', { name, config: { type: 'streamable-http', url, storedByUser: false } })
       assert.equal(answer.status, 200, JSON.stringify(answer.body))
@@ -156,7 +156,7 @@ test('who stored a server last decides what it reaches', async (t) => {
     await has(
       'lure',
       'disconnected',
-      /redirects a POST to http:\/\/127\.0\.0\.1:\d+\/elsewhere in a way that would lose its body \(HTTP 302\): configure that address/
+      /redirects a POST to http:\/\/127\.0\.0\.1:\d+\/elsewhere in a way that would lose its body \(HTTP 302\): set that address/
     )
     assert.equal(secret.connections(), 0)
   })

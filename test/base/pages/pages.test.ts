@@ -348,10 +348,10 @@ test('the consent page', async (t) => {
     assert.match(bodyText(page), /on behalf of alice\. .*“Notes” Your browser then goes to notes\.example Website \(self-reported\) notes\.example Client ID notes-1 For use with https:\/\/hub\.example\/mcp /)
     assert.deepEqual(all(page, 'strong').map(textOf), ['alice', 'notes.example'])
     assert.deepEqual(all(page, 'li').map(textOf), [
-      'Use the tools, prompts and resources that you can use', 'Change this hub\'s configuration on your behalf',
+      'Use the tools, prompts and resources that you can use', 'Change the configuration of this gateway on your behalf',
       'See your username and whether you are an administrator', 'Know who you are',
-      'Read what you can read in this hub\'s management API: the servers, and your recorded calls with what went in and came out. ' +
-        'As an administrator you read all of it: everybody\'s recorded calls, the logs, the users and the configuration, without secrets',
+      'Read what you can read in the management API of this gateway: the servers, and your recorded calls with inputs and outputs. ' +
+        'For an administrator, this includes all recorded calls, the logs, the users and the configuration, without secrets',
       'other (a permission without a description)'
     ])
     assert.doesNotMatch(bodyText(pages.consent({ ...consent, client: { ...consent.client, uri: 'javascript:alert(1)' } })), /Website|alert/)

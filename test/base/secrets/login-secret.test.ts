@@ -43,8 +43,8 @@ test('a file that cannot be used is refused with a sentence, and one that cannot
   const [dataDir, path] = await folder(t)
   loginSecret({}, dataDir, assert.fail)
   for (const [spoil, sentence] of [
-    [() => { chmodSync(path, 0o644) }, /login\.key is open to others than its owner \(mode 644\)/],
-    [() => { chmodSync(path, 0o600); writeFileSync(path, 'abc') }, /does not hold 64 hexadecimal digits.* Delete it: a new one is then made/],
+    [() => { chmodSync(path, 0o644) }, /login\.key is accessible to users other than its owner \(mode 644\)/],
+    [() => { chmodSync(path, 0o600); writeFileSync(path, 'abc') }, /does not contain 64 hexadecimal digits.* Delete it: a new one is then generated/],
     [() => { writeFileSync(path, '') }, /login\.key is empty/]
   ] as const) {
     spoil()

@@ -79,7 +79,7 @@ void test('ENCRYPTION_KEY: the forms of a key, and what is none', async () => {
         !error.message.includes('abab')
     )
   }
-  await assert.rejects(openKeyRing({ dataDir: nowhere, encryptionKey: ' , ' }), /holds no key.*openssl rand -hex 32/)
+  await assert.rejects(openKeyRing({ dataDir: nowhere, encryptionKey: ' , ' }), /contains no key.*openssl rand -hex 32/)
 })
 
 void test('sealing: any text opens at its place, and nowhere else', async () => {
@@ -89,7 +89,7 @@ void test('sealing: any text opens at its place, and nowhere else', async () => 
     assert.match(sealed, /^v1\.[0-9a-f]{8}\.[\w-]+$/)
     assert.equal(unseal(ring, sealed, place), text)
     assert.notEqual(seal(ring, text, place), sealed, 'a nonce of its own each time')
-    if (elsewhere !== place) assert.throws(() => unseal(ring, sealed, elsewhere), /made for another place/)
+    if (elsewhere !== place) assert.throws(() => unseal(ring, sealed, elsewhere), /belongs elsewhere/)
   }), { seed })
 })
 
@@ -134,7 +134,7 @@ void test('rotation: the first key seals, all open, and what an older one sealed
   assert.throws(
     () => two.restoreSecrets(old.value, sealed, 'mcpServers/x'),
     (error: Error) =>
-      error.message.includes(`sealed with key ${keyIdOf(sealed)}, which is neither among those of ENCRYPTION_KEY`) &&
+      error.message.includes(`encrypted with key ${keyIdOf(sealed)}, which is neither in ENCRYPTION_KEY`) &&
       error.message.includes('"mcpServers/x"') &&
       !error.message.includes('secret-itself')
   )
@@ -153,12 +153,12 @@ void test('rotation: the first key seals, all open, and what an older one sealed
 
 void test('rotation: what the log says of it, with the right number', async () => {
   const cases: Array<[counts: number[], anew: number, said: RegExp[]]> = [
-    // One of the two was sealed anew before the first count.
-    [[1, 0], 2, [/: secrets that former keys have sealed are being sealed anew/, /: 2 secrets were sealed anew with the first key\. Nothing/]],
-    [[1, 0], 1, [/are being sealed anew/, /: 1 secret was sealed anew with the first key\. Nothing/]],
-    [[1, 1], 0, [/are being sealed anew/, /: 0 secrets were sealed anew; 1 still has a former key: it does not open, .* seals it\. Keep/]],
-    [[2, 2], 0, [/are being sealed anew/, /: 0 secrets were sealed anew; 2 still have a former key: they do not open, .* seals them\. Keep/]],
-    [[0, 0], 1, [/: 1 secret was sealed anew/]],
+    // One of the two was re-encrypted before the first count.
+    [[1, 0], 2, [/: secrets encrypted with former keys are being re-encrypted/, /: 2 secrets were re-encrypted with the first key\. No stored secret/]],
+    [[1, 0], 1, [/are being re-encrypted/, /: 1 secret was re-encrypted with the first key\. No stored secret/]],
+    [[1, 1], 0, [/are being re-encrypted/, /: 0 secrets were re-encrypted; 1 still uses a former key: it cannot be decrypted, .* encrypts it\. Keep/]],
+    [[2, 2], 0, [/are being re-encrypted/, /: 0 secrets were re-encrypted; 2 still use a former key: they cannot be decrypted, .* encrypts them\. Keep/]],
+    [[0, 0], 1, [/: 1 secret was re-encrypted/]],
     [[0, 0], 0, []]
   ]
   for (const [counts, anew, expected] of cases) {
@@ -187,7 +187,7 @@ void test('key file: made by the first secret, private, and the same at the next
   assert.deepEqual(vault.separateSecrets({ command: 'node', env: {} }, 'p'), { value: { command: 'node', env: {} }, sealed: null })
   assert.deepEqual(vault.restoreSecrets({ env: { A: 'b' } }, null, 'p'), { env: { A: 'b' } })
   assert.equal(vault.isOutdated(await sealedBy(HEX)), false)
-  assert.throws(() => vault.restoreSecrets({}, 'v1.00000000.' + 'A'.repeat(40), 'p'), /sealed with key 00000000/)
+  assert.throws(() => vault.restoreSecrets({}, 'v1.00000000.' + 'A'.repeat(40), 'p'), /encrypted with key 00000000/)
   assert.equal(existsSync(dataDir), false, 'nothing to seal, nothing made')
 
   const value = { env: { TOKEN: 'x' } }
@@ -331,7 +331,7 @@ void test('vault: what is revealed is what was hidden, member for member, in its
     if (hidden.sealed !== null) {
       sealed++
       const { sealed: text } = hidden
-      assert.throws(() => vault.restoreSecrets(shown, text, 'mcpServers/y'), /made for another place/)
+      assert.throws(() => vault.restoreSecrets(shown, text, 'mcpServers/y'), /belongs elsewhere/)
     }
   }), { seed, numRuns: 1_000 })
   assert.ok(sealed > 100, `${sealed} of them had secrets`)

@@ -39,7 +39,7 @@ test('a thread ends after an idle time, when its task is given up, and with its 
   const first = await run('thread')
   await until(async () => await run('thread') !== first, 'the thread stays')
   const controller = new AbortController()
-  const endless = assert.rejects(run('endless', controller.signal), { message: 'it is not needed any more' })
+  const endless = assert.rejects(run('endless', controller.signal), { message: 'it is no longer needed' })
   controller.abort()
   await endless
   await assert.rejects(run('a', AbortSignal.abort()), TaskAborted)
@@ -56,7 +56,7 @@ test('a text that may take more memory than a thread has is not parsed there', a
   const pool = new WorkerPool(bounds)
   const list = (element: string, count: number): string => `{"a":[${Array(count).fill(element).join()}]}`
   const options = { owner: 'ann', time: 60_000 }
-  const memory = { name: 'Error', message: 'it takes more than 64 MB of memory' }
+  const memory = { name: 'Error', message: 'it needs more than 64 MB of memory' }
   for (const text of [list('{}', 1_000_000), list('[]', 1_000_000), list('{"b":1}', 500_000)]) {
     await assert.rejects(pool.run(module, 'a', { ...options, parsed: ['{}', text] }), memory)
   }

@@ -129,15 +129,15 @@ test('clients are told of failures without addresses, paths and DNS answers', as
     [new UpstreamError('unreachable', 'cannot start "/opt/secret/run": no such command'), 'it cannot be reached'],
     [new UpstreamError('refused', 'http://10.1.2.3/mcp answered HTTP 503', { status: 503 }), 'it answered HTTP 503'],
     [new UpstreamError('refused', 'it redirects to another origin (http://10.1.2.3), which is not followed'), 'it refused the request'],
-    [new UpstreamError('broken', 'intranet closed the connection'), 'the connection to it broke'],
-    [new UpstreamError('broken', 'its broken stream could not be resumed: intranet closed it'), 'the connection to it broke'],
+    [new UpstreamError('broken', 'intranet closed the connection'), 'the connection to it was lost'],
+    [new UpstreamError('broken', 'its broken stream could not be resumed: intranet closed it'), 'the connection to it was lost'],
     [new UpstreamError('timeout', 'intranet did not answer within 5 s'), 'no answer in time'],
     [new UpstreamError('timeout', 'no answer to tools/list within 5 s', { isPublic: true }), 'no answer to tools/list within 5 s'],
     [
       new UpstreamError('broken', 'the process ended with exit code 3', { detail: '; its last lines: x', isPublic: true }),
       'the process ended with exit code 3'
     ],
-    [new UpstreamError('broken', 'the process at intranet ended'), 'the connection to it broke']
+    [new UpstreamError('broken', 'the process at intranet ended'), 'the connection to it was lost']
   ] as const) assert.equal(error.messageForClients, said)
 })
 

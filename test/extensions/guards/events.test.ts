@@ -92,7 +92,7 @@ test('streams and polls deliver events as the guards of the moment leave them', 
 test('a subscription is made for what the client asks, or refused', async (t) => {
   const world = await start(t, [guard()])
   const refused = await subscribe(world, { arguments: { severity: email } })
-  assert.match(String(refused.error?.message), /The guard "Private" refuses this: "arguments" contains what it masks/)
+  assert.match(String(refused.error?.message), /The guard "Private" refuses this call: "arguments" contains what it masks/)
   const polled = await ask(world, 'events/poll', { ...named, arguments: { severity: email } })
   assert.match(String(polled.error?.message), /"arguments" contains what it masks/)
   assert.deepEqual(world.world.asked.filter(({ method }) => method !== 'events/list'), [])

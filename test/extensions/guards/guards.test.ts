@@ -172,7 +172,7 @@ test('a guard refuses: a tool error, a JSON-RPC error, 403; the server is not as
   const session = await Session.open(`${hub.url}/mcp`)
   const refused = await session.request('tools/call', { name: 'up-echo', arguments: { to: email } })
   assert.deepEqual(refused.result, {
-    content: [{ type: 'text', text: 'The guard "Private" refuses this: the arguments contain an e-mail address' }], isError: true
+    content: [{ type: 'text', text: 'The guard "Private" refuses this call: the arguments contain an e-mail address' }], isError: true
   })
   const prompt = await session.request('prompts/get', { name: 'up-greet', arguments: { who: email } })
   assert.equal(prompt.error?.code, -32000)
@@ -188,7 +188,7 @@ test('a refused result is refused as a whole, errors and notifications too', asy
   const session = await Session.open(`${hub.url}/mcp`)
   for (const name of ['echo', 'breaks', 'fails', 'long']) {
     const { result } = await session.request('tools/call', { name: `up-${name}` })
-    assert.deepEqual([result?.isError, text(result)], [true, 'The guard "Private" refuses this: the results contain an e-mail address'])
+    assert.deepEqual([result?.isError, text(result)], [true, 'The guard "Private" refuses this call: the results contain an e-mail address'])
   }
   const noisy = { jsonrpc: '2.0', id: 90, method: 'tools/call', params: { name: 'up-noisy', _meta: { progressToken: 'p' } } }
   const { messages } = await session.post(noisy)
@@ -263,9 +263,9 @@ test('what is sent beside the arguments is searched: other members of params, _m
     await session.request('resources/subscribe', { uri: 'test://one', _meta: { note: email } })
   ]
   assert.deepEqual(refused.map(({ error }) => error?.message), [
-    'The guard "Private" refuses this: "ref" contains what it masks',
-    'The guard "Private" refuses this: the params contain what it masks',
-    'The guard "Private" refuses this: the params contain what it masks'
+    'The guard "Private" refuses this call: "ref" contains what it masks',
+    'The guard "Private" refuses this call: the params contain what it masks',
+    'The guard "Private" refuses this call: the params contain what it masks'
   ])
   await session.request('resources/subscribe', { uri: 'test://one', _meta: { progressToken: card } })
   const own = await Session.open(`${hub.url}/mcp/up`)
@@ -284,7 +284,7 @@ test('what another member gets a call refused for leaves the records of its argu
   await connected(hub, 1)
   const session = await Session.open(`${hub.url}/mcp`)
   const { result } = await session.request('tools/call', { name: 'up-echo', arguments: nested, _meta: { note: token } })
-  assert.match(text(result), /refuses this: the arguments contain a secret/)
+  assert.match(text(result), /refuses this call: the arguments contain a secret/)
   let rows: Json[] = []
   await until(async () => {
     rows = await managed(hub, 'GET', '/activities?limit=10') as unknown as Json[]

@@ -73,7 +73,7 @@ test('a webhook is asked, signed, about what detection has left; it accepts, rej
   answer = '{"action":"reject","message":"Not on a Sunday"}'
   assert.deepEqual(await call(), [true, 'Not on a Sunday'])
   answer = '{"action":"reject"}'
-  assert.deepEqual(await call(), [true, 'The guard "Asks" refuses this'])
+  assert.deepEqual(await call(), [true, 'The guard "Asks" refuses this call'])
   assert.equal(upstream.received.length, before)
 })
 
@@ -93,7 +93,7 @@ test('whenAway decides where the webhook has no valid answer in time', async (t)
   const closed = await world(t, { url: hook.url, timeoutMs: 50 })
   for (answer of [500, 302, 'never', '', '[]', '{"action":"maybe"}', '{"action":"replace"}', '{"action":"replace","arguments":[]}'] as const) {
     assert.deepEqual(await open.call(), [false, 'said {"a":1}'], String(answer))
-    assert.deepEqual(await closed.call(), [true, 'The guard "Asks" cannot decide now: its webhook is away'], String(answer))
+    assert.deepEqual(await closed.call(), [true, 'The guard "Asks" cannot decide now: its webhook is unavailable'], String(answer))
   }
 })
 
@@ -203,7 +203,7 @@ test('a webhook is asked about resources, subscriptions and completions, and can
     refusals.push((await session.request('completion/complete', complete)).error?.message)
     refusals.push((await session.request('resources/subscribe', { uri: 'test://one' })).error?.message)
   }
-  const other = 'The guard "Asks" refuses this: its webhook replaces what is asked for'
+  const other = 'The guard "Asks" refuses this call: its webhook replaced the name or URI of the item'
   assert.deepEqual(refusals, ['Not this', 'Not this', 'Not this', other, other, other])
   assert.deepEqual(methods().slice(before), [])
   answer = { action: 'replace', arguments: { ref, argument: { name: 'who', value: 'al' } } }

@@ -44,7 +44,7 @@ test('a legacy client is asked in words: it accepts, declines, and is asked each
     'with these arguments?\n- "id": 7\n- "note": "a\\u{202e}b\\n\\"c\\""')
   assert.deepEqual(questions[0]?.requestedSchema, { type: 'object', properties: {} })
   for (action of ['decline', 'cancel']) {
-    assert.match(told(await client.callTool(call, CallToolResultSchema)), /^error: .*"Deletions" asks.*was declined; only the person at this client/)
+    assert.match(told(await client.callTool(call, CallToolResultSchema)), /^error: .*"Deletions" asks.*was declined; only the user of this client/)
   }
   assert.equal(questions.length, 3)
   assert.equal(up.reached.length, 1)
@@ -112,7 +112,7 @@ test('a client that cannot be asked gets an approval of admins: good once, for t
   assert.equal((await api('POST', `/approvals/${id}/deny`, undefined, eve)).status, 409)
   assert.equal(up.reached.length, 1)
   await api('POST', `/approvals/${idIn(again)}/deny`, undefined, eve)
-  assert.match(await callTool(session), /^error: .* and it was denied \(approval .*an admin can allow another call/)
+  assert.match(await callTool(session), /^error: .* and it was denied \(approval .*an admin can allow a later call/)
   assert.deepEqual(await states(api), ['denied', 'pending', 'pending', 'approved'])
 })
 
@@ -242,7 +242,7 @@ test('a new user with the name of a removed approver decides about nothing, and 
   assert.equal((await api('POST', '/users', { username: 'cy', password: 'Open-Sesame-1' })).status, 201)
   const alone = await addPolicy(api, { ...asks, approvers: ['bob'] })
   const { body: made } = await api('POST', '/policies', { ...asks, name: 'Later', approvers: ['bob', 'cy', 'dan'] })
-  assert.match(String(made.message), /"approvers": there is no user "dan"; an account that gets such a name later/)
+  assert.match(String(made.message), /"approvers": there is no user "dan"; an account that is created with such a name later/)
   const { client, asked } = await modernAgent(t, `${url}/mcp`)
   const id = idIn(told(await client.callTool(call)))
   assert.equal((await api('DELETE', '/users/bob')).status, 200)
@@ -337,7 +337,7 @@ test('only some calls of a caller wait at a time, also of calls at once; those o
   const eve = await admin({ app, api })
   const session = await openSession(app, '/mcp', KEY)
   const asked = await Promise.all([1, 2, 3, 4, 5].map(async (id) => await callTool(session, { ...call, arguments: { id } })))
-  const refused = asked.filter((sentence) => sentence.endsWith('and 3 of your calls wait for a decision already'))
+  const refused = asked.filter((sentence) => sentence.endsWith('and 3 of your calls are already waiting for a decision'))
   assert.equal(refused.length, 2)
   idIn(await callTool(await openSession(app, '/mcp', OTHER)))
   const first = asked.find((sentence) => !refused.includes(sentence)) ?? ''
@@ -377,7 +377,7 @@ test('approvers see the beginning of long texts, and an approval is good for the
   assert.match(await callTool(session, { ...call, arguments: other }), /must allow it/)
   assert.equal(await callTool(session, { ...call, arguments: long }), 'ran delete')
   const many = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`n${n}`, 'n'.repeat(1_000)]))
-  assert.match(await callTool(session, { ...call, arguments: many }), /^error: .*"Deletions" asks.*too large to ask somebody/)
+  assert.match(await callTool(session, { ...call, arguments: many }), /^error: .*"Deletions" asks.*too large to be shown for approval/)
   assert.equal((await states(api)).length, 2)
 })
 
@@ -389,7 +389,7 @@ test('a question that nobody answers in time ends the call', async (t) => {
     capabilities: { elicitation: {} },
     prepare: (made) => { made.setRequestHandler(ElicitRequestSchema, async () => await new Promise<never>(() => {})) }
   })
-  assert.match(told(await client.callTool(call, CallToolResultSchema)), /^error: .*nobody answered in time; the person at this client/)
+  assert.match(told(await client.callTool(call, CallToolResultSchema)), /^error: .*nobody answered in time; the user of this client/)
   assert.equal(up.reached.length, 0)
 })
 
@@ -443,7 +443,7 @@ test('a caller without credentials is asked at its own client only: nobody else 
   const { app, api, up, url } = await startWithPolicies(t, settings({}, { systemConfig: { routing } }))
   await addPolicy(api, asks)
   const anonymous = await openSession(app, '/mcp')
-  const refusal = /^error: The policy "Deletions" asks before this call, and cannot ask for a caller without credentials; use a key or log in$/
+  const refusal = /^error: The policy "Deletions" asks before this call, but it cannot ask about a caller without credentials; use a key or log in$/
   assert.match(await callTool(anonymous), refusal)
   const open = await app.inject({ method: 'POST', url: '/api/tools/up/delete', payload: {} })
   assert.equal(open.statusCode, 403, open.body)

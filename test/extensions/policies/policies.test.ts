@@ -22,7 +22,7 @@ test('a policy with an unknown name or type is refused at its place', async (t) 
     path: 'body.when', message: 'is not valid at character 1: no such overload: string == int'
   })
   assert.match(JSON.stringify(await refused('who == "x"')), /Unknown variable: who/)
-  assert.match(JSON.stringify(await refused('tool.annotations.destructivHint == true')), /no annotation .*destructivHint.*; MCP has title, readOnlyHint/)
+  assert.match(JSON.stringify(await refused('tool.annotations.destructivHint == true')), /no annotation .*destructivHint.*, only title, readOnlyHint/)
   assert.match(JSON.stringify(await refused('now.getHours("Europe/Berln") > 18')), /there is no time zone .*Europe\/Berln/)
   assert.match(JSON.stringify(await refused('args.a.matches("(")')), /character 16: the pattern/)
   assert.match(JSON.stringify(await refused('"text"')), /must be of type bool, not string/)

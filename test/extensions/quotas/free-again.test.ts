@@ -89,11 +89,11 @@ test('a quota is free when the last of its counters is', async () => {
   assert.equal(await call(), undefined, 'as it said')
 })
 
-test('a quota that lets nothing pass may be asked again after its period', async () => {
+test('a quota that allows no calls may be asked again after its period', async () => {
   for (const never of [{ calls: 0 }, { resultTokens: 0 }]) {
     const { call, told } = world({ target: {}, ...never })
     const refusal = await call()
-    assert.equal(refusal?.message, 'The quota "Minute" lets nothing pass')
+    assert.equal(refusal?.message, 'The quota "Minute" allows no calls')
     assert.deepEqual([refusal.reason, refusal.retryAfter, told], ['quota', 60, []])
   }
 })

@@ -60,7 +60,7 @@ test('a quota that is used up: a tool error, a JSON-RPC error, 429 with Retry-Af
   for (let n = 0; n < 3; n++) assert.equal((await call()).isError, false)
   const refused = await call()
   assert.equal(refused.isError, true)
-  assert.match(text(refused), /^The quota "Daily" is used up \(3 calls a day\)\. It is free again in \d+ s, at 20\d\d-.*Z\n?$/)
+  assert.match(text(refused), /^The quota "Daily" is used up \(3 calls a day\)\. It is available again in \d+ s, at 20\d\d-.*Z\n?$/)
   const { error } = await session.request('prompts/get', { name: 'up-greet' })
   assert.match(error?.message ?? '', /"Daily" is used up/)
   const reply = await rest(hub)

@@ -161,9 +161,9 @@ void test('a question that finds nothing is told what to do, and which servers t
     return metadata.hint
   }
   for (const query of ['', ' \t\n']) {
-    assert.equal(await hintFor(query), 'Write into "query" what is to be done, in some words. Servers: sky, mail.')
+    assert.equal(await hintFor(query), 'Describe the task in "query", in a few words. Servers: sky, mail.')
   }
-  assert.equal(await hintFor('qqqqqqqq'), 'No tool has these words. Say it in other words, best in English. Servers: sky, mail.')
+  assert.equal(await hintFor('qqqqqqqq'), 'No tool matches these words. Try other words, preferably in English. Servers: sky, mail.')
   assert.equal(answerOf(await session.call('search_tools', { query: 'letter' })).metadata.hint, undefined)
   const inGroup = await Session.open(`${url}/mcp/$smart/team`)
   assert.match(String(answerOf(await inGroup.call('search_tools', { query: 'weather' })).metadata.hint), /Servers: mail\.$/, 'of the view only')

@@ -49,7 +49,7 @@ test('a file holds words and their vectors, and anything else is refused', async
   assert.ok(Math.abs(dotProduct(both, two) - 1) < 0.01, 'the sum of the vectors of its words')
   assert.equal(model.embed([[1, ['unknown']]]), undefined)
   assert.deepEqual(model.embed([[1, ['one', 'one', 'two']]]), model.embed([[1, ['one', 'two', 'one']]]), 'a word counts once')
-  assert.throws(() => new StaticModel(Buffer.from('no model at all, this')), /no model/)
+  assert.throws(() => new StaticModel(Buffer.from('no model at all, this')), /model file is not valid/)
 })
 
 test('training brings the words of descriptions and names together, and gives the same bytes each time', async () => {

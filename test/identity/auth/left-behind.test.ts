@@ -59,7 +59,7 @@ test('what rests on two people gives nothing to what cannot rest on both', async
   assert.equal(keyCreatorOf(['ann'], undefined), 'ann')
   assert.equal(keyCreatorOf(['ann'], 'ann'), 'ann')
   assert.equal(keyCreatorOf(['ann', 'root'], 'root'), 'ann')
-  assert.throws(() => keyCreatorOf(['ann', 'root'], undefined), /rests on the rights of "ann" and "root"/)
+  assert.throws(() => keyCreatorOf(['ann', 'root'], undefined), /depends on the rights of "ann" and "root"/)
   const { admin } = await started(t, {}, withBob)
   // Of the admin, for bob: both know it.
   const asked = { name: 'both', kind: 'system', accessType: 'all', owner: 'bob' }
@@ -73,7 +73,7 @@ test('what rests on two people gives nothing to what cannot rest on both', async
   await both.ok('POST', '/servers', { name: 'run', config: { ...STDIO, owner: 'admin' } })
   await admin.has('run', 'connected')
   await demote(admin)
-  await until(async () => /"bob", who stored it, is no admin/.test(String((await admin.server('run')).error)))
+  await until(async () => /"bob", who stored it, is not an admin/.test(String((await admin.server('run')).error)))
   assert.equal(await opensMcp(admin, String(user.token)), false)
 })
 
@@ -119,14 +119,14 @@ test('a key that does not count says why: in the API, and in the log where someb
   assert.equal(inactive, undefined)
   await demote(admin)
   const shown = await admin.ok('GET', `/auth/keys/${String(id)}`)
-  assert.equal(shown.inactive, '"bob", who made it, is no admin')
+  assert.equal(shown.inactive, '"bob", who created it, is not an admin')
   const listed = at((await admin.ask('GET', '/auth/keys')).body, 'data') as Json[]
   assert.ok(listed.some((each) => each.inactive === shown.inactive))
   const sentBack = await admin.ok('PUT', `/auth/keys/${String(id)}`, { ...shown, name: 'renamed' })
   assert.deepEqual([sentBack.name, sentBack.inactive, sentBack.createdBy], ['renamed', shown.inactive, 'bob'])
   refused(await withKey(admin, String(token)).ask('GET', '/users'), 401)
   assert.equal(await opensMcp(admin, String(token)), false)
-  const said = 'sent the bearer key "renamed", which opens nothing: "bob", who made it, is no admin'
+  const said = 'sent the bearer key "renamed", which is not valid: "bob", who created it, is not an admin'
   await until(() => hub.output().replaceAll('\\"', '"').split(said).length === 3, () => hub.output())
   assert.ok(!hub.output().includes(String(token)))
   await admin.ok('PUT', `/auth/keys/${String(id)}`, { enabled: false })
@@ -151,7 +151,7 @@ test('a command that an admin stores, or passes on, for another one stops with t
   assert.deepEqual(at(await onDisk(hub), 'mcpServers', 'given', 'storedBy'), ['bob'])
   await demote(admin)
   for (const name of names) {
-    await until(async () => /"bob", who stored it, is no admin/.test(String((await admin.server(name)).error)), name)
+    await until(async () => /"bob", who stored it, is not an admin/.test(String((await admin.server(name)).error)), name)
     refused(await admin.ask('POST', `/tools/call/${name}`, { toolName: 'echo', arguments: {} }), 404)
     assert.equal(await opensMcp(admin, KEY, `/${name}`), false)
   }

@@ -29,7 +29,7 @@ test('what is no HTTP request is answered in the envelope, too', async (t) => {
     'a URI of 2,048 characters fits')
 })
 
-test('a call by GET that is too long for its arguments names the POST at the same path', async (t) => {
+test('a call by GET that is too long for its arguments names the POST to the same path', async (t) => {
   const { port, url } = await start(t, { env: { BASE_PATH: '/base' } })
   const long = 'a'.repeat(100_000)
   for (const [path, named] of [
@@ -56,7 +56,7 @@ test('a call by GET that is too long for its arguments names the POST at the sam
   // In packets as a network brings them, the beginning of the address is gone when it turns out to be too long.
   const answer = await pieces(port, 'GET /base/api/tools/up/echo?message=', 'a'.repeat(1_400), 40)
   assert.match(answer, /^HTTP\/1\.1 414 /)
-  assert.match(answer, /POST at the same path","error":"TH_ADDRESS_TOO_LONG","code":"TH_ADDRESS_TOO_LONG"/)
+  assert.match(answer, /POST to the same path","error":"TH_ADDRESS_TOO_LONG","code":"TH_ADDRESS_TOO_LONG"/)
 })
 
 /** What a gateway answers to a beginning and as many pieces, of which each is sent when the one before was. */

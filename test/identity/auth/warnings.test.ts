@@ -45,10 +45,10 @@ test('variables that cannot be right are named, with what they should be', async
   assert.deepEqual([trustedProxies('true'), trustedProxies('false'), trustedProxies('')], [true, false, false])
 
   for (const text of ['nonsense', '*', 'https://a/path', 'https://a?b', 'app.example', 'https://*.app.example', 'null']) {
-    assert.throws(() => readOriginRules('0.0.0.0', '', text), /ALLOWED_ORIGINS cannot have ".*": expected origins as/, text)
+    assert.throws(() => readOriginRules('0.0.0.0', '', text), /ALLOWED_ORIGINS cannot contain ".*": expected origins such as/, text)
   }
   for (const text of ['http://x/', 'x/', '*', 'a b/c', 'a@b']) {
-    assert.throws(() => readOriginRules('0.0.0.0', text, ''), /ALLOWED_HOSTS cannot have ".*": expected names as/, text)
+    assert.throws(() => readOriginRules('0.0.0.0', text, ''), /ALLOWED_HOSTS cannot contain ".*": expected host names such as/, text)
   }
   const { hosts, origins } = readOriginRules('0.0.0.0', 'Hub.example:8080, ::1 [fd00::1]:80',
     'https://App.example/, http://b.example:80 chrome-extension://abcdef')
@@ -59,7 +59,7 @@ test('variables that cannot be right are named, with what they should be', async
 test('a place that cannot be listened at is told of in a sentence', async () => {
   const [error] = await once(createServer().listen(0, '192.0.2.1'), 'error') as unknown[]
   assert.match(String(explainListenError(error, { HOST: '192.0.2.1', PORT: 3_000 })),
-    /^Error: HOST cannot be "192\.0\.2\.1": it is not an address of this machine/)
+    /^Error: HOST cannot be "192\.0\.2\.1": this machine does not have this address/)
 })
 
 test('the signs that others than this machine come', async () => {
@@ -117,9 +117,9 @@ test('skipAuth is told loudly where others than this machine come, by whatever s
       return [level, msg]
     })
   }
-  const local = 'routing.skipAuth is on: everybody on this machine is an admin here, and may start processes'
-  const loud = (signs: string): [number, string] => [50, `routing.skipAuth is on and other machines reach the gateway (${signs}): ` +
-    'everybody who reaches it is an admin here, and may start processes. Turn it off']
+  const local = 'routing.skipAuth is on: everybody on this machine has admin rights, and can start processes'
+  const loud = (signs: string): [number, string] => [50, `routing.skipAuth is on and other machines can reach the gateway (${signs}): ` +
+    'everybody who reaches it has admin rights, and can start processes. Turn it off']
   assert.deepEqual(await said(undefined, {}), [[40, local]])
   assert.deepEqual(await said('http://localhost:3000', {}), [[40, local]])
   assert.deepEqual(await said('https://hub.example.com', {}), [loud('install.baseUrl=https://hub.example.com')])

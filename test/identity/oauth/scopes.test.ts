@@ -81,9 +81,9 @@ test('addresses that clients cannot use, or others can read, are warned of', asy
   const warning = (baseUrl: string | undefined, HOST: string, more: object = {}): string =>
     oauthSettingsProblems({ ...on, install: { baseUrl } }, { HOST, ...more }).join()
   for (const [sentence, expected] of [
-    [warning(undefined, '0.0.0.0'), /told of addresses at localhost/],
-    [warning(undefined, '0.0.0.0', { TRUST_PROXY: 'false' }), /told of addresses at localhost/],
-    [warning(undefined, '::', { TRUST_PROXY: '' }), /told of addresses at localhost/],
+    [warning(undefined, '0.0.0.0'), /get addresses at localhost/],
+    [warning(undefined, '0.0.0.0', { TRUST_PROXY: 'false' }), /get addresses at localhost/],
+    [warning(undefined, '::', { TRUST_PROXY: '' }), /get addresses at localhost/],
     [warning(undefined, '192.0.2.1'), /http addresses at 192\.0\.2\.1/],
     [warning('http://192.0.2.1', '0.0.0.0'), /^install\.baseUrl is an http address/],
     [warning('https://a.example', '0.0.0.0', { BASE_URL: 'http://a.example' }), /^BASE_URL is an http address/]
@@ -149,6 +149,6 @@ test('paths that nobody serves, and a server that is off, answer in the words of
     const { status, body, headers } = await world.ask('GET', path)
     assert.equal(status, 404, path)
     assert.match(headers.get('content-type') ?? '', /^text\/html/, path)
-    assert.match(String(body.text), /switched off/, path)
+    assert.match(String(body.text), /of this gateway is off/, path)
   }
 })

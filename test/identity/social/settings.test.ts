@@ -22,8 +22,8 @@ test('what is on', async () => {
   const rows: Array<[what: string, env: Env, stored: unknown, off: RegExp | undefined, warnings: RegExp[]]> = [
     ['nothing is set', {}, undefined, /no provider/, []],
     ['a provider with all it needs', oidc, undefined, undefined, []],
-    ['the master switch', { ...oidc, SOCIAL_AUTH_ENABLED: false }, undefined, /switched off/, []],
-    ['the stored master switch', oidc, { enabled: false }, /switched off/, []],
+    ['the master switch', { ...oidc, SOCIAL_AUTH_ENABLED: false }, undefined, /turned off/, []],
+    ['the stored master switch', oidc, { enabled: false }, /turned off/, []],
     ['which the variable precedes', { ...oidc, SOCIAL_AUTH_ENABLED: true }, { enabled: false }, undefined, []],
     ['a provider that is switched off', { ...oidc, SOCIAL_AUTH_OIDC_ENABLED: false }, undefined, /no provider/, []],
     ['in the stored configuration', oidc, { providers: { oidc: { enabled: false } } }, /no provider/, []],
@@ -38,7 +38,7 @@ test('what is on', async () => {
     warnings.forEach((words, at) => { assert.match(found.warnings[at] ?? '', words) })
   }
   const inFile = made(oidc, undefined, false)
-  assert.match(inFile.offReason ?? '', /needs a database/)
+  assert.match(inFile.offReason ?? '', /requires a database/)
   assert.match(inFile.warnings[0] ?? '', /DB_URL/)
 })
 
@@ -275,17 +275,17 @@ test('requests to providers keep the outbound rules', async (t) => {
   const settings = { ...{ clientId: 'id', clientSecret: 'x', id: 'oidc', scopes: ['openid'], pkce: true }, discoveryUrl: 'http://169.254.169.254/latest' }
   const login = { state: 's', nonce: 'n', codeVerifier: 'v', redirectUri: 'https://hub.example/callback' }
   await assert.rejects(new OidcProvider(settings, outbound).authorizationUrl(login), (error: Error) =>
-    'statusCode' in error && error.statusCode === 502 && !error.message.includes('169.254') && /never reached/.test(String(error.cause)))
+    'statusCode' in error && error.statusCode === 502 && !error.message.includes('169.254') && /to such addresses only if/.test(String(error.cause)))
 })
 
 test('in a settings file: it is off, and says so', async (t) => {
   const hub = await startHub(t, { settings: settings({}), env: oidc })
-  assert.match(hub.output(), /Social login is configured, but it needs a database/)
+  assert.match(hub.output(), /Social login is configured, but it requires a database/)
   const path = `${hub.url}/api/auth/better`
   for (const [method, url] of [['GET', `${path}/session`], ['POST', `${path}/signOut`], ['GET', `${hub.url}/api/social-auth/user`]] as const) {
     const reply = await fetch(url, { method })
     assert.equal(reply.status, 404)
-    assert.match(await reply.text(), /Social login is off: it needs a database.*TH_SOCIAL_LOGIN_OFF/)
+    assert.match(await reply.text(), /Social login is off: it requires a database.*TH_SOCIAL_LOGIN_OFF/)
   }
   const page = await fetch(`${path}/signIn/social?provider=oidc`, { redirect: 'manual' })
   assert.equal(page.status, 404)

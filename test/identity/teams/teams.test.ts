@@ -48,7 +48,7 @@ test('admins write teams, members see theirs', async (t) => {
   const { admin, bob, carol } = await world(t, [])
   const made = await admin.ask('POST', '/teams', { name: 'web', description: 'The web team', members: ['bob', 'ghost'], claims: ['eng'] })
   assert.deepEqual(fine(made, 201), { name: 'web', description: 'The web team', members: ['bob', 'ghost'], claims: ['eng'] })
-  assert.match(String(at(made.body, 'message')), /no users "ghost" yet/)
+  assert.match(String(at(made.body, 'message')), /The users "ghost" do not exist yet/)
   assert.equal(made.headers.get('location'), '/api/teams/web')
   const seen = { name: 'web', description: 'The web team', members: ['bob', 'ghost'] }
   assert.deepEqual([await teams(bob), await bob.ok('GET', '/teams/web')], [[seen], seen], 'claims are for admins')
@@ -90,7 +90,7 @@ test('names with @ in front are refused; an old user of such a name is never rea
   assert.deepEqual(await teams(user), [])
   // An owner of this name is the user, who was there first.
   const made = await admin.ask('POST', '/auth/keys', { name: 'k', kind: 'user', owner: '@old' })
-  assert.match(String(at(made.body, 'message')), /is a user here/)
+  assert.match(String(at(made.body, 'message')), /is a user, and the owner/)
   const token = String(fine(made, 201).token)
   assert.deepEqual(await (await Session.open(`${hub.url}/mcp`, { key: token })).tools(), [])
   assert.equal((await admin.ask('DELETE', '/teams/old')).status, 200)
@@ -130,7 +130,7 @@ test('a share that names nobody is stored, opens nothing and is told, until ther
   const { admin, bob, carol, upstream } = await world(t, [])
   const names = ['ghost', '@none', 'Bob2', '@']
   const made = await admin.ask('POST', '/servers', { name: 'n', config: { url: upstream.url, sharedWithUsers: names } })
-  assert.match(String(at(made.body, 'message')), /"sharedWithUsers": there is no "ghost", "@none", "Bob2", "@" yet, so that it opens nothing/)
+  assert.match(String(at(made.body, 'message')), /"sharedWithUsers": there is no "ghost", "@none", "Bob2", "@" yet, so the entry has no effect/)
   await admin.has('n', 'connected')
   assert.deepEqual(((await admin.server('n')).config as Json).sharedWithUsers, names)
   for (const api of [bob, carol]) {

@@ -32,7 +32,7 @@ void test('an address without its scheme is one, and says so; a command stays a 
   for (const [text, url] of urls) {
     const [server] = readPasted(text)
     assert.equal(server?.config.url, url, text)
-    assert.match(server.remarks.join(), /read as an address/, text)
+    assert.match(server.remarks.join(), /treated as an address/, text)
   }
   for (const text of ['server.py', './mcp.example.com/run', '/usr/bin/server', 'node_modules/.bin/server', 'memory', 'run.sh/x', 'a@1.2', 'npx a.b/c']) {
     const [server] = readPasted(text)
@@ -135,7 +135,7 @@ void test('a text with too many servers is refused, as lines and as JSON', async
     (count: number) => JSON.stringify({ mcpServers: Object.fromEntries(many(count).map((name) => [name, memory])) })
   ]) {
     assert.equal(readPasted(textOf(500)).length, 500)
-    assert.throws(() => readPasted(textOf(501)), /holds 501 servers: paste at most 500/)
+    assert.throws(() => readPasted(textOf(501)), /contains 501 servers: paste at most 500/)
   }
 })
 
@@ -148,8 +148,8 @@ void test('a long line is read in one pass', async () => {
 
 void test('a text that is none of these says what is missing', async () => {
   for (const [text, sentence] of [
-    ['  ', /paste/], ['{"a": 1}', /holds no servers/], ['{"mcpServers": {"a": 1}}', /"a" is not an object/], ['{"mcpServers": ', /not JSON/],
-    ['npx "x', /has no end/], ['claude mcp add', /needs a name/], ['A=1', /no command/], ['a:\n  - x', /this YAML holds no servers/], ['[mcp_servers.a]\nx', /not TOML/],
+    ['  ', /paste/], ['{"a": 1}', /contains no servers/], ['{"mcpServers": {"a": 1}}', /"a" is not an object/], ['{"mcpServers": ', /not JSON/],
+    ['npx "x', /closing quote/], ['claude mcp add', /needs a name/], ['A=1', /no command/], ['a:\n  - x', /this YAML contains no servers/], ['[mcp_servers.a]\nx', /not TOML/],
     ["code --add-mcp '[]'", /JSON object/], ['{"mcpServers": {}}', /there are no servers in this JSON/]
   ] as const) assert.throws(() => readPasted(text), sentence, text)
 })

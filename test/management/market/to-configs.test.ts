@@ -170,21 +170,21 @@ test('reasons where there is no config', async (t) => {
     ['a bundle', () => packaged({ registryType: 'mcpb', identifier: 'https://example.com/a.mcpb' }), /POST \/api\/mcpb\/upload/],
     ['NuGet', () => packaged({ registryType: 'nuget' }), /dnx/],
     ['Cargo', () => packaged({ registryType: 'cargo' }), /compiled/],
-    ['an unknown type', () => packaged({ registryType: 'constructor' }), /"constructor" cannot be run here/],
+    ['an unknown type', () => packaged({ registryType: 'constructor' }), /"constructor" are not supported/],
     ['another registry', () => packaged({ registryBaseUrl: 'https://evil.example' }), /comes from "https:\/\/evil\.example"/],
     ['a checksum', () => packaged({ fileSha256: '0'.repeat(64) }), /checksum/],
     ['a package that serves HTTP', () => packaged({ transport: { type: 'streamable-http', url: 'http://localhost:1/mcp' } }), /run it yourself/],
     ['an unknown transport', () => packaged({ transport: { type: 'pigeon' } }), /"pigeon"/],
     ['an identifier that is an option', () => packaged({ identifier: '--call=evil' }), /not the name of a package/],
     ['an image that is an option', () => packaged({ registryType: 'oci', identifier: '--privileged' }), /not the name of a package/],
-    ['a version that is a range', () => packaged({ version: '^1.0.0' }), /not one version/],
-    ['arguments of node', () => packaged({ runtimeHint: 'node', runtimeArguments: [{ type: 'named', name: '--inspect' }] }), /those of "node".* run by npx/],
+    ['a version that is a range', () => packaged({ version: '^1.0.0' }), /not a single version/],
+    ['arguments of node', () => packaged({ runtimeHint: 'node', runtimeArguments: [{ type: 'named', name: '--inspect' }] }), /for "node", but npx would run it/],
     [
       'arguments of Python',
       () => packaged({ registryType: 'pypi', identifier: 'weather', runtimeHint: 'python', runtimeArguments: [{ type: 'named', name: '-m', value: 'weather' }] }),
-      /those of "python".* run by uvx/
+      /for "python", but uvx would run it/
     ],
-    ['arguments of another command', () => packaged({ runtimeHint: 'bunx', runtimeArguments: [{ type: 'positional', value: 'x' }] }), /those of "bunx"/],
+    ['arguments of another command', () => packaged({ runtimeHint: 'bunx', runtimeArguments: [{ type: 'positional', value: 'x' }] }), /for "bunx"/],
     ['an unknown type of argument', () => packaged({ packageArguments: [{ type: 'spoken', value: 'x' }] }), /"spoken"/],
     ['a named argument without a name', () => packaged({ packageArguments: [{ type: 'named', value: 'x' }] }), /without a name/],
     ['a variable of our environment', () => packaged({ environmentVariables: [{ name: 'A', value: '${AWS_SECRET}' }] }), /variable of this gateway/],
@@ -196,14 +196,14 @@ test('reasons where there is no config', async (t) => {
     ['one put together of parts', () => remote({ headers: [{ name: 'X', value: '${a}', variables: { a: { value: 'HOME' } } }, { name: 'Y', value: '{b}{{c}', variables: { b: { value: '$' }, c: { value: 'HOME}' } } }] }), /variable of this gateway/],
     ['a mask', () => remote({ headers: [{ name: 'X', value: '••••abcd' }] }), /masked secret/],
     ['a control character', () => packaged({ environmentVariables: [{ name: 'A', value: 'a\u0000b' }] }), /control character/],
-    ['a variable without a name', () => packaged({ environmentVariables: [{ name: 'A=B', value: 'x' }] }), /name of a variable/],
-    ['__proto__ as a variable', () => packaged({ environmentVariables: [{ name: '__proto__', value: 'x' }] }), /name of a variable/],
-    ['a header that is none', () => remote({ headers: [{ name: 'X Y', value: 'x' }] }), /name of a header/],
+    ['a variable without a name', () => packaged({ environmentVariables: [{ name: 'A=B', value: 'x' }] }), /not a valid variable name/],
+    ['__proto__ as a variable', () => packaged({ environmentVariables: [{ name: '__proto__', value: 'x' }] }), /not a valid variable name/],
+    ['a header that is none', () => remote({ headers: [{ name: 'X Y', value: 'x' }] }), /not a valid header name/],
     ['an address of another kind', () => remote({ url: 'file:///etc/passwd' }), /not an http or https address/],
     ['an address with an unknown variable', () => remote({ url: 'https://{tenant}.example.com' }), /\{tenant\}/],
     ['no address', () => remote({ url: undefined }), /no address/],
     ['an unknown remote', () => remote({ type: 'stdio' }), /"stdio"/],
-    ['neither package nor remote', () => first({}), /no package and no remote/]
+    ['neither package nor remote', () => first({}), /neither a package nor a remote/]
   ]
   for (const [name, made, reason] of cases) {
     await t.test(name, async () => {

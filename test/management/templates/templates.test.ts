@@ -223,7 +223,7 @@ test('from one gateway to another: servers run once the variables are set', asyn
     details: [
       { type: 'server', name: 'remote', action: 'created' },
       { type: 'server', name: 'local', action: 'created' },
-      { type: 'server', name: 'anns', action: 'skipped', message: 'There is a server of this name already' },
+      { type: 'server', name: 'anns', action: 'skipped', message: 'There is already a server with this name' },
       { type: 'group', name: 'team', action: 'created' },
       { type: 'group', name: 'other', action: 'created' }
     ]
@@ -324,7 +324,7 @@ test('nobody gets more by a template', async (t) => {
     assert.equal(all.statusCode, 200)
     assert.deepEqual(Object.keys(at(all.json(), 'data', 'servers') as Json), ['anns'])
     assert.deepEqual(at(all.json(), 'data', 'groups'), [{ name: 'mixed', servers: ['anns'] }])
-    assert.equal(at(all.json(), 'message'), 'Left out, since you do not manage them: "open"')
+    assert.equal(at(all.json(), 'message'), 'Omitted, since you do not manage them: "open"')
     assert.doesNotMatch(all.body, /canary|bobs/)
     for (const [body, status] of [
       [{ name: 'x', serverNames: ['open'] }, 403], [{ name: 'x', serverNames: ['bobs'] }, 404], [{ name: 'x', groupIds: ['2'] }, 403]
@@ -375,7 +375,7 @@ test('nobody gets more by a template', async (t) => {
     for (const [servers, status, message] of [
       [{ shell: { command: 'sh' }, nothing: 'x' }, 207, /^Nothing of the template was imported: `details` says why$/],
       [{ shell: { command: 'sh' }, bobs: { url: 'https://example.com/mcp' } }, 207, /^Nothing of the template was imported/],
-      [{ bobs: { url: 'https://example.com/mcp' } }, 200, /^Nothing was imported: all names of the template exist already$/],
+      [{ bobs: { url: 'https://example.com/mcp' } }, 200, /^Nothing was imported: all names in the template already exist$/],
       [{}, 200, /^The template is empty/],
       [{ told: { url: 'https://example.com/mcp', enabled: false } }, 200, /^The template was imported$/]
     ] as const) {
@@ -422,7 +422,7 @@ test('nobody gets more by a template', async (t) => {
     assert.deepEqual([serversCreated, groupsCreated], [3, 2])
     const wanted: ReadonlyArray<[string, string, RegExp?]> = [
       ['whole', 'created'],
-      ['written', 'created', /^"owner" is not taken from a template\. "colour" is not known and has no effect\. "oauth\.accessToken" is not known/],
+      ['written', 'created', /^"owner" has no effect in a template\. "colour" is not known and has no effect\. "oauth\.accessToken" is not known/],
       ['elsewhere', 'created'],
       ['text', 'failed', /^A server is an object, its config/],
       ['none', 'failed', /^A server is an object/],
@@ -451,7 +451,7 @@ test('nobody gets more by a template', async (t) => {
   await t.test('what is no template', async () => {
     for (const [body, reason] of [
       [{ servers: {} }, /version/],
-      [{ version: '2.0' }, /is not known here/],
+      [{ version: '2.0' }, /is not supported/],
       [{ version: '1.0', servers: [] }, /servers/],
       [{ version: '1.0', groups: {} }, /groups/],
       [{ version: '1.0', groups: Array.from({ length: 1_001 }, (_, each) => ({ name: `${each}`, servers: [] })) }, /import it in parts/]

@@ -39,7 +39,7 @@ void test('a name that is taken or refused is told before anything is stored', a
   const text = JSON.stringify({ mcpServers: { notes: { command: 'npx' }, 'a/b': { command: 'npx' }, free: { command: 'npx' } } })
   const page = await send(browser, { do: 'read', text })
   assert.equal(page.status, 200)
-  assert.match(page.text, /id="name-0-problem"[^]*There is a server named &quot;notes&quot; already/)
+  assert.match(page.text, /id="name-0-problem"[^]*There is already a server named &quot;notes&quot;/)
   assert.match(page.text, /id="name-1-problem"/)
   assert.doesNotMatch(page.text, /id="name-2-problem"/)
 })
@@ -66,7 +66,7 @@ void test('a text that is nothing stays, with the reason at its field', async (t
   const { browser } = await start(t)
   const page = await send(browser, { do: 'read', text: '{"a": "<b>"}' })
   assert.equal(page.status, 400)
-  assert.match(page.text, /id="text-problem"[\s\S]*This JSON holds no servers/)
+  assert.match(page.text, /id="text-problem"[\s\S]*This JSON contains no servers/)
   assert.match(page.text, /\{&quot;a&quot;: &quot;&lt;b&gt;&quot;\}<\/textarea>/)
 })
 
@@ -100,7 +100,7 @@ void test('what was refused stands at its field, and what was typed stays', asyn
   assert.match((await send(browser, { do: 'store', ...entry({ url: 'x' }), chosen: '7' })).text, /Choose a server first/)
   await send(browser, { do: 'store', ...entry({ url: 'http://127.0.0.1:9/mcp' }) })
   const twice = await send(browser, { do: 'store', ...entry({ url: 'http://127.0.0.1:9/mcp' }) })
-  assert.match(twice.text, /There is a server named &quot;mine&quot; already\./)
+  assert.match(twice.text, /There is already a server named &quot;mine&quot;\./)
   assert.deepEqual([...app.settings.current.servers.keys()], ['mine'])
 })
 

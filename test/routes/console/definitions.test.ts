@@ -1,4 +1,4 @@
-// The console's page of changed definitions: what differs, who may accept it, and the remarks of the first look.
+// The console's page of changed definitions: what differs, who may accept it, and the remarks of the scan.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'

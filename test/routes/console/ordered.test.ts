@@ -69,7 +69,7 @@ void test('a quota is about those who are chosen, and says so', async (t) => {
   const quota = { name: 'Fair', per: 'minute', calls: '', resultTokens: '', ...any }
   const refused = await browser.post('/quotas', { ...quota, 'target.user': 'alice' })
   assert.equal(refused.status, 400)
-  assert.match(refused.text, /id="calls-problem"[\s\S]*Must be given/)
+  assert.match(refused.text, /id="calls-problem"[\s\S]*Is required/)
   assert.match(refused.text, /value="alice" selected/)
   assert.match(refused.text, /value="minute" selected/)
   assert.match((await browser.post('/quotas', { ...quota, calls: 'many' })).text, /value="many"[\s\S]*id="calls-problem"/)

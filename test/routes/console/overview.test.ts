@@ -21,7 +21,7 @@ void test('entries of the settings that are ignored are told to admins', async (
   const { data } = JSON.parse(told.text) as { data: string[] }
   assert.equal(data.length, 2, told.text)
   assert.match(data[0] ?? '', /"groups" entry 2 is ignored/)
-  assert.match(data[1] ?? '', /group "office" has a server "gone", which is not there/)
+  assert.match(data[1] ?? '', /group "office" contains a server "gone", which does not exist/)
   assert.equal((await ask(alice)).statusCode, 403)
 
   const browser = new Browser(app)

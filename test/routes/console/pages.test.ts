@@ -173,7 +173,7 @@ void test('an import shows what the API remarks about each item, such as a bundl
   const bundled = { command: 'node', args: ['/srv/other/bundles/notes/current/server.js'], enabled: false }
   const template = JSON.stringify({ version: '1.0', servers: { notes: bundled, plain: { url: 'http://127.0.0.1:9/mcp' } }, groups: [] })
   const done = await browser.post('/templates/import', { do: 'import', template }, '/templates')
-  assert.match(done.text, /notes[\s\S]*added[\s\S]*The bundle &quot;notes&quot; is not here: upload it/)
+  assert.match(done.text, /notes[\s\S]*added[\s\S]*The bundle &quot;notes&quot; does not exist on this gateway: upload it/)
   assert.equal(done.text.match(/warn-text/g)?.length, 1)
   assert.doesNotMatch(done.text, /value="import"/, 'it is done')
   assert.deepEqual([...app.settings.current.servers.keys()], ['notes', 'plain'])
@@ -247,7 +247,7 @@ void test('a server is shared with a team, and an admin sees what a member sees'
   assert.match(made.location, /^\/console\/teams/)
   assert.deepEqual([...app.settings.current.teams.values()], [{ name: 'web', description: hostile, members: ['alice', 'ghost'], claims: ['eng'] }])
   const list = await browser.get('/teams')
-  assert.match(list.text, /no users &quot;ghost&quot; yet[\s\S]*alice, ghost/)
+  assert.match(list.text, /The users &quot;ghost&quot; do not exist yet[\s\S]*alice, ghost/)
   isSafe(list)
   const refused = await browser.post('/teams/new', { name: '@web', members: 'alice' }, '/teams/new')
   assert.equal(refused.status, 400)

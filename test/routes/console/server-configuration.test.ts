@@ -158,7 +158,7 @@ void test('renaming says what changes with it, follows in groups and keys, and k
   const refused = await browser.post('/servers/mine/rename', { newName: 'other' })
   assert.equal(refused.status, 400)
   assert.match(refused.text, /value="other"/)
-  assert.match(refused.text, /There is a server named &quot;other&quot; already/)
+  assert.match(refused.text, /There is already a server named &quot;other&quot;/)
   assert.match((await browser.post('/servers/mine/rename', { newName: 'a/b' })).text, /id="newName-problem"/)
   const done = await browser.post('/servers/mine/rename', { newName: 'tickets' })
   assert.deepEqual([done.status, done.location], [303, '/console/servers/tickets'])

@@ -52,7 +52,7 @@ void test('one name by day, and the days of the address', async (t) => {
   assert.match(before.text, /name="from" type="date" value="2026-01-01"/)
   const wrong = await pageOf(app, 'admin', '/usage?from=2026-02-30')
   assert.equal(wrong.status, 400)
-  assert.match(wrong.text, /id="f-from-problem"[\s\S]*There is no day 2026-02-30/)
+  assert.match(wrong.text, /id="f-from-problem"[\s\S]*The day 2026-02-30 does not exist/)
   const long = await pageOf(app, 'admin', '/usage?from=2020-01-01&to=2026-01-10')
   assert.equal(long.status, 400)
   assert.match(long.words, /more than 400 days apart/)

@@ -106,7 +106,7 @@ class TooLong extends Error {}
 const innerBounds = (amount: Amount): Amount =>
   ({ ...amount, depth: amount.depth - 1, items: Math.ceil(amount.items / 2) })
 
-/** Writes one rendering. Numbers and short strings stay byte for byte. */
+/** Writes one rendering. Numbers and short strings are copied byte for byte. */
 class Writer {
   readonly #containers: Containers
   readonly #isPlain: boolean

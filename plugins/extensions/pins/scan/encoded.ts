@@ -14,7 +14,7 @@ export function encodedPayload (text: string): string | undefined {
     const decoded = Buffer.from(run, isHex.test(run) ? 'hex' : 'base64').toString('latin1')
     if (!isReadable.test(decoded)) continue
     const [first] = findPhrases(toSearchableText(decoded), false)
-    if (first !== undefined) return `encoded text in which ${first}`
+    if (first !== undefined) return `encoded text: ${first}`
   }
   return undefined
 }

@@ -45,7 +45,7 @@ const rules: readonly Rule[] = [
     ]
   },
   {
-    message: 'it has markup that looks like instructions of the system',
+    message: 'it contains markup that looks like system instructions',
     maybeQuoted: true,
     patterns: [
       /<\/?(?:important|hidden|secret|system|sys|critical|admin|override|instructions?|assistant|system[-_ ]?(?:prompt|message|note|reminder|instructions?)|mandatory)\s*>/,
@@ -55,14 +55,14 @@ const rules: readonly Rule[] = [
     ]
   },
   {
-    message: 'it names files with secrets',
+    message: 'it mentions files with secrets',
     patterns: [
       new RegExp(sensitiveFile),
       /\b(?:read|open|load|upload|send|attach|include|cat)s?\b[^.]{0,60}(?<![\w.])\.env\b/
     ]
   },
   {
-    message: 'it asks for data to be passed on to somebody else',
+    message: 'it asks the model to send data to somebody else',
     maybeQuoted: true,
     patterns: [
       /\bexfiltrat|\b(?:steals?|harvests?|stolen|leaks?)\b[^.]{0,40}\b(?:data|credentials?|keys?|tokens?|passwords?|secrets?|cookies|sessions?)\b/,
@@ -73,7 +73,7 @@ const rules: readonly Rule[] = [
     ]
   },
   {
-    message: 'it asks the model to read something and to pass it on as an argument or in its answer',
+    message: 'it asks the model to read something and to repeat it in an argument or in its answer',
     maybeQuoted: true,
     patterns: [
       /\b(?:must|always|please|should|need to|have to)(?: \w+){0,2} (?:first )?(?:read|access|open|retrieve|load|cat)\b[^.]{0,120}\b(?:and|then)\b[^.]{0,40}\b(?:pass|include|send|provide|put|supply|attach|add|insert)\b/,
@@ -97,7 +97,7 @@ const rules: readonly Rule[] = [
     ]
   },
   {
-    message: 'it has a command for a shell',
+    message: 'it contains a shell command',
     patterns: [
       /\b(?:curl|wget)\b[^|;]{0,200}(?:\|\s?(?:ba|z|da)?sh\b|\|\s?python)/,
       /\b(?:curl|wget) (?:-\w+ ){0,4}['"]?https?:/,
@@ -107,7 +107,7 @@ const rules: readonly Rule[] = [
     ]
   },
   {
-    message: 'it has an address to which data can be sent',
+    message: 'it contains an address to which data can be sent',
     patterns: [
       /https?:\/\/\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b(?<!\/\/127\.0\.0\.1|\/\/0\.0\.0\.0|\/\/(?:10|192|172|169)\.\d{1,3}\.\d{1,3}\.\d{1,3})/,
       /https?:\/\/[\w.-]{0,80}(?:webhook\.site|ngrok(?:-free)?\.(?:io|app|dev)|requestbin|pipedream\.net|burpcollaborator|interact\.sh|oast\.\w|pastebin\.com|transfer\.sh|trycloudflare\.com|discord\.com\/api\/webhooks|hooks\.slack\.com)/,
@@ -116,7 +116,7 @@ const rules: readonly Rule[] = [
     ]
   },
   {
-    message: 'it has an address (URL) in its schema',
+    message: 'its schema contains an address (URL)',
     where: 'schema',
     // URLs of examples, localhost and specifications are excluded.
     patterns: [

@@ -32,7 +32,7 @@ export function scanDefinitions (definitions: readonly ScannedDefinition[]): Sca
     for (const { place, text: whole, isInSchema } of textsOf(JSON.parse(json))) {
       const text = whole.slice(0, maxText)
       const visible = toSearchableText(text)
-      const cut = whole.length > maxText ? `only its first ${maxText} characters were looked at` : undefined
+      const cut = whole.length > maxText ? `only its first ${maxText} characters were checked` : undefined
       const messages = [cut, hiddenUnicode(text), ...findPhrases(visible, isInSchema), encodedPayload(text)]
       for (const message of messages) if (message !== undefined) findings.push({ kind, item, place, message })
       for (const [, name = ''] of visible.matchAll(calledName)) names.push({ kind, item, place, name })

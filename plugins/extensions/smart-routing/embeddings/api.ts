@@ -42,7 +42,7 @@ export class EmbeddingsApi {
     const headers: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json' }
     if (apiKey !== undefined) headers.authorization = `Bearer ${apiKey}`
     if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(headers.authorization ?? '')) {
-      throw new EmbeddingsError('its key holds what no header can')
+      throw new EmbeddingsError('its key contains characters that are not allowed in a header')
     }
     const answer = await this.#outbound.fetch(url, {
       // Only admins can set this URL.
@@ -74,7 +74,7 @@ function retryAfterOf (header: string | undefined): number | undefined {
 
 function embeddingsOf (body: Buffer, count: number): number[][] {
   const value = parseIfJson(withoutBom(body.toString()))
-  if (value === undefined) throw new EmbeddingsError('its answer is no JSON')
+  if (value === undefined) throw new EmbeddingsError('its answer is not JSON')
   const data: unknown[] = isObject(value) && Array.isArray(value.data) ? value.data : []
   const embeddings: number[][] = []
   for (const [at, each] of data.entries()) {
@@ -83,7 +83,7 @@ function embeddingsOf (body: Buffer, count: number): number[][] {
     if (isEmbedding(each.embedding)) embeddings[index] = each.embedding
   }
   if (embeddings.length !== count || Array.from(embeddings).includes(undefined as never)) {
-    throw new EmbeddingsError('its answer holds no embedding for each text')
+    throw new EmbeddingsError('its answer does not contain an embedding for each text')
   }
   return embeddings
 }

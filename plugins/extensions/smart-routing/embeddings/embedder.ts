@@ -64,7 +64,7 @@ export class Embedder {
     this.#followedAt.set(tools, this.#now())
     void this.#enqueue([...tools.values()]).catch((
       error: unknown
-    ) => { this.#deps.warn(error, 'tools are not embedded') })
+    ) => { this.#deps.warn(error, 'tools could not be embedded') })
   }
 
   /** Stops embedding. Resolves when no request is in flight. */

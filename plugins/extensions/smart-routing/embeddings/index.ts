@@ -10,7 +10,7 @@ import { BackOff } from './back-off.ts'
 import { Embedder, type EmbedderDeps } from './embedder.ts'
 import { QueryComparer } from './meaning.ts'
 import type { EmbeddingOptions } from './options.ts'
-import type { SeparateVectors } from './vectors-at.ts'
+import type { SeparateVectors } from './separate-vectors.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 const bounds = extensionsLimits.smartRouting.embeddings

@@ -23,7 +23,11 @@ export class StaticModel {
     // A copied buffer begins at a multiple of four.
     const { buffer } = new Uint8Array(bytes)
     const view = new DataView(buffer)
-    if (Buffer.from(buffer, 0, 4).toString('latin1') !== modelMagic) throw new Error('The static model is no model')
+    if (Buffer.from(buffer, 0, 4).toString('latin1') !== modelMagic) {
+      throw new Error(
+        'The static model file is not valid'
+      )
+    }
     const [count, dimensions, length] = [view.getUint32(4, true), view.getUint32(8, true), view.getUint32(12, true)]
     const scales = Math.ceil((modelHeaderLength + length) / 4) * 4
     const words = Buffer.from(buffer, modelHeaderLength, length).toString().split('\n')

@@ -8,10 +8,10 @@ import type { SearchTool } from './search-tool.ts'
 import { ServerNames } from './server-names.ts'
 import { tuning } from './tuning.ts'
 import { slotOf, Vocabulary, placeWeight } from './vocabulary.ts'
-import { mergeTerms, type ScoreExplanation } from './why.ts'
+import { mergeTerms, type ScoreExplanation } from './score-explanation.ts'
 
 export type { SearchTool } from './search-tool.ts'
-export type { ScoreExplanation } from './why.ts'
+export type { ScoreExplanation } from './score-explanation.ts'
 
 export interface RankedTool { readonly tool: SearchTool, readonly score: number, readonly why?: ScoreExplanation }
 

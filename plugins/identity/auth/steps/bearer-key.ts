@@ -38,8 +38,8 @@ export function keyRestriction (
     const key = typeof sent === 'string'
       ? keys.find(/^bearer +(.+)$/i.exec(sent)?.[1]?.trim() ?? sent.trim())
       : undefined
-    if (key?.kind === 'user') return 'This is a user key, which opens MCP only. '
-    if (key && (key.accessType ?? 'all') !== 'all') return 'This key has a scope, and so opens MCP only. '
+    if (key?.kind === 'user') return 'This is a user key, which is for MCP only. '
+    if (key && (key.accessType ?? 'all') !== 'all') return 'This key has a limited scope, so it is for MCP only. '
   }
   return undefined
 }
@@ -82,7 +82,7 @@ function principalOf (key: BearerKey, snapshot: Snapshot): Principal | undefined
 }
 
 /**
- * Makes the principal of a key. A user key whose owner does not exist has none. The principal of a team's key has no
+ * Creates the principal of a key. A user key whose owner does not exist has none. The principal of a team's key has no
  * user.
  */
 function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined {

@@ -150,7 +150,7 @@ function tokensOn (storage: AuthorizationStorage, kind: TokenKind, terms: TokenT
     if (other === undefined) { newRefreshTokens.set(ctx, issued); return }
     const outcome = await tokens.rotate(sha256(former.jti), [other, issued])
     if (outcome === 'reused' && former.grantId !== undefined) await revoke(former.grantId)
-    if (outcome !== 'swapped') throw new failures.InvalidGrant('the refresh token was used already')
+    if (outcome !== 'swapped') throw new failures.InvalidGrant('the refresh token was already used')
     touch(ctx.oidc.client?.clientId ?? '')
   }
 

@@ -78,7 +78,8 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
         // No requested scope can be granted: the consent page would be empty.
         const [possible, asked] = [await deps.scopesOf(clientId), ctx.oidc.requestParamScopes]
         if (possible.some((scope) => asked.has(scope))) return
-        throw new failures.InvalidScope('no scope that this client can be granted was asked for', [...asked].join(' '))
+        throw new failures.InvalidScope('none of the requested scopes is available to this ' +
+          'client', [...asked].join(' '))
       }
     },
     allowOmittingSingleRegisteredRedirectUri: false,
@@ -140,7 +141,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
         defaultResource: (_ctx, _client, oneOf) => oneOf?.[0] ?? issuer,
         getResourceServerInfo: async (_ctx, resource, client) => {
           if (resourcePath(issuer, resource) === undefined) {
-            throw new failures.InvalidTarget('"resource" is not one of this gateway')
+            throw new failures.InvalidTarget('"resource" is not a resource of this gateway')
           }
           return {
             scope: (await deps.scopesOf(client.clientId)).join(' '), audience: resource, accessTokenFormat: 'opaque'
@@ -234,6 +235,6 @@ function promptPolicy (): ReturnType<typeof interactionPolicy.base> {
 function findAccount (ctx: KoaContextWithOIDC, id: string, storage: AuthorizationStorage) {
   if (storage.isAccountValid(id)) return { accountId: id, claims: () => ({ sub: id }) }
   // A session ends with its account, so the account changed during this login.
-  if (ctx.oidc.route === 'resume') throw new failures.AccessDenied('the account was changed meanwhile')
+  if (ctx.oidc.route === 'resume') throw new failures.AccessDenied('the account was changed in the meantime')
   return undefined
 }

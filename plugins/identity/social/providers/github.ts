@@ -58,7 +58,7 @@ export class GithubProvider implements IdentityProvider {
       code_verifier: codeVerifier
     })
     const token = nonEmptyText(tokens.access_token)
-    if (token === undefined) throw new errors.Forbidden('GitHub does not accept the code of this login')
+    if (token === undefined) throw new errors.Forbidden('GitHub rejected the code of this login')
     const headers = { authorization: `Bearer ${token}`, 'user-agent': 'tool-hub', 'x-github-api-version': '2022-11-28' }
     const [user, emails] = await Promise.all([
       this.#client.get(`${this.#endpoints.api}/user`, headers),
@@ -67,7 +67,7 @@ export class GithubProvider implements IdentityProvider {
     // The numeric id of an account is permanent; its name can be released and taken by another user.
     const id: unknown = 'id' in user ? user.id : undefined
     if (typeof id !== 'number' || !Number.isSafeInteger(id)) {
-      throw this.#client.createFailure('does not say who its user is')
+      throw this.#client.createFailure('does not identify its user')
     }
     const primary = (Array.isArray(emails) ? emails as Array<Record<string, unknown> | null> : []).find((each) =>
       each?.primary === true)

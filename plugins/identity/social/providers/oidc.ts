@@ -62,7 +62,7 @@ export class OidcProvider implements IdentityProvider {
   async checkIssuer (iss: string | undefined): Promise<void> {
     const { issuer, sendsIssuer } = await this.#load()
     if (iss === undefined ? sendsIssuer : iss !== issuer) {
-      throw new errors.Forbidden('This answer is of another login provider')
+      throw new errors.Forbidden('This response is from another login provider')
     }
   }
 
@@ -83,7 +83,7 @@ export class OidcProvider implements IdentityProvider {
     )
     const claims = await this.#claimsOf(metadata, nonEmptyText(tokens.id_token), nonce)
     const subject = nonEmptyText(claims.sub)
-    if (subject === undefined) throw this.#client.createFailure('does not say who its user is')
+    if (subject === undefined) throw this.#client.createFailure('does not identify its user')
     const accessToken = nonEmptyText(tokens.access_token)
     const isComplete = claims.email !== undefined && (groupsClaim === undefined || claims[groupsClaim] !== undefined)
     const info = !isComplete && metadata.userinfoEndpoint !== undefined && accessToken !== undefined
@@ -118,7 +118,7 @@ export class OidcProvider implements IdentityProvider {
       if (claims.azp === undefined || claims.azp === this.#settings.clientId) return claims
     }
     if (failed !== undefined) throw failed
-    throw new errors.Forbidden(`The login provider ${this.name} gave no valid ID token`)
+    throw new errors.Forbidden(`The login provider ${this.name} returned no valid ID token`)
   }
 
   /**
@@ -127,7 +127,11 @@ export class OidcProvider implements IdentityProvider {
    */
   async #userinfo (url: string, accessToken: string, subject: string): Promise<Record<string, unknown>> {
     const info = await this.#client.get(url, { authorization: `Bearer ${accessToken}` }) as Record<string, unknown>
-    if (info.sub !== subject) throw new errors.Forbidden(`The login provider ${this.name} speaks of two users at once`)
+    if (info.sub !== subject) {
+      throw new errors.Forbidden(
+        `The login provider ${this.name} identifies two different users`
+      )
+    }
     return info
   }
 
@@ -152,7 +156,7 @@ export class OidcProvider implements IdentityProvider {
     const [tokenEndpoint, keys] = [address('token_endpoint'), address('jwks_uri')]
     if (issuer === undefined || authorizationEndpoint === undefined || tokenEndpoint === undefined ||
         keys === undefined) {
-      throw this.#client.createFailure('has no complete discovery document')
+      throw this.#client.createFailure('has an incomplete discovery document')
     }
     const algorithms = listOf(document.id_token_signing_alg_values_supported).filter(isAsymmetric)
     const methods = listOf(document.token_endpoint_auth_methods_supported)

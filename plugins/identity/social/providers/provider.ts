@@ -70,7 +70,7 @@ export class ProviderClient {
       headers: { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded', ...headers },
       body: new URLSearchParams(fields).toString()
     })
-    if (Array.isArray(answer)) throw this.createFailure('gave an answer that is no JSON object')
+    if (Array.isArray(answer)) throw this.createFailure('returned something that is not a JSON object')
     return answer as Record<string, unknown>
   }
 
@@ -100,7 +100,7 @@ export class ProviderClient {
     if (status < 200 || status > 299) throw this.createFailure(`answered with status ${status}`)
     const document = parseIfJson(withoutBom(body.toString()))
     if (typeof document === 'object' && document !== null) return document as Record<string, unknown>
-    throw this.createFailure('gave an answer that is no JSON object')
+    throw this.createFailure('returned something that is not a JSON object')
   }
 }
 

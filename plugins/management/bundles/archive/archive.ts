@@ -51,19 +51,19 @@ export function decodeEntryName (raw: Buffer): string {
   try {
     return utf8.decode(raw)
   } catch {
-    throw new ArchiveError('it holds a name that is not UTF-8')
+    throw new ArchiveError('it contains a name that is not UTF-8')
   }
 }
 
 /** Returns why a path is invalid, as the end of a clause; undefined if it is valid. */
 function pathProblem (path: string, bounds: ArchiveBounds): string | undefined {
-  if (/\p{Cc}/u.test(path)) return 'has a control character'
-  if (path.includes('\\')) return 'has a backslash'
+  if (/\p{Cc}/u.test(path)) return 'contains a control character'
+  if (path.includes('\\')) return 'contains a backslash'
   if (/^[a-z]:/i.test(path)) return 'begins with a drive letter'
-  if (path.startsWith('/')) return 'is absolute'
+  if (path.startsWith('/')) return 'is an absolute path'
   const parts = path.split('/')
-  if (parts.includes('..')) return 'leads out of the archive'
-  if (parts.includes('') || parts.includes('.')) return 'is not in its plain form'
+  if (parts.includes('..')) return 'points outside the archive'
+  if (parts.includes('') || parts.includes('.')) return 'is not normalized'
   if (parts.length > bounds.maxDepth) return `is nested deeper than ${bounds.maxDepth} folders`
   if (parts.some((part) =>
     Buffer.byteLength(part) > bounds.maxNameLength)) return `has a name of more than ${bounds.maxNameLength} bytes`
@@ -108,10 +108,10 @@ export class ArchivePaths {
     }
     if (known.path !== path) {
       const both = `${quoteEntryName(known.path)} and ${quoteEntryName(path)}`
-      throw new ArchiveError(`${both} are the same name where case or Unicode forms do not count`)
+      throw new ArchiveError(`${both} are the same name if case and Unicode normalization are ignored`)
     }
     if (known.isFolder !== isFolder) throw new ArchiveError(`${quoteEntryName(path)} is both a file and a folder`)
-    if (isStated && known.isStated) throw new ArchiveError(`it holds ${quoteEntryName(path)} twice`)
+    if (isStated && known.isStated) throw new ArchiveError(`it contains ${quoteEntryName(path)} twice`)
     known.isStated ||= isStated
   }
 }

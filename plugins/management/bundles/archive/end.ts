@@ -33,21 +33,25 @@ export async function findCentralDirectory (file: FileHandle): Promise<ArchiveEn
   const tail = await readPart(file, size - length, length)
   let at = length - recordSize
   while (at >= 0 && tail.readUInt32LE(at) !== endSignature) at--
-  if (at < 0) throw new ArchiveError('it is no zip archive, or is cut off')
+  if (at < 0) throw new ArchiveError('it is not a zip archive, or it is cut off')
   if (at + recordSize + tail.readUInt16LE(at + 20) !== length) {
-    throw new ArchiveError('there are other bytes behind the archive')
+    throw new ArchiveError('there are other bytes after the archive')
   }
   if (at >= zip64LocatorSize && tail.readUInt32LE(at - zip64LocatorSize) === zip64LocatorSignature) {
-    throw new ArchiveError('it is in the ZIP64 format, which no bundle needs')
+    throw new ArchiveError('it is in the ZIP64 format, which is not supported')
   }
   const [disk, directoryDisk, onDisk, entries] = [4, 6, 8, 10].map((offset) => tail.readUInt16LE(at + offset))
   if (disk !== 0 || directoryDisk !== 0 || onDisk !== entries) {
-    throw new ArchiveError('it is a part of a larger archive')
+    throw new ArchiveError('it is a part of a multi-part archive')
   }
   const directorySize = tail.readUInt32LE(at + 12)
   const directoryAt = tail.readUInt32LE(at + 16)
   const endAt = size - length + at
-  if (directoryAt + directorySize !== endAt) throw new ArchiveError('its directory is not where its end says')
+  if (directoryAt + directorySize !== endAt) {
+    throw new ArchiveError(
+      'its central directory is not at the stated position'
+    )
+  }
   return { entryCount: entries ?? 0, directoryAt, endAt }
 }
 

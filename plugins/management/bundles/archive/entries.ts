@@ -22,7 +22,7 @@ export async function readEntries (
   file: FileHandle, bounds: ArchiveBounds, signal: AbortSignal
 ): Promise<ArchiveEntry[]> {
   const end = await findCentralDirectory(file)
-  if (end.entryCount > bounds.maxEntries) throw new ArchiveError(`it holds more than ${bounds.maxEntries} files`)
+  if (end.entryCount > bounds.maxEntries) throw new ArchiveError(`it contains more than ${bounds.maxEntries} files`)
   const zip = await asArchiveError(
     fromFdPromise(file.fd, { autoClose: false, decodeStrings: false, strictFileNames: true })
   )
@@ -39,7 +39,11 @@ export async function readEntries (
     checkSizes(entry, total, bounds)
     entries.push(entry)
   }
-  if (Number(zip.readEntryCursor) !== end.endAt) throw new ArchiveError('its directory holds more than its end says')
+  if (Number(zip.readEntryCursor) !== end.endAt) {
+    throw new ArchiveError(
+      'its central directory has more entries than stated'
+    )
+  }
   checkOverlaps(entries, end.directoryAt)
   return entries
 }
@@ -69,7 +73,7 @@ function toEntry (entry: Entry, local: LocalFileHeader): ArchiveEntry {
     refuse('is encrypted')
   }
   if (compressionMethod !== 0 && compressionMethod !== 8) {
-    refuse('is compressed by a method that is not supported: use deflate')
+    refuse('uses a compression method that is not supported: use deflate')
   }
   if (!matchesDirectory(entry, local)) refuse('is described in two different ways')
   checkExtraFields(entry, raw, refuse)
@@ -77,7 +81,7 @@ function toEntry (entry: Entry, local: LocalFileHeader): ArchiveEntry {
   const isFolder = name.endsWith('/')
   const type = mode & fileType.mask
   if (type !== fileType.none && type !== (isFolder ? fileType.folder : fileType.file)) {
-    refuse('is no file: links and devices are refused')
+    refuse('is not a file: links and devices are not allowed')
   }
   if (isFolder && (size !== 0 || crc !== 0)) refuse('is a folder with content')
   return {
@@ -113,8 +117,8 @@ function checkExtraFields ({ extraFields }: Entry, raw: Buffer, refuse: (reason:
     // Times, uid and gid take twelve bytes; further data is the target of a link or a device number.
     if (id === extra.unix && data.length > 12) refuse('is a link or a device')
     if (id === extra.asiUnix && data.length >= 10 && data.readUInt32LE(6) !== 0) refuse('is a link or a device')
-    if (id === extra.unicodePath && !data.subarray(5).equals(raw)) refuse('has a second name')
-    if (id === extra.zip64) refuse('is in the ZIP64 format, which no bundle needs')
+    if (id === extra.unicodePath && !data.subarray(5).equals(raw)) refuse('has two names')
+    if (id === extra.zip64) refuse('is in the ZIP64 format, which is not supported')
   }
 }
 
@@ -124,10 +128,10 @@ function checkSizes ({ path, size, compressedSize }: ArchiveEntry, total: number
     throw new ArchiveError(`${quoteEntryName(path)} is larger than ${bounds.maxFileSize} bytes`)
   }
   if (total > bounds.maxTotalSize) {
-    throw new ArchiveError(`its files are larger than ${bounds.maxTotalSize} bytes together`)
+    throw new ArchiveError(`its files have more than ${bounds.maxTotalSize} bytes in total`)
   }
   if (size > bounds.ratioCheckedFrom && size > compressedSize * bounds.maxRatio) {
-    throw new ArchiveError(`${quoteEntryName(path)} is inflated too much`)
+    throw new ArchiveError(`${quoteEntryName(path)} has too high a compression ratio`)
   }
 }
 
@@ -136,8 +140,8 @@ function checkOverlaps (entries: readonly ArchiveEntry[], directoryAt: number): 
   let last = 0
   for (const { path, headerAt, dataAt, compressedSize } of [...entries].sort((one, other) =>
     one.headerAt - other.headerAt)) {
-    if (headerAt < last) throw new ArchiveError(`${quoteEntryName(path)} shares bytes with another file`)
+    if (headerAt < last) throw new ArchiveError(`${quoteEntryName(path)} overlaps with another file`)
     last = dataAt + compressedSize
   }
-  if (last > directoryAt) throw new ArchiveError('a file reaches into its directory')
+  if (last > directoryAt) throw new ArchiveError('a file overlaps with its central directory')
 }

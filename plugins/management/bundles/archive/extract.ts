@@ -38,10 +38,10 @@ export async function extractEntries (
   const count = (length: number): void => {
     total += length
     if (total > bounds.maxTotalSize) {
-      throw new ArchiveError(`its files are larger than ${bounds.maxTotalSize} bytes together`)
+      throw new ArchiveError(`its files have more than ${bounds.maxTotalSize} bytes in total`)
     }
     if (total > bounds.ratioCheckedFrom && total > size * bounds.maxRatio) {
-      throw new ArchiveError('it is inflated too much')
+      throw new ArchiveError('it has too high a compression ratio')
     }
   }
   await makeFolder('.')
@@ -70,9 +70,9 @@ async function extractFile (
   const write = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
     for await (const chunk of chunks) {
       written += chunk.length
-      if (written > size) refuse('is larger than it says')
+      if (written > size) refuse('is larger than stated')
       if (written > bounds.ratioCheckedFrom && written > compressedSize * bounds.maxRatio) {
-        refuse('is inflated too much')
+        refuse('has too high a compression ratio')
       }
       count(chunk.length)
       checksum = crc32(chunk, checksum)
@@ -93,7 +93,7 @@ async function extractFile (
     inflate.destroy()
     await output.close()
   }
-  if (written !== size || (isDeflated && inflate.bytesWritten !== compressedSize)) refuse('is not as large as it says')
+  if (written !== size || (isDeflated && inflate.bytesWritten !== compressedSize)) refuse('is smaller than stated')
   if (checksum !== crc) refuse('is damaged: its checksum differs')
 }
 

@@ -31,7 +31,7 @@ function endOfQuote (line: string, start: number): number {
     if (quote === '"' && line.charAt(at) === '\\') at++
     else if (line.charAt(at) === quote) return at
   }
-  throw new SyntaxError(`the quote ${quote} has no end`)
+  throw new SyntaxError(`the closing quote ${quote} is missing`)
 }
 
 /** Returns the command lines of a text, without prompts (`$`), comments and empty lines. */

@@ -102,7 +102,7 @@ function ofValue (value: unknown, format: string): Found[] {
     if (servers.length > 0) return servers
   }
   if (document) throw new errors.InvalidInput(`"text": there are no servers in this ${format}`)
-  throw new errors.InvalidInput(`"text": this ${format} holds no servers: neither "mcpServers" nor "servers", ` +
+  throw new errors.InvalidInput(`"text": this ${format} contains no servers: neither "mcpServers" nor "servers", ` +
     'no "command", no "url", and it is not an OpenAPI document')
 }
 
@@ -129,7 +129,7 @@ function ofLines (text: string): Found[] {
     if (/^https?:\/\/\S+$/i.test(line)) return ofAddress(line)
     const url = withScheme(line)
     if (url !== undefined) {
-      const remark = `This is read as an address, ${url}. A command of this name is written ./${line}`
+      const remark = `This was treated as an address, ${url}. For a command with this name, write ./${line}`
       return { ...ofAddress(url), remarks: [remark] }
     }
     try {
@@ -178,7 +178,7 @@ function ofAddress (url: string): Found {
 function ofCommand (words: readonly string[]): Found {
   const start = words.findIndex((word) => !/^[A-Za-z_]\w*=/.test(word))
   const [command, ...args] = start === -1 ? [] : words.slice(start)
-  if (command === undefined) throw new SyntaxError('there is no command in it')
+  if (command === undefined) throw new SyntaxError('it contains no command')
   const env = Object.fromEntries(words.slice(0, start).map((word) => {
     const at = word.indexOf('=')
     return [word.slice(0, at), word.slice(at + 1)]
@@ -196,7 +196,7 @@ function nameOf ({ command, args, url }: Config): string {
 
 function limitServers (count: number): void {
   const max = managementLimits.console.pastedServers
-  if (count > max) throw new errors.InvalidInput(`"text": it holds ${count} servers: paste at most ${max} at once`)
+  if (count > max) throw new errors.InvalidInput(`"text": it contains ${count} servers: paste at most ${max} at once`)
 }
 
 /**

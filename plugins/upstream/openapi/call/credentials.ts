@@ -71,8 +71,9 @@ export class ApiCredentials {
   #addApiKey ({ headers, query, configuredQuery, cookies }: ApiRequest, { apiKey }: SecurityDefaults): void {
     const { name = apiKey?.name, in: location = apiKey?.in ?? 'header', value = '' } = this.#security
     if (name === undefined) {
-      throw new UpstreamError('refused', '"openapi.security" of type "apiKey" needs a "name": the description does ' +
-        'not state it')
+      throw new UpstreamError(
+        'refused', '"openapi.security" of type "apiKey" needs a "name": the description does not state it'
+      )
     }
     if (location === 'query') {
       const pair = `${percentEncode(name)}=${percentEncode(value)}`
@@ -119,7 +120,7 @@ export class ApiCredentials {
     if (response.status !== 200 || typeof text !== 'string' || text === '') {
       throw new UpstreamError(
         'refused',
-        `the token endpoint ${withoutQuery(endpoint)} gave no token (HTTP ${first.status}): ` +
+        `the token endpoint ${withoutQuery(endpoint)} returned no token (HTTP ${first.status}): ` +
           'check "clientId", "clientSecret" and "scopes"'
       )
     }
@@ -144,13 +145,13 @@ export class ApiCredentials {
     const { type, tokenUrl = defaults.tokenUrl, url = defaults.openIdConnectUrl } = this.#security
     if (type === 'oauth2') {
       if (tokenUrl === undefined) {
-        const lack = 'needs a "tokenUrl": the description states none at the server itself'
+        const lack = 'needs a "tokenUrl": the description has none on the server\'s own origin'
         throw new UpstreamError('refused', `"openapi.security" of type "oauth2" ${lack}`)
       }
       return tokenUrl
     }
     if (url === undefined) {
-      const lack = 'needs a "url": the description states none at the server itself'
+      const lack = 'needs a "url": the description has none on the server\'s own origin'
       throw new UpstreamError('refused', `"openapi.security" of type "openIdConnect" ${lack}`)
     }
     const discoveryUrl = url.includes('/.well-known/') ? url : `${url.replace(/\/$/, '')}${discoveryPath}`
@@ -158,8 +159,9 @@ export class ApiCredentials {
     const { status, body } = await this.#request(discoveryUrl, 'the discovery document', { method: 'GET', headers })
     const { token_endpoint: endpoint } = objectIn(body)
     if (status !== 200 || typeof endpoint !== 'string') {
-      throw new UpstreamError('refused', `the discovery document ${withoutQuery(discoveryUrl)} names no token ` +
-        `endpoint (HTTP ${status})`)
+      throw new UpstreamError(
+        'refused', `the discovery document ${withoutQuery(discoveryUrl)} has no token endpoint (HTTP ${status})`
+      )
     }
     return endpoint
   }

@@ -53,9 +53,9 @@ export class OperationCaller {
     if (!this.#hasCredentials || origin === this.#credentialOrigin(compiled)) return
     throw new UpstreamError(
       'refused',
-      `the description names ${origin} as its server, which is not where it was fetched from: to send the ` +
+      `the description has the server ${origin}, but was fetched from another origin: to send the ` +
       'credentials of ' +
-      '"openapi.security" there, give the address of the API as "url", and that of the description as "openapi.url"'
+      '"openapi.security" there, set "url" to the address of the API, and "openapi.url" to that of the description'
     )
   }
 
@@ -78,16 +78,18 @@ export class OperationCaller {
       throw error
     }
     if (this.#holdsOurs(request)) {
-      return errorResult('An argument for a header or a cookie holds a credential of this gateway, which is never ' +
-        'sent on in either')
+      return errorResult(
+        'An argument for a header or a cookie contains a credential of this gateway, which is never forwarded'
+      )
     }
     const { credentials } = api
     const securityDefaults = this.#securityDefaults(compiled)
     const isConfigured = this.#addHeaders(request, headers, compiled)
     if (!isConfigured && !plan.anonymous && this.#hasCredentials) {
       this.#warnOf(request.origin)
-      return errorResult('This operation is at another server than the credentials of this API are for, so it was ' +
-        'not called')
+      return errorResult(
+        'The credentials of this API are for another server than this operation, so it was not called'
+      )
     }
     const token = isConfigured && !plan.anonymous ? await credentials.authorize(request, securityDefaults) : undefined
     const response = await this.#fetch(request, memoryOwner, signal)
@@ -179,8 +181,8 @@ export class OperationCaller {
   #warnOf (origin: string): void {
     if (this.#warned.has(origin) || this.#warned.size >= upstreamLimits.openapi.warnings) return
     this.#warned.add(origin)
-    this.#options.warn(`its description has operations at ${origin}, which are not called, since its credentials are ` +
-      'for another origin')
+    this.#options.warn(`its description has operations at ${origin}, which cannot be called, since its credentials ` +
+      'are for another origin')
   }
 
   /** The URL of the API from the configuration; if only `url` is set, it is the URL of the description. */
@@ -204,8 +206,9 @@ export class OperationCaller {
   #defaultServer (compiled: CompiledDescription): string {
     const server = this.#configuredUrl ?? compiled.serverUrl
     if (server === undefined) {
-      throw new UpstreamError('refused', 'the description names no server by an absolute URL: give the address of ' +
-        'the API as "url"')
+      throw new UpstreamError(
+        'refused', 'the description has no server with an absolute URL: set "url" to the address of the API'
+      )
     }
     return server
   }

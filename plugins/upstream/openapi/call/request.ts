@@ -51,7 +51,7 @@ export function toRequest (plan: OperationPlan, paramsText: string, server: stri
   const body = takeBody(plan, args)
   if (args.size > 0) {
     const unknown = [...args.keys()].map((name) => JSON.stringify(name)).join(', ')
-    throw new ArgumentError(`There is no argument ${unknown}. ${knownArguments(plan)}`)
+    throw new ArgumentError(`The argument ${unknown} does not exist. ${knownArguments(plan)}`)
   }
   if (body) headers.set('content-type', body.contentType)
   const [path, ...pathQuery] = fillPath(plan, pathValues).split('?')
@@ -104,8 +104,8 @@ function knownArguments ({ parameters, body }: OperationPlan): string {
   if (body?.argument !== undefined) names.push(body.argument)
   else if (body) names.push(...body.fields.map(({ name, argument = name }) => argument))
   return names.length === 0
-    ? 'The tool takes none'
-    : `The tool takes ${names.slice(0, 50).map((name) => JSON.stringify(name)).join(', ')}`
+    ? 'The tool has no arguments'
+    : `The arguments are ${names.slice(0, 50).map((name) => JSON.stringify(name)).join(', ')}`
 }
 
 /**
@@ -122,8 +122,9 @@ function fillPath ({ path }: OperationPlan, values: ReadonlyMap<string, string>)
   }).join('')
   for (const segment of filled.split('?', 1)[0]?.split('/') ?? []) {
     if (/^(\.|%2e){1,2}$/i.test(segment)) {
-      throw new ArgumentError(`An argument would make the segment ${JSON.stringify(segment)} in the path, which ` +
-        'means another path')
+      throw new ArgumentError(
+        `An argument would create the segment ${JSON.stringify(segment)} in the path, which leads to another path`
+      )
     }
   }
   return filled
@@ -138,7 +139,7 @@ const encodeLiteral = (text: string): string =>
 function headerValue ({ argument }: Parameter, value: string): string {
   const sent = toHeaderValue(value)
   if (sent === undefined) {
-    throw new ArgumentError(`The argument "${argument}" holds a control character, which no header may`)
+    throw new ArgumentError(`The argument "${argument}" contains a control character, which is not allowed in a header`)
   }
   return sent
 }

@@ -76,24 +76,24 @@ export function compileDescription (document: Dict, options: CompileOptions): Co
       const { plan, tool, name, unplaced } = compileOperation(context, each)
       const planText = JSON.stringify(plan)
       if (planText.length > options.plan) {
-        throw new DescriptionError(`the names and forms of its parameters are longer than ${options.plan} characters`)
+        throw new DescriptionError(`the descriptions of its parameters are longer than ${options.plan} characters`)
       }
       size += tool.length + planText.length
       if (size > options.total) {
-        const reason = `the tools of all would be longer than ${options.total} characters`
+        const reason = `all tools together would be longer than ${options.total} characters`
         warn(`only the first ${compiled.names.length} operations are served: ${reason}`)
         break
       }
       for (const parameter of unplaced) {
-        warn(`${plan.method} ${each.path}: the path has no place for its parameter ${JSON.stringify(parameter)}, ` +
-          'which is left out')
+        warn(`${plan.method} ${each.path}: the path does not contain its parameter ${JSON.stringify(parameter)}, ` +
+          'which was omitted')
       }
       compiled.names.push(name)
       compiled.tools.push(tool)
       compiled.plans.push(planText)
     } catch (error) {
       if (!(error instanceof DescriptionError)) throw error
-      warn(`${each.method.toUpperCase()} ${each.path} is left out: ${error.message}`)
+      warn(`${each.method.toUpperCase()} ${each.path} was omitted: ${error.message}`)
     }
   }
   if (compiled.names.length === 0) throw new DescriptionError(compiled.warnings[0] ?? 'it has no operations')
@@ -109,8 +109,9 @@ function isSwagger2 (document: Dict): boolean {
   if (openapi === undefined && swagger === undefined) {
     throw new DescriptionError('it is not an OpenAPI description: it has neither "openapi" nor "swagger"')
   }
-  throw new DescriptionError(`it is of version ${JSON.stringify(openapi ?? swagger)}; OpenAPI 3.0, 3.1 and Swagger ` +
-    '2.0 are understood')
+  throw new DescriptionError(
+    `it is of version ${JSON.stringify(openapi ?? swagger)}; OpenAPI 3.0, 3.1 and Swagger 2.0 are supported`
+  )
 }
 
 /**
@@ -149,7 +150,7 @@ function * eachOperation (
 ): Iterable<DescribedOperation> {
   for (const [path, given] of Object.entries(paths)) {
     if (!path.startsWith('/')) {
-      if (!path.startsWith('x-')) warn(`the path ${JSON.stringify(path)} is left out: it must begin with a slash`)
+      if (!path.startsWith('x-')) warn(`the path ${JSON.stringify(path)} was omitted: it must begin with a slash`)
       continue
     }
     try {
@@ -157,7 +158,7 @@ function * eachOperation (
       if (pathItem) yield * operationsOf(path, pathItem)
     } catch (error) {
       if (!(error instanceof DescriptionError)) throw error
-      warn(`the path ${path} is left out: ${error.message}`)
+      warn(`the path ${path} was omitted: ${error.message}`)
     }
   }
 }

@@ -150,7 +150,7 @@ export class ApiDescription {
       this.#fetchedVersion = previousVersion
       const reason = this.#toUpstreamError(error)
       const warning = messageOf(reason)
-      if (warning !== this.#lastWarning) this.#deps.warn(`${warning}; the last good one stays in use`)
+      if (warning !== this.#lastWarning) this.#deps.warn(`${warning}; the last valid one stays in use`)
       this.#lastWarning = warning
     }
   }

@@ -37,8 +37,9 @@ function parse (text: string, { depth }: Pick<DocumentLimits, 'depth'>): unknown
       jsonError = error
     }
   } else if (/^\s*<(!doctype|html|\?xml)/i.test(text)) {
-    throw new DescriptionError('it is not an OpenAPI description but a page in HTML or XML: give the address of the ' +
-      'JSON or YAML itself')
+    throw new DescriptionError(
+      'it is not an OpenAPI description but an HTML or XML page: use the address of the JSON or YAML document'
+    )
   }
   checkMemory(text, 'yaml')
   try {
@@ -77,15 +78,15 @@ export function checkLimits (value: unknown, { values, characters, depth }: Docu
   let count = 0
   let length = 0
   for (let levels = 0; level.length > 0; levels++) {
-    if (levels > depth) throw new DescriptionError(`it is nested deeper than ${depth} levels, or holds itself`)
+    if (levels > depth) throw new DescriptionError(`it is nested deeper than ${depth} levels, or contains itself`)
     const nextLevel: unknown[] = []
     for (const each of level) {
       if (typeof each !== 'object' || each === null) continue
       if (!Array.isArray(each)) for (const name of Object.keys(each)) length += name.length
       for (const member of Object.values(each) as unknown[]) {
-        if (++count > values) throw new DescriptionError(`it holds more than ${values} values`)
+        if (++count > values) throw new DescriptionError(`it contains more than ${values} values`)
         if (typeof member === 'string') length += member.length
-        if (length > characters) throw new DescriptionError(`it holds texts of more than ${characters} characters`)
+        if (length > characters) throw new DescriptionError(`it contains strings of more than ${characters} characters`)
         if (typeof member === 'object' && member !== null) nextLevel.push(member)
       }
     }

@@ -24,6 +24,6 @@ export async function readDescription (
     if ('compiled' in result) return result.compiled
     throw new DescriptionError(result.problem)
   } catch (error) {
-    throw error instanceof TaskAborted ? new DescriptionError(`reading it was stopped: ${error.message}`) : error
+    throw error instanceof TaskAborted ? new DescriptionError(`parsing it was stopped: ${error.message}`) : error
   }
 }

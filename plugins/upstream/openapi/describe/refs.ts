@@ -21,15 +21,15 @@ export class References {
     const quoted = JSON.stringify(ref)
     if (!ref.startsWith('#')) {
       throw new DescriptionError(
-        `the reference ${quoted} leads out of the description: such references are never followed, so bundle the ` +
+        `the reference ${quoted} points outside the description: such references are not followed, so bundle the ` +
         'description into one file'
       )
     }
     if (ref !== '#' && !ref.startsWith('#/')) {
-      throw new DescriptionError(`the reference ${quoted} cannot be read: it must be like "#/components/…"`)
+      throw new DescriptionError(`the reference ${quoted} is not valid: it must have the form "#/components/…"`)
     }
     const value = resolvePointer(this.#document, ref)
-    if (value === undefined) throw new DescriptionError(`the reference ${quoted} leads to nothing`)
+    if (value === undefined) throw new DescriptionError(`the reference ${quoted} has no target`)
     return value
   }
 
@@ -37,7 +37,7 @@ export class References {
   resolve (value: unknown): unknown {
     let resolved = value
     for (let hops = 0; isObject(resolved) && typeof resolved.$ref === 'string'; hops++) {
-      if (hops >= maxHops) throw new DescriptionError(`the reference ${JSON.stringify(resolved.$ref)} leads to itself`)
+      if (hops >= maxHops) throw new DescriptionError(`the reference ${JSON.stringify(resolved.$ref)} refers to itself`)
       resolved = this.lookUp(resolved.$ref)
     }
     return resolved

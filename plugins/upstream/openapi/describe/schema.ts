@@ -61,7 +61,7 @@ export class SchemaConverter {
     const ref = this.#refByName.get(name)
     if (ref === undefined) return {}
     const schema = this.#refs.lookUp(ref)
-    if (!isSchema(schema)) throw new DescriptionError(`the reference ${JSON.stringify(ref)} leads to no schema`)
+    if (!isSchema(schema)) throw new DescriptionError(`the reference ${JSON.stringify(ref)} does not refer to a schema`)
     const definition = this.convert(schema)
     this.#definitions.set(name, definition)
     return definition

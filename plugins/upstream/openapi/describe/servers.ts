@@ -18,7 +18,7 @@ export function serverUrlOf (servers: unknown, baseUrl: string | undefined): str
   }
   const url = new URL(address, baseUrl)
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new DescriptionError(`the server ${JSON.stringify(address)} is not reached by http or https`)
+    throw new DescriptionError(`the server ${JSON.stringify(address)} does not use http or https`)
   }
   return url.href
 }

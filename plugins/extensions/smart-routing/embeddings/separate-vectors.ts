@@ -19,7 +19,7 @@ export class SeparateVectors {
     }
     if (!this.#currentDatabase) {
       if (this.#backOff.waitTime > 0) {
-        throw new Error('The database of the embeddings could not be opened; this is tried again')
+        throw new Error('The database of the embeddings could not be opened; the gateway tries again')
       }
       const opening = this.#openDatabase(dbUrl)
       this.#currentDatabase = { dbUrl, opening }

@@ -1,5 +1,5 @@
 // Measures the scanner of definitions: its recall on corpora of attacks, and its false alarms on ordinary tools.
-//   node --import tsx bench/first-look.ts <folder with the corpora>
+//   node --import tsx bench/definition-scan.ts <folder with the corpora>
 // The folder has, as their repositories have them: detect_corpus_v1.json (smart-mcp-proxy/mcpproxy-go),
 // mcp-scanner/ with evals and examples (cisco-ai-defense/mcp-scanner), damn-vulnerable-MCP-server/ with challenges
 // (harishsg993010/damn-vulnerable-MCP-server). What is missing is left out. --all prints each definition.
@@ -89,7 +89,7 @@ for (const sample of samples) {
   const { peers = [] } = sample
   const shadows = names.filter(({ name }) => peers.includes(name)).map((each) => ({ ...each, message: 'it asks the model to call a tool of another server' }))
   const alike = peers.some((peer) => normalizeName(peer) !== normalizeName(sample.item) && lookalikeKey(peer) === lookalikeKey(sample.item))
-  const findings = [...found, ...shadows, ...alike ? [{ place: '/name', message: 'its name looks like a tool of another server' }] : []]
+  const findings = [...found, ...shadows, ...alike ? [{ place: '/name', message: 'its name resembles a tool of another server' }] : []]
   row.count++
   if (findings.length > 0) row.flagged++
   for (const message of new Set(findings.map((each) => each.message.replace(/[:(].*/, '')))) row.messages.set(message, (row.messages.get(message) ?? 0) + 1)

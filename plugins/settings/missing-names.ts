@@ -10,9 +10,10 @@ export function missingNameWarnings (
   const warningsOf = (
     place: string, noun: string, names: readonly string[], isThere: (name: string) => boolean
   ): string[] =>
-    names.filter((name) => !isThere(name)).map((name) => `${place} a ${noun} ${quote(name)}, which is not there`)
+    names.filter((name) => !isThere(name)).map((name) => `${place} a ${noun} ${quote(name)}, which does not exist`)
   const ofGroups = [...groups.values()].flatMap(({ name, members }) =>
-    warningsOf(`group ${quote(name)} has`, 'server', members.map((member) => member.name), (each) => servers.has(each)))
+    warningsOf(`group ${quote(name)} ` +
+      'contains', 'server', members.map((member) => member.name), (each) => servers.has(each)))
   const ofKeys = [...keys.values()].flatMap(({ name, allowedGroups = [], allowedServers = [] }) => [
     ...warningsOf(`key ${quote(name)} allows`, 'group', allowedGroups, isGroup),
     ...warningsOf(`key ${quote(name)} allows`, 'server', allowedServers, (each) => servers.has(each))

@@ -24,14 +24,15 @@ export class InternalCredentials {
   readonly #resolvers = new Map<string, ResolvePrincipal>()
 
   issue (lender: ResolvePrincipal): InternalCredential {
-    const token = `${credentialPrefixes.lent}${randomBytes(32).toString('hex')}`
+    const token = `${credentialPrefixes.internal}${randomBytes(32).toString('hex')}`
     const hash = sha256(token)
     this.#resolvers.set(hash, lender)
     return { token, revoke: () => { this.#resolvers.delete(hash) } }
   }
 
   readonly step: AuthStep = ({ headers: { authorization }, socket }, routes, snapshot) => {
-    if (routes !== 'mcp' || authorization?.startsWith(`Bearer ${credentialPrefixes.lent}`) !== true) return undefined
+    const isInternal = authorization?.startsWith(`Bearer ${credentialPrefixes.internal}`) === true
+    if (routes !== 'mcp' || !isInternal) return undefined
     return socket instanceof Socket ? undefined : this.#resolvers.get(sha256(authorization.slice(7)))?.(snapshot)
   }
 }

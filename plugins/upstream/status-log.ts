@@ -36,9 +36,9 @@ export class StatusLog {
       const spoken = version === undefined ? '' : `, speaks MCP ${version}`
       if (this.#outage?.of.recordSuccess() !== true) this.#log('info', `connected${spoken}`)
     } else if (status === 'disconnected' && error === null) {
-      this.#log('info', 'stopped until it is needed')
+      this.#log('info', 'stopped until it is needed again')
     } else if (status === 'disconnected' || status === 'oauth_required') {
-      this.#outageOf(status).recordFailure(error ?? 'no reason is known')
+      this.#outageOf(status).recordFailure(error ?? 'the reason is unknown')
     }
   }
 
@@ -68,7 +68,7 @@ export class StatusLog {
 export function limitedPrinter (print: (line: string) => void): TransportDeps['onLine'] {
   const { lines, size } = upstreamLimits.stderrLines
   const limit = new LineLimit(
-    { burst: size, perSecond: size }, (omitted) => { print(`${omitted} more lines in this second`) }
+    { burst: size, perSecond: size }, (omitted) => { print(`${omitted} more lines within a second`) }
   )
   // The text of a line is created only if it is printed.
   return ({ length, text }) => { if (limit.allows(Math.max(length, size / lines))) print(text()) }
@@ -114,7 +114,7 @@ export class OmissionLog {
   }
 
   end (): void {
-    if (this.#more > 0) this.#add(`${this.#more} more of what it lists are left out`)
+    if (this.#more > 0) this.#add(`${this.#more} more of its items were omitted`)
   }
 
   #add (sentence: string): void {
