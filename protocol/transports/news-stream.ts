@@ -1,4 +1,4 @@
-import { EventStreamParser, type StreamEvent } from '../event-stream.ts'
+import { carriesMessage, EventStreamParser, type StreamEvent } from '../event-stream.ts'
 import type { Message } from '../message.ts'
 import { HttpAnswer } from './http-answer.ts'
 import { isTransientStatus, reconnectDelays } from './redirect.ts'
@@ -110,10 +110,11 @@ export class StandaloneStream {
     this.#timer.unref()
   }
 
-  #take ({ event, data, id, retry }: StreamEvent): void {
+  #take (event: StreamEvent): void {
+    const { data, id, retry } = event
     if (id !== undefined) this.#last = id
     if (retry !== undefined) this.#wait = Math.max(retry, reconnectDelays.shortest)
-    if (event === 'message' && data !== '') this.#receive(data)
+    if (carriesMessage(event)) this.#receive(data)
   }
 
   #receive (data: string): void {

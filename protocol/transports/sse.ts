@@ -1,5 +1,5 @@
 import { UpstreamError } from '../errors.ts'
-import { EventStreamParser } from '../event-stream.ts'
+import { carriesMessage, EventStreamParser } from '../event-stream.ts'
 import type { Message } from '../message.ts'
 import { bearerChallenge, withAuthorization } from './authorization.ts'
 import { HttpAnswer, networkFailureMessage } from './http-answer.ts'
@@ -61,8 +61,9 @@ export class SseTransport implements Transport {
         if (!this.#closed) this.#receiver?.closed(error)
         this.#closed = true
       }
-      const parser = new EventStreamParser(({ event, data }) => {
-        if (event === 'endpoint') {
+      const parser = new EventStreamParser((event) => {
+        const { data } = event
+        if (event.event === 'endpoint') {
           const endpoint = endpointOf(data, this.#options.url)
           if (!endpoint) {
             this.#stream?.abort()
@@ -76,7 +77,7 @@ export class SseTransport implements Transport {
           }
           this.#endpoint = endpoint
           resolve()
-        } else if (event === 'message' && data !== '') this.#receive(data)
+        } else if (carriesMessage(event)) this.#receive(data)
       }, transportLimits.message)
       const open = (url: URL, hops: number, again = false): void => {
         let status = 0

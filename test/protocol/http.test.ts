@@ -4,7 +4,7 @@ import { mock } from 'node:test'
 import { test, type Test } from 'tap'
 import { mockTimers } from '../helpers/clock.ts'
 import type { Dispatcher } from 'undici'
-import { notificationText, requestText, resultText, type Message } from '../../protocol/message.ts'
+import { errorText, notificationText, requestText, resultText, type Message } from '../../protocol/message.ts'
 import { HttpTransport, type HttpOptions } from '../../protocol/transports/http.ts'
 import { SseTransport } from '../../protocol/transports/sse.ts'
 import { acceptTimeout, parseMessages, type Receiver, type Transport } from '../../protocol/transports/transport.ts'
@@ -421,6 +421,29 @@ test('http, an answer by a stream: its last event needs no empty line, if it is 
     await tick(0)
     await tick(700)
     assert.deepEqual([told, heard.length], [['2 paused 700'], 2])
+  })
+})
+
+test('http, an answer by a stream: events that are no messages do not take its place', async (t) => {
+  for (const [text, said, count] of [
+    [`data: ping\n\ndata: {}\n\nevent: error\ndata: busy\n\n${result(2)}`, [], 2],
+    [`event: error\ndata: ${errorText('2', '{"code":-32000,"message":"boom"}')}\n\n`, [], 2],
+    [`event: pong\ndata: ${resultText('2', '{}')}\n\n${result(2)}`, [], 2],
+    ['data: ping\n\ndata: {}\n\n', ['2 broken: the upstream ended its stream without an answer'], 1]
+  ] as Array<[string, string[], number]>) {
+    await t.test(JSON.stringify(text), async (t) => {
+      const { transport, tick, told, heard } = await httpConnection(t, () => events(text, 'well'))
+      transport.send(requestText(2, 'tools/call'), { id: 2 })
+      await tick(0)
+      assert.deepEqual([told, heard.length], [said, count])
+    })
+  }
+  await t.test('one that is meant as the answer is refused at once', async (t) => {
+    const { transport, tick, told } =
+      await httpConnection(t, () => events('data: {"jsonrpc":"2.0","result":{"a":NaN},"id":2}\n\n'))
+    transport.send(requestText(2, 'tools/call'), { id: 2 })
+    await tick(0)
+    assert.deepEqual(told, ['2 broken: the upstream\'s answer cannot be read: Parse error: the body is not valid JSON'])
   })
 })
 
