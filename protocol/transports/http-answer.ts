@@ -5,6 +5,7 @@ import type { Dispatcher } from 'undici'
 import { outOfMemoryError, UpstreamError } from '../errors.ts'
 import type { EventStreamParser } from '../event-stream.ts'
 import { Chunks } from '../pieces.ts'
+import type { Cookies } from './cookies.ts'
 import { noMeter, transportLimits, type MemoryMeter } from './transport.ts'
 import { Valve, type ReadingOptions } from './valve.ts'
 import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
@@ -34,6 +35,8 @@ const tinyPieceBatch = 64
 
 /** Reads an HTTP answer with undici's lowest-level interface: a stream object would cost more than the call. */
 export class HttpAnswer implements Dispatcher.DispatchHandler {
+  /** Takes the cookies of the answer. */
+  cookies: Cookies | undefined
   readonly #handlers: AnswerHandlers
   #controller: Dispatcher.DispatchController | undefined
   #body: EventStreamParser | 'collect' | 'discard' = 'discard'
@@ -86,7 +89,8 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart (_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    const session = headers['mcp-session-id']
+    const { 'mcp-session-id': session, 'set-cookie': cookies } = headers
+    if (cookies !== undefined) this.cookies?.store(cookies)
     this.#body = this.#handlers.onHead(
       status,
       (headers['content-type'] ?? '').toLowerCase(),

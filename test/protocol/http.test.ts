@@ -5,6 +5,7 @@ import { test, type Test } from 'tap'
 import { mockTimers } from '../helpers/clock.ts'
 import type { Dispatcher } from 'undici'
 import { errorText, notificationText, requestText, resultText, type Message } from '../../protocol/message.ts'
+import { Cookies } from '../../protocol/transports/cookies.ts'
 import { HttpTransport, type HttpOptions } from '../../protocol/transports/http.ts'
 import { SseTransport } from '../../protocol/transports/sse.ts'
 import { acceptTimeout, parseMessages, type Receiver, type Transport } from '../../protocol/transports/transport.ts'
@@ -388,6 +389,35 @@ test('http: configured headers replace none of the connection\'s own, and are no
   assert.deepEqual(begin, { ...own, 'mcp-session-id': 'mine', 'mcp-protocol-version': '1' })
   assert.deepEqual(discover, { ...own, 'mcp-session-id': 'mine', 'mcp-protocol-version': '2026-07-28' })
   assert.deepEqual(ping, { ...own, 'mcp-session-id': 'mine', 'mcp-protocol-version': '2025-11-25' })
+})
+
+test('transports: cookies that a server sets are sent back on the same connection', async (t) => {
+  const cookies = (lines: string[]): Record<string, string> => ({ 'set-cookie': lines as unknown as string })
+  const first = ['AWSALB=a%2B=; Expires=Fri, 31 Dec 9999 00:00:00 GMT; Path=/', 'route= x1 ;Secure', 'no pair', '=none', 'gone=1; Max-Age=0']
+  await t.test('streamable HTTP', async (t) => {
+    const later = [['AWSALB=b; Path=/'], ['route=; Expires=Thu, 01 Jan 1970 00:00:00 GMT', `big=${'x'.repeat(8_192)}`], []]
+    const { transport, receiver, asked, tick } = connection(t, HttpTransport, ({ id }) => id === 1
+      ? { ...json(200, { jsonrpc: '2.0', id, result: {} }), headers: cookies(first) }
+      : { ...json(200, { jsonrpc: '2.0', id, result: {} }), headers: cookies(later.shift() ?? []) })
+    await transport.start(receiver)
+    for (const id of [1, 2, 3, 4]) {
+      transport.send(requestText(id, 'ping'), { id })
+      await tick(0)
+    }
+    assert.deepEqual(asked.map(({ headers }) => headers.cookie), [undefined, 'AWSALB=a%2B=; route=x1', 'AWSALB=b; route=x1', 'AWSALB=b'])
+  })
+  await t.test('HTTP+SSE', async (t) => {
+    const { transport, receiver, posts, tick } = connection(t, SseTransport, ({ method }) => method === 'GET'
+      ? { ...events('event: endpoint\ndata: /m\n\n'), headers: cookies(first) }
+      : { status: 202, end: 'well' })
+    await transport.start(receiver)
+    transport.send(requestText(1, 'initialize'), { id: 1 })
+    await tick(0)
+    assert.equal(posts()[0]?.headers.cookie, 'AWSALB=a%2B=; route=x1')
+  })
+  const beside = new Cookies('own=1')
+  beside.store('a=b')
+  assert.equal(beside.header, 'own=1; a=b')
 })
 
 test('http: what answers a request is read with any status of success', async (t) => {
