@@ -232,6 +232,10 @@ export function networkFailureMessage (error: Error, url: URL): string {
     case 'UND_ERR_SOCKET': case 'ECONNRESET': case 'EPIPE': return `${url.host} closed the connection`
     case 'ERR_SSL_WRONG_VERSION_NUMBER': case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
       return `${url.host} does not speak TLS: is its address one of http, not https?`
+    case 'DEPTH_ZERO_SELF_SIGNED_CERT': case 'SELF_SIGNED_CERT_IN_CHAIN': case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
+    case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
+      return `the certificate of ${url.host} is of an unknown authority (${code}): set NODE_EXTRA_CA_CERTS to a file ` +
+        'with the authority\'s certificate'
     case 'UND_ERR_INVALID_ARG': case 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH': case 'UND_ERR_NOT_SUPPORTED':
       return `the request to ${url.host} cannot be sent (${cause.message}); check "headers"`
     default: return `cannot talk to ${url.host}: ${code}`

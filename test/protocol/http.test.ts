@@ -6,6 +6,7 @@ import { mockTimers } from '../helpers/clock.ts'
 import type { Dispatcher } from 'undici'
 import { errorText, notificationText, requestText, resultText, type Message } from '../../protocol/message.ts'
 import { Cookies } from '../../protocol/transports/cookies.ts'
+import { networkFailureMessage } from '../../protocol/transports/http-answer.ts'
 import { HttpTransport, type HttpOptions } from '../../protocol/transports/http.ts'
 import { SseTransport } from '../../protocol/transports/sse.ts'
 import { acceptTimeout, parseMessages, type Receiver, type Transport } from '../../protocol/transports/transport.ts'
@@ -542,6 +543,14 @@ test('sse: an endpoint that is no address, or another origin, ends the connectio
       const { transport, receiver } = connection(t, SseTransport, () => events(`event: endpoint\ndata: ${data}\n\n`))
       await assert.rejects(transport.start(receiver), { fault: 'refused', message: reason })
     })
+  }
+})
+
+test('transports: a certificate of an unknown authority is told with what to do', async () => {
+  for (const code of ['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY']) {
+    const error = Object.assign(new Error('fetch failed'), { cause: Object.assign(new Error('no'), { code }) })
+    const message = networkFailureMessage(error, new URL('https://upstream.example/mcp'))
+    assert.match(message, new RegExp(`^the certificate of upstream.example is .*${code}.* NODE_EXTRA_CA_CERTS`))
   }
 })
 
