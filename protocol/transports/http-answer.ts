@@ -252,6 +252,8 @@ const lenientOptions = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z
 export function decoderOf (encoding: string | undefined): Transform | undefined {
   switch (encoding?.trim().toLowerCase()) {
     case undefined: case '': case 'identity': return undefined
+    // Some servers name the character set here.
+    case 'utf-8': case 'utf8': case 'iso-8859-1': case 'us-ascii': case 'none': return undefined
     case 'gzip': case 'x-gzip': return createGunzip(lenientOptions)
     case 'deflate': return createInflate(lenientOptions)
     case 'br': return createBrotliDecompress(
