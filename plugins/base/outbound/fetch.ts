@@ -73,7 +73,8 @@ export async function fetchWhole (
       const answer = await request(url, {
         dispatcher,
         ...sent,
-        headers: { 'accept-encoding': 'gzip, deflate, br', ...sent.headers },
+        // No deflate: some servers send it without the zlib header.
+        headers: { 'accept-encoding': 'gzip, br', ...sent.headers },
         signal: aborter.signal,
         headersTimeout: 0,
         bodyTimeout: 0
