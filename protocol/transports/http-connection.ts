@@ -44,6 +44,8 @@ export class HttpConnection {
   readonly options: HttpOptions
   readonly reading: ReadingOptions
   receiver: Receiver | undefined
+  /** Whether the standalone stream is open. */
+  hasStandaloneStream = (): boolean => false
   /** Called when a socket is open. */
   onDialled: (() => void) | undefined
   /** The messages that wait for an answer, by request id or another key. */

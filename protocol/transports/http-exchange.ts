@@ -256,7 +256,9 @@ export class HttpExchange implements AnswerHandlers {
 
   /** Handles an HTTP error of the upstream. */
   #refused (text: string): void {
-    const { session, version } = this.#connection
+    const { session, version, hasStandaloneStream } = this.#connection
+    // Some servers, such as those with early Ruby SDKs, send the answer on the standalone stream.
+    if (this.#status === 202 && hasStandaloneStream()) { this.#isAnswered = true; return }
     const [status, isStateless] = [this.#status, this.#isStateless]
     const isLarge = text.length > largeText
     const isLeft = !isStateless && version !== undefined && !isLarge && isModernRefusal(status, text)

@@ -392,6 +392,24 @@ test('http: configured headers replace none of the connection\'s own, and are no
   assert.deepEqual(ping, { ...own, 'mcp-session-id': 'mine', 'mcp-protocol-version': '2025-11-25' })
 })
 
+test('http: a request that is accepted is answered on the standalone stream; without one it has failed', async (t) => {
+  for (const hasStream of [true, false]) {
+    await t.test(hasStream ? 'with a stream' : 'without', async (t) => {
+      const { transport, tick, told, heard, gets } = await httpConnection(t, ({ method }) => {
+        if (method === 'POST') return { status: 202, end: 'well' }
+        return hasStream ? events(': ok\n\n') : { status: 405, end: 'well' }
+      })
+      void transport.onNegotiated('2025-06-18')
+      await tick(0)
+      transport.send(requestText(2, 'tools/call'), { id: 2 })
+      await tick(0)
+      assert.deepEqual(told, hasStream ? [] : ['2 refused: the upstream answered HTTP 202'])
+      gets()[0]?.say(`data: ${resultText('2', '{}')}\n\n`)
+      assert.equal(heard.length, hasStream ? 2 : 1)
+    })
+  }
+})
+
 test('transports: cookies that a server sets are sent back on the same connection', async (t) => {
   const cookies = (lines: string[]): Record<string, string> => ({ 'set-cookie': lines as unknown as string })
   const first = ['AWSALB=a%2B=; Expires=Fri, 31 Dec 9999 00:00:00 GMT; Path=/', 'route= x1 ;Secure', 'no pair', '=none', 'gone=1; Max-Age=0']
