@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici'
 import { UpstreamError } from '../errors.ts'
+import { defaultHeaders } from '../instance.ts'
 import { Table } from '../table.ts'
 import { type AuthorizationSource, withAuthorization } from './authorization.ts'
 import { Cookies } from './cookies.ts'
@@ -75,7 +76,7 @@ export class HttpConnection {
     this.reading = { ...options.reading, pace }
     this.#url = options.url
     this.url = options.url
-    this.#stateless = Object.entries({ ...headers, ...postHeaders }).flat()
+    this.#stateless = Object.entries({ ...defaultHeaders, ...headers, ...postHeaders }).flat()
     this.#refreshHeaders()
   }
 
@@ -132,6 +133,7 @@ export class HttpConnection {
     passed: SendOptions['headers'], protocol: SendOptions['protocol'], more: Readonly<Record<string, string>>
   ): string[] {
     const headers = {
+      ...defaultHeaders,
       ...passed ?? this.options.clientHeaders?.(),
       ...this.options.headers,
       ...protocol,

@@ -1,5 +1,6 @@
 import { UpstreamError } from '../errors.ts'
 import { carriesMessage, EventStreamParser } from '../event-stream.ts'
+import { defaultHeaders } from '../instance.ts'
 import type { Message } from '../message.ts'
 import { bearerChallenge, withAuthorization } from './authorization.ts'
 import { Cookies } from './cookies.ts'
@@ -227,6 +228,7 @@ export class SseTransport implements Transport {
           path: url.pathname + url.search,
           method,
           headers: {
+            ...defaultHeaders,
             ...this.#options.headers,
             ...headers,
             ...(sent === undefined ? {} : { authorization: sent }),

@@ -380,7 +380,7 @@ test('http: configured headers replace none of the connection\'s own, and are no
   transport.send(requestText(2, 'server/discover'), { id: 2, protocol: { 'mcp-protocol-version': '2026-07-28' } })
   void transport.onNegotiated('2025-11-25')
   transport.send(requestText(3, 'ping'), { id: 3 })
-  const own = { accept: 'application/json, text/event-stream', 'content-type': 'application/json', 'x-own': 'kept' }
+  const own = { accept: 'application/json, text/event-stream', 'content-type': 'application/json', 'user-agent': 'tool-hub', 'x-own': 'kept' }
   const asObject = (sent: string[] | undefined): Record<string, string> => {
     const pairs = (sent ?? []).flatMap((name, at, all) => at % 2 === 0 ? [[name, all[at + 1] ?? ''] as const] : [])
     assert.equal(new Set(pairs.map(([name]) => name)).size, pairs.length, 'a header twice')
@@ -408,6 +408,25 @@ test('http: a request that is accepted is answered on the standalone stream; wit
       assert.equal(heard.length, hasStream ? 2 : 1)
     })
   }
+})
+
+test('transports: every request names its sender: the gateway, the client whose header is passed on, or as configured', async () => {
+  const names: string[] = []
+  const dispatch = ({ headers = [] }: Dispatcher.DispatchOptions): boolean => {
+    const pairs = Array.isArray(headers) ? (headers as string[]) : Object.entries(headers as Record<string, string>).flat()
+    return names.push(pairs[pairs.indexOf('user-agent') + 1] ?? '') > 0
+  }
+  const cases: Array<[Record<string, string>, Record<string, string>?]> =
+    [[{}], [{}, { 'user-agent': 'client' }], [{ 'user-agent': 'own' }]]
+  for (const [headers, passed] of cases) {
+    const options = { url: new URL('http://upstream.example/'), headers, dispatcher: { dispatch } as unknown as Dispatcher }
+    const transport = new HttpTransport({ ...options, clientHeaders: passed && (() => passed) })
+    await transport.start(undefined as unknown as Receiver)
+    transport.send(requestText(1, 'initialize'), { id: 1 })
+    transport.send(requestText(2, 'server/discover'), { id: 2, protocol: { 'mcp-protocol-version': '2026-07-28' } })
+    void new SseTransport({ ...options, headers: { ...passed, ...headers } }).start(undefined as unknown as Receiver)
+  }
+  assert.deepEqual(names, ['tool-hub', 'client', 'own'].flatMap((name) => [name, name, name]))
 })
 
 test('transports: cookies that a server sets are sent back on the same connection', async (t) => {
