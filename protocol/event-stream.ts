@@ -7,6 +7,10 @@ import { TextPieces } from './pieces.ts'
  */
 export interface StreamEvent { event: string, data: string, id?: string, retry?: number }
 
+/** Whether an event carries a message. Some servers send answers that are errors as events of the type `error`. */
+export const carriesMessage = ({ event, data }: StreamEvent): boolean =>
+  data !== '' && (event === 'message' || event === 'error')
+
 /**
  * Parses a `text/event-stream` (WHATWG HTML, "Server-sent events") chunk by chunk.
  * @param onEvent called for each event that has data, an id or a retry time

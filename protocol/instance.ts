@@ -16,6 +16,9 @@ export const instanceId = randomUUID()
 /** A gateway's `name` in `serverInfo`. */
 export const gatewayName = 'tool-hub'
 
+/** Sent with every HTTP request unless it has its own: many firewalls refuse requests without a user agent. */
+export const defaultHeaders = { 'user-agent': gatewayName } as const
+
 /** The member of an item's `_meta` that lists the ids of the gateways that passed the item on, the nearest one last. */
 const viaKey = 'tool-hub/via'
 

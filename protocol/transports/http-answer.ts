@@ -5,6 +5,7 @@ import type { Dispatcher } from 'undici'
 import { outOfMemoryError, UpstreamError } from '../errors.ts'
 import type { EventStreamParser } from '../event-stream.ts'
 import { Chunks } from '../pieces.ts'
+import type { Cookies } from './cookies.ts'
 import { noMeter, transportLimits, type MemoryMeter } from './transport.ts'
 import { Valve, type ReadingOptions } from './valve.ts'
 import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
@@ -34,6 +35,8 @@ const tinyPieceBatch = 64
 
 /** Reads an HTTP answer with undici's lowest-level interface: a stream object would cost more than the call. */
 export class HttpAnswer implements Dispatcher.DispatchHandler {
+  /** Takes the cookies of the answer. */
+  cookies: Cookies | undefined
   readonly #handlers: AnswerHandlers
   #controller: Dispatcher.DispatchController | undefined
   #body: EventStreamParser | 'collect' | 'discard' = 'discard'
@@ -86,7 +89,8 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart (_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    const session = headers['mcp-session-id']
+    const { 'mcp-session-id': session, 'set-cookie': cookies } = headers
+    if (cookies !== undefined) this.cookies?.store(cookies)
     this.#body = this.#handlers.onHead(
       status,
       (headers['content-type'] ?? '').toLowerCase(),
@@ -228,6 +232,10 @@ export function networkFailureMessage (error: Error, url: URL): string {
     case 'UND_ERR_SOCKET': case 'ECONNRESET': case 'EPIPE': return `${url.host} closed the connection`
     case 'ERR_SSL_WRONG_VERSION_NUMBER': case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
       return `${url.host} does not use TLS: should its address begin with http:// instead of https://?`
+    case 'DEPTH_ZERO_SELF_SIGNED_CERT': case 'SELF_SIGNED_CERT_IN_CHAIN': case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
+    case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
+      return `the certificate of ${url.host} is from an unknown authority (${code}): set NODE_EXTRA_CA_CERTS to a ` +
+        'file with the authority\'s certificate'
     case 'UND_ERR_INVALID_ARG': case 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH': case 'UND_ERR_NOT_SUPPORTED':
       return `the request to ${url.host} cannot be sent (${cause.message}); check "headers"`
     default: return `the connection to ${url.host} failed: ${code}`
@@ -244,6 +252,8 @@ const lenientOptions = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z
 export function decoderOf (encoding: string | undefined): Transform | undefined {
   switch (encoding?.trim().toLowerCase()) {
     case undefined: case '': case 'identity': return undefined
+    // Some servers name the character set here.
+    case 'utf-8': case 'utf8': case 'iso-8859-1': case 'us-ascii': case 'none': return undefined
     case 'gzip': case 'x-gzip': return createGunzip(lenientOptions)
     case 'deflate': return createInflate(lenientOptions)
     case 'br': return createBrotliDecompress(

@@ -1,7 +1,9 @@
 import type { Dispatcher } from 'undici'
 import { UpstreamError } from '../errors.ts'
+import { defaultHeaders } from '../instance.ts'
 import { Table } from '../table.ts'
 import { type AuthorizationSource, withAuthorization } from './authorization.ts'
+import { Cookies } from './cookies.ts'
 import type { HttpAnswer } from './http-answer.ts'
 import type { Receiver, SendOptions } from './transport.ts'
 import { maxInFlight, type ReadingOptions, withSlowReaderPause } from './valve.ts'
@@ -43,12 +45,15 @@ export class HttpConnection {
   readonly options: HttpOptions
   readonly reading: ReadingOptions
   receiver: Receiver | undefined
+  /** Whether the standalone stream is open. */
+  hasStandaloneStream = (): boolean => false
   /** Called when a socket is open. */
   onDialled: (() => void) | undefined
   /** The messages that wait for an answer, by request id or another key. */
   readonly #pending = new Table<number | string, { abort: () => void }>()
   /** The number of pending messages that are notifications or answers. */
   #inFlight = 0
+  readonly #cookies: Cookies
   readonly #timers = new Set<NodeJS.Timeout>()
   #url: URL
   #origin = ''
@@ -65,11 +70,13 @@ export class HttpConnection {
 
   constructor (options: HttpOptions) {
     const pace = withSlowReaderPause(() => this.#inFlight >= maxInFlight, options.reading?.pace)
-    this.options = options
+    const { cookie, ...headers } = options.headers
+    this.options = { ...options, headers }
+    this.#cookies = new Cookies(cookie)
     this.reading = { ...options.reading, pace }
     this.#url = options.url
     this.url = options.url
-    this.#stateless = Object.entries({ ...options.headers, ...postHeaders }).flat()
+    this.#stateless = Object.entries({ ...defaultHeaders, ...headers, ...postHeaders }).flat()
     this.#refreshHeaders()
   }
 
@@ -126,6 +133,7 @@ export class HttpConnection {
     passed: SendOptions['headers'], protocol: SendOptions['protocol'], more: Readonly<Record<string, string>>
   ): string[] {
     const headers = {
+      ...defaultHeaders,
       ...passed ?? this.options.clientHeaders?.(),
       ...this.options.headers,
       ...protocol,
@@ -147,12 +155,15 @@ export class HttpConnection {
     const { authorization, dispatcher } = this.options
     withAuthorization(authorization, answer, (sent) => {
       onSent?.(sent)
+      answer.cookies = this.#cookies
+      const { header: cookie } = this.#cookies
+      const authorized = sent === undefined ? headers : [...headers, 'authorization', sent]
       dispatcher.dispatch(
         {
           origin: this.#origin,
           path: this.#path,
           method,
-          headers: sent === undefined ? headers : [...headers, 'authorization', sent],
+          headers: cookie === undefined ? authorized : [...authorized, 'cookie', cookie],
           body,
           headersTimeout: 0,
           bodyTimeout: 0

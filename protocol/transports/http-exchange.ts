@@ -1,12 +1,13 @@
 import { UpstreamError } from '../errors.ts'
-import { EventStreamParser, type StreamEvent } from '../event-stream.ts'
+import { carriesMessage, EventStreamParser, type StreamEvent } from '../event-stream.ts'
 import { largeText } from '../text.ts'
 import { bearerChallenge, type AuthorizationSource } from './authorization.ts'
 import { HttpAnswer, networkFailureMessage, type AnswerHandlers } from './http-answer.ts'
 import type { HttpConnection, HttpRequest } from './http-connection.ts'
 import { isTransientStatus, reconnectDelays, resolveRedirect } from './redirect.ts'
 import {
-  isRpcAnswer, isModernRefusal, isSessionLost, lostSessionError, refusalError, statelessError, unreadableError
+  isRpcAnswer, isModernRefusal, isSessionLost, lostSessionError, parseEvent, refusalError, statelessError,
+  unreadableError
 } from './refusal.ts'
 import { parseMessages, transportLimits, type SendOptions } from './transport.ts'
 
@@ -119,11 +120,12 @@ export class HttpExchange implements AnswerHandlers {
     return this.#id === undefined && status < 300 ? 'discard' : 'collect'
   }
 
-  #onEvent ({ id, retry, event, data }: StreamEvent): void {
+  #onEvent (received: StreamEvent): void {
+    const { id, retry, event, data } = received
     this.#resumeAttempts = 0
     if (id !== undefined) this.#lastEvent = id
     if (retry !== undefined) this.#wait = Math.max(retry, reconnectDelays.shortest)
-    if (event === 'message' && data !== '') this.#take(data)
+    if (carriesMessage(received)) this.#take(data, true)
     // HTTP+SSE servers that do not look at the method answer a POST as they answer the GET.
     else if (event === 'endpoint' && this.#connection.version === undefined) {
       this.#fail(new UpstreamError('refused', 'the upstream uses HTTP+SSE at this address: set "type" to "sse"'))
@@ -166,11 +168,11 @@ export class HttpExchange implements AnswerHandlers {
     if (data !== '') try { this.#take(data) } catch {}
   }
 
-  /** Handles a text with one message or a batch. @throws RpcError */
-  #take (text: string): void {
+  /** Handles a text with one message or a batch. @param isEvent whether an answer may follow it @throws RpcError */
+  #take (text: string, isEvent = false): void {
     const [connection, id] = [this.#connection, this.#id]
     const inSession = connection.session !== undefined && connection.version !== undefined && this.#status < 300
-    for (const message of parseMessages(text)) {
+    for (const message of isEvent ? parseEvent(text, connection.reading.pace) : parseMessages(text)) {
       if (message.kind !== 'response') { connection.receiver?.message(message, id); continue }
       // Only the answer to this request is accepted on its stream; another may be meant for another client.
       if (id === undefined || (message.id !== id && message.id !== null)) {
@@ -256,7 +258,9 @@ export class HttpExchange implements AnswerHandlers {
 
   /** Handles an HTTP error of the upstream. */
   #refused (text: string): void {
-    const { session, version } = this.#connection
+    const { session, version, hasStandaloneStream } = this.#connection
+    // Some servers, such as those with early Ruby SDKs, send the answer on the standalone stream.
+    if (this.#status === 202 && hasStandaloneStream()) { this.#isAnswered = true; return }
     const [status, isStateless] = [this.#status, this.#isStateless]
     const isLarge = text.length > largeText
     const isLeft = !isStateless && version !== undefined && !isLarge && isModernRefusal(status, text)

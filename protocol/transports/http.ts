@@ -55,6 +55,7 @@ export class HttpTransport implements Transport {
         connection.receiver?.closed(new UpstreamError('broken', networkFailureMessage(error, options.url)))
       }
     }, connection.reading)
+    connection.hasStandaloneStream = () => this.#standalone.isOpen
   }
 
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {

@@ -1,7 +1,8 @@
 import { code, RpcError, UpstreamError } from '../errors.ts'
 import { isModernCode } from '../modern/envelope.ts'
-import { toRpcError } from '../message.ts'
+import { toRpcError, type Message } from '../message.ts'
 import { parseMessages } from './transport.ts'
+import { noPace, type MessagePace } from './valve.ts'
 
 /**
  * Statuses for requests that a server does not understand (MCP 2026-07-28, "Streamable HTTP", "Backward
@@ -97,6 +98,21 @@ export function isRpcAnswer (status: number, text: string, id: number): boolean 
       message.kind === 'response' && message.id === id && !isSessionGone(message.errorText))
   } catch {
     return false
+  }
+}
+
+/**
+ * Parses an event of a request's stream. Some servers keep streams alive with events that are no messages; the answer
+ * may follow these.
+ * @throws RpcError if it is no valid message, but meant as an answer
+ */
+export function parseEvent (text: string, pace: MessagePace = noPace): Message[] {
+  try {
+    return parseMessages(text)
+  } catch (error) {
+    if (/"(?:result|error)"\s*:/.test(text)) throw error
+    pace.count('noise', text.length)
+    return []
   }
 }
 

@@ -1,7 +1,9 @@
 import { UpstreamError } from '../errors.ts'
-import { EventStreamParser } from '../event-stream.ts'
+import { carriesMessage, EventStreamParser } from '../event-stream.ts'
+import { defaultHeaders } from '../instance.ts'
 import type { Message } from '../message.ts'
 import { bearerChallenge, withAuthorization } from './authorization.ts'
+import { Cookies } from './cookies.ts'
 import { HttpAnswer, networkFailureMessage } from './http-answer.ts'
 import type { HttpOptions } from './http.ts'
 import { resolveRedirect } from './redirect.ts'
@@ -18,6 +20,7 @@ import { countUnsolicited, maxInFlight, noPace, type ReadingOptions, withSlowRea
 export class SseTransport implements Transport {
   readonly #options: HttpOptions
   readonly #reading: ReadingOptions
+  readonly #cookies: Cookies
   readonly #posts = new Set<HttpAnswer>()
   /** Called when no POST waits for its answer any more. */
   #onAccepted: (() => void) | undefined
@@ -32,6 +35,7 @@ export class SseTransport implements Transport {
   constructor (options: HttpOptions) {
     // Each request in flight is also a POST, so the limit is higher than `maxInFlight`.
     this.#options = options
+    this.#cookies = new Cookies(options.headers.cookie)
     const pace = withSlowReaderPause(() => this.#posts.size >= 4 * maxInFlight, options.reading?.pace)
     this.#reading = { ...options.reading, pace }
   }
@@ -61,8 +65,9 @@ export class SseTransport implements Transport {
         if (!this.#closed) this.#receiver?.closed(error)
         this.#closed = true
       }
-      const parser = new EventStreamParser(({ event, data }) => {
-        if (event === 'endpoint') {
+      const parser = new EventStreamParser((event) => {
+        const { data } = event
+        if (event.event === 'endpoint') {
           const endpoint = endpointOf(data, this.#options.url)
           if (!endpoint) {
             this.#stream?.abort()
@@ -78,7 +83,7 @@ export class SseTransport implements Transport {
           }
           this.#endpoint = endpoint
           resolve()
-        } else if (event === 'message' && data !== '') this.#receive(data)
+        } else if (carriesMessage(event)) this.#receive(data)
       }, transportLimits.message)
       const open = (url: URL, hops: number, again = false): void => {
         let status = 0
@@ -217,12 +222,20 @@ export class SseTransport implements Transport {
     const { authorization, dispatcher } = this.#options
     withAuthorization(authorization, answer, (sent) => {
       onSent(sent)
+      answer.cookies = this.#cookies
+      const { header: cookie } = this.#cookies
       dispatcher.dispatch(
         {
           origin: url.origin,
           path: url.pathname + url.search,
           method,
-          headers: { ...this.#options.headers, ...headers, ...(sent === undefined ? {} : { authorization: sent }) },
+          headers: {
+            ...defaultHeaders,
+            ...this.#options.headers,
+            ...headers,
+            ...(sent === undefined ? {} : { authorization: sent }),
+            ...(cookie === undefined ? {} : { cookie })
+          },
           body,
           headersTimeout: 0,
           bodyTimeout: 0

@@ -1,4 +1,4 @@
-import { EventStreamParser, type StreamEvent } from '../event-stream.ts'
+import { carriesMessage, EventStreamParser, type StreamEvent } from '../event-stream.ts'
 import type { Message } from '../message.ts'
 import { HttpAnswer } from './http-answer.ts'
 import { isTransientStatus, reconnectDelays } from './redirect.ts'
@@ -36,12 +36,15 @@ export class StandaloneStream {
   #last: string | undefined
   #wait: number = reconnectDelays.delay
   #wasOpen = false
+  #isOpen = false
   #closed = false
 
   constructor (handlers: StandaloneStreamHandlers, reading: ReadingOptions) {
     this.#handlers = handlers
     this.#reading = reading
   }
+
+  get isOpen (): boolean { return this.#isOpen }
 
   /** Opens the stream. Resolves when it is open or refused, at the latest after `openTimeout`. */
   async open (): Promise<void> {
@@ -67,6 +70,7 @@ export class StandaloneStream {
     let hasData = false
     /** A stream that lasted does not count as a failure: proxies close idle ones. */
     const ended = (): void => {
+      this.#isOpen = false
       const isSteady = hasData || Date.now() - begun > steadyAfter
       this.#again(isSteady ? 0 : Math.min(failures + 1, maxFailures))
     }
@@ -76,6 +80,7 @@ export class StandaloneStream {
         this.#settled?.()
         opened = code === 200 && type.startsWith('text/event-stream')
         this.#wasOpen ||= opened
+        this.#isOpen = opened
         if (!opened) return this.#wasOpen && code >= 400 ? 'collect' : 'discard'
         return new EventStreamParser((event) => {
           hasData ||= event.data !== ''
@@ -110,10 +115,11 @@ export class StandaloneStream {
     this.#timer.unref()
   }
 
-  #take ({ event, data, id, retry }: StreamEvent): void {
+  #take (event: StreamEvent): void {
+    const { data, id, retry } = event
     if (id !== undefined) this.#last = id
     if (retry !== undefined) this.#wait = Math.max(retry, reconnectDelays.shortest)
-    if (event === 'message' && data !== '') this.#receive(data)
+    if (carriesMessage(event)) this.#receive(data)
   }
 
   #receive (data: string): void {

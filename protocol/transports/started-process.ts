@@ -52,7 +52,8 @@ export function startFailureMessage (command: string, cwd: string | undefined, e
   switch (error.code) {
     case 'ENOENT': {
       const orFolder = cwd === undefined ? '' : `, or no folder ${JSON.stringify(cwd)}`
-      const hasArguments = /\S\s+\S/.test(command) && !command.includes('/')
+      // The path of a program may contain spaces.
+      const hasArguments = /^[^\s/]+\s+\S|\s-/.test(command)
       return hasArguments
         ? `${failure}: no such command${orFolder}. "command" must be the program only: put its arguments into "args"`
         : `${failure}: no such command${orFolder}; is it installed and on the PATH?`

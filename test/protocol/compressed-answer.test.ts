@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { test } from 'tap'
 import type { Dispatcher } from 'undici'
-import { HttpAnswer } from '../../protocol/transports/http-answer.ts'
+import { decoderOf, HttpAnswer } from '../../protocol/transports/http-answer.ts'
 
 const text = JSON.stringify(Array.from({ length: 60_000 }, (_, at) => ({ at, word: `${at * 7919 % 99991}-${at}` })))
 const encodings: Array<[string, Buffer]> = [
@@ -50,4 +50,13 @@ test('reading goes on only when nothing else holds it', async () => {
   answer.resume()
   assert.ok(!calls.includes('resume'), 'the decoder is full')
   answer.abort()
+})
+
+test('a content encoding that is none: nothing is decoded; an unknown one is refused', async () => {
+  for (const encoding of [undefined, '', 'identity', 'UTF-8', ' utf8', 'ISO-8859-1', 'none']) {
+    assert.equal(decoderOf(encoding), undefined, encoding)
+  }
+  for (const encoding of ['zstd', 'compress', 'gzip, gzip', 'utf-8, gzip']) {
+    assert.throws(() => decoderOf(encoding), /is not one of gzip, deflate and br/, encoding)
+  }
 })

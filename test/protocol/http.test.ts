@@ -4,7 +4,9 @@ import { mock } from 'node:test'
 import { test, type Test } from 'tap'
 import { mockTimers } from '../helpers/clock.ts'
 import type { Dispatcher } from 'undici'
-import { notificationText, requestText, resultText, type Message } from '../../protocol/message.ts'
+import { errorText, notificationText, requestText, resultText, type Message } from '../../protocol/message.ts'
+import { Cookies } from '../../protocol/transports/cookies.ts'
+import { networkFailureMessage } from '../../protocol/transports/http-answer.ts'
 import { HttpTransport, type HttpOptions } from '../../protocol/transports/http.ts'
 import { SseTransport } from '../../protocol/transports/sse.ts'
 import { acceptTimeout, parseMessages, type Receiver, type Transport } from '../../protocol/transports/transport.ts'
@@ -378,7 +380,7 @@ test('http: configured headers replace none of the connection\'s own, and are no
   transport.send(requestText(2, 'server/discover'), { id: 2, protocol: { 'mcp-protocol-version': '2026-07-28' } })
   void transport.onNegotiated('2025-11-25')
   transport.send(requestText(3, 'ping'), { id: 3 })
-  const own = { accept: 'application/json, text/event-stream', 'content-type': 'application/json', 'x-own': 'kept' }
+  const own = { accept: 'application/json, text/event-stream', 'content-type': 'application/json', 'user-agent': 'tool-hub', 'x-own': 'kept' }
   const asObject = (sent: string[] | undefined): Record<string, string> => {
     const pairs = (sent ?? []).flatMap((name, at, all) => at % 2 === 0 ? [[name, all[at + 1] ?? ''] as const] : [])
     assert.equal(new Set(pairs.map(([name]) => name)).size, pairs.length, 'a header twice')
@@ -388,6 +390,72 @@ test('http: configured headers replace none of the connection\'s own, and are no
   assert.deepEqual(begin, { ...own, 'mcp-session-id': 'mine', 'mcp-protocol-version': '1' })
   assert.deepEqual(discover, { ...own, 'mcp-session-id': 'mine', 'mcp-protocol-version': '2026-07-28' })
   assert.deepEqual(ping, { ...own, 'mcp-session-id': 'mine', 'mcp-protocol-version': '2025-11-25' })
+})
+
+test('http: a request that is accepted is answered on the standalone stream; without one it has failed', async (t) => {
+  for (const hasStream of [true, false]) {
+    await t.test(hasStream ? 'with a stream' : 'without', async (t) => {
+      const { transport, tick, told, heard, gets } = await httpConnection(t, ({ method }) => {
+        if (method === 'POST') return { status: 202, end: 'well' }
+        return hasStream ? events(': ok\n\n') : { status: 405, end: 'well' }
+      })
+      void transport.onNegotiated('2025-06-18')
+      await tick(0)
+      transport.send(requestText(2, 'tools/call'), { id: 2 })
+      await tick(0)
+      assert.deepEqual(told, hasStream ? [] : ['2 refused: the upstream answered HTTP 202'])
+      gets()[0]?.say(`data: ${resultText('2', '{}')}\n\n`)
+      assert.equal(heard.length, hasStream ? 2 : 1)
+    })
+  }
+})
+
+test('transports: every request names its sender: the gateway, the client whose header is passed on, or as configured', async () => {
+  const names: string[] = []
+  const dispatch = ({ headers = [] }: Dispatcher.DispatchOptions): boolean => {
+    const pairs = Array.isArray(headers) ? (headers as string[]) : Object.entries(headers as Record<string, string>).flat()
+    return names.push(pairs[pairs.indexOf('user-agent') + 1] ?? '') > 0
+  }
+  const cases: Array<[Record<string, string>, Record<string, string>?]> =
+    [[{}], [{}, { 'user-agent': 'client' }], [{ 'user-agent': 'own' }]]
+  for (const [headers, passed] of cases) {
+    const options = { url: new URL('http://upstream.example/'), headers, dispatcher: { dispatch } as unknown as Dispatcher }
+    const transport = new HttpTransport({ ...options, clientHeaders: passed && (() => passed) })
+    await transport.start(undefined as unknown as Receiver)
+    transport.send(requestText(1, 'initialize'), { id: 1 })
+    transport.send(requestText(2, 'server/discover'), { id: 2, protocol: { 'mcp-protocol-version': '2026-07-28' } })
+    void new SseTransport({ ...options, headers: { ...passed, ...headers } }).start(undefined as unknown as Receiver)
+  }
+  assert.deepEqual(names, ['tool-hub', 'client', 'own'].flatMap((name) => [name, name, name]))
+})
+
+test('transports: cookies that a server sets are sent back on the same connection', async (t) => {
+  const cookies = (lines: string[]): Record<string, string> => ({ 'set-cookie': lines as unknown as string })
+  const first = ['AWSALB=a%2B=; Expires=Fri, 31 Dec 9999 00:00:00 GMT; Path=/', 'route= x1 ;Secure', 'no pair', '=none', 'gone=1; Max-Age=0']
+  await t.test('streamable HTTP', async (t) => {
+    const later = [['AWSALB=b; Path=/'], ['route=; Expires=Thu, 01 Jan 1970 00:00:00 GMT', `big=${'x'.repeat(8_192)}`], []]
+    const { transport, receiver, asked, tick } = connection(t, HttpTransport, ({ id }) => id === 1
+      ? { ...json(200, { jsonrpc: '2.0', id, result: {} }), headers: cookies(first) }
+      : { ...json(200, { jsonrpc: '2.0', id, result: {} }), headers: cookies(later.shift() ?? []) })
+    await transport.start(receiver)
+    for (const id of [1, 2, 3, 4]) {
+      transport.send(requestText(id, 'ping'), { id })
+      await tick(0)
+    }
+    assert.deepEqual(asked.map(({ headers }) => headers.cookie), [undefined, 'AWSALB=a%2B=; route=x1', 'AWSALB=b; route=x1', 'AWSALB=b'])
+  })
+  await t.test('HTTP+SSE', async (t) => {
+    const { transport, receiver, posts, tick } = connection(t, SseTransport, ({ method }) => method === 'GET'
+      ? { ...events('event: endpoint\ndata: /m\n\n'), headers: cookies(first) }
+      : { status: 202, end: 'well' })
+    await transport.start(receiver)
+    transport.send(requestText(1, 'initialize'), { id: 1 })
+    await tick(0)
+    assert.equal(posts()[0]?.headers.cookie, 'AWSALB=a%2B=; route=x1')
+  })
+  const beside = new Cookies('own=1')
+  beside.store('a=b')
+  assert.equal(beside.header, 'own=1; a=b')
 })
 
 test('http: what answers a request is read with any status of success', async (t) => {
@@ -421,6 +489,29 @@ test('http, an answer by a stream: its last event needs no empty line, if it is 
     await tick(0)
     await tick(700)
     assert.deepEqual([told, heard.length], [['2 paused 700'], 2])
+  })
+})
+
+test('http, an answer by a stream: events that are no messages do not take its place', async (t) => {
+  for (const [text, said, count] of [
+    [`data: ping\n\ndata: {}\n\nevent: error\ndata: busy\n\n${result(2)}`, [], 2],
+    [`event: error\ndata: ${errorText('2', '{"code":-32000,"message":"boom"}')}\n\n`, [], 2],
+    [`event: pong\ndata: ${resultText('2', '{}')}\n\n${result(2)}`, [], 2],
+    ['data: ping\n\ndata: {}\n\n', ['2 broken: the upstream ended its stream without an answer'], 1]
+  ] as Array<[string, string[], number]>) {
+    await t.test(JSON.stringify(text), async (t) => {
+      const { transport, tick, told, heard } = await httpConnection(t, () => events(text, 'well'))
+      transport.send(requestText(2, 'tools/call'), { id: 2 })
+      await tick(0)
+      assert.deepEqual([told, heard.length], [said, count])
+    })
+  }
+  await t.test('one that is meant as the answer is refused at once', async (t) => {
+    const { transport, tick, told } =
+      await httpConnection(t, () => events('data: {"jsonrpc":"2.0","result":{"a":NaN},"id":2}\n\n'))
+    transport.send(requestText(2, 'tools/call'), { id: 2 })
+    await tick(0)
+    assert.deepEqual(told, ['2 broken: the upstream\'s answer cannot be read: Parse error: the body is not valid JSON'])
   })
 })
 
@@ -489,6 +580,14 @@ test('sse: an endpoint that is no address, or another origin, ends the connectio
       const { transport, receiver } = connection(t, SseTransport, () => events(`event: endpoint\ndata: ${data}\n\n`))
       await assert.rejects(transport.start(receiver), { fault: 'refused', message: reason })
     })
+  }
+})
+
+test('transports: a certificate of an unknown authority is told with what to do', async () => {
+  for (const code of ['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY']) {
+    const error = Object.assign(new Error('fetch failed'), { cause: Object.assign(new Error('no'), { code }) })
+    const message = networkFailureMessage(error, new URL('https://upstream.example/mcp'))
+    assert.match(message, new RegExp(`^the certificate of upstream.example is .*${code}.* NODE_EXTRA_CA_CERTS`))
   }
 })
 

@@ -5,6 +5,10 @@ import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { Outbound, OutboundAccess } from '../../plugins/base/outbound/outbound.ts'
 import { chooseScopes, parseChallenge } from '../../plugins/upstream/login/challenge.ts'
 import { discoverAuthorization } from '../../plugins/upstream/login/discovery.ts'
+import { LoginCache } from '../../plugins/upstream/login/login-cache.ts'
+import { LoginFlows, type FlowDeps } from '../../plugins/upstream/login/flows.ts'
+import { registerGateway } from '../../plugins/upstream/login/registration.ts'
+import { createLogin } from '../../plugins/upstream/login/stored.ts'
 import { authenticateClient, authMethodOf } from '../../plugins/upstream/login/token-requests.ts'
 import { outboundFetch } from '../../plugins/upstream/login/sdk.ts'
 import { UpstreamError } from '../../protocol/errors.ts'
@@ -156,4 +160,76 @@ void test('how the gateway authenticates', async () => {
     assert.equal((JSON.parse(Buffer.from(claims, 'base64url').toString()) as { aud: string }).aud, 'https://as.example')
   }
   assert.throws(() => { authenticateClient(new Headers(), new URLSearchParams(), { id: 'c' }, server, { clientId: 'c', privateKey: 'x' }) }, /privateKey/)
+})
+
+const server = {
+  url: 'https://as.example',
+  metadata: {
+    issuer: 'https://as.example',
+    authorization_endpoint: 'https://as.example/authorize',
+    token_endpoint: 'https://as.example/token',
+    registration_endpoint: 'https://as.example/register',
+    response_types_supported: ['code']
+  }
+}
+
+void test('a refused refresh token ends the login, whatever the refusal is called; other failures do not', async () => {
+  const refusals: Array<[status: number, body: string]> = [
+    [400, '{"error":"invalid_grant"}'], [403, '{"error":"invalid_grant"}'], [400, '{"error":"invalid_request"}'],
+    [400, '{"code":400,"error_code":"refresh_token_not_found"}'], [200, '{"error":"bad_refresh_token"}'], [401, '{"error":"x"}']
+  ]
+  const failures: Array<[status: number, body: string]> = [
+    [400, '{"error":"temporarily_unavailable"}'], [429, '{"error":"x"}'], [403, '<html>'], [404, '{}'], [500, '{}'], [200, '{}']
+  ]
+  for (const [status, body] of [...refusals, ...failures]) {
+    const frame = { binding: 'b', scopes: [], server, client: { id: 'c' } }
+    const login = createLogin(frame, { access_token: 'a', refresh_token: 'r', token_type: 'Bearer' })
+    let stored: { version: string, value: unknown } | undefined = { version: '1', value: login }
+    const tokens = {
+      find: async () => stored,
+      claim: async () => true,
+      remove: async () => {
+        stored = undefined
+        return true
+      }
+    }
+    const outbound = {
+      fetch: async () => ({ status, headers: { 'content-type': 'application/json' }, body: Buffer.from(body) })
+    } as unknown as Outbound
+    const deps = {
+      target: { server: 's', oauth: {} },
+      stores: { tokens },
+      makeFetch: (onStatus: (status: number) => void) =>
+        outboundFetch(outbound, { reach: { trusted: true }, origins: () => new Set() }, onStatus),
+      binding: () => 'b'
+    } as unknown as FlowDeps
+    const cache = new LoginCache(deps, new LoginFlows(deps))
+    const renewed = await cache.renew('shared', await cache.get('shared'), {}).catch((error: unknown) => error)
+    const isEnded = refusals.some((each) => each[0] === status && each[1] === body)
+    assert.deepEqual([stored === undefined, renewed === null], [isEnded, isEnded], `${status} ${body}`)
+    assert.equal(renewed instanceof UpstreamError, !isEnded, `${status} ${body}`)
+  }
+})
+
+void test('a registration that is refused for its scopes is sent again without', async () => {
+  const self = { baseUrl: 'https://hub.example', redirectUri: 'https://hub.example/oauth/callback', documentUrl: undefined }
+  const register = async (scopes: readonly string[], takes: boolean): Promise<[unknown[], string]> => {
+    const asked: unknown[] = []
+    const fetchFn: FetchLike = async (_url, init) => {
+      const body = JSON.parse(String(init?.body)) as { scope?: string }
+      asked.push(body.scope)
+      return takes && body.scope === undefined
+        ? Response.json({ ...body, client_id: 'c' }, { status: 201 })
+        : Response.json({ error: 'invalid_client_metadata', error_description: 'no' }, { status: 400 })
+    }
+    const found = { server, issuer: undefined, resource: undefined, resourceScopes: undefined, isGuess: false }
+    const outcome = await registerGateway(found, scopes, self, { binding: 'b', oauth: {}, fetchFn })
+      .then(({ client }) => client.id, (error: Error) => error.message)
+    return [asked, outcome]
+  }
+  assert.deepEqual(await register(['a', 'b'], true), [['a b', undefined], 'c'])
+  assert.deepEqual(await register([], true), [[undefined], 'c'])
+  const [asked, failure] = await register(['a'], false)
+  assert.deepEqual(asked, ['a', undefined])
+  assert.match(failure, /set "oauth.clientId"\) failed: the authorization server answered invalid_client_metadata: no$/)
 })

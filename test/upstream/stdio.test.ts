@@ -450,6 +450,8 @@ test('a secret is masked in what a process prints, also where something that con
 
 test('a command with its arguments in one text is told where they belong', async () => {
   const missing = Object.assign(new Error('spawn'), { code: 'ENOENT' })
-  assert.match(startFailureMessage('npx -y a-server', undefined, missing), /"command" must be the program only: put its arguments into "args"$/)
+  for (const command of ['npx -y a-server', 'npx @scope/server /tmp', 'uvx  a/b', '/usr/bin/npx -y a-server']) {
+    assert.match(startFailureMessage(command, undefined, missing), /"command" must be the program only: put its arguments into "args"$/)
+  }
   for (const command of ['npx', '/opt/my tools/run']) assert.match(startFailureMessage(command, undefined, missing), /is it installed and on the PATH\?$/)
 })

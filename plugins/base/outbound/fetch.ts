@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { pipeline } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { outOfMemoryError, UpstreamError } from '../../../protocol/errors.ts'
+import { defaultHeaders } from '../../../protocol/instance.ts'
 import { memory } from '../limits/index.ts'
 import { Chunks } from '../../../protocol/pieces.ts'
 import { decoderOf, networkFailureMessage } from '../../../protocol/transports/http-answer.ts'
@@ -11,6 +12,7 @@ import { request } from './undici.ts'
 export interface FetchOptions {
   /** Default: GET. */
   method?: Dispatcher.HttpMethod
+  /** With names in lower case. */
   headers?: Record<string, string>
   body?: string | Buffer
   /** Max size of the decompressed body, in bytes. */
@@ -73,7 +75,8 @@ export async function fetchWhole (
       const answer = await request(url, {
         dispatcher,
         ...sent,
-        headers: { 'accept-encoding': 'gzip, deflate, br', ...sent.headers },
+        // No deflate: some servers send it without the zlib header.
+        headers: { ...defaultHeaders, 'accept-encoding': 'gzip, br', ...sent.headers },
         signal: aborter.signal,
         headersTimeout: 0,
         bodyTimeout: 0

@@ -2,7 +2,7 @@ import { UpstreamError } from '../../../protocol/errors.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import type { BearerChallenge } from './challenge.ts'
 import { clientHolder, type FlowDeps, type LoginFlows, type LoginTarget } from './flows.ts'
-import { oauthCodeOf, authorizationFailure } from './problems.ts'
+import { authorizationFailure, isRefreshRefused, oauthCodeOf } from './problems.ts'
 import { toLoginRecord, type ServerLoginRecord } from './stored.ts'
 import { requestClientCredentials, refreshLogin } from './token-requests.ts'
 import { upstreamLimits } from '../limits.ts'
@@ -132,8 +132,10 @@ export class LoginCache {
       }
       await new Promise((resolve) => { setTimeout(resolve, claimPause) })
     }
+    let status = 0
+    const fetchFn = this.#deps.makeFetch((received) => { status = received })
     try {
-      const login = await refreshLogin(held.login, this.requests)
+      const login = await refreshLogin(held.login, { oauth: this.#deps.target.oauth, fetchFn })
       const next = await tokens.swap(server, holder, { version }, login)
       if (next !== undefined) return this.#hold(holder, next, login)
       // The user has logged out, or logged in again, in the meantime.
@@ -142,7 +144,7 @@ export class LoginCache {
     } catch (error) {
       const refused = oauthCodeOf(error)
       if (refused === 'invalid_client' || refused === 'unauthorized_client') await tokens.remove(server, clientHolder)
-      else if (refused !== 'invalid_grant') throw authorizationFailure(error, 'refreshing the login')
+      else if (!isRefreshRefused(error, status)) throw authorizationFailure(error, 'refreshing the login')
       await this.drop(holder, held)
       return null
     }

@@ -104,6 +104,16 @@ const isOAuthFailure = (error: unknown): error is OAuthFailure =>
 /** The error code of an authorization server (RFC 6749, section 5.2); undefined for other errors. */
 export const oauthCodeOf = (error: unknown): string | undefined => isOAuthFailure(error) ? error.errorCode : undefined
 
+/** Codes of errors that pass. */
+const passingCodes: ReadonlySet<string> = new Set(['temporarily_unavailable', 'too_many_requests'])
+
+/**
+ * Whether an authorization server refuses a refresh token. The code for that is `invalid_grant` (RFC 6749, section
+ * 5.2), but some servers send another code, or none, and some the status 200.
+ */
+export const isRefreshRefused = (error: unknown, status: number): boolean => isOAuthFailure(error) &&
+  (error.errorCode === 'invalid_grant' || ([200, 400, 401].includes(status) && !passingCodes.has(error.errorCode)))
+
 /**
  * The failure of a request to an authorization server, as a message for the operator. From the response, only an OAuth
  * error is quoted, without control characters.

@@ -2,7 +2,7 @@ import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
 import type { AuthorizationDiscovery } from './discovery.ts'
-import { authorizationFailure } from './problems.ts'
+import { authorizationFailure, oauthCodeOf } from './problems.ts'
 import { loadSdk } from './sdk.ts'
 import type { LoginClient, StoredRegistration } from './stored.ts'
 
@@ -83,13 +83,17 @@ export async function registerGateway (
   const method = ['client_secret_basic', 'client_secret_post', 'none'].find((each) => methods?.includes(each)) ??
     'client_secret_basic'
   const { registerClient } = await loadSdk()
+  const register = async (scope?: string): ReturnType<typeof registerClient> => await registerClient(url, {
+    metadata, clientMetadata: { ...describeClient(self), token_endpoint_auth_method: method }, scope, fetchFn
+  })
   try {
-    const made = await registerClient(url, {
-      metadata,
-      clientMetadata: { ...describeClient(self), token_endpoint_auth_method: method },
-      ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
-      fetchFn
-    })
+    // Some servers refuse a registration for its scopes, which are optional there (RFC 7591, section 2).
+    const made = scopes.length === 0
+      ? await register()
+      : await register(scopes.join(' ')).catch(async (error: unknown) => {
+        if (oauthCodeOf(error) === undefined) throw error
+        return await register()
+      })
     const {
       client_id: id, client_secret: secret, token_endpoint_auth_method: given, client_secret_expires_at: expires = 0
     } = made

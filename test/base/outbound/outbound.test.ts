@@ -307,6 +307,7 @@ test('answers are bounded in size and time', async (t) => {
   const site = await web(t, (request, response) => {
     const answer = bodies[request.url ?? '']
     if (answer) response.writeHead(request.url === '/empty' ? 204 : 200, answer[0]).end(answer[1])
+    else if (request.url === '/offer') response.end(`${request.headers['accept-encoding']}; ${request.headers['user-agent']}`)
     else if (request.url === '/slow') {
       const timer = setInterval(() => { response.write('x') }, 50)
       response.on('close', () => { clearInterval(timer) })
@@ -323,6 +324,8 @@ test('answers are bounded in size and time', async (t) => {
     assert.ok((await get(path)).body.equals(plainText), path)
   }
   assert.equal((await get('/empty')).body.length, 0)
+  assert.equal(String((await get('/offer')).body), 'gzip, br; tool-hub')
+  assert.equal(String((await get('/offer', { headers: { 'user-agent': 'own' } })).body), 'gzip, br; own')
   assert.equal((await get('/plain', { maxSize: plainText.length })).body.length, plainText.length)
   assert.match((await failing(get('/plain', { maxSize: plainText.length - 1 }))).message, /too large: more than 1099 bytes/)
   for (const path of ['/large', '/bomb']) assert.match((await failing(get(path))).message, /too large: more than 1048576 bytes/, path)

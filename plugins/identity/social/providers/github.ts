@@ -59,7 +59,7 @@ export class GithubProvider implements IdentityProvider {
     })
     const token = nonEmptyText(tokens.access_token)
     if (token === undefined) throw new errors.Forbidden('GitHub rejected the code of this login')
-    const headers = { authorization: `Bearer ${token}`, 'user-agent': 'tool-hub', 'x-github-api-version': '2022-11-28' }
+    const headers = { authorization: `Bearer ${token}`, 'x-github-api-version': '2022-11-28' }
     const [user, emails] = await Promise.all([
       this.#client.get(`${this.#endpoints.api}/user`, headers),
       this.#client.get(`${this.#endpoints.api}/user/emails`, headers)

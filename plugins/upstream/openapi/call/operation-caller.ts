@@ -113,7 +113,6 @@ export class OperationCaller {
    */
   #addHeaders (request: ApiRequest, headers: OperationCall['headers'], compiled: CompiledDescription): boolean {
     const { config, clientHeaders } = this.#options
-    request.headers.set('user-agent', request.headers.get('user-agent') ?? 'tool-hub')
     if (!request.headers.has('accept')) request.headers.set('accept', 'application/json, text/*;q=0.9, */*;q=0.8')
     if (this.#credentialOrigin(compiled) !== request.origin) return false
     for (const [given, value] of Object.entries({ ...(headers ?? clientHeaders?.()), ...config.headers })) {

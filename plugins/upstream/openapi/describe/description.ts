@@ -122,7 +122,6 @@ export class ApiDescription {
     const { etag, lastModified } = this.#fetchedVersion ?? {}
     return {
       accept: 'application/json, application/yaml;q=0.9, */*;q=0.5',
-      'user-agent': 'tool-hub',
       ...Object.fromEntries(isApiOrigin ? Object.entries(headers).map(([name, value]) => toHeader(name, value)) : []),
       ...(etag === undefined ? {} : { 'if-none-match': etag }),
       ...(lastModified === undefined ? {} : { 'if-modified-since': lastModified })
