@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { ClosedObject } from './closed.ts'
 import { StringEnum } from './string-enum.ts'
 
 const url = { description: 'An absolute http or https URL' }
@@ -46,6 +47,6 @@ export const GuardRecord = Type.Object({ id: Type.String(), ...members }, {
 
 /** A guard as the API accepts it. The API itself checks the webhook's URL, and explains what is wrong with it. */
 export const NewGuard = Type.Object(
-  { ...members, webhook: Type.Optional(Type.Object({ ...webhook, url: Type.String(url) })) },
-  { additionalProperties: false, examples: [example] }
+  { ...members, webhook: Type.Optional(ClosedObject(Type.Object({ ...webhook, url: Type.String(url) }))) },
+  { examples: [example] }
 )

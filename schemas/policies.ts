@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { ClosedObject } from './closed.ts'
 import { StringEnum } from './string-enum.ts'
 
 const Mode = StringEnum(['enforce', 'observe'], {
@@ -49,15 +50,15 @@ export const AppliedPolicy = Type.Object(
 )
 
 /** A call as it would be made, or as it was recorded. */
-export const PolicyTest = Type.Object(
+export const PolicyTest = ClosedObject(Type.Object(
   {
-    principal: Type.Optional(Type.Object({
+    principal: Type.Optional(ClosedObject(Type.Object({
       username: Type.Optional(Type.String({
         description: 'A username; absent or empty for a caller without ' +
         'credentials'
       })),
       keyId: Type.Optional(Type.String({ description: 'The id of the bearer key of the call' }))
-    })),
+    }))),
     server: Type.Optional(Type.String()),
     tool: Type.Optional(Type.String({ description: 'The tool\'s own name; for a resource its URI' })),
     kind: Type.Optional(StringEnum(['tool', 'prompt', 'resource'], { description: 'Default: `tool`' })),
@@ -68,7 +69,7 @@ export const PolicyTest = Type.Object(
   {
     examples: [{ principal: { username: 'ada' }, server: 'issues', tool: 'delete_issue', arguments: { id: 7 } }]
   }
-)
+))
 export type PolicyTest = Static<typeof PolicyTest>
 
 export const PolicyTestResult = Type.Object(

@@ -39,5 +39,5 @@ export const QuotaRecord = Type.Object(
 /** A quota as the API accepts it. */
 export const NewQuota = Type.Object(
   { target: Type.Object(target, { additionalProperties: false, description: targetDescription }), ...members },
-  { additionalProperties: false, examples: [example] }
+  { examples: [example] }
 )

@@ -18,7 +18,7 @@ interface OrderedEntriesOptions<Name extends OrderedEntity> {
   readonly noun: string
   /** Checks an entry before it is stored. @param former the replaced one @returns what to store @throws InvalidInput */
   readonly check?: (entry: EntryOf<Name>, former: EntryOf<Name> | undefined) => EntryOf<Name>
-  /** An entry as it is shown. Default: as it is stored. */
+  /** Prepares an entry for responses. Default: unchanged. */
   readonly show?: (entry: EntryOf<Name>) => EntryOf<Name>
   /** Sentences about probable mistakes in a stored entry. Default: none. */
   readonly warn?: (entry: EntryOf<Name>) => Promise<readonly string[]>
@@ -41,7 +41,7 @@ export class OrderedEntries<Name extends OrderedEntity> {
     this.#name = name
     this.#noun = noun
     this.#check = check
-    this.#show = show
+    this.#show = (entry) => show({ ...entry, enabled: entry.enabled ?? true })
     this.#warn = warn
   }
 

@@ -1,6 +1,8 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import type { Principal } from '../../plugins/settings/index.ts'
+import { ReadOnlyMember } from '../../schemas/answers.ts'
+import { ClosedObject } from '../../schemas/closed.ts'
 import { endpointsOf } from './endpoint.ts'
 import { addReadRoutes, addWriteRoutes, withoutViews } from './entity.ts'
 
@@ -41,8 +43,10 @@ export function addOrderedRoutes<Item extends { id: string }, New extends TObjec
     noun,
     listedItems: `${nouns}, in their order`,
     itemSchema,
-    newItemSchema,
-    changeSchema: newItemSchema,
+    newItemSchema: ClosedObject(newItemSchema),
+    changeSchema: ClosedObject({
+      ...newItemSchema, properties: { ...newItemSchema.properties, id: Type.Optional(ReadOnlyMember) }
+    }),
     key: 'id' as const,
     descriptions: { create: 'It comes after the others.', update: 'Replaces the whole entry, which keeps its place.' },
     items: withoutViews(entries)

@@ -42,8 +42,8 @@ function namesIn ({ settings: { current: { users, teams, keys, servers } } }: Fa
 
 function limitsOf ({ calls, resultTokens, per }: Quota): string[] {
   const limit = (count: number | undefined, noun: string): string[] =>
-    count === undefined ? [] : [`${count.toLocaleString('en')} ${noun} a ${per}`]
-  return [...limit(calls, 'calls'), ...limit(resultTokens, 'result tokens')]
+    count === undefined ? [] : [`${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'} a ${per}`]
+  return [...limit(calls, 'call'), ...limit(resultTokens, 'result token')]
 }
 
 function aboutOf ({ target }: Quota, { key: keyNames }: Names): string {

@@ -102,8 +102,8 @@ test('users', async (t) => {
       'x'.repeat(129), '𝒙'.repeat(129)
     ]
     const reserved = [
-      'guest', 'system', 'anonymous', 'api', 'mcp', 'sse', 'oauth', 'health', 'config', 'public-config', 'tools',
-      'docs', 'metrics', 'GUEST', 'Ｓystem', 'ſse', 'ToolS', '__proto__', 'constructor', 'Constructor', 'toString',
+      'console', 'guest', 'system', 'anonymous', 'api', 'mcp', 'sse', 'oauth', 'health', 'config', 'public-config',
+      'tools', 'docs', 'metrics', 'GUEST', 'Ｓystem', 'ſse', 'ToolS', '__proto__', 'constructor', 'Constructor', 'toString',
       'hasOwnProperty', '__defineGetter__', 'prototype'
     ]
     for (const username of [...bad, ...reserved]) {

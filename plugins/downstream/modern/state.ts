@@ -161,11 +161,15 @@ export class RequestStates {
   #associatedData (): Buffer { return Buffer.from(`tool-hub.request-state.${this.#instance}`) }
 }
 
-/** Identifies a request by its route, method, item and arguments, regardless of member order. */
+/**
+ * Identifies a request by its route, method, item and arguments, regardless of member order. What hooks hide from the
+ * view is not part of it: it is set while a request is handled, and may change before the client answers.
+ */
 function requestDigest ({ view, method, params }: StateBinding): string {
   const member = nameMemberOf(method)
   const name = member === undefined ? undefined : params[member]
-  return hash('sha256', JSON.stringify([view.key, method, name, canonical(params.arguments)]), 'base64url')
+  const { key } = view.unfiltered ?? view
+  return hash('sha256', JSON.stringify([key, method, name, canonical(params.arguments)]), 'base64url')
 }
 
 /** A canonical form of a value: objects become lists of their members in alphabetical order. */

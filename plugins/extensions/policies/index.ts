@@ -48,6 +48,7 @@ export default fp<PolicyOptions>(async (app, { store }) => {
     entries: new OrderedEntries(app.settings, 'policies', {
       noun: 'policy',
       check: checkPolicy,
+      show: (policy) => ({ ...policy, mode: policy.mode ?? 'enforce' }),
       warn: async (policy) => (await import('../references.ts')).unknownInPolicy(policy, app)
     }),
     approvals,
@@ -60,7 +61,7 @@ export default fp<PolicyOptions>(async (app, { store }) => {
   })
 }, { name: 'policies', dependencies: ['settings', 'access', 'gateway', 'notifications'] })
 
-/** Checks a policy. @returns it with its defaults @throws InvalidInput */
+/** Checks a policy. @throws InvalidInput */
 function checkPolicy (policy: Policy): Policy {
   const { approvers, then: decision } = policy
   if (approvers !== undefined && decision !== 'ask') {
@@ -81,5 +82,5 @@ function checkPolicy (policy: Policy): Policy {
     if (!(error instanceof InvalidCondition)) throw error
     throw invalidAt('body.when', `is not valid at character ${error.position + 1}: ${error.message}`)
   }
-  return { ...policy, enabled: policy.enabled ?? true, mode: policy.mode ?? 'enforce' }
+  return policy
 }

@@ -131,8 +131,8 @@ export class Quotas {
 
 function amountOf ({ calls, resultTokens, per }: Quota): string {
   const amounts = [
-    ...calls === undefined ? [] : [`${calls} calls`],
-    ...resultTokens === undefined ? [] : [`${resultTokens} tokens of results`]
+    ...calls === undefined ? [] : [`${calls} ${calls === 1 ? 'call' : 'calls'}`],
+    ...resultTokens === undefined ? [] : [`${resultTokens} ${resultTokens === 1 ? 'token' : 'tokens'} of results`]
   ]
   return `${amounts.join(' and ')} a ${per}`
 }

@@ -5,6 +5,7 @@ import { errors } from '../../base/errors/index.ts'
 /** Reserved names, case-folded: names of inherited members, built-in identities, and first segments of paths. */
 const reservedNames = new Set([
   ...inheritedNames.map(foldUsername),
+  'console',
   'guest',
   'system',
   'anonymous',

@@ -63,6 +63,20 @@ test('a modern client is asked by input_required', async (t) => {
   assert.equal(up.reached.length, 1)
 })
 
+test('what policies hide, before or since the question, does not spoil the answer of a modern client', async (t) => {
+  const { api, up, url } = await startWithPolicies(t, settings({}))
+  await addPolicy(api, asks)
+  await addPolicy(api, rule('Hidden', 'tool.name == "write"', 'hide'))
+  const { client } = await modernAgent(t, `${url}/mcp`)
+  assert.equal(told(await client.callTool(call)), 'ran delete')
+  client.setRequestHandler('elicitation/create', async () => {
+    await addPolicy(api, rule('Hidden, too', 'tool.name == "read"', 'hide'))
+    return { action: 'accept' }
+  })
+  assert.equal(told(await client.callTool(call)), 'ran delete')
+  assert.equal(up.reached.length, 2)
+})
+
 const idIn = (sentence: string): string => /approval ([0-9a-f-]{36})/.exec(sentence)?.[1] ?? assert.fail(sentence)
 
 async function callTool (session: InjectedSession, params: Json = call): Promise<string> {

@@ -5,7 +5,7 @@ import { describeCall } from '../../../plugins/extensions/activities/describe.ts
 import type { FinishedCall } from '../../../plugins/gateway/hooks.ts'
 import { toy } from '../../fakes/toy.ts'
 import { appFor } from '../../helpers/app.ts'
-import { KEY, settings, text, type Json } from '../../helpers/client.ts'
+import { at, KEY, settings, text, type Json } from '../../helpers/client.ts'
 import { openSession } from '../../helpers/inject.ts'
 import { addPolicy, apiOf, rule, startWithPolicies } from '../../helpers/policies.ts'
 
@@ -30,6 +30,30 @@ test('a policy with an unknown name or type is refused at its place', async (t) 
   assert.match(JSON.stringify(await refused('now > timestamp("2026-01-01T00:00:00Z")', 'hide')), /not now/)
   assert.match(JSON.stringify(await refused('args.l.all(a, args.l.all(b, args.l.all(c, a == b)))')), /more than 2 loops/)
   assert.equal((await api('POST', '/policies', rule('p', 'true', 'deny', { approvers: ['admin'] }))).status, 400)
+})
+
+test('policies, guards and quotas: PUT takes what GET gives, with its defaults, and no unknown member', async (t) => {
+  const policy = rule('p', 'false', 'deny')
+  const webhook = { url: 'https://guard.example/', secret: 'whsec_c2VjcmV0', whenAway: 'deny' }
+  const guard = { name: 'g', on: 'both', detect: ['email'], webhook, action: 'mask' }
+  const quota = { name: 'q', target: { user: '*' }, per: 'day', calls: 1 }
+  const stored = (entry: object): Json => ({ ...entry, id: 'stored' })
+  const app = await appFor(t, {
+    ...settings({}), policies: [stored(policy)], guards: [stored(guard)], quotas: [stored(quota)]
+  })
+  const api = apiOf(app)
+  for (const [path, entry] of Object.entries({ policies: policy, guards: guard, quotas: quota })) {
+    const { body: { data } } = await api('GET', `/${path}/stored`)
+    assert.equal(data.enabled, true, path)
+    const changed = await api('PUT', `/${path}/stored`, { ...data, enabled: false })
+    assert.deepEqual([changed.status, changed.body.data], [200, { ...data, enabled: false }], path)
+    assert.equal((await api('POST', `/${path}`, entry)).body.data.enabled, true, path)
+    const refused = await api('POST', `/${path}`, { ...entry, enabeld: false })
+    assert.deepEqual([refused.status, at(refused.body, 'errors', 0, 'path')], [400, 'body.enabeld'], path)
+  }
+  const misspelt = await api('POST', '/guards', { ...guard, webhook: { ...webhook, timeout: 5 } })
+  assert.deepEqual([misspelt.status, at(misspelt.body, 'errors', 0, 'path')], [400, 'body.webhook.timeout'])
+  assert.equal((await api('POST', '/policies/test', { server: 'up', tool: 'read', args: {} })).status, 400)
 })
 
 test('policies are listed, added, replaced, ordered and removed', async (t) => {

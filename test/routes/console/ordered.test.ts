@@ -48,7 +48,7 @@ void test('guards are added, changed without their secret, ordered, switched and
   const shown = await browser.get(path)
   assert.doesNotMatch(shown.text, new RegExp(secret), 'the stored secret is not shown')
   assert.equal((await browser.post(path, { ...fieldsOf(shown), detect: 'email', name: 'Renamed' }, path)).status, 303)
-  assert.deepEqual(stored()[1], { ...other, detect: ['email'], name: 'Renamed' })
+  assert.deepEqual(stored()[1], { ...other, detect: ['email'], name: 'Renamed', enabled: true })
   await browser.post(`${path}/toggle`, { enabled: 'false' })
   assert.deepEqual(stored()[1], { ...other, detect: ['email'], name: 'Renamed', enabled: false })
   await browser.post(`${path}/move`, { by: 'up' })
@@ -78,7 +78,9 @@ void test('a quota is about those who are chosen, and says so', async (t) => {
   const [stored] = app.quotas.list()
   assert.ok(stored)
   const { id, ...rest } = stored
-  assert.deepEqual(rest, { name: 'Fair', per: 'minute', calls: 0, resultTokens: 50_000, target: { key: key.id, server: '*' } })
+  assert.deepEqual(rest, {
+    name: 'Fair', enabled: true, per: 'minute', calls: 0, resultTokens: 50_000, target: { key: key.id, server: '*' }
+  })
   const quotas = (await browser.get('/quotas')).text
   assert.match(quotas, /key laptop, each server[\s\S]*0 calls a minute[\s\S]*50,000 result tokens a minute/)
   assert.doesNotMatch(quotas, />Up<|>Down</, 'their order has no effect')

@@ -238,6 +238,11 @@ void test('READONLY: people sign in and out, and nothing is changed', async (t) 
   const page = await browser.get('/servers/one')
   assert.match(page.text, /read-only/i)
   assert.match(page.text, /<button[^>]* disabled[^>]*>(?:(?!<\/button>).)*Turn on/s)
+  // Also what stores nothing, where the route does.
+  const configuration = (await browser.get('/servers/one/configuration')).text
+  assert.match(configuration, /<fieldset class="body" disabled>[\s\S]*value="save"[\s\S]*<\/fieldset>\s*<\/form>/)
+  assert.match(configuration, /<button[^>]*value="json"[^>]* disabled>/)
+  assert.match((await browser.get('/templates')).text, /<button[^>]*value="preview" disabled>/)
   const refused = await browser.post('/servers/one/toggle', { enabled: 'true' })
   assert.equal(refused.status, 403)
   assert.match(refused.text, /read-only \(READONLY\)/)
