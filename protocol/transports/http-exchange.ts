@@ -291,9 +291,7 @@ export class HttpExchange implements AnswerHandlers {
     this.#done()
   }
 
-  #doneIfAnswered (): void {
-    if (this.#isAnswered || this.#id === undefined) this.#done()
-  }
+  #doneIfAnswered (): void { if (this.#isAnswered || this.#id === undefined) this.#done() }
 
   #done (): void {
     this.onAccepted?.()

@@ -1,7 +1,6 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { exemptFromRequestTimeout } from '../../plugins/base/body/index.ts'
-import { errors } from '../../plugins/base/errors/index.ts'
+import { errors, exemptFromRequestTimeout } from '../../plugins/base/errors/index.ts'
 import { ApiError, managementLimits } from '../../plugins/management/index.ts'
 
 type Part =

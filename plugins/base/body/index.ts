@@ -2,5 +2,4 @@ export { parseSize, collectBodyText, parseJson, parseLargeJson, readJsonBody, re
 export { checkUnchanged, type DateRange, parseDateRange } from './dates.ts'
 export { unmeasuredReservationOf, reserveBodyMemory } from './memory.ts'
 export { limitFormFields, refuseUnknownQuery } from './query.ts'
-export { exemptFromRequestTimeout } from './unread.ts'
 export { memoryOfJson, countValues, countWords } from './values.ts'

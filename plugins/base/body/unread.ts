@@ -34,13 +34,3 @@ function drainUnreadBody (request: IncomingMessage): void {
   }
   request.resume()
 }
-
-/**
- * Exempts a request from Node's `requestTimeout`, which is the same for all requests; the caller limits the time
- * itself. Node has no API for this: the connection's parser is removed from the list that Node checks, and added again
- * with the next request. In a Node version without that list, the usual timeout applies.
- */
-export function exemptFromRequestTimeout ({ socket }: IncomingMessage): void {
-  const { parser } = socket as { parser?: { remove?: unknown } | null }
-  if (typeof parser?.remove === 'function') parser.remove()
-}

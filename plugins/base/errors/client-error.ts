@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { STATUS_CODES } from 'node:http'
+import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { FastifyError } from 'fastify'
 import { errors } from './list.ts'
 import { baseLimits } from '../limits/index.ts'
@@ -13,6 +13,17 @@ interface HeadError { error: FastifyError, members: readonly string[] }
 /** An error of Node's `clientError` event. */
 interface ClientError extends NodeJS.ErrnoException { bytesParsed?: number, rawPacket?: unknown }
 
+/** The exempt requests, by their connections. */
+const exemptRequests = new WeakMap<Socket, IncomingMessage>()
+
+/**
+ * Exempts a request from Node's `requestTimeout`, which is the same for all requests; the caller limits the time
+ * itself. Node reports a request that takes longer once, as a client error, and leaves it to the handler.
+ */
+export function exemptFromRequestTimeout (request: IncomingMessage): void {
+  exemptRequests.set(request.socket, request)
+}
+
 /**
  * Answers Node's `clientError`: a request that is not valid HTTP, or did not arrive in time, and so reaches no handler.
  * If the path is known, the body has the error format of that path.
@@ -24,6 +35,7 @@ export const answerClientError = (basePath: string) => (error: ClientError, sock
     return
   }
   if (code !== 'HPE_HEADER_OVERFLOW') {
+    if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && exemptRequests.get(socket)?.complete === false) return
     refuseConnection(code === 'ERR_HTTP_REQUEST_TIMEOUT' ? new errors.TooSlow() : new errors.MalformedRequest(), socket)
     return
   }

@@ -1,3 +1,4 @@
+export { exemptFromRequestTimeout } from './client-error.ts'
 export {
   sendEnvelopeError, sendRpcError, sendOAuthError, oauthPageErrorHandler, pageErrorHandler, toPageError, sendToolError,
   oauthErrorTitle

@@ -1,7 +1,6 @@
 import multipart from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
-import { exemptFromRequestTimeout } from '../../../plugins/base/body/index.ts'
-import { errors } from '../../../plugins/base/errors/index.ts'
+import { errors, exemptFromRequestTimeout } from '../../../plugins/base/errors/index.ts'
 import { chargedOwnerOf, toAuthor } from '../../../plugins/settings/index.ts'
 import { Success } from '../../../schemas/answers.ts'
 import { UploadedBundle } from '../../../schemas/bundle.ts'
