@@ -8,6 +8,7 @@ import { startHub, until } from '../helpers/hub.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { document, echoArguments, get, object, operations, post, refused } from '../helpers/open-tools.ts'
 import { baseLimits } from '../../plugins/base/limits/limits.ts'
+import { downstreamLimits } from '../../plugins/downstream/limits.ts'
 
 const typed = {
   n: { type: 'integer' },
@@ -228,6 +229,8 @@ test(
       on: echoArguments
     })
     setLimits(t, baseLimits.argumentChecks, { time: 300 })
+    // The whole document takes many times as long.
+    setLimits(t, downstreamLimits.documents, { time: 2_000 })
     const hub = await served(t, { hostile: { url: hostile.url, visibility: 'public' } })
     let deep: Json = {}
     for (let n = 0; n < 25; n++) deep = { c: deep }
