@@ -323,10 +323,11 @@ test('stdio: a child and its streams', async (t) => {
     const name = uniqueSleep()
     const folder = await mkdtemp(join(tmpdir(), 'tool-hub-child-'))
     t.after(async () => { await rm(folder, { recursive: true }) })
-    const [told, begun] = [join(folder, 'told'), join(folder, 'begun')]
+    // A process that has not left the group yet ends with it.
+    const [left, told, begun] = [join(folder, 'left'), join(folder, 'told'), join(folder, 'begun')]
     const wait = (file: string): string => `while [ ! -e ${file} ]; do sleep 0.05; done`
-    const late = `setsid sh -c "${wait(told)}; env -i $(command -v setsid) ${name} & touch ${begun}; sleep 305; true" >/dev/null 2>&1 </dev/null &`
-    const child = await sh(t, `trap "touch ${told}" TERM; (${late}); echo '{"jsonrpc":"2.0","method":"ready"}'; ${wait(begun)}`, {
+    const late = `setsid sh -c "touch ${left}; ${wait(told)}; env -i $(command -v setsid) ${name} & touch ${begun}; sleep 305; true" >/dev/null 2>&1 </dev/null &`
+    const child = await sh(t, `trap "touch ${told}" TERM; (${late}); ${wait(left)}; echo '{"jsonrpc":"2.0","method":"ready"}'; ${wait(begun)}`, {
       env: { PATH: process.env.PATH ?? '' },
       grace: 10 * deadline
     })
