@@ -20,7 +20,7 @@ export interface Io {
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: Writer
   readonly stderr: Writer
-  /** Aborted when writing to an output fails, for example because its reader has ended. */
+  /** Aborted when writing to an output fails, for example because the process that reads it has ended. */
   readonly signal: AbortSignal
   /** Starts the gateway in this process. */
   readonly serve: (env: Environment) => Promise<void>

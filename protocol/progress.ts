@@ -1,8 +1,7 @@
 import { isObject, memberOf, withMembers } from './json.ts'
 
 // A progress token is valid on one hop only (MCP, "Progress"): each hop writes its own, and restores the sender's token
-// on the way back. Only this file reads and writes tokens. All texts are JSON; the other members of `_meta` keep their
-// bytes.
+// on the way back. All texts are JSON; the other members of `_meta` keep their bytes.
 
 /**
  * The sender's token (a string or a number) as JSON text; undefined if it is absent or null, and the sender wants no

@@ -6,7 +6,7 @@ import { StringEnum } from './string-enum.ts'
 import { transports, transportTypes, type TransportType } from './transports.ts'
 import { hasUserVariables, userVariableProblem, UserVariables } from './user-variables.ts'
 
-/** The name of the override for all items without an override of their own. */
+/** The name of the override for all items: `enabled: false` applies to those whose own override has no `enabled`. */
 export const allItems = '*'
 
 /** An admin's override of one tool, prompt or resource of a server, under its own name (for a resource, its URI). */
@@ -101,7 +101,7 @@ export const serverTypeOf = (
 ): TransportType | undefined =>
   type ?? (command !== undefined ? 'stdio' : url !== undefined ? 'streamable-http' : undefined)
 
-/** Which clients share a connection to a server. If its users provide values, only those of one user do. */
+/** Which clients share a connection to a server. If users provide values for it, only clients of one user do. */
 export const isolationOf = (config: ServerConfig): NonNullable<ServerConfig['isolation']> =>
   hasUserVariables(config) ? 'user' : config.isolation ?? 'auto'
 

@@ -2,8 +2,8 @@ import type { Call } from '../call.ts'
 import { isObject, memberOf } from '../json.ts'
 import { resultTypes } from './envelope.ts'
 
-/** Matches every result whose type the core protocol does not define. */
-export const mayBeOfOtherType = /"resultType"\s*:\s*(?!"complete"|"input_required")/
+/** Matches the text of every result with a type that the core protocol does not define, and of some others. */
+export const otherResultTypePattern = /"resultType"\s*:\s*(?!"complete"|"input_required")/
 const knownTypeTexts: ReadonlySet<string | undefined> =
   new Set([undefined, ...Object.values(resultTypes).map((type) => JSON.stringify(type))])
 

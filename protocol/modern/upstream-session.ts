@@ -19,7 +19,7 @@ import { InputRounds, isInputRequired, type RoundBounds } from './input-rounds.t
 import { NotificationReceiver } from './notification-receiver.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
 import type { ToolHeaders } from './param-headers.ts'
-import { mayBeOfOtherType, unknownType } from './result-type.ts'
+import { otherResultTypePattern, unknownType } from './result-type.ts'
 import { ModernTasks, withoutTask } from './tasks.ts'
 import { waitAtMost } from '../wait-at-most.ts'
 
@@ -141,7 +141,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     const { resultText, errorText } = response
     if (errorText !== undefined) return this.#refused(call, response, errorText)
     const hasTasks = call.exchange !== undefined && this.#tasks.isDeclaredFor(call.exchange)
-    const type = resultText !== undefined && mayBeOfOtherType.test(resultText)
+    const type = resultText !== undefined && otherResultTypePattern.test(resultText)
       ? unknownType(call, resultText, hasTasks)
       : undefined
     if (type !== undefined) {

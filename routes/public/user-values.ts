@@ -76,7 +76,7 @@ export async function answerTicket (
   return page && (await refuseOther(request, reply, page.user) ?? await showForm(request, reply, ticket, page))
 }
 
-/** Stores the values submitted with the form of the page. */
+/** Stores the values that a user submits with the form of the page for them. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.removeAllContentTypeParsers()
   reserveFormMemory(app, maxForm)

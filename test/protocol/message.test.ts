@@ -9,6 +9,7 @@ import {
 } from '../../protocol/message.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
 import { parseMessages } from '../../protocol/transports/transport.ts'
+import { parseJsonText } from '../../protocol/parse-json-text.ts'
 import { holds, jsonText, objectText, space } from '../helpers/json-texts.ts'
 
 const distinct = objectText.filter(({ members = [] }) => new Set(members.map(({ key }) => key)).size === members.length)
@@ -79,7 +80,7 @@ test('message: params hold each member once, the last one, and so does their `re
   for (const [params, once] of table) {
     const { paramsText } = parseMessage(`{"jsonrpc":"2.0","params":{"uri":0},"id":1,"method":"m","params":${params}}`, 100) as Request
     assert.equal(paramsText, once)
-    assert.deepEqual(JSON.parse(paramsText), JSON.parse(params))
+    assert.deepEqual(parseJsonText(paramsText), parseJsonText(params))
   }
 })
 
@@ -203,11 +204,11 @@ test('message: the writers write what the parser reads', async () => {
   holds(fc.property(fc.oneof(fc.string(), fc.integer()), fc.string(), distinct, (id, method, { text }) => {
     assert.deepEqual(
       { ...single(requestText(id, method, text)) },
-      { kind: 'request', id, idText: JSON.stringify(id), method, params: JSON.parse(text) as unknown, paramsText: text }
+      { kind: 'request', id, idText: JSON.stringify(id), method, params: parseJsonText(text), paramsText: text }
     )
     assert.deepEqual(
       { ...single(notificationText(method, text)) },
-      { kind: 'notification', method, params: JSON.parse(text) as unknown, paramsText: text }
+      { kind: 'notification', method, params: parseJsonText(text), paramsText: text }
     )
     assert.deepEqual({ ...single(resultText(JSON.stringify(id), text)) }, { kind: 'response', id, resultText: text })
     assert.deepEqual({ ...single(errorText(JSON.stringify(id), text)) }, { kind: 'response', id, errorText: text })

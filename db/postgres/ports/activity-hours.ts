@@ -1,4 +1,4 @@
-// Statements that update recorded calls together with the sums of their hours.
+// Statements that update recorded calls together with the sums of each hour.
 import { sql, type SQL } from 'drizzle-orm'
 import type { Activity } from '../../ports/activities.ts'
 import { selectRows, type Transaction } from '../connection/driver.ts'

@@ -36,8 +36,8 @@ export const baseLimits = {
   /**
    * Open connections of clients. `most`: max number, with a share for each address that is not a trusted proxy's;
    * beyond the share, the longest idle connection of that address is closed, or else the new one; beyond the limit, one
-   * of the address with the most connections. The max is lower if the process may open few files: a quarter of these,
-   * and at least `reserve`, but never more than half, is kept for files, processes and upstreams. `elsewhere`: max
+   * of the address with the most connections. The max is lower if the process may open few files: a quarter of its
+   * file limit, at least `reserve` and at most half of it, is kept for files, processes and upstreams. `elsewhere`: max
    * number on systems that do not report that limit. `logInterval`: min time between two log lines, in ms.
    */
   connections: { most: 30_000, reserve: 100, elsewhere: 4_000, logInterval: 60_000 },

@@ -19,7 +19,7 @@ interface SecretFileKind {
   readonly remedy: string
 }
 
-/** A file in DATA_DIR with 32 random bytes, readable by its owner only. It is created once, if no secret is set. */
+/** A file in DATA_DIR with 32 random bytes in hex, readable by its owner only. It is created if no secret is set. */
 export class SecretFile {
   readonly #path: string
   readonly #kind: SecretFileKind

@@ -91,12 +91,12 @@ const unrecordedMembers = { _meta: undefined, inputResponses: undefined, request
 const inputOf = (method: string, paramsText: string): string | undefined =>
   method === 'tools/call' ? memberOf(paramsText, 'arguments') : withMembers(paramsText, unrecordedMembers)
 
-/** The name that records have for the operator's system keys. */
-export const operatorName = 'system'
+/** The username in records of calls with the operator's system keys. */
+export const operatorUsername = 'system'
 
 /** Returns the username of a caller; for a system key, its owner or `system`; undefined for a caller without a name. */
 export const usernameOf = ({ username, kind, user, key }: Principal): string | undefined =>
-  username ?? (kind === 'system-key' ? user === key ? operatorName : user : undefined)
+  username ?? (kind === 'system-key' ? user === key ? operatorUsername : user : undefined)
 
 /** Returns the first text block of a result with `isError`, or a fixed text. @param output the result as JSON text */
 function messageOf (output: string, payloads: boolean): string {

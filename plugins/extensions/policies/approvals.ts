@@ -7,7 +7,7 @@ import { isObject } from '../../../protocol/json.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import { Semaphore } from '../../base/limits/index.ts'
 import { authorKeyOf, isOfFormerAccount, type Principal, teamMembers } from '../../settings/index.ts'
-import { operatorName, usernameOf } from '../activities/describe.ts'
+import { operatorUsername, usernameOf } from '../activities/describe.ts'
 import { extensionsLimits } from '../limits.ts'
 import type { Subject } from './facts.ts'
 
@@ -226,7 +226,7 @@ export class Approvals {
   #isByApprover (approval: Approval): boolean {
     const { decidedBy = '', createdAt } = approval
     // The operator's system keys and callers without authentication have no user.
-    if (decidedBy === '' || decidedBy === operatorName) return true
+    if (decidedBy === '' || decidedBy === operatorUsername) return true
     const snapshot = this.#deps.snapshot()
     const user = snapshot.users.get(decidedBy)
     return user !== undefined && !isOfFormerAccount(snapshot, decidedBy, createdAt) &&

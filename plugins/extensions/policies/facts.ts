@@ -132,8 +132,8 @@ function indexOf (items: readonly Item[]): ReadonlyMap<string, Item> {
 const listedBySpelling = new WeakMap<readonly Item[], ReadonlyMap<string, string>>()
 
 /**
- * Returns the names under which a resource is checked: its URI; unless the server lists exactly this URI, also its
- * normalized spellings and the listed URIs with the same normalized spelling.
+ * Returns the names under which an item is checked: its own name. For a resource that the server does not list under
+ * exactly this URI, also the normalized spellings of the URI, and the listed URIs that share one of them.
  */
 export function namesOf (catalogue: Catalogue | undefined, { kind, name }: Subject): string[] {
   if (kind !== 'resource' || findCatalogueItem(catalogue, kind, name) !== undefined) return [name]

@@ -44,7 +44,7 @@ export const withConfigDefaults = (config: Server['config']): Server['config'] &
 export const disablingProblem = ({ name, problem }: Server): string | undefined =>
   problem === undefined ? undefined : nameProblem(name)
 
-/** The state of a server's connection, for users who manage the server. */
+/** The whole state of a server's connection; users who do not manage the server see parts of it. */
 interface ConnectionState {
   readonly status: ProviderStatus
   readonly error: string | null

@@ -5,7 +5,7 @@ import { quoteName } from '../../../schemas/unknown-members.ts'
 import { ServerDirectory, type RegisteredProvider } from './directory.ts'
 import { makeView, type Principal, type ViewScope, type View } from './view.ts'
 import {
-  canUseRoute, canSee, resolveGroupScope, resolveRouteScope, visibleServers, type PublicToolsMode, type VisibleServer
+  canUseRoute, canSee, findGroupScope, resolveRouteScope, visibleServers, type PublicToolsMode, type VisibleServer
 } from './visibility.ts'
 
 declare module 'fastify' {
@@ -118,7 +118,7 @@ function routeView (
 }
 
 function scopeOf (snapshot: Snapshot, { name, group }: RouteTarget, byName: boolean): ViewScope | undefined {
-  if (group !== undefined) return resolveGroupScope(snapshot, group, byName)
+  if (group !== undefined) return findGroupScope(snapshot, group, byName)
   return name === undefined ? { kind: 'global' } : resolveRouteScope(snapshot, name, byName)
 }
 

@@ -110,8 +110,8 @@ export function resolveRouteScope (snapshot: Snapshot, word: string, byName: boo
     : server && { kind: 'server', name: word }
 }
 
-/** Resolves a name that must be a group's to a scope. */
-export function resolveGroupScope (snapshot: Snapshot, word: string, byName: boolean): ViewScope | undefined {
+/** Finds a group by its id or name, as the scope of a view. */
+export function findGroupScope (snapshot: Snapshot, word: string, byName: boolean): ViewScope | undefined {
   const group = findGroup(snapshot, word, byName)
   return group && groupScope(group, word)
 }

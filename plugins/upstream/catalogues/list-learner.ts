@@ -123,7 +123,7 @@ export class ListLoader {
     }
     const isKnown = (): boolean => catalogues.has(capabilityClass) || slot.catalogue !== undefined
     if (!isKnown()) await catalogues.read(slot, slot === placement.pool.base)
-    // The server answers in time, so clients wait again when a change makes its lists unknown.
+    // The lists are known. If a change makes them unknown again, clients wait for them again.
     if (isKnown()) this.#asked.delete(capabilityClass)
   }
 }

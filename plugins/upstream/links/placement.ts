@@ -184,7 +184,7 @@ export class Placement {
     }
   }
 
-  /** Takes over the subscriptions and log levels of clients from the server's former upstream, whose slots end. */
+  /** Takes over the subscriptions and log levels of clients from the server's former upstream. */
   adopt ({ pool }: Placement): void {
     for (const from of pool.all) for (const client of from.clients) this.#move(client, from)
   }

@@ -6,7 +6,8 @@ import { checkRedirectUris } from '../client-metadata.ts'
 import { identityLimits } from '../../limits.ts'
 
 /**
- * Checks the metadata in a Client ID Metadata Document in the same way as that of registered clients.
+ * Adapts the metadata of a Client ID Metadata Document in place (a native client without keys and secret), and checks
+ * its redirect URIs like those of registered clients. Does nothing for other clients.
  * @throws InvalidClientMetadata
  */
 export function checkClientDocument (metadata: Record<string, unknown>): void {
