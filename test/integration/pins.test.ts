@@ -202,7 +202,8 @@ test('a server does not slip past a policy by other tags: they are a change, and
   await change(upstream, { tools: [tagged([]), other] })
   const [only] = await awaitChanges(hub, ['tool search'])
   assert.deepEqual([at(only?.before, '_meta', 'tags'), at(only?.after, '_meta', 'tags')], [['dangerous'], []])
-  assert.equal((await called(hub)).legacy, 'Too dangerous')
+  // Until its former definition is listed again, the tool is not there at all.
+  await until(async () => (await called(hub)).legacy === 'Too dangerous', 'it is not denied')
   assert.equal(upstream.count('tools/call'), 0)
 })
 
