@@ -75,13 +75,13 @@ interface Pages {
 
 type Act = (visit: Visit) => FormOutcome | Promise<FormOutcome>
 
-/** What the page of a removal shows. */
+/** The content of a page that asks before something is removed. */
 interface Removal {
   readonly name: string
   /** Precedes the name, such as `key`. */
   readonly noun?: string
   readonly consequences: readonly string[]
-  /** What stays. */
+  /** A sentence about what is kept. */
   readonly keeps?: string
   readonly crumbs: readonly object[]
   /** By default, the page after the removal. */

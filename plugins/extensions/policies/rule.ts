@@ -48,7 +48,7 @@ function compileStored (policy: Policy): Condition | undefined {
   }
 }
 
-/** Returns the variable because of which a rule cannot hide items from lists; undefined if there is none. */
+/** Returns the variable in a condition that a rule which hides items may not use (`args` or `now`), if there is one. */
 export const variablePreventingHide = ({ variables }: Condition): string | undefined =>
   ['args', 'now'].find((name) => variables.has(name))
 
