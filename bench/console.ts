@@ -45,7 +45,11 @@ async function run (bench: Bench): Promise<string> {
     await until(async () => await connectedServers(gateway) === serverCount)
     const visitor = await Visitor.signIn(gateway)
     const rows: string[][] = []
-    for (const path of await pathsOf(visitor)) {
+    const paths = await pathsOf(visitor)
+    // The first list of the playground makes the gateway read the lists of all servers for the capabilities of its client.
+    for (const path of paths) await visitor.get(path)
+    log('all pages visited once')
+    for (const path of paths) {
       const times: number[] = []
       let [size, status] = [0, 0]
       for (let round = 0; round <= (quick ? 5 : 20); round++) {

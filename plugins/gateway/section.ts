@@ -53,7 +53,7 @@ export function showItem (
   if (section === undefined) return { text: item.text, description: undefined, enabled: true }
   if (!selectsItem(member, section, item.key)) return undefined
   const override = overrideOf(server, section, item.key)
-  const text = kind === 'tools' && !apps ? withoutApps(item.text) : item.text
+  const text = kind === 'tools' && !apps ? textWithoutApps(item) : item.text
   if (text === undefined) return undefined
   return { text, description: override?.description, enabled: isItemEnabled(override) }
 }
@@ -114,3 +114,6 @@ export function withoutApps (text: string): string | undefined {
   const rest = withMembers(memberOf(text, '_meta') ?? '{}', { ui: undefined, 'ui/resourceUri': undefined })
   return withMembers(text, { _meta: rest === '{}' ? undefined : rest })
 }
+
+/** Cached, since a list of thousands of tools is built again whenever one of its servers changes. */
+const textWithoutApps = memoized(({ text }: Item) => withoutApps(text))
