@@ -63,7 +63,8 @@ function fromRemote (
   const type = types.find((each) => each === given)
   if (!type) throw new UnusableEntryError(`the transport ${quoteText(given)} is not supported`)
   if (url === undefined) throw new UnusableEntryError('it has no address')
-  const address = inputs.resolveInput({ value: url, variables }, 'url', 'url', true) ?? ''
+  // A variable of the URL may be blank; a stored URL has no spaces around it.
+  const address = (inputs.resolveInput({ value: url, variables }, 'url', 'url', true) ?? '').trim()
   if (!/^https?:\/\//i.test(address) && !address.startsWith('${')) {
     throw new UnusableEntryError(`${quoteText(url)} is not an http or https address`)
   }

@@ -151,6 +151,11 @@ test('remotes', async (t) => {
       { url: 'https://{tenant}.example.com/{region}', variables: { tenant: { isRequired: true }, region: { default: 'eu', choices: ['eu', 'us'] } } },
       { type: 'streamable-http', url: 'https://${INPUT_WEATHER_TENANT}.example.com/eu' }
     ],
+    [
+      'a blank variable at the end of the address',
+      { url: 'https://mcp.example.com/{path}', variables: { path: { value: ' ' } } },
+      { type: 'streamable-http', url: 'https://mcp.example.com/' }
+    ],
     ['an address that is a variable', { url: '{base}/mcp', variables: { base: {} } }, { type: 'streamable-http', url: '${INPUT_WEATHER_BASE}/mcp' }]
   ]
   for (const [name, given, config] of cases) await t.test(name, async () => { assert.deepEqual(remote(given).config, config) })
