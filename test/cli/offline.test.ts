@@ -1,6 +1,6 @@
 // The command line with the gateway down works on the settings that are there, and makes none: a mistyped path or DB_URL leaves no trace.
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
@@ -79,15 +79,4 @@ test('while a gateway starts, that is said', async (t) => {
     await assert.rejects(opened({ SETTINGS_PATH: settings, ...env }), isUnreachable(said))
     lock.release()
   }
-})
-
-test('an embedded database that holds nothing yet takes nothing of the settings file', async (t) => {
-  const folder = await temporaryFolder(t)
-  const [settings, data] = [join(folder, 'mcp_settings.json'), join(folder, 'pg')]
-  await writeFile(settings, JSON.stringify({ mcpServers: { a: { command: 'x' } } }))
-  await cp(await emptyFolder(), data, { recursive: true })
-  const open = async (): Promise<void> => { await opened({ SETTINGS_PATH: settings, DB_URL: `pglite://${data}` }) }
-  await assert.rejects(open(), isUnreachable(/There is no Tool-Hub database at/))
-  await assert.rejects(open(), isUnreachable(/There is no Tool-Hub database at/), 'the first one has closed it')
-  assert.equal(existsSync(join(folder, '.tool-hub')), false)
 })

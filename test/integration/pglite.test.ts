@@ -3,11 +3,15 @@
 // other stores.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { chmod, cp, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, t, test } from 'tap'
+import { createOfflineApi } from '../../cli/offline.ts'
+import { gatewayPathsOf } from '../../cli/places.ts'
 import { PgliteDriver } from '../../db/postgres/connection/pglite.ts'
 import { openDatabase } from '../../db/postgres/open.ts'
+import { readEnv } from '../../schemas/read-env.ts'
 import { portsContract } from '../contracts/ports.ts'
 import { storeContract } from '../contracts/store.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
@@ -107,4 +111,17 @@ void test('a gateway on a settings file loads no database', async (t) => {
   const urls = loaded.flatMap((report) => (JSON.parse(report) as { result: Array<{ url: string }> }).result.map(({ url }) => url))
   assert.ok(urls.some((url) => /\/dist\/server\.js$/.test(url)), 'no report of what was loaded')
   assert.deepEqual(urls.filter((url) => /node_modules\/(@electric-sql|postgres|drizzle-orm)\//.test(url)), [])
+})
+
+// The command line, with the gateway down.
+test('an embedded database that holds nothing yet takes nothing of the settings file', async (t) => {
+  const folder = await temporaryFolder(t)
+  const [settings, data] = [join(folder, 'mcp_settings.json'), join(folder, 'pg')]
+  await writeFile(settings, JSON.stringify({ mcpServers: { a: { command: 'x' } } }))
+  await cp(await emptyFolder(), data, { recursive: true })
+  const env = readEnv({ SETTINGS_PATH: settings, DB_URL: `pglite://${data}` })
+  const open = async (): Promise<void> => { await (await createOfflineApi(env, gatewayPathsOf(env))).close() }
+  await assert.rejects(open(), /There is no Tool-Hub database at/)
+  await assert.rejects(open(), /There is no Tool-Hub database at/, 'the first one has closed it')
+  assert.equal(existsSync(join(folder, '.tool-hub')), false)
 })

@@ -10,20 +10,14 @@ import type { Storage } from '../../../db/store.ts'
 import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
 import { vault } from '../../fakes/replica.ts'
 import { temporaryFolder } from '../../fakes/store-file.ts'
-import { at, agent, KEY, OTHER, otherKey, settings, text, type Json } from '../../helpers/client.ts'
+import { admin, asks, call, callTool, idIn, told } from '../../helpers/approvals.ts'
+import { at, agent, KEY, OTHER, otherKey, settings, type Json } from '../../helpers/client.ts'
 import { movingClock } from '../../helpers/clock.ts'
-import { database } from '../../helpers/database.ts'
-import { bearerKey, until } from '../../helpers/hub.ts'
-import { openSession, type InjectedSession } from '../../helpers/inject.ts'
+import { bearerKey } from '../../helpers/hub.ts'
+import { openSession } from '../../helpers/inject.ts'
 import { modernAgent } from '../../helpers/modern-client.ts'
 import { setLimits } from '../../helpers/patient.ts'
 import { addPolicy, loginTo, rule, startWithPolicies, type AskApi } from '../../helpers/policies.ts'
-
-const asks = rule('Deletions', 'tool.name == "delete"', 'ask')
-const call = { name: 'up-delete', arguments: { id: 7, note: 'a\u202eb\n"c"' } }
-
-/** What a caller of a tool is told. */
-const told = (result: unknown): string => `${at(result, 'isError') === true ? 'error: ' : ''}${text(result)}`
 
 test('a legacy client is asked in words: it accepts, declines, and is asked each time', async (t) => {
   const { api, up, url } = await startWithPolicies(t, settings({}))
@@ -76,12 +70,6 @@ test('what policies hide, before or since the question, does not spoil the answe
   assert.equal(told(await client.callTool(call)), 'ran delete')
   assert.equal(up.reached.length, 2)
 })
-
-const idIn = (sentence: string): string => /approval ([0-9a-f-]{36})/.exec(sentence)?.[1] ?? assert.fail(sentence)
-
-async function callTool (session: InjectedSession, params: Json = call): Promise<string> {
-  return told((await session.request('tools/call', params)).result)
-}
 
 /** The states of the approvals that an admin sees, newest first. */
 const states = async (api: AskApi): Promise<unknown[]> => ((await api('GET', '/approvals')).body.data as unknown as Json[]).map(({ state }) => state)
@@ -291,12 +279,6 @@ test('a client that does not answer in time, and one that leaves, call nothing',
   assert.equal(up.reached.length, 0)
 })
 
-/** Adds the admin who approves. @returns the headers of its requests */
-async function admin ({ app, api }: Pick<Awaited<ReturnType<typeof startWithPolicies>>, 'app' | 'api'>): Promise<Record<string, string>> {
-  assert.equal((await api('POST', '/users', { username: 'eve', password: 'Open-Sesame-1', isAdmin: true })).status, 201)
-  return await loginTo(app, 'eve', 'Open-Sesame-1')
-}
-
 test('nobody approves a call of his own by another credential of his', async (t) => {
   const { app, api } = await startWithPolicies(t, settings({}))
   await addPolicy(api, asks)
@@ -428,28 +410,6 @@ test('approvals hold over a restart', async (t) => {
   const third = await startWithPolicies(t, {}, { storage: await opened() })
   assert.equal(await callTool(await openSession(third.app, '/mcp', KEY)), 'ran delete')
   assert.match(await callTool(await openSession(third.app, '/mcp', KEY)), /must allow it/)
-})
-
-test('an approval that one replica asked for and another one got is used once, whoever is called', async (t) => {
-  const { url: dbUrl } = await database(t)
-  const opened = async (): Promise<Storage> => await openStorage({
-    settingsPath: join(await temporaryFolder(t), 'none.json'), dbUrl, startupTimeout: 30_000, vault: await vault(), warn: () => {}, info: () => {}
-  })
-  const one = await startWithPolicies(t, settings({}), { storage: await opened() })
-  const key = { ...bearerKey(), kind: 'system' as const, accessType: 'all' as const }
-  await one.app.settings.change(() => [{ entity: 'bearerKeys', key: key.id, value: key }])
-  const two = await startWithPolicies(t, settings({}), { storage: await opened() })
-  await addPolicy(one.api, asks)
-  await admin(one)
-  await until(async () => (await two.api('GET', '/policies')).body.data.length === 1)
-  const eve = await loginTo(two.app, 'eve', 'Open-Sesame-1')
-  const sessions = [await openSession(one.app, '/mcp', KEY), await openSession(two.app, '/mcp', KEY)] as const
-  const id = idIn(await callTool(sessions[0]))
-  assert.equal(idIn(await callTool(sessions[1])), id)
-  assert.equal((await two.api('POST', `/approvals/${id}/approve`, undefined, eve)).status, 200)
-  const all = await Promise.all([...sessions, ...sessions, ...sessions].map(async (session) => await callTool(session)))
-  assert.deepEqual(all.filter((answer) => answer === 'ran delete'), ['ran delete'])
-  assert.equal(one.up.reached.length + two.up.reached.length, 1)
 })
 
 test('a caller without credentials is asked at its own client only: nobody else can allow its calls', async (t) => {

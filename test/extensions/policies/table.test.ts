@@ -3,11 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import type { FinishedCall } from '../../../plugins/gateway/hooks.ts'
-import { startUpstream, tool } from '../../fakes/fault-http.ts'
-import { manage, managed, startReplica } from '../../fakes/replica.ts'
-import { connected, KEY, OTHER, otherKey, Session, settings, text, type Json } from '../../helpers/client.ts'
-import { database } from '../../helpers/database.ts'
-import { until } from '../../helpers/hub.ts'
+import { KEY, OTHER, otherKey, settings, type Json } from '../../helpers/client.ts'
 import { openSession } from '../../helpers/inject.ts'
 import { callersOf } from '../../helpers/policy-callers.ts'
 import { addPolicy, rule, startWithPolicies } from '../../helpers/policies.ts'
@@ -216,23 +212,4 @@ test('whatever the order of policies and calls, nothing that is denied or hidden
     }))
   }
   assert.ok(up.reached.length > 0)
-})
-
-test('a policy counts at every replica, and its sessions are told', async (t) => {
-  const { url } = await database(t)
-  const upstream = await startUpstream(t, { tools: [tool('read'), tool('write')] })
-  const one = await startReplica(t, url, { settings: settings({ up: { url: upstream.url } }) })
-  const two = await startReplica(t, url)
-  for (const hub of [one, two]) await connected(hub, 1)
-  const session = await Session.open(`${two.url}/mcp`)
-  const stream = await session.listen()
-  assert.deepEqual(await session.tools(), ['up-read', 'up-write'])
-  const denied = { name: 'p', when: 'tool.name == "write"', then: 'deny', message: 'Not here' }
-  const { id } = await managed(one, 'POST', '/policies', denied)
-  await until(async () => text(await session.call('up-write', {})) === 'Not here', 'it does not count at the other replica')
-  await managed(one, 'PUT', `/policies/${String(id)}`, { ...denied, then: 'hide' })
-  await stream.wait(({ method }) => method === 'notifications/tools/list_changed')
-  assert.deepEqual(await session.tools(), ['up-read'])
-  await manage(one, 'DELETE', `/policies/${String(id)}`)
-  await until(async () => (await session.tools()).length === 2, 'it is hidden still')
 })

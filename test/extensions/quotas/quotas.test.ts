@@ -1,36 +1,24 @@
-// Quotas let calls through as often as they say, on all replicas and over restarts; what is used is counted by day.
+// Quotas let calls through as often as they say, over restarts too; what is used is counted by day.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { test } from 'tap'
 import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
+import { refusedCalls } from '../../contracts/refused-calls.ts'
 import { startBareModern } from '../../fakes/bare-modern.ts'
-import { startUpstream, tool, type Upstream } from '../../fakes/fault-http.ts'
-import { loggedIn, manage, managed, startReplica } from '../../fakes/replica.ts'
+import type { Upstream } from '../../fakes/fault-http.ts'
+import { loggedIn, manage, managed } from '../../fakes/replica.ts'
 import { startLegacyTasks, startModernTasks } from '../../fakes/task-servers.ts'
-import { at, connected, KEY, OTHER, otherKey, send, Session, settings, silence, text, type Json } from '../../helpers/client.ts'
-import { cluster, database } from '../../helpers/database.ts'
+import { connected, OTHER, otherKey, send, Session, settings, silence, text, type Json } from '../../helpers/client.ts'
 import { startHub, until, type Cleanup, type Hub } from '../../helpers/hub.ts'
 import { listen } from '../../helpers/listen.ts'
 import { modernRequest } from '../../helpers/modern-request.ts'
 import { setLimits } from '../../helpers/patient.ts'
+import { caller, quota, rest, upstreamFor } from '../../helpers/quotas.ts'
 import { withTasks } from '../../helpers/task-clients.ts'
 
-const quota = (more: Json = {}): Json => ({ id: 'q1', name: 'Daily', target: {}, per: 'day', ...more })
 const ada = { id: '33333333-3333-4333-8333-333333333333', name: 'laptop', token: `thk_${'c'.repeat(64)}`, kind: 'user', owner: 'ada', enabled: true }
 const users = [{ username: 'ada', password: '$2b$04$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234', isAdmin: false }]
-
-async function upstreamFor (t: Cleanup): Promise<Upstream> {
-  return await startUpstream(t, {
-    tools: [tool('say'), tool('other'), tool('fails')],
-    prompts: [{ name: 'greet' }],
-    on: ({ method, params }) => {
-      if (method === 'prompts/get') return { messages: [] }
-      if (method !== 'tools/call') return undefined
-      return { content: [{ type: 'text', text: 'five words are said here' }], isError: params.name === 'fails' }
-    }
-  })
-}
 
 interface World { hub: Hub, upstream: Upstream }
 
@@ -42,16 +30,6 @@ async function world (t: Cleanup, quotas: Json[], more: Json = {}): Promise<Worl
   await connected(hub, 1)
   return { hub, upstream }
 }
-
-const caller = async (hub: Hub, key = KEY): Promise<(name?: string) => Promise<boolean>> => {
-  const session = await Session.open(`${hub.url}/mcp`, { key })
-  return async (name = 'say') => {
-    const { result } = await session.request('tools/call', { name: `up-${name}` })
-    return !text(result).includes('is used up')
-  }
-}
-const rest = async (hub: Hub, key = KEY): Promise<Response> =>
-  await fetch(`${hub.url}/api/tools/up/say`, { headers: { authorization: `Bearer ${key}` } })
 
 test('a quota that is used up: a tool error, a JSON-RPC error, 429 with Retry-After; refused calls do not count', async (t) => {
   const { hub, upstream } = await world(t, [quota({ calls: 3 })])
@@ -162,38 +140,7 @@ test('a call that asks its client counts once, but its first request is not free
   assert.equal(reached, 2 * 16 + 2)
 })
 
-for (const [store, replicated] of [['a settings file', false], ['a database', true]] as const) {
-  test(`what a policy, a guard, a pin or another quota refuses is given back, on ${store}`, async (t) => {
-    const upstream = await upstreamFor(t)
-    const given = settings({ up: { url: upstream.url, pin: 'block' } }, {
-      quotas: [quota({ calls: 3 }), quota({ id: 'q2', name: 'None', target: { server: 'up', tool: 'fails' }, calls: 1 })],
-      policies: [{ id: 'p', name: 'No', when: 'tool.name == "other" && has(args.no)', then: 'deny' }],
-      guards: [{ id: 'g', name: 'Mail', enabled: true, on: 'arguments', detect: ['email'], action: 'refuse' }]
-    })
-    const hub = replicated ? await startReplica(t, (await database(t)).url, { settings: given }) : await startHub(t, { settings: given })
-    await connected(hub, 1)
-    const session = await Session.open(`${hub.url}/mcp`)
-    const call = async (name: string, args: Json = {}): Promise<string> => {
-      const { result, error } = await session.request('tools/call', { name: `up-${name}`, arguments: args })
-      return error?.message ?? text(result)
-    }
-    assert.match(await call('fails'), /^five words/)
-    const refusals = [
-      [async () => await call('fails'), /"None" is used up/],
-      [async () => await call('other', { no: 1 }), /"No" denies this call/],
-      [async () => await call('say', { to: 'ada@secret-domain.org' }), /"Mail" refuses this/],
-      [async () => await call('absent'), /Unknown tool/]
-    ] as const
-    for (let n = 0; n < 3; n++) for (const [refused, said] of refusals) assert.match(await refused(), said)
-    upstream.options.tools = [{ ...tool('say'), description: 'Another one' }, tool('other'), tool('fails')]
-    await upstream.broadcast('notifications/tools/list_changed')
-    await until(async () => at(await managed(hub, 'GET', '/servers/up/changes'), 0, 'item') === 'say', 'it is not blocked')
-    assert.match(await call('say'), /has changed since/)
-    assert.deepEqual([await call('other'), await call('other')].map((said) => said.trim()), Array(2).fill('five words are said here'))
-    assert.match(await call('other'), /"Daily" is used up/)
-    await until(async () => at(await managed(hub, 'GET', '/usage?by=server'), 0, 'calls') === 3, 'usage counts what was refused')
-  })
-}
+refusedCalls('a settings file', async (t, given) => await startHub(t, { settings: given }))
 
 test('the webhook of notifications is told once that a quota is used up, with the time when it is free', async (t) => {
   const got: Array<{ headers: IncomingHttpHeaders, body: string }> = []
@@ -224,25 +171,6 @@ test('the webhook of notifications is told once that a quota is used up, with th
   assert.equal(signature, `v1,${mac}`)
   await silence(100)
   assert.equal(got.length, 2, 'once for each time')
-})
-
-test('while the database is away, calls count, and its usage is written when it is back', async (t) => {
-  const db = await cluster(t)
-  const upstream = await upstreamFor(t)
-  const { url } = await database(t, db)
-  const hub = await startReplica(t, url, { settings: settings({ up: { url: upstream.url } }, { quotas: [quota({ calls: 5 })] }) })
-  await connected(hub, 1)
-  const call = await caller(hub)
-  assert.deepEqual([await call(), await call()], [true, true])
-  await until(async () => at(await managed(hub, 'GET', '/usage?by=server'), 0, 'calls') === 2)
-  await db.stop('immediate')
-  assert.equal((await manage(hub, 'GET', '/usage?by=server')).status, 503)
-  // The replica counts alone, from nothing.
-  const passed: boolean[] = []
-  for (let n = 0; n < 6; n++) passed.push(await call())
-  assert.deepEqual(passed, [true, true, true, true, true, false])
-  await db.start()
-  await until(async () => at(await managed(hub, 'GET', '/usage?by=server'), 0, 'calls') === 7, 'the usage of that time is lost')
 })
 
 test('tokens of results count when the result is there, so the last call may go over', async (t) => {
@@ -355,27 +283,4 @@ test('a new user does not see what a former one of his name used, on the same da
   }
   const [row] = await managed(hub, 'GET', '/usage?by=user') as unknown as Json[]
   assert.deepEqual([row?.user, row?.calls], ['bob', 2], 'admins see a name with all that was used under it')
-})
-
-test('1,000 parallel calls over two replicas are let through exactly as often as the quota says', async (t) => {
-  const { url } = await database(t)
-  const upstream = await upstreamFor(t)
-  const first = await startReplica(t, url, { settings: settings({ up: { url: upstream.url } }, { quotas: [quota({ calls: 300 })] }) })
-  const second = await startReplica(t, url)
-  for (const hub of [first, second]) await connected(hub, 1)
-  const hubs = [first, second]
-  let left = 1_000
-  const statuses = new Map<number, number>()
-  await Promise.all(Array.from({ length: 100 }, async (_, worker) => {
-    while (left-- > 0) {
-      const { status } = await rest(hubs[worker % 2] as Hub)
-      statuses.set(status, (statuses.get(status) ?? 0) + 1)
-    }
-  }))
-  assert.deepEqual(Object.fromEntries(statuses), { 200: 300, 429: 700 })
-  assert.equal(upstream.received.filter(({ message }) => message.method === 'tools/call').length, 300)
-  await until(async () => {
-    const rows = await managed(second, 'GET', '/usage?by=server')
-    return at(rows, 0, 'calls') === 300
-  }, 'the usage of both replicas was never 300')
 })
