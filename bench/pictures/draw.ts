@@ -77,7 +77,7 @@ const pictures: Readonly<Record<string, Picture>> = {
   quotas: ['quotas'],
   quota: ['quotas', async (tab) => { await press('tbody th a')(tab) }],
   usage: ['usage'],
-  tasks: ['tasks'],
+  tasks: ['tasks-and-webhooks'],
   playground: ['playground?route=&eyes=self&item=everything-echo'],
   'search-lab': ['search-lab?query=add+two+numbers&route='],
   calls: ['calls'],

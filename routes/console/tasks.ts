@@ -11,7 +11,7 @@ const routes: FastifyPluginAsync = async (app) => {
   const { kit: { base }, tasks, eventWebhooks } = app
   const { page, form, submit } = pagesOf(app)
 
-  page('tasks', {
+  page('tasks-and-webhooks', {
     title: 'Tasks and webhooks',
     isInNav: true,
     watch: async (principal) => await Promise.all([
@@ -25,10 +25,10 @@ const routes: FastifyPluginAsync = async (app) => {
       failedPart(await eventWebhooks.listFailed(principal))
     ]
   }))
-  form('/tasks/:id/cancel', { effect: 'change' }, async (visit) =>
-    await submit(visit, '/tasks', 'POST', '/tasks/:id/cancel'))
-  form('/tasks/webhooks/:id/remove', { effect: 'change' }, async (visit) =>
-    await submit(visit, '/tasks', 'DELETE', '/events/subscriptions/:id'))
+  form('/tasks-and-webhooks/:id/cancel', { effect: 'change' }, async (visit) =>
+    await submit(visit, '/tasks-and-webhooks', 'POST', '/tasks/:id/cancel'))
+  form('/tasks-and-webhooks/webhooks/:id/remove', { effect: 'change' }, async (visit) =>
+    await submit(visit, '/tasks-and-webhooks', 'DELETE', '/events/subscriptions/:id'))
 }
 export default routes
 
@@ -38,7 +38,7 @@ const change = { title: 'Actions', isHidden: true }
 const maxShown = 100
 
 function tasksPart (base: string, tasks: readonly Task[], page: string): object {
-  const { items, pages } = listPageOf(tasks, `${base}/tasks`, { page })
+  const { items, pages } = listPageOf(tasks, `${base}/tasks-and-webhooks`, { page })
   return {
     id: 'tasks',
     heading: 'Running tasks',
@@ -60,7 +60,12 @@ function tasksPart (base: string, tasks: readonly Task[], page: string): object 
         ttl === undefined ? 'no limit' : durationOf(ttl),
         {
           actions: [
-            { label: 'Cancel', href: `${base}/tasks/${encodeURIComponent(id)}/cancel`, method: 'post', isDanger: true }
+            {
+              label: 'Cancel',
+              href: `${base}/tasks-and-webhooks/${encodeURIComponent(id)}/cancel`,
+              method: 'post',
+              isDanger: true
+            }
           ]
         }
       ]
@@ -95,7 +100,7 @@ const webhooksPart = (base: string, subscriptions: readonly Subscription[]): obj
       {
         actions: [{
           label: 'Remove',
-          href: `${base}/tasks/webhooks/${encodeURIComponent(id)}/remove`,
+          href: `${base}/tasks-and-webhooks/webhooks/${encodeURIComponent(id)}/remove`,
           method: 'post',
           isDanger: true
         }]

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { noSuchError } from '../../../plugins/base/errors/index.ts'
+import { invalidAt, noSuchError } from '../../../plugins/base/errors/index.ts'
 import { toAuthor } from '../../../plugins/settings/index.ts'
 import { AcceptedChange, DefinitionChangeSchema } from '../../../schemas/definitions-api.ts'
 import { ServerName } from '../../../schemas/server-api.ts'
@@ -30,7 +30,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     description: 'Pins the definition. 404 if there is no such change, or if the definition has changed again since ' +
       '`digest`.',
     body: AcceptedChange
-  }, async ({ principal, params, body: { kind, item = kind, digest } }) => {
+  }, async ({ principal, params, body: { kind, item = kind === 'instructions' ? kind : undefined, digest } }) => {
+    if (item === undefined) throw invalidAt('body.item', `must name the ${kind}`)
     if (!await app.definitions.accept(toAuthor(principal), params.name, kind, item, digest)) {
       throw noSuchError('change', `${kind} ${item}`)
     }

@@ -39,8 +39,8 @@ const exceptions: Readonly<Record<string, Readonly<Partial<Record<Who, number>>>
   'POST /console/approvals/:id/approve': { alice: 403, admin: 404 },
   'POST /console/approvals/:id/deny': { alice: 403, admin: 404 },
   // No tasks are running, and no client has a webhook.
-  'POST /console/tasks/:id/cancel': { alice: 404, admin: 404 },
-  'POST /console/tasks/webhooks/:id/remove': { alice: 404, admin: 404 },
+  'POST /console/tasks-and-webhooks/:id/cancel': { alice: 404, admin: 404 },
+  'POST /console/tasks-and-webhooks/webhooks/:id/remove': { alice: 404, admin: 404 },
   // The authorization server is off.
   'POST /console/oauth/consents/:id/remove': { alice: 404, admin: 404 },
   'GET /console/oauth/clients/:id/remove': { admin: 404, 'admin, read-only': 404 },

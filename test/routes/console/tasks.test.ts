@@ -62,7 +62,7 @@ void test('running tasks and webhooks are shown to their users, and all to admin
   const pageOf = async (username: string): Promise<[Browser, string]> => {
     const browser = new Browser(app)
     await browser.signIn(username)
-    return [browser, (await browser.get('/tasks')).text]
+    return [browser, (await browser.get('/tasks-and-webhooks')).text]
   }
   const [hers, seen] = await pageOf('alice')
   assert.match(seen, /&lt;script&gt;\\u\{202e\}y{91}…<[\s\S]*builds · \/mcp\/daily · hers[\s\S]*alice[\s\S]*laptop[\s\S]*working[\s\S]*no limit/)
@@ -74,25 +74,25 @@ void test('running tasks and webhooks are shown to their users, and all to admin
   const [bobs, none] = await pageOf('bob')
   assert.match(none, /No tasks are running[\s\S]*No client has registered a webhook/)
 
-  assert.equal((await bobs.post('/tasks/hers/cancel', {})).status, 404)
-  assert.equal((await bobs.post('/tasks/webhooks/sub_hers/remove', {})).status, 404)
-  assert.equal((await hers.post('/tasks/webhooks/sub_his/remove', {})).status, 404)
+  assert.equal((await bobs.post('/tasks-and-webhooks/hers/cancel', {})).status, 404)
+  assert.equal((await bobs.post('/tasks-and-webhooks/webhooks/sub_hers/remove', {})).status, 404)
+  assert.equal((await hers.post('/tasks-and-webhooks/webhooks/sub_his/remove', {})).status, 404)
   // Its server is not there any more.
-  assert.equal((await hers.post('/tasks/hers/cancel', {})).status, 409)
-  const removed = await hers.post('/tasks/webhooks/sub_hers/remove', {})
-  assert.deepEqual([removed.status, removed.location], [303, '/console/tasks'])
-  assert.doesNotMatch((await his.get('/tasks')).text, /agent\.example\/alice/)
+  assert.equal((await hers.post('/tasks-and-webhooks/hers/cancel', {})).status, 409)
+  const removed = await hers.post('/tasks-and-webhooks/webhooks/sub_hers/remove', {})
+  assert.deepEqual([removed.status, removed.location], [303, '/console/tasks-and-webhooks'])
+  assert.doesNotMatch((await his.get('/tasks-and-webhooks')).text, /agent\.example\/alice/)
   const readonly = await appFor(t, { users: [admin] }, { READONLY: true }, { wrap: () => storage as Storage })
   const reader = new Browser(readonly)
   await reader.signIn('admin')
-  assert.match((await reader.get('/tasks')).text, /<button[^>]* disabled[^>]*>Cancel/)
+  assert.match((await reader.get('/tasks-and-webhooks')).text, /<button[^>]* disabled[^>]*>Cancel/)
 })
 
 void test('an open page is told of tasks that begin and end', async (t) => {
   const { app, url } = await start(t)
   const browser = new Browser(app)
   await browser.signIn('admin')
-  const page = await browser.get('/tasks')
+  const page = await browser.get('/tasks-and-webhooks')
   assert.match(page.text, /<section class="sheet" id="tasks" data-live/)
   const address = /data-live-stream="([^"]+)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&') ?? ''
   const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
@@ -107,7 +107,7 @@ void test('an open page is told of tasks that begin and end', async (t) => {
   for (const [status, row] of [['working', /run_build/], ['completed', /No tasks are running/]] as const) {
     await app.gateway.tasks.note(view, new PlainClient('c', 'ann'), target, 'h', JSON.stringify({ status }))
     await told()
-    assert.match((await browser.get('/tasks', { headers: { 'x-console-refresh': '1' } })).text, row)
+    assert.match((await browser.get('/tasks-and-webhooks', { headers: { 'x-console-refresh': '1' } })).text, row)
   }
   await reader?.cancel()
 })
