@@ -37,6 +37,26 @@ void test('states change while one looks, switches change in place, and a search
   await until(async () => await tab.locator('tbody th').count() === 1)
 })
 
+void test('a search is answered though its list changes during the request', async (t) => {
+  const tab = await signedIn(t, browser, hub.url, { viewport: { width: 1280, height: 844 } })
+  await tab.goto(`${hub.url}/console/servers`)
+  let letGo = (): void => {}
+  const held = new Promise<void>((resolve) => { letGo = resolve })
+  await tab.route(/servers\?.*q=/, async (route) => { await held; await route.continue() })
+  const asked = tab.waitForRequest(/servers\?.*q=/)
+  await tab.fill('#q', 'broken')
+  await asked
+  const other = await signedIn(t, browser, hub.url)
+  await other.goto(`${hub.url}/console/servers/fake`)
+  await other.click('text=Turn off')
+  await tab.waitForSelector('tr:has-text("fake") .state.off')
+  letGo()
+  await tab.waitForURL('**/servers?*q=broken*')
+  await until(async () => await tab.locator('tbody th').count() === 1)
+  await other.click('text=Turn on')
+  await connected(hub, 1)
+})
+
 void test('the theme is chosen and kept', async (t) => {
   const tab = await signedIn(t, browser, hub.url, { colorScheme: 'light' })
   await tab.goto(`${hub.url}/console/overview`)

@@ -7,7 +7,8 @@ interface Request {
 
 /**
  * htmx replaces a part of the page by the same part of the response. A response that is another page (an error, the
- * login) is shown as a whole instead.
+ * login) is shown as a whole instead. If the live stream has replaced the part during the request, its successor is
+ * replaced; htmx would drop the response.
  */
 export function answerWhole (): void {
   document.addEventListener('htmx:after:request', (event) => {
@@ -21,6 +22,8 @@ export function answerWhole (): void {
       ctx.target = document.body
       ctx.select = undefined
       ctx.swap = 'outerHTML'
+    } else if (!ctx.target.isConnected) {
+      ctx.target = document.getElementById(ctx.target.id) ?? ctx.target
     }
   })
 }
