@@ -86,6 +86,8 @@ const inPage = {
   /** All that can be pressed or typed into. */
   controls: "[...document.querySelectorAll('a[href], button, input:not([type=hidden])')].map((each) => each.outerHTML)",
   hasFocus: 'document.activeElement !== document.body',
+  /** Whether the field with which the page begins, if any, has had the focus. */
+  hasBegun: "(document.querySelector('[autofocus]') ?? document.body) === document.activeElement",
   focused: '[document.activeElement.outerHTML, getComputedStyle(document.activeElement).outlineStyle]'
 }
 
@@ -126,6 +128,7 @@ test('every page is accessible in both colour schemes, by keyboard alone, on nar
 /** The Tab key reaches every control of a page in its order, and what has the focus is seen. */
 async function assertReachable (tab: Tab): Promise<void> {
   const there = await tab.evaluate(inPage.controls) as string[]
+  await until(async () => await tab.evaluate(inPage.hasBegun) as boolean, 'the field with which the page begins has no focus')
   // A page may begin with the focus on a field: back to its start.
   while (await tab.evaluate(inPage.hasFocus)) await tab.keyboard.press('Shift+Tab')
   const reached: string[] = []
