@@ -275,7 +275,7 @@ const windows = [
 async function describeGroup (tab: Tab, note: string): Promise<void> {
   await tab.goto(`${hostileUrl}/console/groups/${id}`)
   await tab.fill('#description', `${markup} ${odds.turning} ${odds.long} ${note}`)
-  await tab.click('text=Save')
+  await Promise.all([tab.waitForResponse((response) => response.request().method() === 'POST'), tab.click('text=Save')])
 }
 
 void test('what others write is text on every page and breaks no layout, and axe finds nothing: wide and narrow, light and dark', async (t) => {
@@ -356,7 +356,11 @@ void test('results of each type, errors, and what is pasted or imported are show
     await tab.goto(`${url}/console/templates`)
     await tab.fill('#template', JSON.stringify(pack))
     await tab.click('button[value=preview]')
-    if (what === 'import') await tab.click('button[value=import]')
+    await tab.waitForSelector('button[value=import]')
+    if (what === 'import') {
+      await tab.click('button[value=import]')
+      await tab.waitForSelector('body:not(:has(button[value=import])) table')
+    }
     await assertInert(tab, `${what} of a template`)
   }
   await tab.goto(`${url}/console/keys/new`)
