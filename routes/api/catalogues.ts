@@ -14,18 +14,21 @@ const ServerName = Type.String({ description: 'Percent-encoded, including its sl
 const Texts = Type.Array(Type.String())
 const Servers = Type.Array(MarketServer)
 
-/** Returns the owner of a request, for its share of requests. */
+/** Returns the owner whose share of requests to the remote catalogues a request counts against. */
 const ownerOfRequest = (request: FastifyRequest): string => chargedOwnerOf(principalOf(request), request.ip)
 
-/** Creates the response of a route from that of a service. If it is stale, the message says so. */
+/**
+ * Returns the envelope members for a result of a remote catalogue.
+ * @param staleSince the time of a cached result that is sent because the catalogue does not respond
+ */
 const answer = ({ value, staleSince }: { value: unknown, staleSince?: string }) => ({
   data: value,
   ...(staleSince !== undefined && { message: `The catalogue is not available now: this answer is from ${staleSince}` })
 })
 
-/** Catalogues of servers: `POST /servers` accepts their `name` and `config` unchanged. */
+/** Catalogues of servers, whose entries have a `name` and `config` that `POST /servers` accepts unchanged. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  // A page of a registry may have several megabytes.
+  // A page of the registry can have several MB.
   app.addHook('preSerialization', serializeRecords)
   const { market, cloud, registry } = app.catalogues
   const { get } = endpointsOf(app, 'Catalogues')

@@ -8,9 +8,9 @@ import {
 import { NewSkill, SkillRecord, SkillUpdate } from '../../schemas/skills.ts'
 import { NewTeam, TeamName, TeamRecord, TeamUpdate } from '../../schemas/team-api.ts'
 import { NewUser, UserName, UserRecord, UserUpdate } from '../../schemas/users.ts'
-import { type ManagedEntity, withoutViews } from './entity.ts'
+import { type ManagedEntity, toEntityItems } from './entity.ts'
 
-/** The entity of groups. Every path accepts the id of a group or its name. */
+/** The entity of groups. Paths accept the id of a group or its name. */
 export const groupEntity = ({ groups }: FastifyInstance): ManagedEntity<
   Static<typeof GroupRecord>, typeof NewGroup, typeof GroupUpdate
 > => ({
@@ -111,7 +111,7 @@ export const promptEntity = (
   descriptions: {
     create: 'The global MCP route lists it. `{{name}}` in its template is replaced by the argument of that name.'
   },
-  items: withoutViews(prompts)
+  items: toEntityItems(prompts)
 })
 
 export const resourceEntity = (
@@ -128,7 +128,7 @@ export const resourceEntity = (
   key: 'id',
   pageKey: 'uri',
   descriptions: { create: 'The global MCP route lists it.' },
-  items: withoutViews(resources)
+  items: toEntityItems(resources)
 })
 
 export const skillEntity = (
@@ -148,5 +148,5 @@ export const skillEntity = (
     create: 'The global MCP route and those of its `groups` list it, to clients that support the extension ' +
       '`io.modelcontextprotocol/skills`.'
   },
-  items: withoutViews(skills)
+  items: toEntityItems(skills)
 })

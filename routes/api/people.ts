@@ -5,7 +5,7 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 import { serializeRecords } from './records.ts'
 
-/** Adds the routes about the users of servers. */
+/** Routes that show what a user may use, and which users may use a server. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { people, servers } = app
 

@@ -11,8 +11,6 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { type ApiCall, endpointsOf } from './endpoint.ts'
 import { serializeRecords } from './records.ts'
 
-type Config = Record<string, unknown>
-
 /** The configured servers. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('preSerialization', serializeRecords)
@@ -62,7 +60,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     body: ServerToTest,
     data: ServerTestResult
   }, async ({ principal, body: { name, config }, reply }) =>
-    await servers.test(principal, name, config as Config, abortSignalOf(reply)))
+    await servers.test(principal, name, config as Record<string, unknown>, abortSignalOf(reply)))
 
   api.get('/servers/:name', {
     summary: 'Get a server, with its items', params: ServerName, data: ServerRecord, revision

@@ -7,6 +7,7 @@ import { callerOf, wrapData } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './principal.ts'
 
+/** The route that calls a tool. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   readTextBodies(app)
   app.post(

@@ -2,7 +2,7 @@ import { GivenVariables, MyValues, MyVariables, ServerName } from '../../schemas
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { type ApiCall, endpointsOf } from './endpoint.ts'
 
-/** The values that users set for servers (`userVariables`). */
+/** Routes for the values that each user sets for a server (`userVariables`). */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { ownVariables, servers } = app
   const api = endpointsOf(app, 'Servers')

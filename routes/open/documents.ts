@@ -52,7 +52,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         }
       }
     } finally {
-      // From here on, `chunkedReply` accounts for the document's memory.
+      // `chunkedReply` has reserved the memory of the document by now.
       for (const release of releases) release()
     }
     return await reply.send(body)

@@ -46,11 +46,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     request.principal = await app.auth.identifyOptionally(request)
   })
 
-  const run = async (request: FastifyRequest, reply: FastifyReply, word: RouteTool): Promise<string> => {
+  const run = async (request: FastifyRequest, reply: FastifyReply, tool: RouteTool): Promise<string> => {
     const caller = callerOf(request, reply, principalOf(request))
     const search = request.raw.url?.split('?').slice(1).join('?') ?? ''
     const given = { search, ...(request.method === 'POST' ? { body: String(request.body ?? '') } : {}) }
-    const text = await app.tools.open(caller, word, given)
+    const text = await app.tools.open(caller, tool, given)
     reply.type('application/json')
     return text
   }

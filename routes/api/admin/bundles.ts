@@ -10,7 +10,7 @@ import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { principalOf } from '../principal.ts'
 import { managementLimits } from '../../../plugins/management/index.ts'
 
-/** The uploads of bundles and skills, whose bodies are multipart forms. */
+/** Routes to upload bundles and skills, as multipart forms. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.removeAllContentTypeParsers()
   await app.register(

@@ -6,7 +6,7 @@ import { ServerName } from '../../../schemas/server-api.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { type ApiCall, endpointsOf } from '../endpoint.ts'
 
-/** The changed definitions of servers. */
+/** Definitions of servers that differ from the pinned ones. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = endpointsOf(app, 'Servers')
   const managed = {
