@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { ApiError } from '../../plugins/management/index.ts'
 import type { ConsentRecord, OAuthClientRecord } from '../../schemas/oauth.ts'
 import { pagesOf, removeAction } from './page.ts'
-import { pageOf, listPageOf } from './states.ts'
+import { serverPageUrl, paginate } from './states.ts'
 
 type Client = Static<typeof OAuthClientRecord>
 type Consent = Static<typeof ConsentRecord>
@@ -17,9 +17,9 @@ export const oauth: FastifyPluginAsync = async (app) => {
   page('oauth', { title: 'OAuth', isInNav: true }, async (visit) => {
     const { principal, request } = visit
     const clients = principal.isAdmin
-      ? await unlessOff(async () => await api.ask(request, 'GET', '/oauth/clients?limit=100'))
+      ? await resultUnlessRefused(async () => await api.ask(request, 'GET', '/oauth/clients?limit=100'))
       : undefined
-    const consents = await unlessOff(async () => await api.ask(request, 'GET', '/oauth/consents'))
+    const consents = await resultUnlessRefused(async () => await api.ask(request, 'GET', '/oauth/consents'))
     return {
       parts: [
         ...principal.isAdmin ? [clientsPart(base, clients?.data as readonly Client[] | undefined)] : [],
@@ -35,7 +35,7 @@ export const oauth: FastifyPluginAsync = async (app) => {
     await submit(visit, '/oauth', 'DELETE', '/servers/:name/oauth'))
 }
 
-/** Pages and forms for admins. */
+/** Page to remove an OAuth client, for admins. */
 export const changeOAuth: FastifyPluginAsync = async (app) => {
   const { base, api } = app.kit
   pagesOf(app).removal('/oauth/clients/:id', '/oauth', async ({ request, params: { id = '' } }) => ({
@@ -45,8 +45,8 @@ export const changeOAuth: FastifyPluginAsync = async (app) => {
   }))
 }
 
-/** Returns the result of a request; undefined if the authorization server is disabled. */
-async function unlessOff<Answer> (ask: () => Promise<Answer>): Promise<Answer | undefined> {
+/** Returns the result of a request; undefined if it is refused, as while the authorization server is disabled. */
+async function resultUnlessRefused<Answer> (ask: () => Promise<Answer>): Promise<Answer | undefined> {
   try {
     return await ask()
   } catch (error) {
@@ -55,17 +55,18 @@ async function unlessOff<Answer> (ask: () => Promise<Answer>): Promise<Answer | 
   }
 }
 
-const off = 'The authorization server is off. Turn it on in the settings: oauthServer.enabled.'
-const change = { title: 'Actions', isHidden: true }
+const disabledText = 'The authorization server is off. Turn it on in the settings: oauthServer.enabled.'
+const actionsColumn = { title: 'Actions', isHidden: true }
+/** Returns the host of a URI; a URI without one unchanged, such as that of an app. */
 const hostOf = (uri: string): string => URL.canParse(uri) ? new URL(uri).host || uri : uri
 
 const clientsPart = (base: string, clients: readonly Client[] | undefined): object => ({
   id: 'clients',
   heading: 'Applications',
-  empty: clients ? 'No application has registered.' : off,
+  empty: clients ? 'No application has registered.' : disabledText,
   caption: 'Applications',
   columns: [
-    { title: 'Application' }, { title: 'Redirects to' }, { title: 'Permissions' }, { title: 'Last used' }, change
+    { title: 'Application' }, { title: 'Redirects to' }, { title: 'Permissions' }, { title: 'Last used' }, actionsColumn
   ],
   rows: (clients ?? []).map(({ clientId, name, redirectUris, scopes, origin, lastUsedAt }) => ({
     cells: [
@@ -83,9 +84,9 @@ const clientsPart = (base: string, clients: readonly Client[] | undefined): obje
 const consentsPart = (base: string, consents: readonly Consent[] | undefined): object => ({
   id: 'consents',
   heading: 'Applications you have allowed',
-  empty: consents ? 'None.' : off,
+  empty: consents ? 'None.' : disabledText,
   caption: 'Consents',
-  columns: [{ title: 'Application' }, { title: 'Permissions' }, change],
+  columns: [{ title: 'Application' }, { title: 'Permissions' }, actionsColumn],
   rows: (consents ?? []).map(({ clientId, clientName, scopes }) => ({
     cells: [
       { text: clientName ?? clientId, under: clientId },
@@ -108,7 +109,7 @@ function loginsPart (
   base: string, servers: Awaited<ReturnType<FastifyInstance['servers']['listWithLoginUrls']>>, page = '1'
 ): object {
   const withLogin = servers.filter(({ status, config }) => status === 'oauth_required' || config.oauth !== undefined)
-  const { items, pages } = listPageOf(withLogin, `${base}/oauth`, { page })
+  const { items, pages } = paginate(withLogin, `${base}/oauth`, { page })
   return {
     pages,
     unit: 'servers',
@@ -116,17 +117,17 @@ function loginsPart (
     heading: 'Logins at servers',
     empty: 'No server requires a login.',
     caption: 'Logins at servers',
-    columns: [{ title: 'Server' }, { title: 'State' }, change],
+    columns: [{ title: 'Server' }, { title: 'State' }, actionsColumn],
     rows: items.map(({ name, status, oauth: wanted }) => ({
       cells: [
-        { text: name, href: pageOf(base, name) },
+        { text: name, href: serverPageUrl(base, name) },
         status === 'oauth_required'
           ? { state: 'login' }
           : status === 'connected' ? { state: 'connected' } : 'not connected',
         {
           actions: wanted
             ? [{ label: 'Log in', href: wanted.authorizationUrl, method: 'get' }]
-            : [{ label: 'Log out', href: `${pageOf(base, name)}/log-out`, method: 'post' }]
+            : [{ label: 'Log out', href: `${serverPageUrl(base, name)}/log-out`, method: 'post' }]
         }
       ]
     }))

@@ -32,13 +32,13 @@ const WaitingCall = Type.Object({
   open: Type.Array(Type.Tuple([Type.String(), Question])),
   responses: Type.Record(Type.String(), Type.Unknown())
 })
-/** A call that waits for input. Each question's form contains it in a hidden field. */
+/** A call that waits for answers. The form of each question contains the whole call in a hidden field. */
 export type WaitingCall = Static<typeof WaitingCall>
-/** A call with the name of the question that a form responds to. */
+/** A call, with the name of the question that the submitted form answers. */
 const AnsweredCall = Type.Composite([WaitingCall, Type.Object({ name: Type.String() })])
 type AnsweredCall = Static<typeof AnsweredCall>
 
-/** Returns the questions of a result; undefined if a page cannot show them. */
+/** Returns the questions in a result (`inputRequests`) by name; undefined if they do not have the expected form. */
 export const readQuestions = (requests: unknown): WaitingCall['open'] | undefined => {
   const open = Object.entries(isPlainObject(requests) ? requests : {})
   return Value.Check(WaitingCall.properties.open, open) ? open : undefined
@@ -90,7 +90,7 @@ export function questionsOf (
       id: Buffer.from(JSON.stringify({ ...asked, name })).toString('base64url'),
       name,
       kind: question.method.split('/')[0],
-      text: escapeInvisible(textOfQuestion(question)),
+      text: escapeInvisible(questionTextOf(question)),
       fields: fieldsOf(app, question, form),
       href,
       errors: refusals
@@ -98,7 +98,7 @@ export function questionsOf (
   })
 }
 
-function textOfQuestion ({ method, params = {} }: Question): string {
+function questionTextOf ({ method, params = {} }: Question): string {
   const { message = '', url, systemPrompt, messages = [] } = params
   if (method === 'sampling/createMessage') {
     const lines = messages.map(({ role = '', content }) => `${role}: ${toMessageText(content)}`)

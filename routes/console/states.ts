@@ -5,7 +5,7 @@ import { escapeInvisible } from '../../plugins/extensions/index.ts'
 type State = 'connected' | 'connecting' | 'failed' | 'login' | 'off'
 export const states: readonly State[] = ['connected', 'connecting', 'failed', 'login', 'off']
 
-/** A link, or a form with one button. */
+/** A button: a link, or a form that it submits. */
 interface Action {
   readonly label: string
   readonly href: string
@@ -24,20 +24,20 @@ export function stateOf ({ status, error, config }: ServerState): State {
     case 'connecting': return 'connecting'
     case 'oauth_required': return 'login'
     case 'disabled': return 'off'
-    // A server that starts on demand is shown as connected until its first call.
+    // A server that starts on demand is shown as connected while its process is not running.
     case 'disconnected': return error !== null ? 'failed' : config.startOnDemand === true ? 'connected' : 'connecting'
   }
 }
 
-/** Returns why a server is not connected. If a login is needed, the page has a button for it. */
+/** Returns why a server is not connected, as a text for the page; undefined if there is no error. */
 export function errorOf (server: ServerState): string | undefined {
   if (stateOf(server) !== 'login') return server.error ?? undefined
-  return server.oauth ? 'It requires a login: choose “Log in”.' : server.error ?? loginWanted
+  return server.oauth ? 'It requires a login: choose “Log in”.' : server.error ?? loginRequiredText
 }
 
-const loginWanted = 'It requires a login.'
+const loginRequiredText = 'It requires a login.'
 
-/** A server, or the config of a new one. */
+/** A server, or one that is not stored yet. */
 type WithConfig = Pick<ServerState, 'config'>
 
 /** Returns the command or address of a server, as far as it is visible to the user. */
@@ -54,14 +54,14 @@ export const transportOf = ({ config: { type, command, openapi } }: WithConfig):
     : command !== undefined ? 'stdio' : openapi !== undefined ? 'openapi' : 'streamable-http'
 
 /** Returns the URL of a server's page. @param base the path of the console */
-export const pageOf = (base: string, name: string): string => `${base}/servers/${encodeURIComponent(name)}`
+export const serverPageUrl = (base: string, name: string): string => `${base}/servers/${encodeURIComponent(name)}`
 
-/** Returns the action that can fix a server's state. @param manages whether the user may change the server */
+/** Returns the button that can make a server work again, if any. @param manages whether the user may change it */
 export function repairActionOf (base: string, server: ServerState, manages: boolean): Action | undefined {
   const { oauth, name } = server
   if (oauth) return { label: 'Log in', href: oauth.authorizationUrl, method: 'get', icon: 'log-in' }
   if (!manages) return undefined
-  const page = pageOf(base, name)
+  const page = serverPageUrl(base, name)
   switch (stateOf(server)) {
     case 'failed': return { label: 'Reload', href: `${page}/reload`, method: 'post', icon: 'refresh-cw' }
     case 'off':
@@ -71,7 +71,7 @@ export function repairActionOf (base: string, server: ServerState, manages: bool
 }
 
 /** One page of a list. */
-interface Part<Item> {
+interface ListPage<Item> {
   readonly items: readonly Item[]
   readonly pages: { from: number, to: number, total: number, previous?: string, next?: string }
 }
@@ -81,17 +81,17 @@ const pageSize = 50
 
 /**
  * Returns the page of a list that a query selects.
- * @param path the path of the page, without query
+ * @param path the path of the list, without query
  * @param query the filters, which the links to other pages keep, and `page`, from 1
  */
-export function listPageOf<Item> (
+export function paginate<Item> (
   all: readonly Item[], path: string, { page: asked = '1', ...filters }: Readonly<Record<string, string>>
-): Part<Item> {
+): ListPage<Item> {
   const last = Math.max(1, Math.ceil(all.length / pageSize))
   const page = Math.min(last, Math.max(1, Math.trunc(Number(asked)) || 1))
   const start = (page - 1) * pageSize
   const items = all.slice(start, start + pageSize)
-  const at = (number: number): string => addressOf(path, { ...filters, page: String(number) })
+  const at = (number: number): string => urlWithQuery(path, { ...filters, page: String(number) })
   return {
     items,
     pages: {
@@ -105,14 +105,14 @@ export function listPageOf<Item> (
 }
 
 /** Max length of a server-defined name in a table, in characters. */
-const maxName = 100
+const maxNameLength = 100
 
-/** Returns a server-defined name, cut if it is long, with invisible characters as escapes. */
+/** Returns a name that a server defines for display: truncated, with invisible characters as escapes. */
 export const shortNameOf = (name: string): string =>
-  escapeInvisible(name.length > maxName ? `${name.slice(0, maxName)}…` : name)
+  escapeInvisible(name.length > maxNameLength ? `${name.slice(0, maxNameLength)}…` : name)
 
-/** Returns a path with a query of the non-empty parameters. */
-export function addressOf (path: string, query: Readonly<Record<string, string | undefined>>): string {
+/** Returns a path with a query that contains the non-empty parameters. */
+export function urlWithQuery (path: string, query: Readonly<Record<string, string | undefined>>): string {
   const set = Object.entries(query).filter((entry): entry is [string, string] => (entry[1] ?? '') !== '')
   return set.length === 0 ? path : `${path}?${new URLSearchParams(set).toString()}`
 }
