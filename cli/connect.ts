@@ -18,14 +18,14 @@ interface GatewayChoice { readonly url?: string, readonly needsGateway?: boolean
 
 /**
  * Connects to the management API of the gateway in TOOL_HUB_URL and TOOL_HUB_KEY; otherwise of the gateway that runs on
- * this machine with these settings; otherwise of one within this process, which works on the settings directly.
+ * this machine with these settings; otherwise of an app in this process, which reads and writes the settings itself.
  * @throws CommandError
  */
 export async function connectToManagementApi (
   { url, needsGateway = false }: GatewayChoice,
   io: Pick<Io, 'env' | 'cwd' | 'stderr'> = processIo()
 ): Promise<ManagementApi> {
-  const env = environment(io.env)
+  const env = parseEnvironment(io.env)
   const address = url === undefined ? env.TOOL_HUB_URL : checkUrlOption(url)
   if (address !== undefined) {
     if (env.TOOL_HUB_KEY === undefined) {
@@ -37,8 +37,7 @@ export async function connectToManagementApi (
   }
   const places = gatewayPathsOf(env, io.cwd)
   const local = await findRunningGateway(places.dataDir)
-  if (local &&
-    isSameStorage(storageLocation(places.settings, env.DB_URL), local)) {
+  if (local && isSameStorage(storageLocation(places.settings, env.DB_URL), local)) {
     return createHttpApi(local.url, local.token, true)
   }
   if (needsGateway) {
@@ -67,7 +66,7 @@ function checkUrlOption (url: string): string {
   )
 }
 
-/** The running gateway that wrote its local credential to the data folder. */
+/** Finds the running gateway that wrote the local credential in the data folder. @throws CommandError */
 async function findRunningGateway (dataDir: string): Promise<LocalAccess | undefined> {
   let access
   try {
@@ -96,7 +95,7 @@ function isAlive (pid: number): boolean {
 }
 
 /** Reads the environment variables as the gateway does. @throws CommandError if one is invalid */
-function environment (env: Environment): ReturnType<typeof readEnvironment> {
+function parseEnvironment (env: Environment): ReturnType<typeof readEnvironment> {
   try {
     return readEnvironment(env)
   } catch (error) {

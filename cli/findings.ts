@@ -14,7 +14,7 @@ import { rehearseStart } from './rehearsal.ts'
 interface Finding { level: 'error' | 'warning', place: string, message: string }
 
 /**
- * Problems of environment and settings file, errors before warnings.
+ * The problems of the environment and the settings file, errors before warnings.
  * @param cwd the folder that relative paths start from
  */
 export async function findProblems (environment: Environment, cwd = '.'): Promise<Finding[]> {
@@ -29,14 +29,12 @@ export async function findProblems (environment: Environment, cwd = '.'): Promis
     add('error', 'environment', error)
     return findings
   }
-  for (const doubt of [...durationWarnings(
-    environment
-  ), ...misspeltVariableWarnings(environment)]) add('warning', 'environment', doubt)
+  const doubts = [...durationWarnings(environment), ...misspeltVariableWarnings(environment)]
+  for (const doubt of doubts) add('warning', 'environment', doubt)
   const places = gatewayPathsOf(env, cwd)
   const document = await settingsOf(places.settings, env, environment, add)
-  const {
-    errors, warnings
-  } = await rehearseStart(env, places, env.DB_URL === undefined ? document ?? {} : {}, environment)
+  const settings = env.DB_URL === undefined ? document ?? {} : {}
+  const { errors, warnings } = await rehearseStart(env, places, settings, environment)
   for (const error of errors) add('error', 'environment', error)
   const known = new Set(findings.map(({ message }) => message))
   for (const warning of warnings) if (!known.has(warning)) add('warning', 'environment', warning)

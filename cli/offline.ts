@@ -82,8 +82,8 @@ export async function createOfflineApi (
 }
 
 /**
- * The error when another process without a credential in DATA_DIR has locked the settings: it is starting, or uses
- * another DATA_DIR.
+ * The error message if another process has locked the settings, and has no credential in DATA_DIR: a gateway that is
+ * starting, or uses another DATA_DIR.
  */
 const lockedMessage = ({ pid }: LockHeldError, env: Env, { settings, dataDir }: GatewayPaths): string =>
   `Process ${pid ?? '(unknown)'} uses ${env.DB_URL === undefined ? settings : 'the database of DB_URL'}, and ` +

@@ -29,7 +29,7 @@ interface Remarks {
   readonly warnings: string[]
 }
 
-/** Rehearses a start. @param document the settings; an empty object if they are in a database, which is not read */
+/** Rehearses a start. @param document the settings; an empty object if they are in a database, which is not opened */
 export async function rehearseStart (
   env: Env,
   places: GatewayPaths,
@@ -38,7 +38,7 @@ export async function rehearseStart (
 ): Promise<Remarks> {
   const remarks: Remarks = { errors: [], warnings: [] }
   const { errors, warnings } = remarks
-  /** Runs a step and adds its error to `found`, so that the next steps run anyway. */
+  /** Runs a step, and adds its error to `found` instead of throwing it. */
   const attempt = async <Result>(work: () => Result | Promise<Result>, found = errors): Promise<Result | undefined> => {
     try {
       return await work()
@@ -61,11 +61,11 @@ export async function rehearseStart (
     const app = await buildApp({
       logger: { level: 'warn', stream: { write: (line: string) => { warnings.push(sentenceOf(line)) } } },
       storage: storageFor(env, document, keys ?? await openKeyRing({ dataDir: places.dataDir })),
-      // Folders that do not exist, since a running gateway may be using those in DATA_DIR.
+      // These folders do not exist: a running gateway may be using those in DATA_DIR.
       catalogueCache: new CatalogueFiles(join(tmpdir(), randomUUID())),
       bundles: { root: join(tmpdir(), randomUUID()), isShared: true },
       version: packageVersion(),
-      // A real start creates the secret if it is not set.
+      // A start would generate the secret if it is not set.
       env: { ...env, JWT_SECRET: env.JWT_SECRET ?? randomUUID() },
       initTimeout: parseTimerDuration(env.INIT_TIMEOUT),
       requestTimeout: parseTimerDuration(env.REQUEST_TIMEOUT),
@@ -83,7 +83,7 @@ export async function rehearseStart (
   return remarks
 }
 
-/** Creates read-only storage. With DB_URL, its social logins are a placeholder, which is not read before a login. */
+/** Creates read-only storage. With DB_URL, `socialLogins` is a placeholder, since only a login uses it. */
 const storageFor = (env: Env, document: SettingsDocument, keys: KeyRing) => ({
   ...createFileStorage(new ReadOnlyFileStore(document), new SealedVault(keys)),
   ...(env.DB_URL === undefined ? {} : { socialLogins: {} as SocialLogins })

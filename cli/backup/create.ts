@@ -12,7 +12,7 @@ import { parseTimerDuration } from '../../schemas/durations.ts'
 import type { Env } from '../../schemas/env.ts'
 import {
   checksumOf, backupFiles, openBackup, type BackupDescription, listFiles, writeZip, countSealedSecrets
-} from '../backup/archive.ts'
+} from './archive.ts'
 import { explainFileError } from '../errors.ts'
 import { gatewayPathsOf, type GatewayPaths } from '../places.ts'
 import type { MaintenanceReport, MaintenanceTask } from '../context.ts'
@@ -20,6 +20,7 @@ import { packageVersion } from '../../package.ts'
 
 interface CreateOptions { readonly file: string | undefined, readonly withKey: boolean, readonly force: boolean }
 
+/** Creates a backup. @throws Error with a message for the user; nothing is left behind then */
 export async function createBackup (
   { io, report }: MaintenanceTask, { file, withKey, force }: CreateOptions
 ): Promise<void> {
@@ -34,6 +35,7 @@ export async function createBackup (
   try {
     await mkdir(work, { mode: 0o700 })
     const content = new Map<string, string>()
+    /** Adds a file to the backup. @returns the path to which its content must be written */
     const put = (name: string): string => {
       const path = join(work, content.size.toString())
       content.set(name, path)
@@ -124,13 +126,13 @@ async function putBundles (
 function printKeyAdvice (
   { print }: MaintenanceReport,
   env: Env,
-  isAsked: boolean,
+  withKey: boolean,
   hasKey: boolean,
   sealedWith: BackupDescription['sealedWith']
 ): void {
   const secretCounts = Object.entries(sealedWith)
   if (hasKey) print('It contains the key file, which decrypts all secrets in it: protect it as you protect the key.')
-  else if (isAsked) print('It contains no key file, since there is none in DATA_DIR.')
+  else if (withKey) print('It contains no key file, since there is none in DATA_DIR.')
   if (env.ENCRYPTION_KEY !== undefined) {
     print('It does not contain ENCRYPTION_KEY: keep that with the environment of the gateway.')
   }

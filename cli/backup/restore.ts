@@ -20,6 +20,7 @@ interface RestoreOptions {
   readonly withoutKey: boolean
 }
 
+/** Restores a backup. @throws Error with a message for the user; nothing is changed then */
 export async function restoreBackup (
   { io, report }: MaintenanceTask,
   { file, replace, keepTokens, withoutKey }: RestoreOptions
@@ -32,8 +33,8 @@ export async function restoreBackup (
     await mkdir(places.dataDir, { recursive: true, mode: 0o700 })
     const { description, bundles } = await openBackup(resolve(io.cwd, file), work)
     checkKind(description, env)
-    await checkKeys(description, work, places, env, { isAllowed: withoutKey, print: report.print })
-    checkFolder(description, bundles, places)
+    await checkKeys(description, work, places, env, { acceptsLoss: withoutKey, print: report.print })
+    checkBundlesFolder(description, bundles, places)
     const options = { replace, keepTokens, print: report.print }
     const target = await openRestoreTarget(description, work, places, env, options)
     report.print(`Restores the backup of ${description.createdAt} to ${target.location}.`)
@@ -63,7 +64,7 @@ export async function restoreBackup (
   }
 }
 
-/** Rejects DB_URL_FILE with an empty DB_URL, which may stand for the settings file. @throws CommandError */
+/** Rejects an empty DB_URL with DB_URL_FILE, since it is unclear which one is meant. @throws CommandError */
 function checkDatabaseVariables (
   { DB_URL: dbUrl, DB_URL_FILE: dbUrlFile = '' }: Readonly<Record<string, string | undefined>>
 ): void {
@@ -82,8 +83,12 @@ function checkKind ({ kind }: BackupDescription, { DB_URL: dbUrl }: Env): void {
     'export then makes a settings file from it.')
 }
 
-/** Checks the bundle folder, whose path in the sealed configs of a database cannot be changed. @throws Error */
-function checkFolder (
+/**
+ * Checks that the bundles folder has the same path as in the backup of a database: encrypted configs may contain it,
+ * and are restored unchanged.
+ * @throws Error
+ */
+function checkBundlesFolder (
   { kind, bundlesFolder }: BackupDescription, bundles: readonly string[], places: GatewayPaths
 ): void {
   if (kind === 'file' || bundles.length === 0 || bundlesFolder === places.bundles) return
@@ -94,7 +99,7 @@ function checkFolder (
   )
 }
 
-/** Restores bundles, key and then settings. If a step fails, the steps before it are undone. */
+/** Restores the bundles, the key and then the settings. If a step fails, the steps before it are undone. */
 async function restoreFiles (
   target: RestoreTarget, work: string, places: GatewayPaths, bundles: readonly string[]
 ): Promise<void> {
@@ -126,7 +131,7 @@ async function restoreFiles (
 /**
  * Checks that the secrets of a backup can be decrypted after the restore, and that its key would not replace another
  * one.
- * @param isAllowed whether the operator accepts secrets that cannot be decrypted
+ * @param acceptsLoss whether the operator accepts secrets that cannot be decrypted
  * @throws Error
  */
 async function checkKeys (
@@ -134,7 +139,7 @@ async function checkKeys (
   work: string,
   places: GatewayPaths,
   { ENCRYPTION_KEY: encryptionKey }: Env,
-  { isAllowed, print }: { isAllowed: boolean, print: (message: string) => void }
+  { acceptsLoss, print }: { acceptsLoss: boolean, print: (message: string) => void }
 ): Promise<void> {
   const key = join(work, backupFiles.key)
   if (existsSync(key)) {
@@ -151,7 +156,7 @@ async function checkKeys (
   const lost = Object.entries(sealedWith).filter(([id]) => rings.every((ring) => ring.find(id) === undefined))
   if (lost.length === 0) return
   const what = lost.map(([id, count]) => `${count} of key ${id}`).join(', ')
-  if (!isAllowed) {
+  if (!acceptsLoss) {
     const advice = encryptionKey === undefined
       ? 'Set ENCRYPTION_KEY to their key'
       : 'ENCRYPTION_KEY does not match: set it to their key, or append that key after a comma'
