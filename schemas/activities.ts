@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { AppliedPolicy } from './policies.ts'
 import { StringEnum } from './string-enum.ts'
 
+/** The filters for recorded calls, as query parameters. */
 const Criteria = {
   server: Type.Optional(Type.String()),
   tool: Type.Optional(Type.String({

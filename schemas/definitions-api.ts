@@ -2,11 +2,11 @@ import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
 /** The kinds of definitions of a server. */
-export const DefinitionKindSchema = StringEnum(['tool', 'prompt', 'skill', 'instructions'])
+const DefinitionKindSchema = StringEnum(['tool', 'prompt', 'skill', 'instructions'])
 
 const before = { name: 'search', description: 'Finds issues', inputSchema: { type: 'object' } }
 
-/** A definition of a server that has changed. */
+/** A definition of a server that differs from the accepted one. */
 export const DefinitionChangeSchema = Type.Object(
   {
     kind: DefinitionKindSchema,

@@ -1,7 +1,7 @@
 import { Type, type Static, type TSchema } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
-// `expected` describes a pattern in words, for error messages.
+// `expected` describes the accepted values in words, for error messages.
 
 /** A duration: `500ms`, `5s`, `10m`, `24h`, or a plain number of milliseconds. */
 const Duration = (value: string, description: string) =>

@@ -23,7 +23,7 @@ export const DocumentQuery = Type.Object({
   servers: Type.Optional(Type.String({ description: 'The servers to include, comma-separated. Default: all' }))
 })
 /** The query for the document of one group or server: it has no `servers`. */
-export const PartDocumentQuery = Type.Omit(DocumentQuery, ['servers'])
+export const GroupOrServerDocumentQuery = Type.Omit(DocumentQuery, ['servers'])
 export const GroupOrServerParams = Type.Object(
   { name: Type.String({ description: 'A group by id or name, otherwise a server' }) }
 )
@@ -56,7 +56,7 @@ export const ToolStats = Type.Object(
 )
 
 export const ToolPath = Type.Object({ server: Type.String(), tool: Type.String() })
-export const PartToolPath = Type.Object({
+export const GroupOrServerToolPath = Type.Object({
   name: Type.String({ description: 'A group by id or name, otherwise the server' }),
   server: Type.String(),
   tool: Type.String()

@@ -19,7 +19,7 @@ const Item = Type.Object(
   }
 )
 
-/** Items are sent as the JSON text from the upstream: routes serialize their records with `writeRecords`. */
+/** Items are sent as the JSON text from the upstream, so routes with servers use `serializeRecords` of routes/api. */
 const Items = Type.Unsafe<object>(Type.Array(Item))
 
 const EraOfServer =
@@ -108,7 +108,7 @@ export const ServerUpdate = Type.Object(
 export const EnabledUpdate = Type.Object({ enabled: Type.Boolean() }, { examples: [{ enabled: false }] })
 export const ServerName = Type.Object({ name: Type.String() })
 
-/** Servers as an object with their names as keys, the format of other programs. */
+/** Creates the schema of an object with servers by name, the format of other programs. */
 const ByName = (description: string) =>
   Type.Object({}, { additionalProperties: true, maxProperties: 1_000, description })
 /**

@@ -30,7 +30,7 @@ export const Group = Type.Object({
 export type Group = Static<typeof Group>
 
 /**
- * A credential for the MCP endpoints. It has a `token` if it was written into the settings file by hand, otherwise a
+ * A bearer key as it is stored. It has a `token` if it was written into the settings file by hand, otherwise a
  * `tokenHash` (SHA-256, hex).
  */
 export const BearerKey = Type.Object({

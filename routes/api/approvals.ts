@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { Approval, ApprovalId, ApprovalQuery } from '../../schemas/approvals.ts'
+import { ApprovalRecord, ApprovalId, ApprovalQuery } from '../../schemas/approvals.ts'
 import type { ShownApproval } from '../../plugins/extensions/index.ts'
 import { type Principal, toAuthor } from '../../plugins/settings/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
@@ -14,7 +14,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     description: 'Newest first. Admins see all calls; other users see those for which a policy names them as ' +
       'approvers.',
     query: ApprovalQuery,
-    data: Type.Array(Approval)
+    data: Type.Array(ApprovalRecord)
   }, async ({ principal, query }) => ({ data: await approvals.list(principal, query.state, query.limit) }))
 
   const decide = async (
@@ -34,11 +34,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     summary: 'Allow a call once',
     description: `The caller must repeat the call before the approval expires. ${decision}`,
     params: ApprovalId,
-    data: Approval
+    data: ApprovalRecord
   }, async ({ principal, params }) =>
     ({ data: await decide(principal, params.id, 'approved'), message: 'The call was approved' }))
   api.post('/approvals/:id/deny', {
-    summary: 'Deny a call', description: decision, params: ApprovalId, data: Approval
+    summary: 'Deny a call', description: decision, params: ApprovalId, data: ApprovalRecord
   }, async ({ principal, params }) =>
     ({ data: await decide(principal, params.id, 'denied'), message: 'The call was denied' }))
 }

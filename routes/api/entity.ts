@@ -8,7 +8,7 @@ import { endpointsOf } from './endpoint.ts'
 interface WriteResult { readonly data: object, readonly warnings?: readonly string[] }
 
 /** The items of an entity, as each caller may see and change them. Groups, keys and teams implement it themselves. */
-export interface EntityItems<Item, New, Change> {
+interface EntityItems<Item, New, Change> {
   list: (principal: Principal) => readonly Item[]
   /** @throws NoSuch, Forbidden */
   get: (principal: Principal, key: string) => Item

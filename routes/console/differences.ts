@@ -31,7 +31,7 @@ const toShownText = (value: unknown): string | undefined =>
   value === undefined ? undefined : typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)
 
 /** A text with escaped invisible characters, in three parts: the common start, the difference, the common end. */
-export type MarkedText = readonly [start: string, changed: string, end: string]
+type MarkedText = readonly [start: string, changed: string, end: string]
 
 /** Marks the difference between two texts. */
 export function markDifference (before: string, after: string): { before: MarkedText, after: MarkedText } {

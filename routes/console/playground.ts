@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { ViewerIdentity, FollowOptions, McpAnswer, PageData } from '../../plugins/management/index.ts'
 import { argumentsOf } from './arguments.ts'
 import { viewerOptions, resolveViewer, mcpPathOf, routeOptions } from './viewers.ts'
-import { type RouteItem, type RouteItemKind, routeItemKindNames, routeItemKinds } from './kinds.ts'
+import { type RouteItem, type RouteItemKind, routeItemKindNames, routeItemKinds } from './route-item-kinds.ts'
 import { filterByText, pagesOf, textOf, type Visit } from './page.ts'
 import {
   type WaitingCall, addAnswer, problemOfQuestions, questionsOf, readQuestions, readWaitingCall
