@@ -1,8 +1,8 @@
 /**
- * Changes the theme at once and sends it to the server, which sets the cookie. If that request fails, the form is
- * submitted.
+ * Handles the form that selects the theme: the server sets the cookie, and the page changes without being reloaded. If
+ * the request fails, the form is submitted.
  */
-export function chooseTheme (): void {
+export function switchTheme (): void {
   const form = document.querySelector<HTMLFormElement>('form.theme')
   form?.addEventListener('submit', (event) => {
     const { submitter } = event
