@@ -98,8 +98,7 @@ export const NewPrompt = Type.Object(
     name: Type.String(),
     title: Removable(),
     description: Removable(),
-    template: Type
-      .String(),
+    template: Type.String(),
     arguments: Arguments,
     enabled: Enabled
   },

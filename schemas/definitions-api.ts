@@ -12,12 +12,10 @@ export const DefinitionChangeSchema = Type.Object(
     kind: DefinitionKindSchema,
     item: Type.String({ description: 'The name of the item; `instructions` for the instructions' }),
     before: Type.Unknown({
-      description: 'The accepted definition; null if the item is new, or the definition is too ' +
-      'large to be stored'
+      description: 'The accepted definition; null if the item is new, or the definition is too large to be stored'
     }),
     after: Type.Unknown({
-      description: 'The definition that the server lists now; null if it is too large to be ' +
-      'stored'
+      description: 'The definition that the server lists now; null if it is too large to be stored'
     }),
     since: Type.String({ description: 'When the change was first seen, ISO 8601' }),
     digest: Type.String({ description: 'Identifies `after`' })

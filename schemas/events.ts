@@ -23,8 +23,7 @@ export const FailedEventDelivery = Type.Object({
   body: Type.String({ description: 'The body of the message' }),
   attempts: Type.Integer(),
   reason: Type.String({
-    description: 'The reason why the last attempt failed, as defined by SEP-3415, for example ' +
-    '`http_5xx`'
+    description: 'The reason why the last attempt failed, as defined by SEP-3415, for example `http_5xx`'
   }),
   failedAt: Type.String({ format: 'date-time' })
 }, {
@@ -54,8 +53,7 @@ export const ShownEventSubscription = Type.Object({
   url: Type.String({ description: 'The address that messages are sent to' }),
   expiresAt: Type.String({
     format: 'date-time',
-    description: 'When the subscription expires, unless its client ' +
-    'refreshes it'
+    description: 'When the subscription expires, unless its client refreshes it'
   })
 }, {
   examples: [{

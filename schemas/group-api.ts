@@ -73,8 +73,7 @@ export const GroupMemberConfig = Type.Object(
     prompts: ItemSelector,
     resources: ItemSelector,
     skills: Type.Optional(ItemSelector),
-    alias: Type
-      .Optional(Type.String())
+    alias: Type.Optional(Type.String())
   },
   { examples: [{ name: 'files', tools: ['read_file'], prompts: 'all', resources: 'all', alias: 'f' }] }
 )

@@ -16,8 +16,7 @@ export const KeyRecord = Type.Object(
         'owner are admins'
     })),
     inactive: Type.Optional(Type.String({
-      description: 'The reason why the key is not valid now; absent if it is ' +
-      'valid'
+      description: 'The reason why the key is not valid now; absent if it is valid'
     })),
     accessType: StringEnum(['all', 'groups', 'servers', 'custom']),
     allowedGroups: Type.Array(Type.String()),

@@ -89,8 +89,7 @@ export const OAuthClientRecord = Type.Object({
   scopes: Type.Array(Type.String()),
   requireSecret: Type.Boolean(),
   origin: StringEnum(['admin', 'registered'], {
-    description: 'Whether an admin created the client, or it registered ' +
-    'itself'
+    description: 'Whether an admin created the client, or it registered itself'
   }),
   clientUri: Type.Optional(Type.String()),
   createdAt: Type.Optional(Type.String()),

@@ -17,8 +17,7 @@ export const DocumentQuery = Type.Object({
     })
   ),
   includeDisabled: Type.Optional(Type.Boolean({
-    description: 'Whether to include disabled tools. Calls of them are ' +
-    'still answered with 404'
+    description: 'Whether to include disabled tools. Calls of them are still answered with 404'
   })),
   servers: Type.Optional(Type.String({ description: 'The servers to include, comma-separated. Default: all' }))
 })

@@ -31,8 +31,7 @@ export const ServerRecord = Type.Object(
     enabled: Type.Boolean(),
     status: StringEnum(['connecting', 'connected', 'disconnected', 'oauth_required', 'disabled']),
     error: Type.Union([Type.String(), Type.Null()], {
-      description: 'The reason why it is not connected, and what to ' +
-      'do'
+      description: 'The reason why it is not connected, and what to do'
     }),
     warnings: Type.Optional(Type.Array(Type.Union([Type.String(), DefinitionWarningSchema]), {
       description: 'Problems that do not prevent the server from working, as sentences, and warnings about its ' +
@@ -150,8 +149,7 @@ export const NewServers = Type.Object(
 export const ServerToTest = Type.Object(
   {
     name: Type.Optional(Type.String({
-      description: 'The name of a stored server whose secrets replace the masks in ' +
-      '`config`'
+      description: 'The name of a stored server whose secrets replace the masks in `config`'
     })),
     config: Config
   },
@@ -207,8 +205,7 @@ export const BatchWriteResult = Type.Object({
   data: BatchData,
   message: Type.Optional(Type.String()),
   warnings: Type.Optional(Type.Array(Type.String(), {
-    description: 'Warnings about members of the body that are not ' +
-    'servers'
+    description: 'Warnings about members of the body that are not servers'
   }))
 })
 export const BatchWriteFailure = Type.Object({

@@ -46,8 +46,7 @@ export const BearerKey = Type.Object({
   kind: Type.Optional(StringEnum(['system', 'user'])),
   owner: Type.Optional(Type.String()),
   createdBy: Type.Optional(Type.String({
-    description: 'The user who created it; absent: the operator, in the ' +
-    'settings file'
+    description: 'The user who created it; absent: the operator, in the settings file'
   })),
   accessType: Type.Optional(StringEnum(['all', 'groups', 'servers', 'custom'])),
   allowedGroups: Type.Optional(Type.Array(Type.String())),

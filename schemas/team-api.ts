@@ -29,8 +29,7 @@ const changeable = {
 }
 export const NewTeam = ClosedObject(Type.Object({
   name: Type.String({
-    description: '1 to 128 letters and digits of any script, and `@ . _ - +`; the first character ' +
-    'is not `@`'
+    description: '1 to 128 letters and digits of any script, and `@ . _ - +`; the first character is not `@`'
   }),
   ...changeable
 }, { examples: [{ name: 'web', description: 'The web team', members: ['ada'], claims: ['engineering/web'] }] }))

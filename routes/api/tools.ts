@@ -22,8 +22,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         body: Type.Object(
           {
             toolName: Type.String({ minLength: 1 }),
-            arguments: Type
-              .Optional(Type.Object({}, { additionalProperties: true }))
+            arguments: Type.Optional(Type.Object({}, { additionalProperties: true }))
           },
           { examples: [{ toolName: 'echo', arguments: { message: 'Hello' } }] }
         ),

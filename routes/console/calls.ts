@@ -76,7 +76,7 @@ const hourInMs = 60 * 60_000
 const pageSize = 50
 /** Max number of bars in the chart. */
 const maxBars = 24
-/** Calls that began up to this long ago are watched, in ms: the end of a call that took longer is not reported. */
+/** Min age up to which calls are watched, in ms. The end of a call that took longer is not reported. */
 const watchedTime = 10 * 60_000
 
 /** Returns the filters that are not empty. */

@@ -1,7 +1,7 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { errors, exemptFromRequestTimeout } from '../../plugins/base/errors/index.ts'
-import { ApiError, managementLimits } from '../../plugins/management/index.ts'
+import { ApiError } from '../../plugins/management/index.ts'
+import { requireUpload, uploadOptions } from '../multipart.ts'
 
 type Part =
   | { readonly type: 'field', readonly fieldname: string, readonly value: unknown }
@@ -21,17 +21,10 @@ export async function addUpload (app: FastifyInstance, { path, field, receive, r
   const remainingParts = new WeakMap<FastifyRequest, AsyncIterator<unknown>>()
   await app.register(async (upload) => {
     upload.removeAllContentTypeParsers()
-    await upload.register(multipart, {
-      limits: { files: 1, fields: 1, headerPairs: 20, fileSize: managementLimits.bundles.uploadSize + 1 }
-    })
+    await upload.register(multipart, uploadOptions(1))
     upload.post(path, {
       config: { effect: 'change' },
-      onRequest: async (request) => {
-        if (!/^multipart\/form-data\s*;/i.test(request.headers['content-type'] ?? '')) {
-          throw new errors.MultipartExpected(field)
-        }
-        exemptFromRequestTimeout(request.raw)
-      },
+      onRequest: requireUpload(field),
       // Only the token is read here: the guard checks it before the handler reads the file.
       preValidation: async (request) => {
         const parts = request.parts()
