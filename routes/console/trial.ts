@@ -44,11 +44,13 @@ export async function showWithProgress (
       return
     }
     stream.send('page', { html: kit.renderer.html(reply, page, whole) })
-    stream.end()
   } catch (error) {
     if (!signal.aborted) throw error
     // The browser has disconnected.
     if (!stream) reply.hijack()
+  } finally {
+    // A stream that ends without the event `page` tells the browser that the call failed.
+    stream?.end()
   }
 }
 
