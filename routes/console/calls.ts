@@ -30,8 +30,8 @@ const routes: FastifyPluginAsync = async (app) => {
   }
   page('calls', { title: 'Calls', isInNav: true, watch }, async ({ principal, query, request }) => {
     if (!activities.isAvailable) return { unavailable: toSentence(activities.disabledReason) }
-    const { page: number = '1', ...asked } = query
-    const filter = filterOf(asked)
+    const { page: number = '1', ...criteria } = query
+    const filter = filterOf(criteria)
     const pageNumber = Math.max(1, Math.trunc(Number(number)) || 1)
     const [{ data, pagination: { total, totalPages } }, values, bars] = await Promise.all([
       activities.list(principal, filter, pageNumber, pageSize),
@@ -42,8 +42,8 @@ const routes: FastifyPluginAsync = async (app) => {
     const path = `${base}/calls`
     return {
       // Only the first page is refreshed: new calls are added at its start.
-      ...pageNumber === 1 && asked.endDate === undefined && { live: filter },
-      filters: values ? fieldsOf(asked, values, principal) : [],
+      ...pageNumber === 1 && criteria.endDate === undefined && { live: filter },
+      filters: values ? fieldsOf(criteria, values, principal) : [],
       isFiltered: Object.keys(filter).length > 0,
       ...bars,
       items: data.map((call) => rowOf(base, call)),
@@ -51,8 +51,8 @@ const routes: FastifyPluginAsync = async (app) => {
         from: total === 0 ? 0 : (pageNumber - 1) * pageSize + 1,
         to: (pageNumber - 1) * pageSize + data.length,
         total,
-        ...pageNumber > 1 && { previous: urlWithQuery(path, { ...asked, page: String(pageNumber - 1) }) },
-        ...pageNumber < totalPages && { next: urlWithQuery(path, { ...asked, page: String(pageNumber + 1) }) }
+        ...pageNumber > 1 && { previous: urlWithQuery(path, { ...criteria, page: String(pageNumber - 1) }) },
+        ...pageNumber < totalPages && { next: urlWithQuery(path, { ...criteria, page: String(pageNumber + 1) }) }
       }
     }
   })
@@ -86,12 +86,12 @@ const filterOf = ({ server, tool, status, username, startDate, endDate }: Query)
 
 interface Values { readonly servers: string[], readonly tools: string[], readonly usernames: string[] }
 
-function fieldsOf (asked: Query, { servers, tools, usernames }: Values, { isAdmin }: Principal): object[] {
+function fieldsOf (criteria: Query, { servers, tools, usernames }: Values, { isAdmin }: Principal): object[] {
   const choice = (name: string, label: string, values: readonly string[]): object =>
     ({
       name,
       label,
-      value: asked[name],
+      value: criteria[name],
       options: [{ value: '', text: 'all' }, ...values.map((value) => ({ value, text: value }))]
     })
   return [
@@ -99,15 +99,15 @@ function fieldsOf (asked: Query, { servers, tools, usernames }: Values, { isAdmi
     choice('tool', 'Tool', tools),
     ...isAdmin ? [choice('username', 'Caller', usernames)] : [],
     choice('status', 'Outcome', ['success', 'error']),
-    { name: 'startDate', label: 'Since', type: 'date', value: asked.startDate }
+    { name: 'startDate', label: 'Since', type: 'date', value: criteria.startDate }
   ]
 }
 
 /** Returns the data of the chart. Each bar stands for one or more whole hours, since the database has hourly sums. */
 async function chartOf ({ activities }: FastifyInstance, principal: Principal, filter: Query): Promise<object> {
   const until = Date.now()
-  const asked = Date.parse(filter.startDate ?? '')
-  const begin = Number.isNaN(asked) ? until - (maxBars - 1) * hourInMs : Math.min(asked, until)
+  const start = Date.parse(filter.startDate ?? '')
+  const begin = Number.isNaN(start) ? until - (maxBars - 1) * hourInMs : Math.min(start, until)
   const from = Math.floor(begin / hourInMs) * hourInMs
   const length = Math.max(1, Math.ceil((until - from) / maxBars / hourInMs)) * hourInMs
   const { endDate: _, ...criteria } = filter

@@ -40,25 +40,25 @@ const routes: FastifyPluginAsync = async (app) => {
     }
     if (!chosen) return send({})
     const { schema } = chosen
-    const call = async (asked: WaitingCall, more: object): Promise<undefined> => {
+    const call = async (waiting: WaitingCall, more: object): Promise<undefined> => {
       await showWithProgress(app, visit, 'playground', async (follow) =>
-        ({ ...data, ...more, ...toResultData(app, visit, asked, await ask(app, visit, chosen, asked, follow)) }))
+        ({ ...data, ...more, ...toResultData(app, visit, waiting, await ask(app, visit, chosen, waiting, follow)) }))
     }
     const fields = (values: Readonly<Record<string, string>>): object[] => kit.formOf(schema).fields(values)
     const problem = credentialProblemOf(textOf(visit.form.credential))
     const question = readWaitingCall(textOf(visit.form.question))
     if (question) {
       const json = question.args
-      const asked = { mode: 'form', json, fields: fields(kit.formOf(schema).draft(JSON.parse(json) as object)) }
+      const shownForm = { mode: 'form', json, fields: fields(kit.formOf(schema).draft(JSON.parse(json) as object)) }
       const next = problem ? { errors: problem } : addAnswer(app, question, visit.form)
       const { name } = question
       const { url } = visit.request
       if ('errors' in next) {
         const refused = { name, form: visit.form, errors: next.errors }
-        return send({ ...asked, questions: questionsOf(app, url, question, refused) }, {}, 400)
+        return send({ ...shownForm, questions: questionsOf(app, url, question, refused) }, {}, 400)
       }
-      if (next.open.length > 0) return send({ ...asked, questions: questionsOf(app, url, next) })
-      return await call(next, asked)
+      if (next.open.length > 0) return send({ ...shownForm, questions: questionsOf(app, url, next) })
+      return await call(next, shownForm)
     }
     const { values, errors, args, ...more } = argumentsOf(app, visit.form, schema)
     const shownArguments = { ...more, fields: fields(values) }
@@ -164,10 +164,10 @@ function toResultData (app: FastifyInstance, { request }: Visit, { args }: Waiti
   }
   if (result.resultType === 'input_required') {
     const open = readQuestions(result.inputRequests)
-    const asked = { args, state: String(result.requestState ?? ''), open: open ?? [], responses: {} }
-    const refusal = open ? problemOfQuestions(asked) : 'The server’s question does not follow the protocol'
+    const waiting = { args, state: String(result.requestState ?? ''), open: open ?? [], responses: {} }
+    const refusal = open ? problemOfQuestions(waiting) : 'The server’s question does not follow the protocol'
     return refusal === undefined
-      ? { messages, questions: questionsOf(app, request.url, asked) }
+      ? { messages, questions: questionsOf(app, request.url, waiting) }
       : { messages, result: { isError: true, ms, blocks: [{ kind: 'text', text: `${refusal}.` }] } }
   }
   return { messages, result: { isError: result.isError === true, ms, blocks: app.kit.blocksOf(result) } }

@@ -54,9 +54,9 @@ const routes: FastifyPluginAsync = async (app) => {
       return [status, error, config, ...serverItemKinds.map((kind) => server[kind].length), lastLine]
     }
   }, async (visit) => {
-    const { principal, params: { name = '' }, query: { view: asked, page: number = '1' } } = visit
+    const { principal, params: { name = '' }, query: { view: requestedView, page: number = '1' } } = visit
     const views = [...serverItemKinds, 'output', ...canManageServer(app, principal, name) ? ['users'] : []]
-    const view = views.find((each) => each === asked) ?? 'tools'
+    const view = views.find((each) => each === requestedView) ?? 'tools'
     const server = await servers.getWithLoginUrl(principal, name)
     return {
       title: name,

@@ -85,10 +85,10 @@ const pageSize = 50
  * @param query the filters, which the links to other pages keep, and `page`, from 1
  */
 export function paginate<Item> (
-  all: readonly Item[], path: string, { page: asked = '1', ...filters }: Readonly<Record<string, string>>
+  all: readonly Item[], path: string, { page: requested = '1', ...filters }: Readonly<Record<string, string>>
 ): ListPage<Item> {
   const last = Math.max(1, Math.ceil(all.length / pageSize))
-  const page = Math.min(last, Math.max(1, Math.trunc(Number(asked)) || 1))
+  const page = Math.min(last, Math.max(1, Math.trunc(Number(requested)) || 1))
   const start = (page - 1) * pageSize
   const items = all.slice(start, start + pageSize)
   const at = (number: number): string => urlWithQuery(path, { ...filters, page: String(number) })

@@ -19,7 +19,7 @@ interface Counts { readonly calls: number, readonly errors: number, readonly res
 type UsageRow = Counts & Readonly<Partial<Record<Axis['value'], string>>> & { readonly day: string }
 
 /** The query of the page. `of`: the only value of the axis to show; `server`: the server of that tool. */
-interface Asked {
+interface PageQuery {
   readonly by: Axis['value'], readonly from: string, readonly to: string, readonly of?: string, readonly server?: string
 }
 
@@ -53,10 +53,10 @@ const routes: FastifyPluginAsync = async (app) => {
       renderer.send(reply, 'usage', { ...common, errors: answer.fields }, answer.statusCode)
       return {}
     }
-    const asked: Asked = { ...period, of, server }
+    const pageQuery: PageQuery = { ...period, of, server }
     const rows = (answer.data as UsageRow[]).filter((row) => of === undefined ||
       (row[axis.value] === of && (axis.value !== 'tool' || row.server === server)))
-    const found = of === undefined ? byName(rows, asked, labelsOf(app, principal, axis), path) : byDay(rows)
+    const found = of === undefined ? byName(rows, pageQuery, labelsOf(app, principal, axis), path) : byDay(rows)
     return {
       ...common,
       first: of === undefined ? axis.text : 'Day',
@@ -98,7 +98,7 @@ function labelsOf (
 
 /** Returns the usage of each name, over all days, those with most calls first. */
 function byName (
-  rows: readonly UsageRow[], { by, from, to }: Asked, labelOf: (name: string) => string, path: string
+  rows: readonly UsageRow[], { by, from, to }: PageQuery, labelOf: (name: string) => string, path: string
 ): object[] {
   const groups = groupedBy(rows, (row) => JSON.stringify([row[by], by === 'tool' ? row.server : '']))
   return [...groups.values()].map((group) => {
