@@ -8,7 +8,7 @@ import { Env } from '../schemas/env.ts'
 import { createHttpApi, type ManagementApi } from './api.ts'
 import { exitCodes, CommandError } from './errors.ts'
 import { processIo, type Environment, type Io } from './io.ts'
-import { gatewayPathsOf } from './places.ts'
+import { gatewayPathsOf } from './gateway-paths.ts'
 import { requestLocalGateway } from './request.ts'
 
 /**
@@ -35,22 +35,22 @@ export async function connectToManagementApi (
     }
     return createHttpApi(address.replace(/\/$/, ''), env.TOOL_HUB_KEY)
   }
-  const places = gatewayPathsOf(env, io.cwd)
-  const local = await findRunningGateway(places.dataDir)
-  if (local && isSameStorage(storageLocation(places.settings, env.DB_URL), local)) {
+  const paths = gatewayPathsOf(env, io.cwd)
+  const local = await findRunningGateway(paths.dataDir)
+  if (local && isSameStorage(storageLocation(paths.settings, env.DB_URL), local)) {
     return createHttpApi(local.url, local.token, true)
   }
   if (needsGateway) {
     const other = local ? ` The one at ${local.url} uses ${local.database ?? local.settings}.` : ''
-    const place = env.DB_URL === undefined ? places.settings : 'the database of DB_URL'
-    const missing = env.DB_URL === undefined && !existsSync(places.settings) ? ', which does not exist' : ''
+    const place = env.DB_URL === undefined ? paths.settings : 'the database of DB_URL'
+    const missing = env.DB_URL === undefined && !existsSync(paths.settings) ? ', which does not exist' : ''
     throw new CommandError(
       `No gateway runs with ${place}${missing}.${other} Start it (tool-hub serve), or specify another one with ` +
       '--config or --url.',
       exitCodes.unreachable
     )
   }
-  return await (await import('./offline.ts')).createOfflineApi(env, places, io)
+  return await (await import('./offline.ts')).createOfflineApi(env, paths, io)
 }
 
 /** Checks the address of --url by the rules of TOOL_HUB_URL. @throws CommandError that does not show a password */

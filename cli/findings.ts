@@ -7,7 +7,7 @@ import { missingNameWarnings } from '../plugins/settings/index.ts'
 import { expandVariables } from '../plugins/upstream/index.ts'
 import { durationWarnings, misspeltVariableWarnings } from '../schemas/read-env.ts'
 import type { Env } from '../schemas/env.ts'
-import { gatewayPathsOf } from './places.ts'
+import { gatewayPathsOf } from './gateway-paths.ts'
 import type { Environment } from './io.ts'
 import { rehearseStart } from './rehearsal.ts'
 
@@ -31,10 +31,10 @@ export async function findProblems (environment: Environment, cwd = '.'): Promis
   }
   const doubts = [...durationWarnings(environment), ...misspeltVariableWarnings(environment)]
   for (const doubt of doubts) add('warning', 'environment', doubt)
-  const places = gatewayPathsOf(env, cwd)
-  const document = await settingsOf(places.settings, env, environment, add)
+  const paths = gatewayPathsOf(env, cwd)
+  const document = await settingsOf(paths.settings, env, environment, add)
   const settings = env.DB_URL === undefined ? document ?? {} : {}
-  const { errors, warnings } = await rehearseStart(env, places, settings, environment)
+  const { errors, warnings } = await rehearseStart(env, paths, settings, environment)
   for (const error of errors) add('error', 'environment', error)
   const known = new Set(findings.map(({ message }) => message))
   for (const warning of warnings) if (!known.has(warning)) add('warning', 'environment', warning)

@@ -19,7 +19,7 @@ import {
 } from '../plugins/base/secrets/index.ts'
 import { parseTimerDuration } from '../schemas/durations.ts'
 import type { Env } from '../schemas/env.ts'
-import type { GatewayPaths } from './places.ts'
+import type { GatewayPaths } from './gateway-paths.ts'
 import { packageVersion } from '../package.ts'
 
 interface Remarks {
@@ -32,7 +32,7 @@ interface Remarks {
 /** Rehearses a start. @param document the settings; an empty object if they are in a database, which is not opened */
 export async function rehearseStart (
   env: Env,
-  places: GatewayPaths,
+  paths: GatewayPaths,
   document: SettingsDocument,
   environment: AppOptions['environment']
 ): Promise<Remarks> {
@@ -48,19 +48,19 @@ export async function rehearseStart (
     }
   }
   const keys =
-    await attempt(async () => await openKeyRing({ dataDir: places.dataDir, encryptionKey: env.ENCRYPTION_KEY }))
+    await attempt(async () => await openKeyRing({ dataDir: paths.dataDir, encryptionKey: env.ENCRYPTION_KEY }))
   const { DB_URL: dbUrl } = env
   if (dbUrl !== undefined) await attempt(async () => { await assertDatabaseUrl(dbUrl) })
   await attempt(async () => { await listenBriefly(env) })
-  await attempt(() => { requireWritableFolder(places.dataDir) }, warnings)
-  if (env.JWT_SECRET === undefined) await attempt(() => { checkLoginSecret(places.dataDir) })
+  await attempt(() => { requireWritableFolder(paths.dataDir) }, warnings)
+  if (env.JWT_SECRET === undefined) await attempt(() => { checkLoginSecret(paths.dataDir) })
   const replicas = replicasProblem(env)
   if (replicas !== undefined) warnings.push(replicas)
   const childUser = await attempt(() => findChildUser(env.CHILD_USER))
   await attempt(async () => {
     const app = await buildApp({
       logger: { level: 'warn', stream: { write: (line: string) => { warnings.push(sentenceOf(line)) } } },
-      storage: storageFor(env, document, keys ?? await openKeyRing({ dataDir: places.dataDir })),
+      storage: storageFor(env, document, keys ?? await openKeyRing({ dataDir: paths.dataDir })),
       // These folders do not exist: a running gateway may be using those in DATA_DIR.
       catalogueCache: new CatalogueFiles(join(tmpdir(), randomUUID())),
       bundles: { root: join(tmpdir(), randomUUID()), isShared: true },

@@ -14,7 +14,7 @@ import {
   checksumOf, backupFiles, openBackup, type BackupDescription, listFiles, writeZip, countSealedSecrets
 } from './archive.ts'
 import { explainFileError } from '../errors.ts'
-import { gatewayPathsOf, type GatewayPaths } from '../places.ts'
+import { gatewayPathsOf, type GatewayPaths } from '../gateway-paths.ts'
 import type { MaintenanceReport, MaintenanceTask } from '../context.ts'
 import { packageVersion } from '../../package.ts'
 
@@ -25,7 +25,7 @@ export async function createBackup (
   { io, report }: MaintenanceTask, { file, withKey, force }: CreateOptions
 ): Promise<void> {
   const env = readEnvironment(io.env)
-  const places = gatewayPathsOf(env, io.cwd)
+  const paths = gatewayPathsOf(env, io.cwd)
   const createdAt = new Date().toISOString()
   const target = resolve(io.cwd, file ?? `tool-hub-${createdAt.replace(/[:.]/g, '-')}.zip`)
   if (existsSync(target) && !force) {
@@ -42,17 +42,17 @@ export async function createBackup (
       return path
     }
     const kind = env.DB_URL === undefined ? 'file' : 'database'
-    if (env.DB_URL === undefined) await putSettings(places, put(backupFiles.settings))
+    if (env.DB_URL === undefined) await putSettings(paths, put(backupFiles.settings))
     else await putTables(env, env.DB_URL, put, report)
     const sealedWith: BackupDescription['sealedWith'] = {}
     for (const path of content.values()) await countSealedSecrets(path, sealedWith)
-    await putBundles(places, work, put, report)
-    const hasKey = withKey && existsSync(places.key)
-    if (hasKey) await copyFile(places.key, put(backupFiles.key))
+    await putBundles(paths, work, put, report)
+    const hasKey = withKey && existsSync(paths.key)
+    if (hasKey) await copyFile(paths.key, put(backupFiles.key))
     const checksums: BackupDescription['checksums'] = {}
     for (const [name, path] of content) checksums[name] = await checksumOf(path)
     const description: BackupDescription =
-      { format: 1, createdAt, version: packageVersion(), kind, bundlesFolder: places.bundles, sealedWith, checksums }
+      { format: 1, createdAt, version: packageVersion(), kind, bundlesFolder: paths.bundles, sealedWith, checksums }
     await writeFile(put(backupFiles.description), JSON.stringify(description, null, 2))
     const archive = join(work, 'archive')
     await writeZip(archive, content)

@@ -21,7 +21,7 @@ import { openVault } from '../../plugins/base/secrets/index.ts'
 import { parseTimerDuration } from '../../schemas/durations.ts'
 import type { Env } from '../../schemas/env.ts'
 import { backupFiles, readLines, type BackupDescription } from './archive.ts'
-import type { GatewayPaths } from '../places.ts'
+import type { GatewayPaths } from '../gateway-paths.ts'
 
 /** The destination of a restore, checked and locked. */
 export interface RestoreTarget {
@@ -39,12 +39,12 @@ interface TargetOptions {
 export async function openRestoreTarget (
   description: BackupDescription,
   work: string,
-  places: GatewayPaths,
+  paths: GatewayPaths,
   env: Env,
   options: TargetOptions
 ): Promise<RestoreTarget> {
-  if (env.DB_URL !== undefined) return await openDatabaseTarget(description, work, places, env, env.DB_URL, options)
-  return await openFileTarget(description, work, places, options)
+  if (env.DB_URL !== undefined) return await openDatabaseTarget(description, work, paths, env, env.DB_URL, options)
+  return await openFileTarget(description, work, paths, options)
 }
 
 async function openFileTarget (
@@ -69,7 +69,7 @@ async function openFileTarget (
       )
     }
     const document = withBundlesFolder(await documentOf(work), bundlesFolder, bundles)
-    // If the existing file cannot be read, its tokens are lost anyway.
+    // The tokens of a file that cannot be parsed cannot be kept.
     const present = await readSettings(path).catch(() => ({}))
     const next = toText(document, present, keepTokens)
     return { location: path, commit: async () => { await replaceFileAtomically(path, Buffer.from(next)) }, close }
