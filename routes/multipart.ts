@@ -3,8 +3,8 @@ import { errors, exemptFromRequestTimeout } from '../plugins/base/errors/index.t
 import { managementLimits } from '../plugins/management/index.ts'
 
 /**
- * Returns the options of `@fastify/multipart` for a form with one file. The file is cut one byte beyond its max size, so
- * that the reader notices it.
+ * Returns the options of `@fastify/multipart` for a form with one file. The file is cut one byte beyond its max size,
+ * so that the reader notices that it is too large.
  * @param fields the number of other fields
  */
 export const uploadOptions = (fields: number) => ({

@@ -36,7 +36,7 @@ export const ApprovalRecord = Type.Object(
     }]
   }
 )
-export const ApprovalId = Type.Object({ id: Type.String() })
+export const ApprovalParams = Type.Object({ id: Type.String() })
 export const ApprovalQuery = Type.Object({
   state: Type.Optional(ApprovalState),
   limit: Type.Optional(

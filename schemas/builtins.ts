@@ -132,6 +132,6 @@ export const NewResource = Type.Object(
 export type NewResource = Static<typeof NewResource>
 export const ResourceUpdate = Type.Partial(NewResource, { examples: [{ content: '# Other rules' }] })
 
-export const BuiltInId = Type.Object({ id: Type.String() })
+export const BuiltInParams = Type.Object({ id: Type.String() })
 export const ResourceToRead =
   Type.Object({ uri: Type.String({ minLength: 1 }) }, { examples: [{ uri: 'note://house/rules' }] })

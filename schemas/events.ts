@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 
-export const EventWebhookToken = Type.Object({ token: Type.String({ maxLength: 1_000 }) })
+export const EventWebhookParams = Type.Object({ token: Type.String({ maxLength: 1_000 }) })
 
 /** The response to a message from a server. */
 export const EventReceipt = Type.Object(
@@ -41,7 +41,7 @@ export const FailedEventDelivery = Type.Object({
   }]
 })
 
-export const EventSubscriptionId = Type.Object({ id: Type.String({ maxLength: 100 }) })
+export const EventSubscriptionParams = Type.Object({ id: Type.String({ maxLength: 100 }) })
 
 /** A webhook that a client registered for an event type. */
 export const ShownEventSubscription = Type.Object({

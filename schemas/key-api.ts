@@ -73,4 +73,4 @@ export const KeyUpdate = ClosedObject(Type.Partial(Type.Object({ ...NewKey.prope
   examples: [{ enabled: false }],
   description: 'A user may change only `name` and `enabled`; the other members may contain the values from a response'
 }))
-export const KeyId = Type.Object({ id: Type.String() })
+export const KeyParams = Type.Object({ id: Type.String() })

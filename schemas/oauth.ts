@@ -111,7 +111,7 @@ export const OAuthClientList = Type.Object({
   )
 })
 
-export const OAuthClientId = Type.Object({ clientId: Type.String() })
+export const OAuthClientParams = Type.Object({ clientId: Type.String() })
 
 /** A user's consent to a client. */
 export const ConsentRecord = Type.Object({

@@ -54,8 +54,8 @@ export const ToolStats = Type.Object(
   }
 )
 
-export const ToolPath = Type.Object({ server: Type.String(), tool: Type.String() })
-export const GroupOrServerToolPath = Type.Object({
+export const ToolParams = Type.Object({ server: Type.String(), tool: Type.String() })
+export const GroupOrServerToolParams = Type.Object({
   name: Type.String({ description: 'A group by id or name, otherwise the server' }),
   server: Type.String(),
   tool: Type.String()

@@ -105,7 +105,7 @@ export const ServerUpdate = Type.Object(
   { examples: [{ config: { url: 'https://mcp.example.com/mcp', visibility: 'public' }, newName: 'tickets' }] }
 )
 export const EnabledUpdate = Type.Object({ enabled: Type.Boolean() }, { examples: [{ enabled: false }] })
-export const ServerName = Type.Object({ name: Type.String() })
+export const ServerParams = Type.Object({ name: Type.String() })
 
 /** Creates the schema of an object with servers by name, the format of other programs. */
 const ByName = (description: string) =>

@@ -36,4 +36,4 @@ export const NewTeam = ClosedObject(Type.Object({
 export const TeamUpdate = ClosedObject(Type.Object({ name: Type.Optional(ReadOnlyMember), ...changeable }, {
   examples: [{ members: ['ada', 'grace@example.com'] }]
 }))
-export const TeamName = Type.Object({ name: Type.String() })
+export const TeamParams = Type.Object({ name: Type.String() })

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { ApprovalRecord, ApprovalId, ApprovalQuery } from '../../schemas/approvals.ts'
+import { ApprovalRecord, ApprovalParams, ApprovalQuery } from '../../schemas/approvals.ts'
 import type { ShownApproval } from '../../plugins/extensions/index.ts'
 import { type Principal, toAuthor } from '../../plugins/settings/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
@@ -33,12 +33,12 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.post('/approvals/:id/approve', {
     summary: 'Allow a call once',
     description: `The caller must repeat the call before the approval expires. ${decision}`,
-    params: ApprovalId,
+    params: ApprovalParams,
     data: ApprovalRecord
   }, async ({ principal, params }) =>
     ({ data: await decide(principal, params.id, 'approved'), message: 'The call was approved' }))
   api.post('/approvals/:id/deny', {
-    summary: 'Deny a call', description: decision, params: ApprovalId, data: ApprovalRecord
+    summary: 'Deny a call', description: decision, params: ApprovalParams, data: ApprovalRecord
   }, async ({ principal, params }) =>
     ({ data: await decide(principal, params.id, 'denied'), message: 'The call was denied' }))
 }

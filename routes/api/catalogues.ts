@@ -9,8 +9,8 @@ import { endpointsOf } from './endpoint.ts'
 import { principalOf } from './principal.ts'
 import { serializeRecords } from './records.ts'
 
-const Name = Type.Object({ name: Type.String() })
-const ServerName = Type.String({ description: 'Percent-encoded, including its slash' })
+const CloudServerParams = Type.Object({ name: Type.String() })
+const EncodedServerName = Type.String({ description: 'Percent-encoded, including its slash' })
 const Texts = Type.Array(Type.String())
 const Servers = Type.Array(MarketServer)
 
@@ -67,10 +67,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     data: Type.Array(CloudServer)
   }, async ({ request }) => answer(await cloud.listServers(ownerOfRequest(request))))
   get('/cloud/servers/:name', {
-    summary: 'Get a server of the cloud catalogue', params: Name, data: CloudServer
+    summary: 'Get a server of the cloud catalogue', params: CloudServerParams, data: CloudServer
   }, async ({ params, request }) => answer(await cloud.findServer(params.name, ownerOfRequest(request))))
   get('/cloud/servers/:name/tools', {
-    summary: 'List the tools of a server of the cloud catalogue', params: Name, data: Type.Array(CloudTool)
+    summary: 'List the tools of a server of the cloud catalogue', params: CloudServerParams, data: Type.Array(CloudTool)
   }, async ({ params, request }) => answer(await cloud.listTools(params.name, ownerOfRequest(request))))
 
   get('/registry/servers', {
@@ -81,13 +81,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async ({ query, request }) => answer(await registry.listEntries(query, ownerOfRequest(request))))
   get('/registry/servers/:serverName/versions', {
     summary: 'List the versions of an entry',
-    params: Type.Object({ serverName: ServerName }),
+    params: Type.Object({ serverName: EncodedServerName }),
     data: RegistryPage
   }, async ({ params, request }) => answer(await registry.listVersions(params.serverName, ownerOfRequest(request))))
   get('/registry/servers/:serverName/versions/:version', {
     summary: 'Get a version of an entry',
     params: Type.Object(
-      { serverName: ServerName, version: Type.String({ description: '`latest`, or an exact version' }) }
+      { serverName: EncodedServerName, version: Type.String({ description: '`latest`, or an exact version' }) }
     ),
     data: RegistryEntry
   }, async ({ params, request }) =>

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { checkScopes } from '../../plugins/identity/index.ts'
 import { chargedOwnerOf } from '../../plugins/settings/index.ts'
-import { GroupId } from '../../schemas/group-api.ts'
+import { GroupParams } from '../../schemas/group-api.ts'
 import { SuccessWithWarnings } from '../../schemas/answers.ts'
 import {
   GroupTemplateQuery, TemplateImportResult, NewTemplate, SentTemplate, Template
@@ -47,7 +47,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   api.get('/templates/export/groups/:id', {
     summary: 'Create a template from a group and its servers',
-    params: GroupId,
+    params: GroupParams,
     query: GroupTemplateQuery,
     data: Template,
     preSerialization: serializeRecords

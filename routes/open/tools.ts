@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import type { RouteTool } from '../../plugins/downstream/index.ts'
-import { GroupOrServerToolPath, OpenRouteError, ToolPath, ToolResult } from '../../schemas/openapi-routes.ts'
+import { GroupOrServerToolParams, OpenRouteError, ToolParams, ToolResult } from '../../schemas/openapi-routes.ts'
 import { principalOf } from '../api/principal.ts'
 import { callerOf } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
@@ -56,10 +56,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }
 
   for (const { path, params, noun } of [
-    { path: '/tools/:server/:tool', params: ToolPath, noun: 'a tool' },
-    { path: '/:name/tools/:server/:tool', params: GroupOrServerToolPath, noun: 'a tool of a group' }
+    { path: '/tools/:server/:tool', params: ToolParams, noun: 'a tool' },
+    { path: '/:name/tools/:server/:tool', params: GroupOrServerToolParams, noun: 'a tool of a group' }
   ]) {
-    const common = { tags, security, params, ...(params === ToolPath && { description }) }
+    const common = { tags, security, params, ...(params === ToolParams && { description }) }
     app.get(path, {
       schema: { ...common, summary: `Run ${noun}; arguments in the query`, response },
       config,
