@@ -3,7 +3,7 @@ import { escapeInvisible } from '../../plugins/extensions/index.ts'
 import { auditedEntities } from '../../plugins/settings/index.ts'
 import { deepDifferencesOf } from './differences.ts'
 import { pagesOf } from './page.ts'
-import { urlWithQuery } from './states.ts'
+import { urlWithQuery } from './lists.ts'
 
 type Entry = Awaited<ReturnType<FastifyInstance['audit']['list']>>['data'][number]
 

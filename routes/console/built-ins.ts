@@ -5,7 +5,7 @@ import type { PromptRecord, ResourceRecord } from '../../schemas/builtins.ts'
 import type { SkillRecord } from '../../schemas/skills.ts'
 import { revisionOf } from '../entity-tag.ts'
 import { enabledIn, type Form, pagesOf, removeAction, textOf, toggleAction, type Visit } from './page.ts'
-import { paginate } from './states.ts'
+import { paginate } from './lists.ts'
 import { addUpload } from './uploads.ts'
 import { abortSignalOf } from '../caller.ts'
 

@@ -3,7 +3,8 @@ import { errors, noSuchError } from '../../plugins/base/errors/index.ts'
 import { isRefresh, type LivePageData, parseIfJson } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { decisionWords, toSentence, pagesOf } from './page.ts'
-import { urlWithQuery, serverPageUrl } from './states.ts'
+import { urlWithQuery } from './lists.ts'
+import { serverPageUrl } from './server-states.ts'
 
 type Call = Awaited<ReturnType<FastifyInstance['activities']['find']>>
 type Query = Readonly<Record<string, string>>

@@ -5,7 +5,7 @@ import type {
 } from '../../schemas/catalogues.ts'
 import { type Entry, showEntries, addServerTabs, type Variable } from './entries.ts'
 import { filterByText, pagesOf, type Visit } from './page.ts'
-import { urlWithQuery, paginate } from './states.ts'
+import { paginate, urlWithQuery } from './lists.ts'
 
 /** A catalogue entry, as a row of the list. */
 interface Row {

@@ -4,7 +4,7 @@ import type { DefinitionChange } from '../../schemas/definitions-api.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 import { differencesOf, markDifference } from './differences.ts'
 import { noticeOf, pagesOf, textOf } from './page.ts'
-import type { ServerState } from './states.ts'
+import type { ShownServer } from './server-states.ts'
 import { serverHeadOf, canManageServer, listedItemsOf, serverItemKinds } from './server-head.ts'
 
 const serverPath = (name: string): string => `/servers/${encodeURIComponent(name)}`
@@ -72,7 +72,7 @@ const itemPath = (server: string, kind: string, item: string): string =>
  * not list, such as a removed one.
  */
 function itemOf (
-  base: string, server: ServerState, kind: string, item: string
+  base: string, server: ShownServer, kind: string, item: string
 ): { href?: string, isOff?: boolean } {
   const list = serverItemKinds.find((each) => each === `${kind}s`)
   const found = list && listedItemsOf(server, list).find(({ name, uri }) => item === (list === 'skills' ? uri : name))

@@ -3,9 +3,9 @@ import {
   type ApiAnswer, ApiError, newServerNameProblem, type Notice, parseIfJson
 } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { type CharacterBudget, fillVariables, newCharacterBudget, typedValues } from './filling.ts'
+import { type CharacterBudget, fillVariables, newCharacterBudget, typedValues } from './fill-variables.ts'
 import { type Form, textOf } from './page.ts'
-import { serverPageUrl, targetOf, transportOf } from './states.ts'
+import { serverPageUrl, targetOf, transportOf } from './server-states.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
 /** A value that the user fills in. The config refers to it as a variable, `${<key>}`. */

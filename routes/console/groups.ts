@@ -4,9 +4,10 @@ import { revisionOf } from '../entity-tag.ts'
 import {
   endpointOf, filterByText, type Form, listOf, noticeOf, pagesOf, removeAction, revisionIn, textOf, type Visit
 } from './page.ts'
-import { isPicking, maxShown, shownChoicesOf } from './picks.ts'
+import { requestsChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
 import { listedItemsOf } from './server-head.ts'
-import { paginate, type ServerState, stateOf } from './states.ts'
+import { paginate } from './lists.ts'
+import { type ShownServer, stateOf } from './server-states.ts'
 
 type ShownGroup = ReturnType<FastifyInstance['groups']['listWithSelectors']>[number]
 type Member = Exclude<ShownGroup['servers'][number], string>
@@ -57,7 +58,7 @@ const routes: FastifyPluginAsync = async (app) => {
   }
   edit('group', { title: 'Create a group', path: '/groups/new' }, newGroupPage, async (visit) => {
     const { request, form: sent } = visit
-    if (isPicking(sent)) return await showAgain(visit, newGroupPage(visit))
+    if (requestsChoices(sent)) return await showAgain(visit, newGroupPage(visit))
     const done = await api.ask(request, 'POST', '/groups', groupIn(sent))
     const { id } = done.data as { id: string }
     return { to: pathOf(id), notice: noticeOf(done) }
@@ -82,14 +83,14 @@ const routes: FastifyPluginAsync = async (app) => {
       },
       ...membersOf(app, visit, group.servers),
       // If the form is shown again with other servers, it keeps the revision that it was created with.
-      revision: isPicking(form) ? revisionIn(form) : revisionOf(group),
+      revision: requestsChoices(form) ? revisionIn(form) : revisionOf(group),
       stored: JSON.stringify(
         { name: group.name, description: group.description, servers: group.servers }, undefined, 2
       ),
       seen: { tools, tokens, names: names.slice(0, 100) }
     }
   }
-  edit('group', { title: 'Group', path: '/groups/:id' }, groupPage, async (visit) => isPicking(visit.form)
+  edit('group', { title: 'Group', path: '/groups/:id' }, groupPage, async (visit) => requestsChoices(visit.form)
     ? await showAgain(visit, groupPage(visit))
     : await submit(visit, '/groups/:id', 'PUT', '/groups/:id', groupIn(visit.form)))
 
@@ -127,7 +128,7 @@ function membersOf (
   return {
     find,
     rest,
-    isLong: all.size > maxShown,
+    isLong: all.size > maxShownChoices,
     kept: kept.flatMap((name) => fieldsOf(chosen.get(name) ?? { name })),
     members: names.flatMap((name) => {
       const server = all.get(name)
@@ -150,7 +151,7 @@ function membersOf (
 
 /** Returns which of a server's items of one kind are selected. @param withItems whether the form lists the items */
 function choiceOf (
-  server: ServerState, kind: ItemKind, member: ChosenMember | undefined, withItems: boolean
+  server: ShownServer, kind: ItemKind, member: ChosenMember | undefined, withItems: boolean
 ): object {
   const selected = member?.[kind]
   const isAll = !Array.isArray(selected)

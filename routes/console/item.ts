@@ -5,7 +5,7 @@ import { type TrialRequest, sendTrial } from './trial.ts'
 import { type ArgumentsForm, argumentsOf } from './arguments.ts'
 import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
 import { canManageServer, type ListedItem } from './server-head.ts'
-import { serverPageUrl } from './states.ts'
+import { serverPageUrl } from './server-states.ts'
 
 /** An item of a server, as in a response of the management API. */
 type ServerItem = ListedItem & { readonly [member: string]: unknown }

@@ -5,8 +5,8 @@ import type { Principal } from '../../plugins/settings/index.ts'
 import {
   enabledIn, endpointOf, filterByText, listOf, pagesOf, removeAction, textOf, toggleAction, type Visit
 } from './page.ts'
-import { isPicking, maxShown, shownChoicesOf } from './picks.ts'
-import { paginate } from './states.ts'
+import { requestsChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
+import { paginate } from './lists.ts'
 
 type Key = ReturnType<FastifyInstance['keys']['list']>[number]
 
@@ -31,7 +31,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const find = textOf(sent.find)
     const choose = (field: string, names: readonly string[]): object => {
       const pick = shownChoicesOf(names, new Set(listOf(sent[field])), find)
-      return { ...pick, isLong: names.length > maxShown }
+      return { ...pick, isLong: names.length > maxShownChoices }
     }
     return {
       title: 'Create a key',
@@ -43,7 +43,7 @@ const routes: FastifyPluginAsync = async (app) => {
   }
   edit('key-new', { title: 'Create a key', path: '/keys/new' }, newKeyPage, async (visit) => {
     const { principal, request, reply, form } = visit
-    if (isPicking(form)) {
+    if (requestsChoices(form)) {
       renderer.send(reply, 'key-new', { ...newKeyPage(visit), values: form })
       return undefined
     }

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { pagesOf } from './page.ts'
-import { paginate } from './states.ts'
+import { paginate } from './lists.ts'
 
 /** In order of severity. */
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { canManageServer } from './server-head.ts'
 import { pagesOf, textOf } from './page.ts'
-import { serverPageUrl } from './states.ts'
+import { serverPageUrl } from './server-states.ts'
 
 /** The prefix of the form fields that contain values. */
 const fieldPrefix = 'values.'

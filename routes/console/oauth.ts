@@ -3,7 +3,8 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { ApiError } from '../../plugins/management/index.ts'
 import type { ConsentRecord, OAuthClientRecord } from '../../schemas/oauth.ts'
 import { pagesOf, removeAction } from './page.ts'
-import { serverPageUrl, paginate } from './states.ts'
+import { paginate } from './lists.ts'
+import { serverPageUrl } from './server-states.ts'
 
 type Client = Static<typeof OAuthClientRecord>
 type Consent = Static<typeof ConsentRecord>

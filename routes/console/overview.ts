@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { canManage, type Principal } from '../../plugins/settings/index.ts'
 import { watchedApprovals } from './approvals.ts'
 import { endpointOf, toSentence, pagesOf } from './page.ts'
-import { errorOf, repairActionOf, serverPageUrl, type ServerState, stateOf, states } from './states.ts'
+import { errorOf, repairActionOf, serverPageUrl, type ShownServer, stateOf, serverStates } from './server-states.ts'
 
 /** Page: the state of the gateway, and the problems that need attention. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -21,7 +21,8 @@ const routes: FastifyPluginAsync = async (app) => {
     return {
       live: {},
       waiting,
-      counts: Object.fromEntries(states.map((state) => [state, seen.filter((each) => stateOf(each) === state).length])),
+      counts: Object.fromEntries(serverStates.map((state) =>
+        [state, seen.filter((each) => stateOf(each) === state).length])),
       // A server keeps its error while its connection is retried.
       problems: [
         ...settingsProblemsOf(app, principal),
@@ -43,7 +44,7 @@ const settingsProblemsOf = ({ system }: FastifyInstance, { isAdmin }: Principal)
   ? system.problems().map((text) => ({ state: 'warning', name: 'The settings', text: toSentence(text) }))
   : []
 
-function problemOf ({ kit: { base }, settings }: FastifyInstance, principal: Principal, server: ServerState): object {
+function problemOf ({ kit: { base }, settings }: FastifyInstance, principal: Principal, server: ShownServer): object {
   const { name } = server
   const stored = settings.current.servers.get(name)
   const manages = stored !== undefined && canManage(principal, stored)

@@ -7,7 +7,7 @@ import { filterByText, pagesOf, textOf, type Visit } from './page.ts'
 import {
   type WaitingCall, addAnswer, problemOfQuestions, questionsOf, readQuestions, readWaitingCall
 } from './questions.ts'
-import { urlWithQuery, paginate } from './states.ts'
+import { paginate, urlWithQuery } from './lists.ts'
 import { showWithProgress } from './trial.ts'
 
 type Query = Visit['query']

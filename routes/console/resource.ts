@@ -4,7 +4,7 @@ import { ApiError, managementLimits, type PageData } from '../../plugins/managem
 import { addItemPages, showTrial } from './item.ts'
 import { pagesOf, type Visit } from './page.ts'
 import { argumentsOf } from './arguments.ts'
-import { serverPageUrl } from './states.ts'
+import { serverPageUrl } from './server-states.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
 /** A resource template as listed by its server. */

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { explanationKey, type ScoreReasons } from '../../plugins/extensions/index.ts'
 import { mcpPathOf, routeOptions } from './viewers.ts'
 import { pagesOf } from './page.ts'
-import { urlWithQuery } from './states.ts'
+import { urlWithQuery } from './lists.ts'
 
 /** A tool found by `$smart`. */
 interface FoundTool {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { noticeOf, pagesOf, textOf } from './page.ts'
-import { serverPageUrl } from './states.ts'
+import { serverPageUrl } from './server-states.ts'
 
 /** Pages to rename and to remove a server, which list the consequences. */
 const routes: FastifyPluginAsync = async (app) => {

@@ -7,7 +7,7 @@ import {
 } from './page.ts'
 import { testResultText } from './entries.ts'
 import { serverHeadOf, canManageServer } from './server-head.ts'
-import { serverPageUrl } from './states.ts'
+import { serverPageUrl } from './server-states.ts'
 
 type Config = Readonly<Record<string, unknown>>
 type Texts = Readonly<Record<string, string>>

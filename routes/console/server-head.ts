@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { canManage, type ItemKind, type Principal } from '../../plugins/settings/index.ts'
 import { hasUserVariables } from '../../schemas/user-variables.ts'
-import { urlWithQuery, errorOf, serverPageUrl, type ServerState, stateOf, targetOf, transportOf } from './states.ts'
+import { urlWithQuery } from './lists.ts'
+import { errorOf, serverPageUrl, type ShownServer, stateOf, targetOf, transportOf } from './server-states.ts'
 
 export const serverItemKinds = ['tools', 'prompts', 'resources', 'skills'] as const satisfies readonly ItemKind[]
 const titles = { tools: 'Tools', prompts: 'Prompts', resources: 'Resources', skills: 'Skills' }
@@ -18,7 +19,7 @@ export interface ListedItem {
 }
 
 /** Parses the items of one kind that a server lists. */
-export const listedItemsOf = (server: ServerState, kind: ItemKind): readonly ListedItem[] =>
+export const listedItemsOf = (server: ShownServer, kind: ItemKind): readonly ListedItem[] =>
   JSON.parse([...server[kind].pieces()].join('')) as ListedItem[]
 
 /** Whether a user may change a server. */
@@ -34,7 +35,7 @@ function requiresUserValues ({ settings }: FastifyInstance, { username }: Princi
 }
 
 /** Returns the data of a server that lists show. @param base the path of the console */
-export function serverSummaryOf (base: string, server: ServerState): object {
+export function serverSummaryOf (base: string, server: ShownServer): object {
   const { name, tools, config: { owner, visibility } } = server
   const error = errorOf(server)
   return {
@@ -51,7 +52,7 @@ export function serverSummaryOf (base: string, server: ServerState): object {
 }
 
 /** Returns the data that all pages of a server show: its state, and links to its pages. @param view the current page */
-export function serverHeadOf (app: FastifyInstance, principal: Principal, server: ServerState, view: string): object {
+export function serverHeadOf (app: FastifyInstance, principal: Principal, server: ShownServer, view: string): object {
   const { base } = app.kit
   const { name } = server
   const href = serverPageUrl(base, name)

@@ -3,9 +3,8 @@ import { hasUris } from '../../plugins/settings/index.ts'
 import { enabledIn, filterByText, pagesOf, textOf, type Visit } from './page.ts'
 import { templatesOf } from './resource.ts'
 import { serverHeadOf, listedItemsOf, serverItemKinds, canManageServer, serverSummaryOf } from './server-head.ts'
-import {
-  paginate, repairActionOf, serverPageUrl, type ServerState, stateOf, states, targetOf, urlWithQuery
-} from './states.ts'
+import { paginate, urlWithQuery } from './lists.ts'
+import { repairActionOf, serverPageUrl, type ShownServer, stateOf, serverStates, targetOf } from './server-states.ts'
 
 /** Pages: the servers with their states, and each server's items. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -29,7 +28,7 @@ const routes: FastifyPluginAsync = async (app) => {
       ...state !== '' && { state },
       states: [
         { state: '', count: named.length, href: urlWithQuery(path, { q }), isCurrent: state === '' },
-        ...states.map((each) => ({
+        ...serverStates.map((each) => ({
           state: each,
           count: named.filter((server) => stateOf(server) === each).length,
           href: urlWithQuery(path, { q, state: each }),
@@ -127,13 +126,13 @@ async function usersOf (
 }
 
 /** Whether the name, target or description of a server contains a search term. */
-const matchesTerm = (server: ServerState, term: string): boolean =>
+const matchesTerm = (server: ShownServer, term: string): boolean =>
   [server.name, targetOf(server), String(server.config.description ?? '')]
     .some((text) => text.toLowerCase().includes(term.trim().toLowerCase()))
 
 /** Returns the page of a server's items that a query selects. */
 function itemsOf (
-  costs: FastifyInstance['kit']['costs'], server: ServerState, { query, request }: Pick<Visit, 'query' | 'request'>
+  costs: FastifyInstance['kit']['costs'], server: ShownServer, { query, request }: Pick<Visit, 'query' | 'request'>
 ): object {
   const { view = 'tools', q = '', page = '1' } = query
   const kind = serverItemKinds.find((each) => each === view)

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { pagesOf } from './page.ts'
-import { paginate, shortNameOf } from './states.ts'
+import { paginate, shortNameOf } from './lists.ts'
 
 type Task = Awaited<ReturnType<FastifyInstance['tasks']['list']>>[number]
 type Subscription = Awaited<ReturnType<FastifyInstance['eventWebhooks']['list']>>[number]

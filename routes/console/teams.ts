@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { namesHint, namesIn } from '../../plugins/management/index.ts'
 import { revisionOf } from '../entity-tag.ts'
 import { type Form, filterByText, fieldLinesOf, pagesOf, removeAction, textOf } from './page.ts'
-import { paginate } from './states.ts'
+import { paginate } from './lists.ts'
 
 type Team = ReturnType<FastifyInstance['teams']['list']>[number]
 

@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { PageData } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { type Form, listOf, noticeOf, objectIn, pagesOf, textOf, type Visit } from './page.ts'
-import { isPicking, maxShown, shownChoicesOf } from './picks.ts'
-import { targetOf } from './states.ts'
+import { requestsChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
+import { targetOf } from './server-states.ts'
 
 /** The members of a pasted template that the page reads. They are not validated. */
 interface PastedTemplate {
@@ -29,7 +29,7 @@ const routes: FastifyPluginAsync = async (app) => {
     effect: 'change', again: (visit) => ({ page: 'templates', data: choices(visit) })
   }, async (visit) => {
     const { request, reply, form: sent } = visit
-    if (isPicking(sent)) {
+    if (requestsChoices(sent)) {
       kit.renderer.send(reply, 'templates', { ...choices(visit), values: sent })
       return undefined
     }
@@ -86,7 +86,7 @@ function serversOf (all: readonly string[], form: Form): object {
     find,
     rest,
     kept,
-    isLong: all.length > maxShown,
+    isLong: all.length > maxShownChoices,
     servers: names.map((name) => ({ value: name, text: name, isChosen: chosen.has(name) }))
   }
 }

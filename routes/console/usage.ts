@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { ApiError } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { pagesOf } from './page.ts'
-import { urlWithQuery, paginate, shortNameOf } from './states.ts'
+import { paginate, shortNameOf, urlWithQuery } from './lists.ts'
 
 /** The axes by which usage is grouped. `nameless`: the label of usage without a name. */
 const axes = [

@@ -3,13 +3,14 @@ import { consequencesOf } from '../../plugins/identity/index.ts'
 import { revisionOf } from '../entity-tag.ts'
 import { filterByText, noticeOf, pagesOf, removeAction, revisionIn, textOf } from './page.ts'
 import { serverSummaryOf } from './server-head.ts'
-import { paginate, type ServerState } from './states.ts'
+import { paginate } from './lists.ts'
+import type { ShownServer } from './server-states.ts'
 
 const passwordRule = 'At least 8 characters, with a letter, a digit and another character.'
 
 /** What a user sees, as the API returns it. */
 interface SeenByUser {
-  readonly servers: readonly ServerState[]
+  readonly servers: readonly ShownServer[]
   readonly groups: ReadonlyArray<{ readonly name: string, readonly servers: readonly string[] }>
   readonly tools: ReadonlyArray<{ readonly server: string, readonly name: string }>
 }

@@ -10,13 +10,13 @@ interface ShownChoices {
 }
 
 /** Max number of choices that a form shows. */
-export const maxShown = 50
+export const maxShownChoices = 50
 
 /** Returns the choices that match a search, selected ones first. */
 export function shownChoicesOf (all: readonly string[], chosen: ReadonlySet<string>, term: string): ShownChoices {
   const matching = filterByText(all, term, (name) => [name])
   const ordered = [...matching.filter((name) => chosen.has(name)), ...matching.filter((name) => !chosen.has(name))]
-  const names = ordered.slice(0, maxShown)
+  const names = ordered.slice(0, maxShownChoices)
   const shown = new Set(names)
   return {
     names,
@@ -29,5 +29,5 @@ export function shownChoicesOf (all: readonly string[], chosen: ReadonlySet<stri
  * Whether a form was submitted to show other choices rather than to be saved: by the buttons for that, or by Enter in
  * the search field.
  */
-export const isPicking = (form: Form): boolean =>
+export const requestsChoices = (form: Form): boolean =>
   /^(?:find$|open:)/.test(textOf(form.do)) || textOf(form.find) !== textOf(form.found)
