@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
+import { packageVersion } from '../../package.ts'
 import { isObject, parseJsonObject } from '../../protocol/json.ts'
 import { headerNames, latestModern, metaKeys } from '../../protocol/modern/envelope.ts'
 import type { ManagementApi } from '../api.ts'
@@ -71,7 +72,7 @@ async function search (api: ManagementApi, route: string | undefined, query: str
     _meta: {
       [metaKeys.protocolVersion]: latestModern,
       [metaKeys.clientCapabilities]: {},
-      [metaKeys.clientInfo]: { name: 'tool-hub', version: latestModern }
+      [metaKeys.clientInfo]: { name: 'tool-hub', version: packageVersion() }
     }
   }
   const answer = await fetch(`${api.url}${path}`, {
