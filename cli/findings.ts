@@ -19,7 +19,7 @@ interface Finding { level: 'error' | 'warning', place: string, message: string }
  */
 export async function findProblems (environment: Environment, cwd = '.'): Promise<Finding[]> {
   const findings: Finding[] = []
-  const add: Add = (level, place, error) => {
+  const add: AddFinding = (level, place, error) => {
     findings.push({ level, place, message: messageOf(error) })
   }
   let env
@@ -41,11 +41,11 @@ export async function findProblems (environment: Environment, cwd = '.'): Promis
   return findings.sort((a, b) => Number(a.level === 'warning') - Number(b.level === 'warning'))
 }
 
-type Add = (level: Finding['level'], place: string, error: unknown) => void
+type AddFinding = (level: Finding['level'], place: string, error: unknown) => void
 
 /** Reads the settings file and adds its problems. @returns undefined if there is no usable file */
 async function settingsOf (
-  path: string, env: Env, environment: Environment, add: Add
+  path: string, env: Env, environment: Environment, add: AddFinding
 ): Promise<SettingsDocument | undefined> {
   if (env.DB_URL !== undefined) {
     add('warning', 'database', 'the gateway checks the settings in it when it reads them; see the log')

@@ -14,11 +14,12 @@ const maxRepeated = 1024 * 1024
  */
 export function formatOf (text: string): TextFormat | undefined {
   const line = text.split('\n').map((each) => each.trim()).find((each) => each !== '' && !each.startsWith('#')) ?? ''
-  const header = /^\[{1,2}\s*["'\w][^\],{}]*\]{1,2}\s*(?:#.*)?$/
+  const tableHeader = /^\[{1,2}\s*["'\w][^\],{}]*\]{1,2}\s*(?:#.*)?$/
   // A Codex file may begin with other settings.
-  if (header.test(line) || (/^[\w.-]+\s+=\s/.test(line) && text.split('\n').some((each) => header.test(each.trim())))) {
-    return 'TOML'
-  }
+  if (
+    tableHeader.test(line) ||
+    (/^[\w.-]+\s+=\s/.test(line) && text.split('\n').some((each) => tableHeader.test(each.trim())))
+  ) return 'TOML'
   return /^(?:---|["']?[A-Za-z_][\w.-]*["']?:)(?:\s|$)/.test(line) ? 'YAML' : undefined
 }
 

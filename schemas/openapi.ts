@@ -209,8 +209,8 @@ const withConfigs = (value: unknown): unknown => {
  * Completes the document with what the routes do not declare: operationIds, error responses, and schemas of bodies that
  * the gateway itself validates. Routes without a summary (the MCP endpoints) are removed.
  */
-export function completeApiDocument (given: object): object {
-  const document = withConfigs(given) as Document
+export function completeApiDocument (declared: object): object {
+  const document = withConfigs(declared) as Document
   const paths: NonNullable<Document['paths']> = {}
   for (const [path, item] of Object.entries(document.paths ?? {})) {
     for (const [method, operation] of Object.entries(item) as Array<[string, Operation]>) {

@@ -22,8 +22,8 @@ export function readEnv (environment: Readonly<Record<string, string | undefined
 
 /** The accepted values of a variable, in words, if its schema states them. */
 function expectedOf ({ expected, type }: TSchema): string | undefined {
-  const words: unknown = expected ?? (type === 'boolean' ? 'true or false (or yes, no, on, off, 1, 0)' : undefined)
-  return typeof words === 'string' ? `expected ${words}` : undefined
+  const accepted: unknown = expected ?? (type === 'boolean' ? 'true or false (or yes, no, on, off, 1, 0)' : undefined)
+  return typeof accepted === 'string' ? `expected ${accepted}` : undefined
 }
 
 /** The reason why a command line option cannot set a variable to this value, as a clause; undefined if it can. */

@@ -49,7 +49,7 @@ export function addItemPages (app: FastifyInstance, pages: ItemPages): void {
   })
 
   form(`${path}/override`, {
-    effect: 'change', again: async (visit) => ({ page: 'item', data: await emptyForm(visit), field: 'description' })
+    effect: 'change', showAgain: async (visit) => ({ page: 'item', data: await emptyForm(visit), field: 'description' })
   }, async ({ request, params, form: sent }) => {
     const item = itemUrlOf('', kind, params)
     const button = textOf(sent.do)

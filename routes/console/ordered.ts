@@ -53,7 +53,7 @@ export function addOrderedPages<Item extends Entry> (
     visit: Visit, method: 'POST' | 'PUT' | 'DELETE', rest: string, body?: object
   ): Promise<{ to: string, notice: Notice }> => {
     const { to, notice } = await submit(visit, list, method, `${path}${rest}`, body)
-    return { to, notice: inWordsOf(noun, notice) }
+    return { to, notice: withNoun(noun, notice) }
   }
 
   page(name, { title, isInNav: true, watch: () => entries.list() }, async (visit) => {
@@ -116,8 +116,8 @@ export function addOrderedPages<Item extends Entry> (
   }, async (visit) => await ask(visit, 'DELETE', '/:id'))
 }
 
-/** Replaces the noun of the API in a notice by that of the page: a "policy" in the API is a "rule" in the console. */
-const inWordsOf = (noun: string, { kind, text }: Notice): Notice =>
+/** Replaces the noun of the API in a notice with that of the page: a "policy" in the API is a "rule" in the console. */
+const withNoun = (noun: string, { kind, text }: Notice): Notice =>
   ({ kind, text: text.replace(/^The \w+(?= was )/, `The ${noun}`) })
 
 /** Returns the row of an entry. @param href the URL of the entry's page @param moves the buttons that move it */

@@ -34,7 +34,7 @@ interface PageOptions {
 interface FormOptions {
   readonly effect: Exclude<Effect, 'read'>
   /** Returns the page that shows the form again, with its errors, if the API refuses it. Default: the error page. */
-  readonly again?: (visit: Visit) => RenderedPage | Promise<RenderedPage>
+  readonly showAgain?: (visit: Visit) => RenderedPage | Promise<RenderedPage>
 }
 
 /** A page that is sent instead of a redirect. `field`: the only field of the form, if the page has other forms too. */
@@ -113,12 +113,12 @@ export function pagesOf (app: FastifyInstance): Pages {
         return kit.renderer.send(reply, page, { title, ...data, ...live && { live: { ...live, ...seen && { seen } } } })
       })
     },
-    form: (path, { effect, again }, act) => {
+    form: (path, { effect, showAgain }, act) => {
       app.post(path, { config: { effect } }, async (request, reply) => {
         const visit = visitOf(request, reply)
         const done = await Promise.resolve(visit).then(act).catch(async (error: unknown) => {
-          if (again === undefined || !(error instanceof ApiError)) throw error
-          const { page, data, field } = await again(visit)
+          if (showAgain === undefined || !(error instanceof ApiError)) throw error
+          const { page, data, field } = await showAgain(visit)
           if (error.retryAfter !== undefined) reply.header('retry-after', String(error.retryAfter))
           const values = shownAgain(visit.form)
           const isConflict = isEditConflict(error)
@@ -136,7 +136,8 @@ export function pagesOf (app: FastifyInstance): Pages {
     edit: (page, { action, ...options }, show, act) => {
       const { path = `/${page}` } = options
       pages.page(page, { ...options, path }, show)
-      pages.form(action ?? path, { effect: 'change', again: async (visit) => ({ page, data: await show(visit) }) }, act)
+      const showAgain = async (visit: Visit): Promise<RenderedPage> => ({ page, data: await show(visit) })
+      pages.form(action ?? path, { effect: 'change', showAgain }, act)
     },
     removal: (path, to, show, act = async (visit) => await pages.submit(visit, to, 'DELETE', path)) => {
       pages.page('confirm', { title: 'Remove', path: `${path}/remove` }, async (visit) => {

@@ -26,7 +26,7 @@ const routes: FastifyPluginAsync = async (app) => {
   page('templates', { title: 'Templates', isInNav: true }, choices)
 
   form('/templates/export', {
-    effect: 'change', again: (visit) => ({ page: 'templates', data: choices(visit) })
+    effect: 'change', showAgain: (visit) => ({ page: 'templates', data: choices(visit) })
   }, async (visit) => {
     const { request, reply, form: sent } = visit
     if (requestsChoices(sent)) {
@@ -45,7 +45,7 @@ const routes: FastifyPluginAsync = async (app) => {
   })
 
   form('/templates/import', {
-    effect: 'change', again: (visit) => ({ page: 'templates', data: choices(visit) })
+    effect: 'change', showAgain: (visit) => ({ page: 'templates', data: choices(visit) })
   }, async (visit) => {
     const { principal, request, reply, form: sent } = visit
     const text = textOf(sent.template)
