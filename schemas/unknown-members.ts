@@ -16,7 +16,7 @@ export const quoteName = (name: string): string => JSON.stringify(name.length > 
 /** Whether a member is a comment, or the URL of a schema (`$schema`). */
 export const isCommentName = (name: string): boolean => /^(\$schema|_?comment|\/\/.*|#.*)$/i.test(name)
 
-/** Max number of entries that are examined of one list or map. */
+/** Max number of entries that are examined in one list or map. */
 const maxEntries = 10_000
 /** Max number of unknown members that are reported. */
 const maxReported = 20

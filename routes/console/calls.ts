@@ -77,7 +77,7 @@ const hourInMs = 60 * 60_000
 const pageSize = 50
 /** Max number of bars in the chart. */
 const maxBars = 24
-/** Min age up to which calls are watched, in ms. The end of a call that took longer is not reported. */
+/** Calls that began at most this long ago are watched, in ms. The end of a longer call does not refresh the page. */
 const watchedTime = 10 * 60_000
 
 /** Returns the filters that are not empty. */

@@ -1,4 +1,4 @@
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { isLocalRequest } from '../../plugins/identity/index.ts'
 import { type Form, textOf } from './page.ts'
@@ -22,19 +22,17 @@ const routes: FastifyPluginAsync = async (app) => {
     const data = { title: 'This link no longer works', status: 403, text: linkAdvice, back }
     return kit.renderer.send(reply, 'error', data, 403)
   }
-  /** Whether a request comes from the machine of the gateway. */
-  const isFromThisMachine = ({ headers, socket }: FastifyRequest): boolean => isLocalRequest({ headers, socket })
 
   app.get('/welcome', { config: { effect: 'read' }, exposeHeadRoute: false }, async (request, reply) => {
     const { code } = request.query as { code?: unknown }
-    const user = typeof code === 'string' && isFromThisMachine(request) ? welcome.find(code) : undefined
+    const user = typeof code === 'string' && isLocalRequest(request) ? welcome.find(code) : undefined
     return user ? show(reply, String(code), user.username) : refuse(reply)
   })
 
   app.post('/welcome', { config: { effect: 'change' } }, async (request, reply) => {
     const form = (request.body ?? {}) as Form
     const [code, password, repeated] = [form.code, form.password, form.repeated].map(textOf)
-    const user = code !== undefined && isFromThisMachine(request) ? welcome.find(code) : undefined
+    const user = code !== undefined && isLocalRequest(request) ? welcome.find(code) : undefined
     if (code === undefined || password === undefined || !user) return refuse(reply)
     if (password !== repeated) {
       return show(reply, code, user.username, { repeated: 'The passwords do not match.' })
