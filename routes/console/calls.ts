@@ -164,8 +164,8 @@ function callDetailsOf ({ kit: { base }, servers }: FastifyInstance, principal: 
     state: stateOf(call),
     error: call.errorMessage,
     facts: facts.filter(([, value]) => value !== undefined),
-    input: textOf(call.input),
-    output: textOf(call.output)
+    input: recordedTextOf(call.input),
+    output: recordedTextOf(call.output)
   }
 }
 
@@ -173,7 +173,7 @@ function callDetailsOf ({ kit: { base }, servers }: FastifyInstance, principal: 
  * Returns a recorded value as indented JSON, whether it was stored as text or as a value. Other text is returned
  * unchanged.
  */
-function textOf (value: unknown): string | undefined {
+function recordedTextOf (value: unknown): string | undefined {
   if (typeof value !== 'string') return value === undefined ? undefined : JSON.stringify(value, undefined, 2)
   const read = parseIfJson(value)
   return read === undefined ? value : JSON.stringify(read, undefined, 2)

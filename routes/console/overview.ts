@@ -16,8 +16,9 @@ const routes: FastifyPluginAsync = async (app) => {
       costOf(app, principal), anonymousAccessTexts(app)
     ]
   }, async ({ principal, request }) => {
-    const [seen, waiting, calls] =
-      await Promise.all([servers.listWithLoginUrls(principal), waitingOf(app, principal), callsOf(app, principal)])
+    const [seen, waiting, calls] = await Promise.all([
+      servers.listWithLoginUrls(principal), pendingDecisionsOf(app, principal), callsOf(app, principal)
+    ])
     return {
       live: {},
       waiting,
@@ -58,7 +59,7 @@ function problemOf ({ kit: { base }, settings }: FastifyInstance, principal: Pri
 }
 
 /** Returns links to the pages on which decisions are pending, with their number. */
-async function waitingOf (app: FastifyInstance, principal: Principal): Promise<object[]> {
+async function pendingDecisionsOf (app: FastifyInstance, principal: Principal): Promise<object[]> {
   const { kit: { base }, policies: { approvals } } = app
   const { size: calls } = await approvals.waitingFor(principal)
   return [

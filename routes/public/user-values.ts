@@ -17,11 +17,11 @@ const fieldPrefix = 'value.'
 
 type Page = NonNullable<Awaited<ReturnType<FastifyInstance['userValues']['findPage']>>>
 
-const problem = async (reply: FastifyReply, title: string, text: string): Promise<FastifyReply> =>
+const showProblem = async (reply: FastifyReply, title: string, text: string): Promise<FastifyReply> =>
   await sendPage(reply, reply.server.pages.problem({ title, text, status: 400 }))
 
-const ended = async (reply: FastifyReply): Promise<FastifyReply> =>
-  await problem(reply, 'This page is not known', 'It was already used or is too old, or the values or the ' +
+const showUnknown = async (reply: FastifyReply): Promise<FastifyReply> =>
+  await showProblem(reply, 'This page is not known', 'It was already used or is too old, or the values or the ' +
     'server have changed since then. Call the server again for a new address. Nothing was changed.')
 
 /** Returns a text for the user: where the values for a server are sent. */
@@ -41,7 +41,7 @@ async function refuseOtherUser (
   const { social, settings } = request.server
   const session = await social.identify(request.headers, settings.current)
   if (!session || session.user === user) return undefined
-  return await problem(
+  return await showProblem(
     reply,
     'This page belongs to somebody else',
     `You are signed in here as ${session.user}, and this address is for the user ${user}. Nothing was changed.`
@@ -95,12 +95,12 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const { ticket } = request.params
     const fields = new URLSearchParams(typeof request.body === 'string' ? request.body : '')
     const page = await app.userValues.findPage(ticket)
-    if (!page) return await ended(reply)
+    if (!page) return await showUnknown(reply)
     const { server, user } = page
     const refused = await refuseOtherUser(request, reply, user)
     if (refused) return refused
     if (!isLinkToken(fields.get('csrf') ?? '', browserKeyOf(request), ticket)) {
-      return await problem(reply, 'This form was opened in another browser', 'Open the address in this browser, ' +
+      return await showProblem(reply, 'This form was opened in another browser', 'Open the address in this browser, ' +
         'which must accept cookies of this gateway, and fill in its form. Nothing was changed.')
     }
     const given = Object.fromEntries([...fields].flatMap(([name, value]) =>
@@ -109,7 +109,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     if (names.length === 0) return await showForm(request, reply, ticket, page, 'Fill in a value; nothing was stored')
     const { name } = server
     try {
-      if (!await app.userValues.giveOnPage(page, given)) return await ended(reply)
+      if (!await app.userValues.giveOnPage(page, given)) return await showUnknown(reply)
     } catch (error) {
       if (!(error instanceof errors.InvalidInput)) throw error
       return await showForm(request, reply, ticket, page, error.message)
