@@ -1,6 +1,5 @@
 import type { Static } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { ApiError } from '../../plugins/management/index.ts'
 import type { ConsentRecord, OAuthClientRecord } from '../../schemas/oauth.ts'
 import { pagesOf, removeAction } from './page.ts'
 import { paginate } from './lists.ts'
@@ -17,14 +16,15 @@ export const oauth: FastifyPluginAsync = async (app) => {
 
   page('oauth', { title: 'OAuth', isInNav: true }, async (visit) => {
     const { principal, request } = visit
-    const clients = principal.isAdmin
-      ? await resultUnlessRefused(async () => await api.ask(request, 'GET', '/oauth/clients?limit=100'))
-      : undefined
-    const consents = await resultUnlessRefused(async () => await api.ask(request, 'GET', '/oauth/consents'))
+    // While the authorization server is disabled, these routes do not exist.
+    const list = async (path: string): Promise<unknown> =>
+      app.oauth.settings.enabled ? (await api.ask(request, 'GET', path)).data : undefined
     return {
       parts: [
-        ...principal.isAdmin ? [clientsPart(base, clients?.data as readonly Client[] | undefined)] : [],
-        consentsPart(base, consents?.data as readonly Consent[] | undefined),
+        ...principal.isAdmin
+          ? [clientsPart(base, await list('/oauth/clients?limit=100') as readonly Client[] | undefined)]
+          : [],
+        consentsPart(base, await list('/oauth/consents') as readonly Consent[] | undefined),
         loginsPart(base, await servers.listWithLoginUrls(principal), visit.query.page)
       ]
     }
@@ -44,16 +44,6 @@ export const changeOAuth: FastifyPluginAsync = async (app) => {
     crumbs: [{ label: 'OAuth', href: `${base}/oauth` }],
     consequences: ['Its consents and tokens are removed: it loses access.']
   }))
-}
-
-/** Returns the result of a request; undefined if it is refused, as while the authorization server is disabled. */
-async function resultUnlessRefused<Answer> (ask: () => Promise<Answer>): Promise<Answer | undefined> {
-  try {
-    return await ask()
-  } catch (error) {
-    if (error instanceof ApiError && error.statusCode < 500) return undefined
-    throw error
-  }
 }
 
 const disabledText = 'The authorization server is off. Turn it on in the settings: oauthServer.enabled.'
