@@ -10,7 +10,7 @@ export class ManagementApi {
   readonly #send: Send
   readonly #close: () => Promise<void>
   /**
-   * The address of the gateway; undefined if the gateway is not running and this process itself works on the settings.
+   * The address of the gateway; undefined if no gateway is running, and this process itself changes the settings.
    */
   readonly url: string | undefined
   readonly headers: Readonly<Record<string, string>>
@@ -27,7 +27,7 @@ export class ManagementApi {
     this.headers = headers
   }
 
-  /** Sends a request. @returns the whole body of a successful response @throws CommandError with the API's message */
+  /** Sends a request. @returns the parsed body of a successful response @throws CommandError with the API's message */
   async request<Value> (method: string, path: string, body?: object): Promise<Value> {
     const { status, text } = await this.#send(method, path, body === undefined ? undefined : JSON.stringify(body))
     const answer = parseJsonObject(text)
@@ -72,20 +72,20 @@ const readErrorMessages = (errors: unknown): string[] =>
 /**
  * Creates a client that reaches the management API over HTTP.
  * @param base the address of the gateway, with its base path
- * @param isLocal whether the gateway is on this machine, so that neither TLS nor redirects of a proxy occur
+ * @param isLocal whether the gateway is on this machine: it is then reached without TLS and without redirects
  */
 export function createHttpApi (base: string, key: string, isLocal = false): ManagementApi {
   const headers = { authorization: `Bearer ${key}` }
   return new ManagementApi(async (method, path, body) => {
     try {
-      const asked = {
+      const options = {
         method,
         headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
         body
       }
-      if (isLocal) return await requestLocalGateway(`${base}${path}`, asked)
-      const answer = await fetch(`${base}${path}`, asked)
-      return { status: answer.status, text: await answer.text() }
+      if (isLocal) return await requestLocalGateway(`${base}${path}`, options)
+      const response = await fetch(`${base}${path}`, options)
+      return { status: response.status, text: await response.text() }
     } catch (error) {
       const { cause } = error as { cause?: { code?: string, message?: string } }
       throw new CommandError(`No gateway answers at ${base} ` +

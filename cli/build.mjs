@@ -22,12 +22,13 @@ const threads = [
 ]
 
 /**
- * Puts the code that every start of the gateway loads into one chunk. esbuild makes a chunk for each set of entries
- * that share a module, and each dynamic import is an entry, so there would be about fifty. Therefore the parts of wings
- * are imported statically, and modules that are loaded later import the app itself, which is loaded by then.
+ * Puts the code that every start of the gateway loads into one chunk. esbuild creates a chunk for each set of entry
+ * points that share a module, and each dynamic import is an entry point, so there would be about fifty chunks. To avoid
+ * that, the parts of wings are imported statically, and dynamically imported modules import the app, which is already
+ * loaded by then.
  */
-const oneCore = {
-  name: 'one core',
+const singleStartChunk = {
+  name: 'single start chunk',
   setup: ({ onLoad, onResolve, resolve }) => {
     onLoad({ filter: /[\\/]plugins[\\/]\w+[\\/]index\.ts$/ }, ({ path }) => {
       const source = readFileSync(path, 'utf8')
@@ -51,15 +52,15 @@ const oneCore = {
   }
 }
 
-/** Makes each `require` of a late package (packages.mjs) load that package's own bundle, also within such bundles. */
+/** Makes each `require` of a package in `latePackageNames` load the bundle of that package, also within such bundles. */
 const latePackages = {
   name: 'late packages',
   setup: ({ onLoad, onResolve }) => {
     onResolve({ filter: /./ }, ({ kind, path }) => {
       if (kind !== 'require-call') return undefined
       if (Object.hasOwn(moduleStubs, path)) return { path, namespace: 'moduleStubs' }
-      const asked = path.replace(/^(\.\.?\/)+|\.js$/g, '')
-      const name = latePackageNames.find((each) => path.startsWith('.') ? each.includes('/') && each.endsWith(`/${asked}`) : each === asked)
+      const wanted = path.replace(/^(\.\.?\/)+|\.js$/g, '')
+      const name = latePackageNames.find((each) => path.startsWith('.') ? each.includes('/') && each.endsWith(`/${wanted}`) : each === wanted)
       return name === undefined ? undefined : { path: `#packages/${name}`, external: true }
     })
     onLoad({ filter: /./, namespace: 'moduleStubs' }, ({ path }) => ({ contents: moduleStubs[path] }))
@@ -97,7 +98,7 @@ const common = {
 
 rmSync(`${root}dist`, { recursive: true, force: true })
 const [{ metafile }, ...others] = await Promise.all([
-  build({ ...common, entryPoints: programs, plugins: [oneCore, latePackages, requiredBuiltins] }),
+  build({ ...common, entryPoints: programs, plugins: [singleStartChunk, latePackages, requiredBuiltins] }),
   build({ ...common, entryPoints: Object.fromEntries(threads.map((name) => [name, `${name}.ts`])), chunkNames: 'chunks/thread-[hash]' }),
   build({
     ...common,
@@ -112,12 +113,12 @@ const [{ metafile }, ...others] = await Promise.all([
 const inputs = [metafile, ...others.map((other) => other.metafile)].flatMap((each) => Object.keys(each.inputs))
 writeFileSync(`${root}dist/LICENCES.txt`, licencesOf(inputs, root))
 if (process.env.BUILD_META) writeFileSync(process.env.BUILD_META, JSON.stringify(metafile))
-writeFileSync(`${root}dist/started.json`, `${JSON.stringify(Object.fromEntries(Object.keys(programs).map((name) => [name, startOf(name)])), null, 2)}\n`)
+writeFileSync(`${root}dist/started.json`, `${JSON.stringify(Object.fromEntries(Object.keys(programs).map((name) => [name, startSizesOf(name)])), null, 2)}\n`)
 
 await buildConsoleAssets(root, 'dist/console')
 
-/** The bytes that a program loads at its start, by package. The gateway's own code is listed as `tool-hub`. */
-function startOf (program) {
+/** The number of bytes that a program loads at its start, by package; the gateway's own code is `tool-hub`. */
+function startSizesOf (program) {
   const bytes = {}
   const seen = new Set()
   const visit = (file) => {

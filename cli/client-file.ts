@@ -14,7 +14,7 @@ import { recordTextOrder } from '../db/text-order.ts'
 import { withoutBom } from '../protocol/text.ts'
 
 /** A server of a client's configuration file, converted to the form that the gateway stores. */
-interface Imported {
+interface ImportedServer {
   readonly name: string, readonly config: Record<string, unknown>, readonly warnings: readonly string[]
 }
 
@@ -26,8 +26,9 @@ export interface ImportedGroup {
   readonly owner?: string
 }
 
+/** The content of a client's configuration file. `warnings`: about the file as a whole. */
 export interface ClientFile {
-  readonly servers: readonly Imported[]
+  readonly servers: readonly ImportedServer[]
   readonly groups: readonly ImportedGroup[]
   readonly warnings: readonly string[]
 }
@@ -69,25 +70,24 @@ export async function readClientFile (
     servers: foreign.servers.filter((server) => !skippedEntries.includes(server)).map(({ name: given, config }) => {
       const name = toServerName(given)
       if (!isObject(config)) return { name, config: {}, warnings: ['it is not an object'] }
-      const { config: read, warnings: ofFile } = withEnvFile(config, dirname(resolve(cwd, path)), editor)
+      const { config: withEnv, warnings: ofEnvFile } = withEnvFile(config, dirname(resolve(cwd, path)), editor)
       // Some clients allow numbers as arguments; the gateway allows strings only.
-      const { args } = read
-      const texts = Array.isArray(args)
+      const { args } = withEnv
+      const stringArgs = Array.isArray(args)
         ? { args: args.map((arg: unknown) => typeof arg === 'number' ? String(arg) : arg) }
         : {}
-      const { config: adopted, warnings } = translateConfig({ ...read, ...texts }, { inputs, editor })
+      const { config: translated, warnings } = translateConfig({ ...withEnv, ...stringArgs }, { inputs, editor })
       const renamed = name === given
         ? []
         : [`it was renamed, since ${JSON.stringify(given)} is not a valid server name`]
-      return { name, config: adopted, warnings: [...renamed, ...ofFile, ...warnings] }
+      return { name, config: translated, warnings: [...renamed, ...ofEnvFile, ...warnings] }
     }),
     groups: groupsOf(document),
     warnings: [
       ...skippedEntries.map(({ name }) =>
-        `${name} was skipped: its entry has neither a command nor an address, only settings ` +
-        'of that client'),
-      ...defaults.map((id) => `The input ${JSON.stringify(id)} has its default value: --input ` +
-        `${id}=… sets another one`),
+        `${name} was skipped: its entry has neither a command nor an address, only settings of that client`),
+      ...defaults.map((id) =>
+        `The input ${JSON.stringify(id)} has its default value: --input ${id}=… sets another one`),
       ...warningsOf(document, foreign, folder)
     ]
   }
@@ -105,10 +105,11 @@ function projectOf (document: unknown, project: string, path: string, cwd: strin
   const name = [project, resolve(cwd, project)].find((each) => Object.hasOwn(projects, each))
   if (name !== undefined) return name
   const others = Object.keys(projects).slice(0, 10).join(', ')
-  throw new CommandError(`${path} has no project ` +
-    `${project}${others === '' ? '' : `: its projects are ${others}`}`, exitCodes.usage)
+  const hint = others === '' ? '' : `: its projects are ${others}`
+  throw new CommandError(`${path} has no project ${project}${hint}`, exitCodes.usage)
 }
 
+/** Reads and parses a file, or stdin for `-`. @throws CommandError */
 async function parse (path: string, io: Io): Promise<unknown> {
   let text: string
   try {
@@ -172,8 +173,7 @@ function groupsOf (document: unknown): ImportedGroup[] {
     return [{
       name,
       servers,
-      ...(typeof description === 'string' &&
-      { description }),
+      ...(typeof description === 'string' && { description }),
       ...(typeof owner === 'string' && { owner })
     }]
   })
@@ -190,8 +190,8 @@ function warningsOf (document: unknown, { members }: ForeignDocument, project: s
     folder !== project && isObject(value) && isObject(value.mcpServers) && Object.keys(value.mcpServers).length > 0)
   const whole = members.filter((name) => unreadMcpHubSections.includes(name))
   return [
-    ...others.map(([folder]) => `The servers of the project ${folder} were skipped: --project ` +
-      `${folder} imports them too`),
+    ...others.map(([folder]) =>
+      `The servers of the project ${folder} were skipped: --project ${folder} imports them too`),
     ...whole.length === 0
       ? []
       : [`Not imported: ${whole.join(', ')}. Start the gateway with the file itself for that ` +
@@ -199,12 +199,12 @@ function warningsOf (document: unknown, { members }: ForeignDocument, project: s
   ]
 }
 
-/** The depth down to which member order is kept: that of `projects.<folder>.mcpServers` in Claude Code's file. */
+/** The depth down to which the order of members is recorded: that of the servers in `projects.<folder>.mcpServers`. */
 const orderedLevels = 4
 
 /**
- * Parses JSON with comments and trailing commas.
- * For its objects, `orderedEntries` returns the members in the order of the text, down to the servers.
+ * Parses JSON with comments and trailing commas. For its objects, `orderedEntries` returns the members in the order of
+ * the text, down to `orderedLevels`.
  * @throws SyntaxError
  */
 export function parseJsonc (text: string): unknown {

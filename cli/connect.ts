@@ -8,7 +8,7 @@ import { Env } from '../schemas/env.ts'
 import { createHttpApi, type ManagementApi } from './api.ts'
 import { exitCodes, CommandError } from './errors.ts'
 import { processIo, type Environment, type Io } from './io.ts'
-import { gatewayPathsOf } from './places.ts'
+import { gatewayPathsOf } from './gateway-paths.ts'
 import { requestLocalGateway } from './request.ts'
 
 /**
@@ -18,14 +18,14 @@ interface GatewayChoice { readonly url?: string, readonly needsGateway?: boolean
 
 /**
  * Connects to the management API of the gateway in TOOL_HUB_URL and TOOL_HUB_KEY; otherwise of the gateway that runs on
- * this machine with these settings; otherwise of one within this process, which works on the settings directly.
+ * this machine with these settings; otherwise of an app in this process, which reads and writes the settings itself.
  * @throws CommandError
  */
 export async function connectToManagementApi (
   { url, needsGateway = false }: GatewayChoice,
   io: Pick<Io, 'env' | 'cwd' | 'stderr'> = processIo()
 ): Promise<ManagementApi> {
-  const env = environment(io.env)
+  const env = parseEnvironment(io.env)
   const address = url === undefined ? env.TOOL_HUB_URL : checkUrlOption(url)
   if (address !== undefined) {
     if (env.TOOL_HUB_KEY === undefined) {
@@ -35,23 +35,22 @@ export async function connectToManagementApi (
     }
     return createHttpApi(address.replace(/\/$/, ''), env.TOOL_HUB_KEY)
   }
-  const places = gatewayPathsOf(env, io.cwd)
-  const local = await findRunningGateway(places.dataDir)
-  if (local &&
-    isSameStorage(storageLocation(places.settings, env.DB_URL), local)) {
+  const paths = gatewayPathsOf(env, io.cwd)
+  const local = await findRunningGateway(paths.dataDir)
+  if (local && isSameStorage(storageLocation(paths.settings, env.DB_URL), local)) {
     return createHttpApi(local.url, local.token, true)
   }
   if (needsGateway) {
     const other = local ? ` The one at ${local.url} uses ${local.database ?? local.settings}.` : ''
-    const place = env.DB_URL === undefined ? places.settings : 'the database of DB_URL'
-    const missing = env.DB_URL === undefined && !existsSync(places.settings) ? ', which does not exist' : ''
+    const place = env.DB_URL === undefined ? paths.settings : 'the database of DB_URL'
+    const missing = env.DB_URL === undefined && !existsSync(paths.settings) ? ', which does not exist' : ''
     throw new CommandError(
       `No gateway runs with ${place}${missing}.${other} Start it (tool-hub serve), or specify another one with ` +
       '--config or --url.',
       exitCodes.unreachable
     )
   }
-  return await (await import('./offline.ts')).createOfflineApi(env, places, io)
+  return await (await import('./offline.ts')).createOfflineApi(env, paths, io)
 }
 
 /** Checks the address of --url by the rules of TOOL_HUB_URL. @throws CommandError that does not show a password */
@@ -67,7 +66,7 @@ function checkUrlOption (url: string): string {
   )
 }
 
-/** The running gateway that wrote its local credential to the data folder. */
+/** Finds the running gateway that wrote the local credential in the data folder. @throws CommandError */
 async function findRunningGateway (dataDir: string): Promise<LocalAccess | undefined> {
   let access
   try {
@@ -96,7 +95,7 @@ function isAlive (pid: number): boolean {
 }
 
 /** Reads the environment variables as the gateway does. @throws CommandError if one is invalid */
-function environment (env: Environment): ReturnType<typeof readEnvironment> {
+function parseEnvironment (env: Environment): ReturnType<typeof readEnvironment> {
   try {
     return readEnvironment(env)
   } catch (error) {

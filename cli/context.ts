@@ -3,10 +3,10 @@ import type { Command } from 'commander'
 import type { ManagementApi } from './api.ts'
 import type { Io, Environment } from './io.ts'
 
-/** One run of the command line: the parts of the process that it uses, its arguments and its exit code. */
+/** One run of the command line: the parts of the process that it uses, its arguments, and its exit code. */
 export interface CommandRun extends Io {
   readonly argv: readonly string[]
-  /** The exit code if the command does not fail. */
+  /** The exit code of the process if the command does not throw. */
   exitCode: number
 }
 
@@ -37,8 +37,6 @@ export async function withApi (
     await api.close()
   }
 }
-
-export const encodePathSegment = encodeURIComponent
 
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
@@ -91,9 +89,9 @@ export class Output {
   /** Writes a remark that is not part of the result. */
   writeRemark (sentence: string): void { this.#io.stderr.write(`${sentence}\n`) }
 
-  writeWarning (
-    sentence: string
-  ): void { this.writeRemark(`${this.style('yellow', 'warning:')} ${toPrintable(sentence)}`) }
+  writeWarning (sentence: string): void {
+    this.writeRemark(`${this.style('yellow', 'warning:')} ${toPrintable(sentence)}`)
+  }
 
   /** Formats a table whose columns are as wide as their longest cell. The last column is not padded. */
   formatTable (

@@ -18,6 +18,7 @@ export class CommandError extends Error {
   }
 }
 
+/** Why a file cannot be written, by the error code of the system. */
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'its folder does not exist',
   ENOTDIR: 'what should be its folder is a file',

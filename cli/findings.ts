@@ -7,19 +7,19 @@ import { missingNameWarnings } from '../plugins/settings/index.ts'
 import { expandVariables } from '../plugins/upstream/index.ts'
 import { durationWarnings, misspeltVariableWarnings } from '../schemas/read-env.ts'
 import type { Env } from '../schemas/env.ts'
-import { gatewayPathsOf } from './places.ts'
+import { gatewayPathsOf } from './gateway-paths.ts'
 import type { Environment } from './io.ts'
 import { rehearseStart } from './rehearsal.ts'
 
 interface Finding { level: 'error' | 'warning', place: string, message: string }
 
 /**
- * Problems of environment and settings file, errors before warnings.
+ * The problems of the environment and the settings file, errors before warnings.
  * @param cwd the folder that relative paths start from
  */
 export async function findProblems (environment: Environment, cwd = '.'): Promise<Finding[]> {
   const findings: Finding[] = []
-  const add: Add = (level, place, error) => {
+  const add: AddFinding = (level, place, error) => {
     findings.push({ level, place, message: messageOf(error) })
   }
   let env
@@ -29,25 +29,23 @@ export async function findProblems (environment: Environment, cwd = '.'): Promis
     add('error', 'environment', error)
     return findings
   }
-  for (const doubt of [...durationWarnings(
-    environment
-  ), ...misspeltVariableWarnings(environment)]) add('warning', 'environment', doubt)
-  const places = gatewayPathsOf(env, cwd)
-  const document = await settingsOf(places.settings, env, environment, add)
-  const {
-    errors, warnings
-  } = await rehearseStart(env, places, env.DB_URL === undefined ? document ?? {} : {}, environment)
+  const doubts = [...durationWarnings(environment), ...misspeltVariableWarnings(environment)]
+  for (const doubt of doubts) add('warning', 'environment', doubt)
+  const paths = gatewayPathsOf(env, cwd)
+  const document = await settingsOf(paths.settings, env, environment, add)
+  const settings = env.DB_URL === undefined ? document ?? {} : {}
+  const { errors, warnings } = await rehearseStart(env, paths, settings, environment)
   for (const error of errors) add('error', 'environment', error)
   const known = new Set(findings.map(({ message }) => message))
   for (const warning of warnings) if (!known.has(warning)) add('warning', 'environment', warning)
   return findings.sort((a, b) => Number(a.level === 'warning') - Number(b.level === 'warning'))
 }
 
-type Add = (level: Finding['level'], place: string, error: unknown) => void
+type AddFinding = (level: Finding['level'], place: string, error: unknown) => void
 
 /** Reads the settings file and adds its problems. @returns undefined if there is no usable file */
 async function settingsOf (
-  path: string, env: Env, environment: Environment, add: Add
+  path: string, env: Env, environment: Environment, add: AddFinding
 ): Promise<SettingsDocument | undefined> {
   if (env.DB_URL !== undefined) {
     add('warning', 'database', 'the gateway checks the settings in it when it reads them; see the log')

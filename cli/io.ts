@@ -40,7 +40,7 @@ function onBrokenOutput (error: NodeJS.ErrnoException): void {
   process.exit(exitCodes.failed)
 }
 
-/** Handles errors of stdout and stderr, which would otherwise crash the process. */
+/** Handles errors of stdout and stderr, which would otherwise end the process with a stack trace. */
 export function guardOutputs (): void {
   for (const stream of outputs) stream.on('error', onBrokenOutput)
 }
@@ -61,7 +61,7 @@ export const processIo = (): Io => ({
   }
 })
 
-/** Whether stdin and stderr are a terminal, so that the user can be asked. */
+/** Whether stdin and stderr are a terminal, so that `askUser` works. */
 export const canAskUser = ({ stdin, stderr }: Io): boolean => stdin.isTTY === true && stderr.isTTY === true
 
 /** Reads stdin to its end, as text. */

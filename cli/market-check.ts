@@ -1,5 +1,5 @@
-// `npm run market:check`: asks npm's registry whether the npm packages of assets/market/servers.json exist, and writes
-// the date of each check that found a package into that file. `npm run market:check -- fetch git` checks single
+// `npm run market:check`: asks the npm registry whether the npm packages in assets/market/servers.json exist, and
+// writes the date at which each package was found into that file. `npm run market:check -- fetch git` checks single
 // entries. Entries without npm packages are only counted.
 import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'

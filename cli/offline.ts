@@ -11,7 +11,7 @@ import { openVault } from '../plugins/base/secrets/index.ts'
 import { parseTimerDuration } from '../schemas/durations.ts'
 import type { Env } from '../schemas/env.ts'
 import { ManagementApi } from './api.ts'
-import type { GatewayPaths } from './places.ts'
+import type { GatewayPaths } from './gateway-paths.ts'
 import { exitCodes, CommandError } from './errors.ts'
 import { processIo, type Io } from './io.ts'
 import { packageVersion } from '../package.ts'
@@ -23,11 +23,11 @@ import { packageVersion } from '../package.ts'
  * @throws CommandError
  */
 export async function createOfflineApi (
-  env: Env, places: GatewayPaths, io: Pick<Io, 'env' | 'stderr'> = processIo()
+  env: Env, paths: GatewayPaths, io: Pick<Io, 'env' | 'stderr'> = processIo()
 ): Promise<ManagementApi> {
-  if (env.DB_URL === undefined && !existsSync(places.settings)) {
+  if (env.DB_URL === undefined && !existsSync(paths.settings)) {
     throw new CommandError(
-      `There is no settings file ${places.settings}, and none was created. Specify another one with --config ` +
+      `There is no settings file ${paths.settings}, and none was created. Specify another one with --config ` +
       '(SETTINGS_PATH); the first start of the gateway (tool-hub serve) creates it.',
       exitCodes.unreachable
     )
@@ -37,10 +37,10 @@ export async function createOfflineApi (
   let storage: Storage | undefined
   try {
     storage = await openStorage({
-      settingsPath: places.settings,
+      settingsPath: paths.settings,
       dbUrl: env.DB_URL,
       startupTimeout: parseTimerDuration(env.DB_STARTUP_TIMEOUT),
-      vault: await openVault({ dataDir: places.dataDir, encryptionKey: env.ENCRYPTION_KEY }),
+      vault: await openVault({ dataDir: paths.dataDir, encryptionKey: env.ENCRYPTION_KEY }),
       warn: remark,
       info: remark,
       mustExist: true
@@ -48,8 +48,8 @@ export async function createOfflineApi (
     const app = await buildApp({
       logger: { level: 'silent' },
       storage,
-      catalogueCache: new CatalogueFiles(join(places.dataDir, 'catalogues')),
-      bundles: { root: places.bundles, isShared: env.DB_URL !== undefined },
+      catalogueCache: new CatalogueFiles(join(paths.dataDir, 'catalogues')),
+      bundles: { root: paths.bundles, isShared: env.DB_URL !== undefined },
       version: packageVersion(),
       // Requests come from this process only, so their Host header needs no check.
       env: { ...env, HOST: '127.0.0.1', ALLOWED_HOSTS: '' },
@@ -76,14 +76,14 @@ export async function createOfflineApi (
   } catch (error) {
     await storage?.store.close()
     const { cause } = error as { cause?: unknown }
-    if (cause instanceof LockHeldError) throw new CommandError(lockedMessage(cause, env, places), exitCodes.unreachable)
+    if (cause instanceof LockHeldError) throw new CommandError(lockedMessage(cause, env, paths), exitCodes.unreachable)
     throw new CommandError(messageOf(error), exitCodes.unreachable)
   }
 }
 
 /**
- * The error when another process without a credential in DATA_DIR has locked the settings: it is starting, or uses
- * another DATA_DIR.
+ * The error message if another process has locked the settings, and has no credential in DATA_DIR: a gateway that is
+ * starting, or uses another DATA_DIR.
  */
 const lockedMessage = ({ pid }: LockHeldError, env: Env, { settings, dataDir }: GatewayPaths): string =>
   `Process ${pid ?? '(unknown)'} uses ${env.DB_URL === undefined ? settings : 'the database of DB_URL'}, and ` +

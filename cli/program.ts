@@ -17,6 +17,7 @@ import type { CommandRun } from './context.ts'
 import { exitCodes, CommandError, printError } from './errors.ts'
 import type { Io } from './io.ts'
 import { packageVersion } from '../package.ts'
+import { nearestName } from '../schemas/near-name.ts'
 
 interface ServeOptions { port?: string, host?: string }
 
@@ -35,7 +36,7 @@ export async function runCommandLine (argv: readonly string[], io: Io): Promise<
   }
 }
 
-/** Creates the commander program with all commands. @param env the environment of the run, which options change */
+/** Creates the commander program with all commands. @param env the environment of the run, which options override */
 function programOf (run: CommandRun, env: Record<string, string | undefined>): Command {
   const { stdout, stderr } = run
   const program = new Command('tool-hub')
@@ -66,7 +67,9 @@ function programOf (run: CommandRun, env: Record<string, string | undefined>): C
     .allowExcessArguments()
     .action(async ({ port, host }: ServeOptions, { args: [word] }: Command) => {
       if (word !== undefined) {
-        throw new CommandError(unknownCommand(word, program.commands.map((command) => command.name())), exitCodes.usage)
+        throw new CommandError(
+          unknownCommandMessage(word, program.commands.map((command) => command.name())), exitCodes.usage
+        )
       }
       const problem =
         port === undefined ? undefined : (await import('../schemas/read-env.ts')).optionProblem('PORT', port)
@@ -96,22 +99,8 @@ function programOf (run: CommandRun, env: Record<string, string | undefined>): C
   )
 }
 
-function unknownCommand (word: string, names: readonly string[]): string {
-  const [near] = names.filter((name) => distance(word, name) <= 2).sort((a, b) => distance(word, a) - distance(word, b))
+function unknownCommandMessage (word: string, names: readonly string[]): string {
+  const near = nearestName(word, names, () => 2)
   const hint = near === undefined ? 'tool-hub --help lists all' : `did you mean ${near}? tool-hub --help lists all`
   return `There is no command ${JSON.stringify(word)}: ${hint}`
-}
-
-/** The edit distance of two words: insertions, deletions and replacements of letters. */
-function distance (one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
-  for (const [at, letter] of [...one].entries()) {
-    const next = [at + 1]
-    for (let to = 1; to <= other.length; to++) {
-      const replaced = (row[to - 1] ?? 0) + Number(letter !== other[to - 1])
-      next.push(Math.min(replaced, (row[to] ?? 0) + 1, (next[to - 1] ?? 0) + 1))
-    }
-    row = next
-  }
-  return row[other.length] ?? 0
 }

@@ -19,7 +19,7 @@ import {
 } from '../plugins/base/secrets/index.ts'
 import { parseTimerDuration } from '../schemas/durations.ts'
 import type { Env } from '../schemas/env.ts'
-import type { GatewayPaths } from './places.ts'
+import type { GatewayPaths } from './gateway-paths.ts'
 import { packageVersion } from '../package.ts'
 
 interface Remarks {
@@ -29,16 +29,16 @@ interface Remarks {
   readonly warnings: string[]
 }
 
-/** Rehearses a start. @param document the settings; an empty object if they are in a database, which is not read */
+/** Rehearses a start. @param document the settings; an empty object if they are in a database, which is not opened */
 export async function rehearseStart (
   env: Env,
-  places: GatewayPaths,
+  paths: GatewayPaths,
   document: SettingsDocument,
   environment: AppOptions['environment']
 ): Promise<Remarks> {
   const remarks: Remarks = { errors: [], warnings: [] }
   const { errors, warnings } = remarks
-  /** Runs a step and adds its error to `found`, so that the next steps run anyway. */
+  /** Runs a step, and adds its error to `found` instead of throwing it. */
   const attempt = async <Result>(work: () => Result | Promise<Result>, found = errors): Promise<Result | undefined> => {
     try {
       return await work()
@@ -48,24 +48,24 @@ export async function rehearseStart (
     }
   }
   const keys =
-    await attempt(async () => await openKeyRing({ dataDir: places.dataDir, encryptionKey: env.ENCRYPTION_KEY }))
+    await attempt(async () => await openKeyRing({ dataDir: paths.dataDir, encryptionKey: env.ENCRYPTION_KEY }))
   const { DB_URL: dbUrl } = env
   if (dbUrl !== undefined) await attempt(async () => { await assertDatabaseUrl(dbUrl) })
   await attempt(async () => { await listenBriefly(env) })
-  await attempt(() => { requireWritableFolder(places.dataDir) }, warnings)
-  if (env.JWT_SECRET === undefined) await attempt(() => { checkLoginSecret(places.dataDir) })
+  await attempt(() => { requireWritableFolder(paths.dataDir) }, warnings)
+  if (env.JWT_SECRET === undefined) await attempt(() => { checkLoginSecret(paths.dataDir) })
   const replicas = replicasProblem(env)
   if (replicas !== undefined) warnings.push(replicas)
   const childUser = await attempt(() => findChildUser(env.CHILD_USER))
   await attempt(async () => {
     const app = await buildApp({
       logger: { level: 'warn', stream: { write: (line: string) => { warnings.push(sentenceOf(line)) } } },
-      storage: storageFor(env, document, keys ?? await openKeyRing({ dataDir: places.dataDir })),
-      // Folders that do not exist, since a running gateway may be using those in DATA_DIR.
+      storage: storageFor(env, document, keys ?? await openKeyRing({ dataDir: paths.dataDir })),
+      // These folders do not exist: a running gateway may be using those in DATA_DIR.
       catalogueCache: new CatalogueFiles(join(tmpdir(), randomUUID())),
       bundles: { root: join(tmpdir(), randomUUID()), isShared: true },
       version: packageVersion(),
-      // A real start creates the secret if it is not set.
+      // A start would generate the secret if it is not set.
       env: { ...env, JWT_SECRET: env.JWT_SECRET ?? randomUUID() },
       initTimeout: parseTimerDuration(env.INIT_TIMEOUT),
       requestTimeout: parseTimerDuration(env.REQUEST_TIMEOUT),
@@ -83,7 +83,7 @@ export async function rehearseStart (
   return remarks
 }
 
-/** Creates read-only storage. With DB_URL, its social logins are a placeholder, which is not read before a login. */
+/** Creates read-only storage. With DB_URL, `socialLogins` is a placeholder, since only a login uses it. */
 const storageFor = (env: Env, document: SettingsDocument, keys: KeyRing) => ({
   ...createFileStorage(new ReadOnlyFileStore(document), new SealedVault(keys)),
   ...(env.DB_URL === undefined ? {} : { socialLogins: {} as SocialLogins })

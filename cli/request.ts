@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 
-/** An HTTP response. */
+/** A response of the gateway, with its body as text. */
 export interface GatewayResponse { readonly status: number, readonly text: string }
 
 interface GatewayRequestOptions {
@@ -21,11 +21,11 @@ export async function requestLocalGateway (
 ): Promise<GatewayResponse> {
   try {
     return await new Promise<GatewayResponse>((resolve, reject) => {
-      const asked = request(url, { ...options, agent: false }, (answer) => {
-        text(answer).then((whole) => { resolve({ status: answer.statusCode ?? 0, text: whole }) }, reject)
+      const outgoing = request(url, { ...options, agent: false }, (response) => {
+        text(response).then((whole) => { resolve({ status: response.statusCode ?? 0, text: whole }) }, reject)
       })
-      asked.once('error', reject)
-      asked.end(body)
+      outgoing.once('error', reject)
+      outgoing.end(body)
     })
   } catch (cause) {
     throw new Error(`${url} does not answer`, { cause })

@@ -1,7 +1,7 @@
 import { guardOutputs, processIo } from './io.ts'
 import { runCommandLine } from './program.ts'
 
-/** Runs the command in this process's arguments, and sets the exit code. */
+/** Runs the command that the arguments of this process name, and sets the exit code. */
 export async function runProcessCommand (): Promise<void> {
   guardOutputs()
   const code = await runCommandLine(process.argv.slice(2), processIo())

@@ -4,9 +4,9 @@ import type { FastifyInstance } from 'fastify'
 const exposedHeaders = 'www-authenticate, retry-after, etag'
 
 /**
- * Allows pages of any origin to read the responses of this instance's routes (CORS), and responds to preflight requests
- * for some paths. Only for routes that read no cookies or other credentials which browsers add automatically.
- * @param paths the allowed methods by path
+ * Allows pages of any origin to read the responses of this instance's routes (CORS), and adds routes that respond to
+ * preflight requests. Only for routes that read no cookies or other credentials that browsers add automatically.
+ * @param paths the paths with preflight responses, each with its allowed methods, such as `GET, POST`
  */
 export function allowAnyOrigin (app: FastifyInstance, paths: Readonly<Record<string, string>>): void {
   app.addHook('onRequest', (_request, reply, done) => {
@@ -16,8 +16,8 @@ export function allowAnyOrigin (app: FastifyInstance, paths: Readonly<Record<str
   })
   for (const [path, methods] of Object.entries(paths)) {
     app.options(path, async ({ headers }, reply) => {
-      const asked = headers['access-control-request-headers']
-      if (asked !== undefined) reply.header('access-control-allow-headers', asked)
+      const requested = headers['access-control-request-headers']
+      if (requested !== undefined) reply.header('access-control-allow-headers', requested)
       reply.header('access-control-allow-methods', methods)
       reply.header('access-control-max-age', '600')
       await reply.code(204).send()

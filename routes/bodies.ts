@@ -7,7 +7,7 @@ import { ownerOfAddress } from '../plugins/base/limits/index.ts'
 import type {} from './api/principal.ts'
 import type {} from './mcp/request.ts'
 
-/** Returns the current max size of a body: `routing.jsonBodyLimit`. */
+/** Returns the current max size of a body, such as `1mb`: the setting `routing.jsonBodyLimit`. */
 const limitOf = (app: FastifyInstance): string => app.settings.current.system.routing?.jsonBodyLimit ?? '1mb'
 
 /** Returns the owner to whom the memory of a body is charged: the identified caller, otherwise the IP address. */
@@ -19,29 +19,33 @@ function senderOf ({ principal, caller, ip }: FastifyRequest): string {
 /**
  * Makes the calling scope and its children parse bodies as JSON of limited size and depth. An empty body becomes
  * undefined.
- * @param most max size of a body, even if the settings allow more
+ * @param maxSize max size of a body, such as `64kb`, even if the settings allow more
  */
-export function parseJsonBodies (app: FastifyInstance, most?: string): void {
-  const max = (): string => most === undefined || parseSize(limitOf(app)) < parseSize(most) ? limitOf(app) : most
+export function parseJsonBodies (app: FastifyInstance, maxSize?: string): void {
+  const limit = (): string =>
+    maxSize === undefined || parseSize(limitOf(app)) < parseSize(maxSize) ? limitOf(app) : maxSize
   app.removeAllContentTypeParsers()
-  app.addHook('preParsing', reserveBodyMemory({ limit: () => parseSize(max()), ownerOf: senderOf }))
+  app.addHook('preParsing', reserveBodyMemory({ limit: () => parseSize(limit()), ownerOf: senderOf }))
   app.addContentTypeParser(
     'application/json',
     async (request: FastifyRequest, payload: FastifyRequest['raw']) => {
-      const count = (size: number): void => { countChange(request, size) }
-      return await readJsonBody(payload, max(), count, unmeasuredReservationOf(request))
+      const admit = (length: number): void => { chargeChange(request, length) }
+      return await readJsonBody(payload, limit(), admit, unmeasuredReservationOf(request))
     }
   )
 }
 
-/** Charges a large body of a changing request to its caller. @param size in characters @throws ShareError */
-function countChange ({ server, principal, routeOptions }: FastifyRequest, size: number): void {
-  if (principal && routeOptions.config.effect === 'change') server.settings.chargeLargeChange(principal, size)
+/** Charges a large body to the caller, if the request is a change. @param length in characters @throws ShareError */
+function chargeChange ({ server, principal, routeOptions }: FastifyRequest, length: number): void {
+  if (principal && routeOptions.config.effect === 'change') server.settings.chargeLargeChange(principal, length)
 }
 
-/** Reserves memory for forms that the scope and its children parse. @param max max size of a form, in bytes */
-export function reserveFormMemory (app: FastifyInstance, max: number): void {
-  app.addHook('preParsing', reserveBodyMemory({ limit: () => max, ownerOf: senderOf }))
+/**
+ * Reserves memory for the bodies of the calling scope and its children, which parse them themselves.
+ * @param maxSize max size of a body, in bytes
+ */
+export function reserveFormMemory (app: FastifyInstance, maxSize: number): void {
+  app.addHook('preParsing', reserveBodyMemory({ limit: () => maxSize, ownerOf: senderOf }))
 }
 
 /**

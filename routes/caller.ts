@@ -6,7 +6,10 @@ import type { Principal } from '../plugins/settings/index.ts'
 export const callerOf = ({ headers, ip }: FastifyRequest, reply: FastifyReply, principal: Principal): HttpCaller =>
   ({ principal, headers, address: ip, disconnect: disconnectOf(reply) })
 
-/** Wraps the result of a run in the API's envelope. The data stays unparsed text. @param data JSON text */
+/**
+ * Wraps the result of a tool, prompt or resource in the envelope of the API, and sets the content type.
+ * @param data JSON text, which is not parsed, so that numbers keep all digits
+ */
 export function wrapData (reply: FastifyReply, data: string): string {
   reply.type('application/json')
   return `{"success":true,"data":${data}}`

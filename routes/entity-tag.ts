@@ -3,7 +3,7 @@ import type { FastifyRequest, onSendHookHandler } from 'fastify'
 
 /**
  * Adds an ETag to successful GET responses, and responds with 304 if the client has that version. Streams get no ETag
- * unless the route sets one. The ETag of a record that can be changed is `"<revision>.<hash of the response>"`.
+ * unless the route sets one. On routes with `hasRevision`, the ETag is `"<revision>.<hash of the response>"`.
  * @param cacheControl the Cache-Control header of these responses
  */
 export const addEntityTag = (cacheControl: string): onSendHookHandler<unknown> => (request, reply, payload, done) => {
@@ -14,10 +14,10 @@ export const addEntityTag = (cacheControl: string): onSendHookHandler<unknown> =
     return
   }
   const hash = createHash('sha256').update(payload).digest('base64url')
-  const given = reply.getHeader('etag')
+  const ofRoute = reply.getHeader('etag')
   const etag = request.routeOptions.config.hasRevision === true
-    ? `"${String(given).slice(1, -1)}.${hash}"`
-    : String(given ?? `"${hash}"`)
+    ? `"${String(ofRoute).slice(1, -1)}.${hash}"`
+    : String(ofRoute ?? `"${hash}"`)
   reply.headers({ etag, 'cache-control': cacheControl })
   if (!matchesEntityTag(request, etag)) {
     done(null, payload)
@@ -28,11 +28,14 @@ export const addEntityTag = (cacheControl: string): onSendHookHandler<unknown> =
   done(null, null)
 }
 
-/** Returns a digest of a record as stored and visible to the caller, without its state, which changes by itself. */
+/**
+ * Returns a digest that identifies a version of a record.
+ * @param value the record as stored and visible to the caller, without members that change by themselves (status)
+ */
 export const revisionOf = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22)
 
-/** Returns the revision of a server: of its config without the overrides, which are kept if a new config omits them. */
+/** Returns the `revisionOf` a server's config without its overrides, which a PUT keeps if the new config omits them. */
 export const revisionOfServer = (
   { tools: _tools, prompts: _prompts, resources: _resources, skills: _skills, ...config }:
   Readonly<Record<string, unknown>>
@@ -49,7 +52,7 @@ export function matchesRevision (request: FastifyRequest, revision: string): boo
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route sets the revision of its record as the ETag; the hash of the response is appended to it. */
+    /** The route sets the revision of its record as the ETag; `addEntityTag` appends the hash of the response. */
     hasRevision?: true
   }
 }

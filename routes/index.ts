@@ -12,13 +12,13 @@ export type RoutesOptions = ManagementRoutesOptions
 const routes: FastifyPluginAsync<RoutesOptions> = async (app, { developmentPassword }) => {
   const { basePath } = app.config
   await app.register(browsers)
-  await app.register(async (open) => {
-    securityHeaders(open)
-    await open.register(publicRoutes, { prefix: basePath })
+  await app.register(async (scope) => {
+    securityHeaders(scope)
+    await scope.register(publicRoutes, { prefix: basePath })
   })
-  await app.register(async (open) => {
-    securityHeaders(open)
-    await open.register(openRoutes, { prefix: `${basePath}/api` })
+  await app.register(async (scope) => {
+    securityHeaders(scope)
+    await scope.register(openRoutes, { prefix: `${basePath}/api` })
   })
   await app.register(mcpRoutes, { prefix: basePath })
   const below = (path: string): string => `${basePath}${path}/`
@@ -28,7 +28,7 @@ const routes: FastifyPluginAsync<RoutesOptions> = async (app, { developmentPassw
       '/.well-known/',
       `${basePath}/client-metadata.json`
     ],
-    // Paths of the scope `open` also match this route.
+    // `/tools/:server/:tool` of the scope `open` would match these requests.
     rather: [{ method: 'POST', url: `${basePath}/api/tools/call/:server` }],
     load: async () => {
       const { default: managementRoutes } = await import('./management.ts')

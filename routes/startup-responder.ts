@@ -22,7 +22,7 @@ export class StartupResponder {
     this.#options = options
   }
 
-  /** Starts to listen, unless already listening. @param message why the gateway waits */
+  /** Starts to listen, unless already listening. @param message the log message about why the gateway waits */
   open (message: string): void {
     if (!this.#app) process.once('SIGTERM', this.#stop)
     this.#app ??= this.#listen(message)
@@ -37,7 +37,7 @@ export class StartupResponder {
     return server?.listening === true && this.#options.env.HOST !== 'localhost' ? server : undefined
   }
 
-  /** Stops waiting. If the app did not take over the server, the port is free when the promise resolves. */
+  /** Called before the app listens: closes the server, unless the app has taken it over (`listener`). */
   async close (): Promise<void> {
     process.removeListener('SIGTERM', this.#stop)
     if (await this.listener() === undefined) await (await this.#app)?.close()
@@ -51,7 +51,7 @@ export class StartupResponder {
   async #listen (message: string): Promise<FastifyInstance> {
     const { logger, env } = this.#options
     const { HOST: host, PORT: port } = env
-    // A copy, since Fastify removes the stream from the options.
+    // Copied, since Fastify deletes `stream` from the options, which the app uses too.
     const app = createServer({ logger: { ...logger }, env })
     app.setErrorHandler(sendEnvelopeError)
     app.setNotFoundHandler((request, reply) => { sendEnvelopeError(new errors.NotReady(problem), request, reply) })
@@ -63,7 +63,7 @@ export class StartupResponder {
     })
     app.log.info(message)
     // Errors are ignored here: the gateway reports them when it listens on the same port.
-    await app.listen({ host, port, listenTextResolver: (at) => `${at} answers health checks meanwhile` })
+    await app.listen({ host, port, listenTextResolver: (address) => `${address} answers health checks meanwhile` })
       .catch(() => {})
     return app
   }

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { AppliedPolicy } from './policies.ts'
 import { StringEnum } from './string-enum.ts'
 
+/** The filters for recorded calls, as query parameters. */
 const Criteria = {
   server: Type.Optional(Type.String()),
   tool: Type.Optional(Type.String({
@@ -23,7 +24,7 @@ export const ActivityPageQuery = Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
   ...Criteria
 })
-export const ActivityId = Type.Object({ id: Type.String() })
+export const ActivityParams = Type.Object({ id: Type.String() })
 export const CleanupQuery =
   Type.Object({ daysOld: Type.Optional(Type.Integer({ minimum: 0, maximum: 36_500, default: 30 })) })
 

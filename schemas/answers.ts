@@ -1,12 +1,12 @@
 import { Type, type TSchema } from '@sinclair/typebox'
 
-/** A read-only member. A change may contain it with the value from a response. */
+/** A member that the gateway sets. A change may contain it, with the value from a response. */
 export const ReadOnlyMember = Type.String({ description: 'Read-only: a request may contain the value from a response' })
 
 /** The response of a successful management route. */
 export const Success = <Data extends TSchema>(data: Data) =>
   Type.Object({ success: Type.Literal(true), data, message: Type.Optional(Type.String()) })
-/** The response of a successful write, with warnings about references to things that do not exist. */
+/** The response of a successful write, with warnings about stored members that do not have the expected effect. */
 export const SuccessWithWarnings = <Data extends TSchema>(data: Data) => Type.Object({
   success: Type.Literal(true),
   data,
@@ -37,7 +37,7 @@ export const PageQuery = Type.Object({
   fields: Type.Optional(Type.String({ description: 'The members to return, comma-separated. Default: all' }))
 })
 
-/** A complete list, or one page of it. */
+/** The response with a list, or with one page of it. */
 export const PageOf = <Item extends TSchema>(item: Item) => Type.Object({
   success: Type.Literal(true),
   data: Type.Array(item),

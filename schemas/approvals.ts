@@ -4,7 +4,7 @@ import { StringEnum } from './string-enum.ts'
 const ApprovalState = StringEnum(['pending', 'approved', 'denied', 'expired'])
 
 /** A call that waits, or waited, for a user's approval. */
-export const Approval = Type.Object(
+export const ApprovalRecord = Type.Object(
   {
     id: Type.String(),
     state: ApprovalState,
@@ -36,7 +36,7 @@ export const Approval = Type.Object(
     }]
   }
 )
-export const ApprovalId = Type.Object({ id: Type.String() })
+export const ApprovalParams = Type.Object({ id: Type.String() })
 export const ApprovalQuery = Type.Object({
   state: Type.Optional(ApprovalState),
   limit: Type.Optional(

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
-const Open = Type.Object({}, { additionalProperties: true })
-/** One change, as admins see it. @param entities the names of the entities that can be changed */
+const AnyObject = Type.Object({}, { additionalProperties: true })
+/** Creates the schema of an entry of the audit log. @param entities the names of the entities that can be changed */
 export const auditRecord = <Name extends string>(entities: readonly Name[]) => Type.Object(
   {
     id: Type.String(),
@@ -13,8 +13,8 @@ export const auditRecord = <Name extends string>(entities: readonly Name[]) => T
     action: StringEnum(['create', 'update', 'delete']),
     entity: StringEnum([...entities]),
     name: Type.String(),
-    before: Type.Optional(Open),
-    after: Type.Optional(Open),
+    before: Type.Optional(AnyObject),
+    after: Type.Optional(AnyObject),
     locked: Type.Optional(
       Type.Literal(true, {
         description: '`before`, `after` and the bearer key cannot be decrypted: their encryption key is not in ' +
@@ -38,7 +38,7 @@ export const auditRecord = <Name extends string>(entities: readonly Name[]) => T
   }
 )
 
-/** The filter for changes to list. @param entities as in `auditRecord` */
+/** Creates the schema of the filter for entries of the audit log. @param entities as for `auditRecord` */
 export const auditQuery = <Name extends string>(entities: readonly Name[]) => Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
   username: Type.Optional(Type.String()),

@@ -98,8 +98,7 @@ export const NewPrompt = Type.Object(
     name: Type.String(),
     title: Removable(),
     description: Removable(),
-    template: Type
-      .String(),
+    template: Type.String(),
     arguments: Arguments,
     enabled: Enabled
   },
@@ -133,6 +132,6 @@ export const NewResource = Type.Object(
 export type NewResource = Static<typeof NewResource>
 export const ResourceUpdate = Type.Partial(NewResource, { examples: [{ content: '# Other rules' }] })
 
-export const BuiltInId = Type.Object({ id: Type.String() })
+export const BuiltInParams = Type.Object({ id: Type.String() })
 export const ResourceToRead =
   Type.Object({ uri: Type.String({ minLength: 1 }) }, { examples: [{ uri: 'note://house/rules' }] })

@@ -54,8 +54,7 @@ export const RequiredOption = Type.Object({
   description: Text,
   type: Type.String({ description: 'string, number, boolean, directory or file' }),
   multiple: Type.Optional(Type.Boolean({
-    description: 'Whether several values are possible; each is a separate ' +
-    'argument'
+    description: 'Whether several values are possible; each is a separate argument'
   })),
   sensitive: Type.Boolean({ description: 'Whether the value is a secret' }),
   default: Type.Optional(Type.String({ description: 'The masked default of a secret, which is not used' }))

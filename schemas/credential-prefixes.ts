@@ -1,6 +1,6 @@
 /**
- * The prefixes of credentials that the gateway generates. They share the form `th?_`, so that a credential is
- * recognized wherever it appears.
+ * The prefixes of credentials that the gateway generates. They share the form `th?_`, so that secrets are recognized in
+ * any text, for example to mask them.
  */
 export const credentialPrefixes = {
   /** Bearer keys. */
@@ -9,7 +9,8 @@ export const credentialPrefixes = {
   local: 'thl_',
   /** Credentials that the gateway issues to itself. */
   internal: 'thc_',
-  /** Access and refresh tokens of the authorization server. */
+  /** Access tokens of the authorization server. */
   token: 'tht_',
+  /** Refresh tokens of the authorization server. */
   refresh: 'thr_'
 } as const

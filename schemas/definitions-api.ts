@@ -2,22 +2,20 @@ import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
 /** The kinds of definitions of a server. */
-export const DefinitionKindSchema = StringEnum(['tool', 'prompt', 'skill', 'instructions'])
+const DefinitionKindSchema = StringEnum(['tool', 'prompt', 'skill', 'instructions'])
 
 const before = { name: 'search', description: 'Finds issues', inputSchema: { type: 'object' } }
 
-/** A definition of a server that has changed. */
+/** A definition of a server that differs from the accepted one. */
 export const DefinitionChangeSchema = Type.Object(
   {
     kind: DefinitionKindSchema,
     item: Type.String({ description: 'The name of the item; `instructions` for the instructions' }),
     before: Type.Unknown({
-      description: 'The accepted definition; null if the item is new, or the definition is too ' +
-      'large to be stored'
+      description: 'The accepted definition; null if the item is new, or the definition is too large to be stored'
     }),
     after: Type.Unknown({
-      description: 'The definition that the server lists now; null if it is too large to be ' +
-      'stored'
+      description: 'The definition that the server lists now; null if it is too large to be stored'
     }),
     since: Type.String({ description: 'When the change was first seen, ISO 8601' }),
     digest: Type.String({ description: 'Identifies `after`' })

@@ -1,7 +1,7 @@
 import { Type, type Static, type TSchema } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
-// `expected` describes a pattern in words, for error messages.
+// `expected` describes the accepted values in words, for error messages.
 
 /** A duration: `500ms`, `5s`, `10m`, `24h`, or a plain number of milliseconds. */
 const Duration = (value: string, description: string) =>
@@ -244,8 +244,7 @@ export const Env = Type.Object({
   }),
   OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: Type.Optional(
     StringEnum(['http/protobuf', 'http/json'], {
-      description: 'Encoding for traces; overrides ' +
-      '`OTEL_EXPORTER_OTLP_PROTOCOL`'
+      description: 'Encoding for traces; overrides `OTEL_EXPORTER_OTLP_PROTOCOL`'
     })
   ),
   OTEL_TRACES_EXPORTER: Type.Optional(
@@ -255,8 +254,7 @@ export const Env = Type.Object({
   ),
   OTEL_SDK_DISABLED: Type.Boolean({
     default: false,
-    description: 'Switches tracing off, regardless of the other ' +
-    'variables'
+    description: 'Switches tracing off, regardless of the other variables'
   }),
   EMBEDDING_DIMENSIONS_API_PASSTHROUGH: Switch(
     'Sends `smartRouting.embeddingDimensions` to every embeddings model, even to one that may not accept it. ' +

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 
-export const EventWebhookToken = Type.Object({ token: Type.String({ maxLength: 1_000 }) })
+export const EventWebhookParams = Type.Object({ token: Type.String({ maxLength: 1_000 }) })
 
 /** The response to a message from a server. */
 export const EventReceipt = Type.Object(
@@ -23,8 +23,7 @@ export const FailedEventDelivery = Type.Object({
   body: Type.String({ description: 'The body of the message' }),
   attempts: Type.Integer(),
   reason: Type.String({
-    description: 'The reason why the last attempt failed, as defined by SEP-3415, for example ' +
-    '`http_5xx`'
+    description: 'The reason why the last attempt failed, as defined by SEP-3415, for example `http_5xx`'
   }),
   failedAt: Type.String({ format: 'date-time' })
 }, {
@@ -42,7 +41,7 @@ export const FailedEventDelivery = Type.Object({
   }]
 })
 
-export const EventSubscriptionId = Type.Object({ id: Type.String({ maxLength: 100 }) })
+export const EventSubscriptionParams = Type.Object({ id: Type.String({ maxLength: 100 }) })
 
 /** A webhook that a client registered for an event type. */
 export const ShownEventSubscription = Type.Object({
@@ -54,8 +53,7 @@ export const ShownEventSubscription = Type.Object({
   url: Type.String({ description: 'The address that messages are sent to' }),
   expiresAt: Type.String({
     format: 'date-time',
-    description: 'When the subscription expires, unless its client ' +
-    'refreshes it'
+    description: 'When the subscription expires, unless its client refreshes it'
   })
 }, {
   examples: [{

@@ -2,12 +2,12 @@ import { translateVariables, type EditorVariables } from './foreign-variables.ts
 import { allItems, ServerConfig } from './server.ts'
 import { typeOfSpelling } from './transports.ts'
 import { isPlainObject, quoteName } from './unknown-members.ts'
-import { type Json, ConfigTranslation } from './adoption.ts'
+import { type Json, ConfigTranslation } from './config-translation.ts'
 import { warnOfIneffectiveMembers, warnOfUnknownMembers } from './foreign-members.ts'
 
 /**
- * A config in the gateway's own members. `warnings`: one sentence, without values, per member that has no effect or a
- * different one.
+ * A config in the gateway's own members. `warnings`: one sentence, without values, for each member that has no effect,
+ * or another effect than in the other program.
  */
 interface TranslatedConfig { readonly config: Json, readonly warnings: readonly string[] }
 
@@ -28,153 +28,157 @@ const maxTimeoutInSeconds = 3_600
  * @param variables values of variables that editors fill in; variables without a value are mentioned in a warning
  */
 export function translateConfig (raw: Json, variables: EditorVariables = {}): TranslatedConfig {
-  const adoption = new ConfigTranslation(raw)
-  dropEmpty(adoption)
-  readCommand(adoption)
-  readTransport(adoption)
-  readCodex(adoption)
-  readSwitches(adoption)
-  readTimeout(adoption)
-  readEnabledItems(adoption)
-  readDisabledItems(adoption)
-  readValues(adoption)
-  readOAuth(adoption)
-  readVariables(adoption, variables)
-  warnOfUnknownMembers(adoption)
-  warnOfIneffectiveMembers(adoption)
-  const { warnings } = adoption
+  const draft = new ConfigTranslation(raw)
+  dropEmpty(draft)
+  readCommand(draft)
+  readTransport(draft)
+  readCodex(draft)
+  readSwitches(draft)
+  readTimeout(draft)
+  readEnabledItems(draft)
+  readDisabledItems(draft)
+  readValues(draft)
+  readOAuth(draft)
+  readVariables(draft, variables)
+  warnOfUnknownMembers(draft)
+  warnOfIneffectiveMembers(draft)
+  const { warnings } = draft
   const left = warnings.length - maxWarnings
   return {
-    config: adoption.isChanged ? adoption.config : raw,
+    config: draft.isChanged ? draft.config : raw,
     warnings: left > 0 ? [...warnings.slice(0, maxWarnings), `${left} more members have no effect`] : warnings
   }
 }
 
 /** Removes members that some programs write as null when they are empty. */
-function dropEmpty (adoption: ConfigTranslation): void {
-  for (const name of Object.keys(ServerConfig.properties)) if (adoption.config[name] === null) adoption.take(name)
+function dropEmpty (draft: ConfigTranslation): void {
+  for (const name of Object.keys(ServerConfig.properties)) if (draft.config[name] === null) draft.take(name)
 }
 
-function readCommand (adoption: ConfigTranslation): void {
-  adoption.move('environment', 'env')
-  adoption.move('working_directory', 'cwd')
-  if (adoption.config.source === 'custom') adoption.take('source')
-  const { command } = adoption.config
-  const args: unknown[] = Array.isArray(adoption.config.args) ? adoption.config.args : []
+/** Converts the members that state the command. */
+function readCommand (draft: ConfigTranslation): void {
+  draft.move('environment', 'env')
+  draft.move('working_directory', 'cwd')
+  if (draft.config.source === 'custom') draft.take('source')
+  const { command } = draft.config
+  const args: unknown[] = Array.isArray(draft.config.args) ? draft.config.args : []
   // opencode: an array of the command and its arguments.
   if (Array.isArray(command) && typeof command[0] === 'string') {
-    adoption.put('command', command[0])
-    adoption.put('args', [...command.slice(1) as unknown[], ...args])
+    draft.put('command', command[0])
+    draft.put('args', [...command.slice(1) as unknown[], ...args])
   }
   // Former versions of Zed: `command: {path, args, env}`.
   if (!isPlainObject(command) || typeof command.path !== 'string') return
-  adoption.put('command', command.path)
-  if (Array.isArray(command.args)) adoption.put('args', [...command.args as unknown[], ...args])
+  draft.put('command', command.path)
+  if (Array.isArray(command.args)) draft.put('args', [...command.args as unknown[], ...args])
   if (isPlainObject(command.env)) {
-    adoption.put('env', { ...command.env, ...(isPlainObject(adoption.config.env) ? adoption.config.env : {}) })
+    draft.put('env', { ...command.env, ...(isPlainObject(draft.config.env) ? draft.config.env : {}) })
   }
 }
 
-function readTransport (adoption: ConfigTranslation): void {
-  adoption.move('transport', 'type')
-  adoption.move('transportType', 'type')
-  const { type } = adoption.config
+/** Converts the members that state the transport and the URL. */
+function readTransport (draft: ConfigTranslation): void {
+  draft.move('transport', 'type')
+  draft.move('transportType', 'type')
+  const { type } = draft.config
   const known = typeof type === 'string' ? typeOfSpelling(type) : undefined
-  if (known !== undefined && known !== type) adoption.put('type', known)
+  if (known !== undefined && known !== type) draft.put('type', known)
   // In opencode, the type `remote` does not state which HTTP transport is used.
-  if (type === 'remote') adoption.take('type')
+  if (type === 'remote') draft.take('type')
   // Gemini CLI: `httpUrl` means streamable HTTP. Windsurf: `serverUrl` is for streamable HTTP or SSE.
-  if (adoption.has('httpUrl') && !adoption.has('url') && !adoption.has('type')) adoption.put('type', 'streamable-http')
-  adoption.move('httpUrl', 'url')
-  adoption.move('serverUrl', 'url')
-  const { url } = adoption.config
-  if (typeof url === 'string' && url.trim() !== url) adoption.put('url', url.trim())
+  if (draft.has('httpUrl') && !draft.has('url') && !draft.has('type')) draft.put('type', 'streamable-http')
+  draft.move('httpUrl', 'url')
+  draft.move('serverUrl', 'url')
+  const { url } = draft.config
+  if (typeof url === 'string' && url.trim() !== url) draft.put('url', url.trim())
 }
 
-/** Codex: credentials by the names of variables, and timeouts in seconds. */
-function readCodex (adoption: ConfigTranslation): void {
-  adoption.move('http_headers', 'headers')
-  const { headers = {}, env_http_headers: named, bearer_token_env_var: token, options = {} } = adoption.config
+/** Converts members of Codex: names of environment variables with credentials, and timeouts in seconds. */
+function readCodex (draft: ConfigTranslation): void {
+  draft.move('http_headers', 'headers')
+  const { headers = {}, env_http_headers: named, bearer_token_env_var: token, options = {} } = draft.config
   if (isPlainObject(headers) && isPlainObject(named)) {
-    adoption.take('env_http_headers')
+    draft.take('env_http_headers')
     const values = Object.entries(named).map(([name, variable]) => [name, `\${${String(variable)}}`] as const)
-    adoption.put('headers', { ...Object.fromEntries(values), ...headers })
+    draft.put('headers', { ...Object.fromEntries(values), ...headers })
   }
-  if (typeof token === 'string' && isPlainObject(adoption.config.headers ?? {})) {
-    adoption.take('bearer_token_env_var')
-    adoption.put('headers', { Authorization: `Bearer \${${token}}`, ...adoption.config.headers as Json | undefined })
+  if (typeof token === 'string' && isPlainObject(draft.config.headers ?? {})) {
+    draft.take('bearer_token_env_var')
+    draft.put('headers', { Authorization: `Bearer \${${token}}`, ...draft.config.headers as Json | undefined })
   }
-  const { tool_timeout_sec: seconds } = adoption.config
+  const { tool_timeout_sec: seconds } = draft.config
   if (typeof seconds !== 'number' || !(seconds > 0) || !isPlainObject(options)) return
-  adoption.take('tool_timeout_sec')
-  adoption.put('options', { timeout: Math.min(Math.ceil(seconds * 1_000), 2 ** 31 - 1), ...options })
+  draft.take('tool_timeout_sec')
+  draft.put('options', { timeout: Math.min(Math.ceil(seconds * 1_000), 2 ** 31 - 1), ...options })
 }
 
-function readSwitches (adoption: ConfigTranslation): void {
+/** Converts the members that enable the server, isolate its sessions and describe it. */
+function readSwitches (draft: ConfigTranslation): void {
   // Former versions of the gateway added this member to a visibility that no user had chosen.
-  adoption.take('visibilityDefaulted')
-  const { disabled, enabled } = adoption.config
+  draft.take('visibilityDefaulted')
+  const { disabled, enabled } = draft.config
   if (typeof disabled === 'boolean') {
-    adoption.take('disabled')
+    draft.take('disabled')
     // If the two contradict each other, disabling the server is the safe choice.
     if (typeof enabled === 'boolean' && enabled === disabled) {
-      adoption.warn('"enabled" and "disabled" contradict each other: the server is disabled')
+      draft.warn('"enabled" and "disabled" contradict each other: the server is disabled')
     }
-    adoption.put('enabled', !disabled && enabled !== false)
+    draft.put('enabled', !disabled && enabled !== false)
   } else if (disabled !== undefined && disabled !== null) {
-    adoption.take('disabled')
-    adoption.warn('"disabled" is neither true nor false: the server is disabled')
-    adoption.put('enabled', false)
+    draft.take('disabled')
+    draft.warn('"disabled" is neither true nor false: the server is disabled')
+    draft.put('enabled', false)
   }
-  if (typeof adoption.config.perSessionClient === 'boolean') {
-    const isPerSession = adoption.take('perSessionClient') === true
-    if (isPerSession && !adoption.has('isolation')) adoption.put('isolation', 'session')
+  if (typeof draft.config.perSessionClient === 'boolean') {
+    const isPerSession = draft.take('perSessionClient') === true
+    if (isPerSession && !draft.has('isolation')) draft.put('isolation', 'session')
   }
   for (const name of ['displayName', 'display_name', 'title']) {
-    if (typeof adoption.config[name] === 'string' && !adoption.has('description')) adoption.move(name, 'description')
+    if (typeof draft.config[name] === 'string' && !draft.has('description')) draft.move(name, 'description')
   }
 }
 
-function readTimeout (adoption: ConfigTranslation): void {
-  const { timeout, options = {} } = adoption.config
+/** Converts `timeout` to `options.timeout`. */
+function readTimeout (draft: ConfigTranslation): void {
+  const { timeout, options = {} } = draft.config
   if (typeof timeout !== 'number' || !(timeout > 0) || !isPlainObject(options)) return
   if (options.timeout !== undefined) {
-    adoption.warn('"timeout" has no effect, since "options.timeout" is set too')
+    draft.warn('"timeout" has no effect, since "options.timeout" is set too')
     return
   }
-  adoption.take('timeout')
+  draft.take('timeout')
   const isSeconds = timeout <= maxTimeoutInSeconds
-  adoption.put(
+  draft.put(
     'options', { ...options, timeout: Math.min(Math.ceil(isSeconds ? timeout * 1_000 : timeout), 2 ** 31 - 1) }
   )
   if (isSeconds) {
-    adoption.warn(`"timeout" is treated as ${timeout} seconds; use "options.timeout" in ms if that is wrong`)
+    draft.warn(`"timeout" is treated as ${timeout} seconds; use "options.timeout" in ms if that is wrong`)
   }
 }
 
-const isTexts = (value: unknown): value is string[] =>
+const isStringArray = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((each) => typeof each === 'string')
 
 /**
  * Converts an allowlist of tools to overrides: `tools` of GitHub Copilot, where `*` means all, and its equivalents in
  * other programs.
  */
-function readEnabledItems (adoption: ConfigTranslation): void {
+function readEnabledItems (draft: ConfigTranslation): void {
   for (const from of ['tools', 'includeTools', 'enabledTools', 'enabled_tools']) {
-    const names = adoption.config[from]
-    const section = from === 'tools' ? {} : adoption.config.tools ?? {}
-    if (!isTexts(names) || !isPlainObject(section)) continue
-    adoption.take(from)
+    const names = draft.config[from]
+    const section = from === 'tools' ? {} : draft.config.tools ?? {}
+    if (!isStringArray(names) || !isPlainObject(section)) continue
+    draft.take(from)
     if (names.includes(allItems)) continue
-    if (names.length === 0) adoption.warn(`"${from}" is an empty list: all tools are disabled`)
+    if (names.length === 0) draft.warn(`"${from}" is an empty list: all tools are disabled`)
     const on = names.map((name) =>
       [name, { enabled: true, ...(isPlainObject(section[name]) ? section[name] : {}) }] as const)
-    adoption.put('tools', Object.fromEntries([[allItems, { enabled: false }], ...Object.entries(section), ...on]))
+    draft.put('tools', Object.fromEntries([[allItems, { enabled: false }], ...Object.entries(section), ...on]))
   }
 }
 
 /** Converts lists of disabled items to overrides. */
-function readDisabledItems (adoption: ConfigTranslation): void {
+function readDisabledItems (draft: ConfigTranslation): void {
   const lists = {
     disabledTools: 'tools',
     disabled_tools: 'tools',
@@ -183,14 +187,14 @@ function readDisabledItems (adoption: ConfigTranslation): void {
     disabled_resources: 'resources'
   }
   for (const [from, to] of [...Object.entries(lists), ['disabled_resourceTemplates', 'resources'] as const]) {
-    const names = adoption.config[from]
-    const section = adoption.config[to] ?? {}
-    if (!isTexts(names) || !isPlainObject(section)) continue
-    adoption.take(from)
+    const names = draft.config[from]
+    const section = draft.config[to] ?? {}
+    if (!isStringArray(names) || !isPlainObject(section)) continue
+    draft.take(from)
     if (names.length === 0) continue
     const off = names.map((name) =>
       [name, { ...(isPlainObject(section[name]) ? section[name] : {}), enabled: false }] as const)
-    adoption.put(to, Object.fromEntries([...Object.entries(section), ...off]))
+    draft.put(to, Object.fromEntries([...Object.entries(section), ...off]))
   }
 }
 
@@ -198,48 +202,51 @@ function readDisabledItems (adoption: ConfigTranslation): void {
  * Converts numbers and booleans, which VS Code allows in place of strings, to strings. A variable that is null is taken
  * from the environment; a header that is null is left out.
  */
-function readValues (adoption: ConfigTranslation): void {
+function readValues (draft: ConfigTranslation): void {
   for (const map of ['env', 'headers'] as const) {
-    const values = adoption.config[map]
-    if (!isPlainObject(values) || !Object.values(values).some((value) => value === null || isPlain(value))) continue
-    adoption.put(map, Object.fromEntries(Object.entries(values).flatMap(([name, value]) => {
-      if (value !== null) return [[name, isPlain(value) ? String(value) : value]]
+    const values = draft.config[map]
+    if (!isPlainObject(values)) continue
+    if (!Object.values(values).some((value) => value === null || isNumberOrBoolean(value))) continue
+    draft.put(map, Object.fromEntries(Object.entries(values).flatMap(([name, value]) => {
+      if (value !== null) return [[name, isNumberOrBoolean(value) ? String(value) : value]]
       if (map === 'headers') return []
-      adoption.warn(`${quoteName(`env.${name}`)} is null: the value comes from the gateway's environment`)
+      draft.warn(`${quoteName(`env.${name}`)} is null: the value comes from the gateway's environment`)
       return [[name, `\${${name}}`]]
     })))
   }
 }
 
-const isPlain = (value: unknown): value is number | boolean => typeof value === 'number' || typeof value === 'boolean'
+const isNumberOrBoolean = (value: unknown): value is number | boolean =>
+  typeof value === 'number' || typeof value === 'boolean'
 
-function readVariables (adoption: ConfigTranslation, variables: EditorVariables): void {
+/** Converts the variables in the texts of a config to the gateway's notation. */
+function readVariables (draft: ConfigTranslation, variables: EditorVariables): void {
   const fill = (value: unknown, place: string): unknown => {
     if (typeof value === 'string') {
-      return translateVariables(value, place, variables, (sentence) => { adoption.warn(sentence) })
+      return translateVariables(value, place, variables, (sentence) => { draft.warn(sentence) })
     }
     if (Array.isArray(value)) return value.map((each: unknown) => fill(each, place))
     if (!isPlainObject(value)) return value
     return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, fill(each, `${place}.${name}`)]))
   }
   for (const place of ['command', 'args', 'env', 'cwd', 'url', 'headers', 'oauth']) {
-    const value = adoption.config[place]
+    const value = draft.config[place]
     if (value === undefined) continue
-    if (place === 'env' || place === 'headers') warnOfBareVariables(adoption, place, value)
+    if (place === 'env' || place === 'headers') warnOfBareVariables(draft, place, value)
     if (!/\$\{|\{(env|file):|COPILOT_MCP_/.test(JSON.stringify(value))) continue
     const filled = fill(value, place)
-    if (JSON.stringify(filled) !== JSON.stringify(value)) adoption.put(place, filled)
+    if (JSON.stringify(filled) !== JSON.stringify(value)) draft.put(place, filled)
   }
 }
 
 /** Warns about `$NAME`, which Gemini CLI expands. Here it stays plain text, since secrets may contain a dollar sign. */
-function warnOfBareVariables (adoption: ConfigTranslation, place: string, value: unknown): void {
+function warnOfBareVariables (draft: ConfigTranslation, place: string, value: unknown): void {
   for (const [name, text] of isPlainObject(value) ? Object.entries(value) : []) {
     const [written, variable] = typeof text === 'string'
       ? /(?<![\\$])\$(?!COPILOT_MCP_)([A-Z][A-Z0-9_]+)\b/.exec(text) ?? []
       : []
     if (written === undefined) continue
-    adoption.warn(`"${place}.${name}" has ${written}, which is taken literally: write $\{${variable}} for the variable`)
+    draft.warn(`"${place}.${name}" has ${written}, which is taken literally: write $\{${variable}} for the variable`)
   }
 }
 
@@ -247,23 +254,23 @@ function warnOfBareVariables (adoption: ConfigTranslation, place: string, value:
  * Converts the OAuth members of Cursor (`auth: {CLIENT_ID, CLIENT_SECRET, scopes}`), of Claude Code and opencode
  * (scopes as one string), and of opencode (`oauth: false`).
  */
-function readOAuth (adoption: ConfigTranslation): void {
-  const { auth, oauth } = adoption.config
-  if (typeof oauth === 'boolean') adoption.take('oauth')
+function readOAuth (draft: ConfigTranslation): void {
+  const { auth, oauth } = draft.config
+  if (typeof oauth === 'boolean') draft.take('oauth')
   else if (isPlainObject(oauth) && [oauth.scopes, oauth.scope].some((each) => typeof each === 'string')) {
     const { scope, scopes = scope, ...rest } = oauth
-    adoption.put('oauth', {
+    draft.put('oauth', {
       ...rest, scopes: typeof scopes === 'string' ? scopes.split(/[\s,]+/).filter((each) => each !== '') : scopes
     })
   }
   if (!isPlainObject(
     auth
-  ) || adoption.has('oauth') || (auth.CLIENT_ID === undefined && auth.CLIENT_SECRET === undefined)) {
+  ) || draft.has('oauth') || (auth.CLIENT_ID === undefined && auth.CLIENT_SECRET === undefined)) {
     return
   }
   const { CLIENT_ID: clientId, CLIENT_SECRET: clientSecret, scopes, ...more } = auth
-  adoption.take('auth')
-  adoption.put('oauth', {
+  draft.take('auth')
+  draft.put('oauth', {
     ...(clientId === undefined ? {} : { clientId }),
     ...(clientSecret === undefined ? {} : { clientSecret }),
     ...(scopes === undefined ? {} : { scopes }),

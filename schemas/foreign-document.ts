@@ -2,6 +2,7 @@ import { isPlainObject } from './unknown-members.ts'
 
 type Json = Record<string, unknown>
 
+/** Returns the members of an object in the order of its text. */
 type MembersOf = (object: Readonly<Json>) => Array<[name: string, value: unknown]>
 
 /** A server in another program's document. */
@@ -12,7 +13,7 @@ export interface EditorInput {
   readonly id: string, readonly description?: string, readonly isSecret: boolean, readonly fallback?: string
 }
 
-/** The servers of a document. `members`: the other non-empty members, which are not servers. */
+/** The servers of a document. `members`: the names of its other members that are not empty. */
 export interface ForeignDocument {
   readonly servers: readonly ForeignServer[]
   readonly inputs: readonly EditorInput[]
@@ -47,14 +48,14 @@ export function readForeignDocument (
   if (sections.length === 0) return undefined
   const servers =
     withExclusions(sections.flatMap((section) => entriesOf(section, membersOf)), document)
-  const asked = [document.inputs, inner?.inputs].flatMap((list) => Array.isArray(list) ? list as unknown[] : [])
+  const inputs = [document.inputs, inner?.inputs].flatMap((list) => Array.isArray(list) ? list as unknown[] : [])
   const known = new Set([
     'mcpServers', 'servers', 'context_servers', 'amp.mcpServers', 'mcp_servers', 'inputs', '$schema',
     ...(inner ?? direct ? ['mcp'] : [])
   ])
   const members =
-    Object.entries(document).filter(([name, value]) => !known.has(name) && !isNothing(value)).map(([name]) => name)
-  return { servers, inputs: asked.flatMap(inputOf), members }
+    Object.entries(document).filter(([name, value]) => !known.has(name) && !isEmpty(value)).map(([name]) => name)
+  return { servers, inputs: inputs.flatMap(inputOf), members }
 }
 
 /**
@@ -89,7 +90,7 @@ function entryOf (each: unknown): ForeignServer {
   }
 }
 
-const isNothing = (value: unknown): boolean =>
+const isEmpty = (value: unknown): boolean =>
   value === null || value === undefined || (typeof value === 'object' && Object.keys(value).length === 0)
 
 function inputOf (each: unknown): EditorInput[] {

@@ -4,9 +4,9 @@ import { ItemOverride, ServerConfig, serverTypeOf } from './server.ts'
 import { transports } from './transports.ts'
 import { isCommentName, isPlainObject, unknownMemberWarnings, unknownMemberWarning } from './unknown-members.ts'
 import { UpstreamOAuth } from './upstream-oauth.ts'
-import type { ConfigTranslation } from './adoption.ts'
+import type { ConfigTranslation } from './config-translation.ts'
 
-/** Members that only affect a client program: how it prompts its user, or how it displays the server. */
+/** Members of other programs that have no effect on a gateway, each with the reason. */
 const clientMembers: Readonly<Record<string, string>> = {
   autoApprove: 'whether a call is approved is up to the client that asks',
   alwaysAllow: 'whether a call is approved is up to the client that asks',
@@ -19,7 +19,7 @@ const clientMembers: Readonly<Record<string, string>> = {
   headersHelper: 'no program is run to get headers; write them into "headers"'
 }
 
-/** The gateway's own members that have no effect on a server, by its locating member (`locatedBy`). */
+/** The gateway's own members that have no effect on a server, by `locatedBy` of its transport, with the reason. */
 const inertMembers = {
   command: {
     reason: 'the server is a command', members: ['url', 'headers', 'passthroughHeaders', 'oauth', 'proxy', 'openapi']
@@ -31,6 +31,7 @@ const inertMembers = {
   description: { reason: 'the server is an OpenAPI description', members: ['command', 'args', 'env', 'cwd'] }
 } as const
 
+/** Adds a warning for each own member that has no effect on a server of this type. */
 export function warnOfIneffectiveMembers ({ config, warnings }: ConfigTranslation): void {
   const type = serverTypeOf(config as ServerConfig)
   // A config without a type, or with an unknown one, is rejected for that reason.
@@ -45,8 +46,7 @@ export function warnOfIneffectiveMembers ({ config, warnings }: ConfigTranslatio
 }
 
 /**
- * The schemas of nested members, which are checked for unknown members as well. `openapi.security` depends on its type,
- * and is checked elsewhere.
+ * The schemas of members that are objects, which are checked for unknown members as well.
  */
 const nestedSchemas: Readonly<Record<string, TObject>> = { oauth: UpstreamOAuth, openapi: OpenApiConfig }
 const nestedMembers: Readonly<Record<string, readonly string[]>> = {
@@ -62,6 +62,7 @@ const nestedMembers: Readonly<Record<string, readonly string[]>> = {
 const overrideSections: readonly string[] = ['tools', 'prompts', 'resources', 'skills']
 const Overrides = Type.Record(Type.String(), ItemOverride)
 
+/** Adds a warning for each member that the gateway does not know. */
 export function warnOfUnknownMembers ({ config, warnings, mentionedMembers: named }: ConfigTranslation): void {
   for (const [name, value] of Object.entries(config)) {
     if (isCommentName(name) || named.has(name)) continue

@@ -6,19 +6,20 @@ type TextFormat = 'TOML' | 'YAML'
 
 /** Max nesting of a document. */
 const maxDepth = 64
-/** Max characters that the aliases of a document add to it. */
+/** Max number of characters that the aliases of a YAML document add to it. */
 const maxRepeated = 1024 * 1024
 
 /**
- * The format of a text that is not JSON, from its first line with content; undefined if it is neither TOML nor YAML.
+ * Guesses the format of a text from its first line with content; undefined if it is neither TOML nor YAML.
  */
 export function formatOf (text: string): TextFormat | undefined {
   const line = text.split('\n').map((each) => each.trim()).find((each) => each !== '' && !each.startsWith('#')) ?? ''
-  const header = /^\[{1,2}\s*["'\w][^\],{}]*\]{1,2}\s*(?:#.*)?$/
+  const tableHeader = /^\[{1,2}\s*["'\w][^\],{}]*\]{1,2}\s*(?:#.*)?$/
   // A Codex file may begin with other settings.
-  if (header.test(line) || (/^[\w.-]+\s+=\s/.test(line) && text.split('\n').some((each) => header.test(each.trim())))) {
-    return 'TOML'
-  }
+  if (
+    tableHeader.test(line) ||
+    (/^[\w.-]+\s+=\s/.test(line) && text.split('\n').some((each) => tableHeader.test(each.trim())))
+  ) return 'TOML'
   return /^(?:---|["']?[A-Za-z_][\w.-]*["']?:)(?:\s|$)/.test(line) ? 'YAML' : undefined
 }
 
@@ -28,7 +29,7 @@ export function formatOf (text: string): TextFormat | undefined {
  */
 export function parseText (text: string, format: TextFormat): unknown {
   try {
-    // Parsed TOML objects have no prototype, and its dates are objects, so the result is converted to plain JSON.
+    // The parser returns objects without a prototype, and dates as objects, so the result is converted to plain JSON.
     if (format === 'TOML') return JSON.parse(JSON.stringify(parseToml(text, { maxDepth })))
     const value = load(text, { schema: CORE_SCHEMA, maxDepth })
     // Because of aliases, a value may be far larger than its text, or contain itself.
@@ -46,7 +47,10 @@ export function parseText (text: string, format: TextFormat): unknown {
   }
 }
 
-/** Whether a tree has more values than its text has characters, or is far longer. */
+/**
+ * Whether a parsed value is much larger than its text, because of aliases.
+ * @param size length of the text, in characters
+ */
 function isLargerThan (value: unknown, size: number): boolean {
   const open = [value]
   let values = 0

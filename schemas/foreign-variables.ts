@@ -6,18 +6,20 @@ export interface EditorVariables {
   readonly editor?: Readonly<Record<string, string>>
 }
 
+/** The names of variables that only an editor can fill in. */
 const editorNames = new Set([
   'userHome', 'workspaceFolder', 'workspaceFolderBasename', 'workspaceRoot', 'pathSeparator', '/', 'cwd',
   'CLAUDE_PLUGIN_ROOT'
 ])
 
-/** The name of an environment variable for an input of VS Code: `api-key` is `API_KEY`. */
-export const inputVariable = (id: string): string => id.replace(/[^A-Za-z0-9]+/g, '_').replace(/^(?=[0-9])/, '_').toUpperCase()
+/** The name of the environment variable that replaces an input of VS Code: `API_KEY` for `api-key`. */
+export const inputVariable = (id: string): string =>
+  id.replace(/[^A-Za-z0-9]+/g, '_').replace(/^(?=[0-9])/, '_').toUpperCase()
 
 /** A variable in any notation. Group 1 is the text within the braces. */
 export const anyVariablePattern = /\$\{([^{}]*)\}/g
 
-/** Max passes over a text: a value that is filled in may complete another variable (`${input:a}{B}`). */
+/** Max number of passes over a text: a value that is filled in may complete another variable (`${input:a}{B}`). */
 const maxRounds = 4
 
 /**
@@ -87,8 +89,8 @@ function fillOnce (
 }
 
 /**
- * Replaces a variable with a default (`${NAME:-default}`) by the default, in the members where the gateway fills in no
- * variables; undefined elsewhere, and if it has none.
+ * Returns the default of a variable (`${NAME:-default}`) in `command` and `cwd`, where the gateway expands no
+ * variables; undefined in other members, and if the variable has no default.
  */
 function takeDefault (inner: string, place: string, warn: (sentence: string) => void): string | undefined {
   const [, name, fallback] = /^([A-Za-z_]\w*):-(.*)$/s.exec(inner) ?? []

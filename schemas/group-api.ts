@@ -46,7 +46,7 @@ export const NewGroup = ClosedObject(Type.Object(
 export const GroupUpdate = ClosedObject(Type.Partial(Type.Object({ ...NewGroup.properties, id: ReadOnlyMember }), {
   examples: [{ description: 'What everybody needs, and more' }]
 }))
-export const GroupId = Type.Object({ id: Type.String() })
+export const GroupParams = Type.Object({ id: Type.String() })
 
 /** The members of a record that a route does not change. A request may contain them, and they are ignored. */
 const IgnoredMembers = (...names: readonly string[]) =>
@@ -57,7 +57,7 @@ export const GroupMembers = ClosedObject(Type.Object(
 ))
 export const NewGroupMember =
   ClosedObject(Type.Object({ serverName: Type.String({ minLength: 1 }) }, { examples: [{ serverName: 'files' }] }))
-export const GroupMemberName = Type.Object({ id: Type.String(), serverName: Type.String() })
+export const GroupMemberParams = Type.Object({ id: Type.String(), serverName: Type.String() })
 const ItemSelector =
   Type.Union([Type.Literal('all'), Type.Array(Type.String())], {
     description: '`all`, or own names (resources and skills: URIs)'
@@ -73,8 +73,7 @@ export const GroupMemberConfig = Type.Object(
     prompts: ItemSelector,
     resources: ItemSelector,
     skills: Type.Optional(ItemSelector),
-    alias: Type
-      .Optional(Type.String())
+    alias: Type.Optional(Type.String())
   },
   { examples: [{ name: 'files', tools: ['read_file'], prompts: 'all', resources: 'all', alias: 'f' }] }
 )

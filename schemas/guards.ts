@@ -7,8 +7,7 @@ const webhook = {
   url: Type.String({ pattern: '^https?://', ...url }),
   secret: Type.String({
     minLength: 1,
-    description: 'The secret that signs the requests (Standard Webhooks): `whsec_` and base64, or any ' +
-      'text'
+    description: 'The secret that signs the requests (Standard Webhooks): `whsec_` and base64, or any text'
   }),
   timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 60_000, description: 'Default: 2000' })),
   whenAway: StringEnum(['allow', 'deny'], {
@@ -23,8 +22,7 @@ const members = {
       'log messages'
   }),
   servers: Type.Optional(Type.Array(Type.String(), {
-    description: 'The servers that the guard applies to. Default: ' +
-    'all'
+    description: 'The servers that the guard applies to. Default: all'
   })),
   tools: Type.Optional(Type.Array(Type.String(), {
     description: 'The own names of the tools that the guard applies to. Default: all tools, prompts and resources'

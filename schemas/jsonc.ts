@@ -4,7 +4,7 @@
  */
 export function jsoncToJson (text: string): string {
   const blanks: Array<readonly [from: number, to: number]> = []
-  // The position of the last comma while only spaces and comments follow it.
+  // The position of the last comma if only spaces and comments have followed it so far, otherwise -1.
   let comma = -1
   for (let at = 0; at < text.length; at++) {
     const char = text.charAt(at)

@@ -16,8 +16,7 @@ export const KeyRecord = Type.Object(
         'owner are admins'
     })),
     inactive: Type.Optional(Type.String({
-      description: 'The reason why the key is not valid now; absent if it is ' +
-      'valid'
+      description: 'The reason why the key is not valid now; absent if it is valid'
     })),
     accessType: StringEnum(['all', 'groups', 'servers', 'custom']),
     allowedGroups: Type.Array(Type.String()),
@@ -74,4 +73,4 @@ export const KeyUpdate = ClosedObject(Type.Partial(Type.Object({ ...NewKey.prope
   examples: [{ enabled: false }],
   description: 'A user may change only `name` and `enabled`; the other members may contain the values from a response'
 }))
-export const KeyId = Type.Object({ id: Type.String() })
+export const KeyParams = Type.Object({ id: Type.String() })

@@ -81,10 +81,10 @@ const nameOf = (command: string): string =>
     .replace(/\.(exe|cmd|bat)$/i, '').toLowerCase()
 
 /**
- * The number of leading arguments that determine what a command runs: two for `npx -y tool --port 1`.
+ * Counts the leading arguments that determine which program a command runs: two for `npx -y tool --port 1`.
  * @returns 0 if the command is not a known launcher; Infinity if the argument with the program to run is uncertain
  */
-export function launchingArguments (command: string, args: readonly string[]): number {
+export function countLaunchingArguments (command: string, args: readonly string[]): number {
   const name = nameOf(command)
   const launcher = launchers.find((each) => each.command.test(name))
   if (launcher === undefined) return 0
@@ -96,9 +96,9 @@ export function launchingArguments (command: string, args: readonly string[]): n
     if (has(code, text)) return at + 2
     if (has(valued, text)) at++
     else if (has(flags, text) || has(words, text) || /^--(no-[\w-]+)?$|^--?[\w-]+=/.test(text)) continue
-    // The argument after an unknown option may be its value.
+    // The next argument may be the value of this unknown option, or the program.
     else if (/^-./.test(text)) return Infinity
-    else return at + 1 + launchingArguments(text, args.slice(at + 1))
+    else return at + 1 + countLaunchingArguments(text, args.slice(at + 1))
   }
   return Infinity
 }

@@ -35,7 +35,8 @@ const letter = '(?!\\p{Default_Ignorable_Code_Point})[\\p{L}\\p{M}\\p{N}]'
 /** Starts with a letter, a digit or a hyphen, not with a combining mark; ends without a space. */
 const namePattern = new RegExp(`^(?!\\p{M})(?:${letter}|-)(?:(?:${letter}|[._ -])*(?:${letter}|[._-]))?$`, 'u')
 
-function wordProblem (name: string): string | undefined {
+/** The reason why a name has a wrong length or characters that are not allowed; undefined if it has neither. */
+function patternProblem (name: string): string | undefined {
   const length = [...name].length
   if (length < 1 || length > 128) return 'the name must have 1 to 128 characters'
   if (!namePattern.test(name)) {
@@ -58,7 +59,7 @@ const composedProblem = (name: string): string | undefined =>
  * or `_`.
  */
 export const nameProblem = (name: string): string | undefined =>
-  wordProblem(name) ?? (reservedNames.has(name) ? `the name ${JSON.stringify(name)} is reserved` : undefined)
+  patternProblem(name) ?? (reservedNames.has(name) ? `the name ${JSON.stringify(name)} is reserved` : undefined)
 
 /**
  * The reason why a new server or group must not have this name; undefined if it is allowed. New names must also be in
@@ -67,8 +68,8 @@ export const nameProblem = (name: string): string | undefined =>
 export const newNameProblem = (name: string): string | undefined => nameProblem(name) ?? composedProblem(name)
 
 /**
- * A valid name for the server of another program, if one can be made of its name: `io.github.ada-weather` for
- * `io.github.ada/weather`.
+ * A valid server name, derived from a name in another program: `io.github.ada-weather` for `io.github.ada/weather`. If
+ * none can be derived, or the name is already valid, it is returned unchanged.
  */
 export function toServerName (name: string): string {
   const text = name.normalize('NFC').replace(/[^\p{L}\p{M}\p{N}._ -]+/gu, '-').replace(/^[\p{M}._ -]+|[ -]+$/gu, '')
@@ -80,7 +81,7 @@ export function toServerName (name: string): string {
  * name in names of tools, but is not part of any route, so route segments are allowed.
  */
 export const aliasProblem = (name: string): string | undefined =>
-  wordProblem(name) ?? (inheritedNames.includes(name)
+  patternProblem(name) ?? (inheritedNames.includes(name)
     ? `the name ${JSON.stringify(name)} is reserved`
     : composedProblem(name))
 

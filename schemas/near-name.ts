@@ -7,9 +7,9 @@ const toComparable = (name: string): string => name.toLowerCase().replace(/[-_ ]
 /**
  * The edit distance of two short texts: the number of insertions, deletions, replacements, and swaps of adjacent
  * characters (optimal string alignment).
- * @returns the number; if it is greater than `most`, that number or Infinity
+ * @returns the number; if it is greater than `maxEdits`, that number or Infinity
  */
-function editDistance (one: string, other: string, most: number): number {
+function editDistance (one: string, other: string, maxEdits: number): number {
   let beforeLast: number[] = []
   let fewestLast = 0
   let last = Array.from({ length: other.length + 1 }, (_, at) => at)
@@ -25,7 +25,7 @@ function editDistance (one: string, other: string, most: number): number {
     const fewest = Math.min(...row)
     // Each following row is derived from these two rows (the earlier one by a swap), so the distance cannot get
     // smaller.
-    if (fewest > most && fewestLast >= most) return Infinity
+    if (fewest > maxEdits && fewestLast >= maxEdits) return Infinity
     fewestLast = fewest;
     [beforeLast, last] = [last, row]
   }
@@ -34,23 +34,23 @@ function editDistance (one: string, other: string, most: number): number {
 
 /**
  * Finds the known name that was probably meant.
- * @param mostEdits max edits between two names, ignoring case, `-`, `_` and spaces
+ * @param maxEdits returns the max number of edits between two names, which ignore case, `-`, `_` and spaces
  * @returns undefined if no name is similar enough
  */
 export function nearestName (
   name: string,
   known: Iterable<string>,
-  mostEdits: (given: string, known: string) => number
+  maxEdits: (given: string, known: string) => number
 ): string | undefined {
   if (name.length > maxNameLength) return undefined
   const given = toComparable(name)
   let [nearest, fewest] = [undefined as string | undefined, Infinity]
   for (const each of known) {
     const candidate = toComparable(each)
-    const most = mostEdits(given, candidate)
-    if (Math.abs(given.length - candidate.length) > most) continue
-    const distance = editDistance(given, candidate, most)
-    if (distance <= most && distance < fewest) [nearest, fewest] = [each, distance]
+    const max = maxEdits(given, candidate)
+    if (Math.abs(given.length - candidate.length) > max) continue
+    const distance = editDistance(given, candidate, max)
+    if (distance <= max && distance < fewest) [nearest, fewest] = [each, distance]
   }
   return nearest
 }

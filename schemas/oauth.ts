@@ -89,8 +89,7 @@ export const OAuthClientRecord = Type.Object({
   scopes: Type.Array(Type.String()),
   requireSecret: Type.Boolean(),
   origin: StringEnum(['admin', 'registered'], {
-    description: 'Whether an admin created the client, or it registered ' +
-    'itself'
+    description: 'Whether an admin created the client, or it registered itself'
   }),
   clientUri: Type.Optional(Type.String()),
   createdAt: Type.Optional(Type.String()),
@@ -112,7 +111,7 @@ export const OAuthClientList = Type.Object({
   )
 })
 
-export const OAuthClientId = Type.Object({ clientId: Type.String() })
+export const OAuthClientParams = Type.Object({ clientId: Type.String() })
 
 /** A user's consent to a client. */
 export const ConsentRecord = Type.Object({

@@ -17,13 +17,12 @@ export const DocumentQuery = Type.Object({
     })
   ),
   includeDisabled: Type.Optional(Type.Boolean({
-    description: 'Whether to include disabled tools. Calls of them are ' +
-    'still answered with 404'
+    description: 'Whether to include disabled tools. Calls of them are still answered with 404'
   })),
   servers: Type.Optional(Type.String({ description: 'The servers to include, comma-separated. Default: all' }))
 })
 /** The query for the document of one group or server: it has no `servers`. */
-export const PartDocumentQuery = Type.Omit(DocumentQuery, ['servers'])
+export const GroupOrServerDocumentQuery = Type.Omit(DocumentQuery, ['servers'])
 export const GroupOrServerParams = Type.Object(
   { name: Type.String({ description: 'A group by id or name, otherwise a server' }) }
 )
@@ -55,8 +54,8 @@ export const ToolStats = Type.Object(
   }
 )
 
-export const ToolPath = Type.Object({ server: Type.String(), tool: Type.String() })
-export const PartToolPath = Type.Object({
+export const ToolParams = Type.Object({ server: Type.String(), tool: Type.String() })
+export const GroupOrServerToolParams = Type.Object({
   name: Type.String({ description: 'A group by id or name, otherwise the server' }),
   server: Type.String(),
   tool: Type.String()

@@ -34,7 +34,7 @@ export const apiDocumentBase = (version: string, basePath: string) => ({
   security: [{ login: [] }, { bearerKey: [] }] as Array<Record<string, string[]>>
 })
 
-/** The members of an OpenAPI document that are used here. */
+/** An operation of an OpenAPI document; like the following types, with the members that are used here. */
 interface Operation {
   summary?: string
   operationId?: string
@@ -62,7 +62,8 @@ interface Schema {
   [key: string]: unknown
 }
 
-const component = (schema: TSchema): Schema => JSON.parse(JSON.stringify(schema)) as Schema
+/** A TypeBox schema without its symbols, for `components`. */
+const toComponent = (schema: TSchema): Schema => JSON.parse(JSON.stringify(schema)) as Schema
 
 /** Composes an example for a schema from the examples within it; undefined if a required part has none. */
 function exampleOf ({ examples, enum: choices, properties, required = [], items, anyOf }: Schema): unknown {
@@ -94,14 +95,15 @@ const resettable = (schema: Schema): Schema => ({
   ...schema,
   ...(schema.properties && {
     properties: Object.fromEntries(Object.entries(schema.properties)
-      .map(([key, { default: usual, description, ...member }]) => [key, {
-        ...(usual !== undefined && { default: usual }),
+      .map(([key, { default: standard, description, ...member }]) => [key, {
+        ...(standard !== undefined && { default: standard }),
         ...(description !== undefined && { description }),
         anyOf: [resettable(member), { type: 'null' }]
       }]))
   })
 })
 
+/** The descriptions of error responses, by status. */
 const failures: Record<string, string> = {
   400: 'The request is invalid; `errors` contains the details',
   401: 'The credential is missing or not accepted',
@@ -141,7 +143,7 @@ const otherFailures: Record<string, number[]> = {
 
 /** The error statuses of an operation that are derived from its shape: its method, credentials, parameters and body. */
 function failuresOf (method: string, path: string, { security, parameters = [], requestBody }: Operation): number[] {
-  const open = security?.length === 0
+  const isPublic = security?.length === 0
   const runs = requestBody !== undefined && /^\/api\/(tools\/call|mcp)\//.test(path)
   return [
     ...(requestBody ||
@@ -149,7 +151,7 @@ function failuresOf (method: string, path: string, { security, parameters = [], 
       ? [400]
       : []),
     ...(method === 'get' ? [] : [413, 415]),
-    ...(open ? requestBody ? [401, 403, 429] : [] : [401, 403]),
+    ...(isPublic ? requestBody ? [401, 403, 429] : [] : [401, 403]),
     ...(parameters.some((parameter) => parameter.in === 'path') ? [404] : []),
     ...(runs ? [429, 502, 504] : method === 'get' ? [] : [409, 507]),
     ...(otherFailures[path] ?? []),
@@ -175,8 +177,8 @@ const nameOf = (method: string, path: string): string =>
     )
     .join('')
 
-/** The body of an upload. It is read as a stream, so its route has no schema for it. */
-const uploadIn = (field: string): NonNullable<Operation['requestBody']> => ({
+/** The body of an upload. It is read as a stream, so its route has no schema for it. @param field of the file */
+const uploadBody = (field: string): NonNullable<Operation['requestBody']> => ({
   required: true,
   content: {
     'multipart/form-data': {
@@ -185,7 +187,7 @@ const uploadIn = (field: string): NonNullable<Operation['requestBody']> => ({
   }
 })
 const uploads: Readonly<Record<string, Operation['requestBody']>> = {
-  '/api/mcpb/upload': uploadIn('mcpbFile'), '/api/skills/upload': uploadIn('skillFile')
+  '/api/mcpb/upload': uploadBody('mcpbFile'), '/api/skills/upload': uploadBody('skillFile')
 }
 /** The body of a webhook's message. It is read as bytes, since its signature covers them. */
 const eventMessage = { required: true, content: { 'application/json': { schema: { type: 'object' }, example: {} } } }
@@ -207,8 +209,8 @@ const withConfigs = (value: unknown): unknown => {
  * Completes the document with what the routes do not declare: operationIds, error responses, and schemas of bodies that
  * the gateway itself validates. Routes without a summary (the MCP endpoints) are removed.
  */
-export function completeApiDocument (given: object): object {
-  const document = withConfigs(given) as Document
+export function completeApiDocument (declared: object): object {
+  const document = withConfigs(declared) as Document
   const paths: NonNullable<Document['paths']> = {}
   for (const [path, item] of Object.entries(document.paths ?? {})) {
     for (const [method, operation] of Object.entries(item) as Array<[string, Operation]>) {
@@ -216,12 +218,13 @@ export function completeApiDocument (given: object): object {
       if (Object.hasOwn(uploads, path)) operation.requestBody = uploads[path]
       if (path === '/webhooks/events/{token}') operation.requestBody = eventMessage
       const described = new Set(Object.keys(operation.responses))
-      const open = path.startsWith('/api/')
-      // A batch (207) stores its entries separately, and has general error statuses as well; some batch routes describe
-      // some of these, such as 400, themselves.
-      const several = [400, 401, 403, 413, 415, 429, 503, 507].filter((status) => !described.has(String(status)))
-      const added =
-        open && described.size === 1 ? failuresOf(method, path, operation) : described.has('207') ? several : []
+      const isManagement = path.startsWith('/api/')
+      // A batch (207) stores its entries separately. It can also fail as a whole, with these statuses, unless its route
+      // describes them itself.
+      const ofBatch = [400, 401, 403, 413, 415, 429, 503, 507].filter((status) => !described.has(String(status)))
+      const failed = isManagement && described.size === 1
+        ? failuresOf(method, path, operation)
+        : described.has('207') ? ofBatch : []
       if (method === 'put' && path === '/api/system-config' && operation.requestBody) {
         operation.requestBody.content['application/json'] = {
           ...operation.requestBody.content['application/json'],
@@ -234,7 +237,7 @@ export function completeApiDocument (given: object): object {
       ])
       const responses = {
         ...Object.fromEntries(answers),
-        ...Object.fromEntries(added.map((status) => [status, { $ref: `#/components/responses/Failure${status}` }]))
+        ...Object.fromEntries(failed.map((status) => [status, { $ref: `#/components/responses/Failure${status}` }]))
       }
       paths[path] = { ...paths[path], [method]: { operationId: nameOf(method, path), ...operation, responses } }
     }
@@ -246,9 +249,9 @@ export function completeApiDocument (given: object): object {
       ...document.components,
       schemas: {
         ...document.components?.schemas,
-        Failure: component(Failure),
-        ServerConfig: component(ServerConfig),
-        SystemConfig: resettable(component(SystemSections))
+        Failure: toComponent(Failure),
+        ServerConfig: toComponent(ServerConfig),
+        SystemConfig: resettable(toComponent(SystemSections))
       },
       responses: {
         ...document.components?.responses,

@@ -54,8 +54,7 @@ export const PolicyTest = ClosedObject(Type.Object(
   {
     principal: Type.Optional(ClosedObject(Type.Object({
       username: Type.Optional(Type.String({
-        description: 'A username; absent or empty for a caller without ' +
-        'credentials'
+        description: 'A username; absent or empty for a caller without credentials'
       })),
       keyId: Type.Optional(Type.String({ description: 'The id of the bearer key of the call' }))
     }))),
@@ -78,8 +77,7 @@ export const PolicyTestResult = Type.Object(
     mode: StringEnum(['enforce', 'observe']),
     policy: Type.Union(
       [PolicyReference, Type.Null()], {
-        description: 'The policy that decides the call; null if none does, so that ' +
-        'the call is allowed'
+        description: 'The policy that decides the call; null if none does, so that the call is allowed'
       }
     ),
     reason: Type.String(),

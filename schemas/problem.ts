@@ -20,7 +20,7 @@ export function schemaProblems (schema: TSchema, value: unknown, max = 20): Prob
   return [...found.values()]
 }
 
-/** For a member that is missing or does not match its pattern, its description serves as the message. */
+/** The message about a violation. For a missing member or an unmatched pattern, it is the schema's description. */
 function messageOf ({ schema, type, message }: ValueError): string {
   const choices: unknown = schema.enum
   if (Array.isArray(choices)) return `expected one of ${choices.join(', ')}`

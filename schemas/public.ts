@@ -25,8 +25,7 @@ export const PublicConfigResponse = Type.Object(
       skipAuth: Type.Boolean(),
       permissions: Type.Object({}, {
         additionalProperties: true,
-        description: 'The permissions of guests, if ' +
-        'skipAuth is on'
+        description: 'The permissions of guests, if skipAuth is on'
       }),
       socialAuth: Type.Object(
         { enabled: Type.Boolean(), basePath: Type.String(), providers: Type.Array(Type.String()) }

@@ -13,8 +13,7 @@ const members = {
   name: Type.String({ minLength: 1, maxLength: 200 }),
   enabled: Type.Optional(Type.Boolean({ description: 'Default: true' })),
   per: StringEnum(['minute', 'day'], {
-    description: 'The period that the limits apply to. It begins with the first ' +
-    'call'
+    description: 'The period that the limits apply to. It begins with the first call'
   }),
   calls: Type.Optional(Type.Integer({ minimum: 0 })),
   resultTokens: Type.Optional(Type.Integer({ minimum: 0, description: 'The limit of tokens of results' }))

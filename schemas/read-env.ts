@@ -13,7 +13,7 @@ export function readEnv (environment: Readonly<Record<string, string | undefined
   }))
   const env: unknown = Value.Default(Env, given)
   const problem = firstSchemaProblem(Env, env)
-  if (!problem) return withinBounds(env as Env)
+  if (!problem) return checkDrainTimeout(env as Env)
   const reason = expectedOf(Env.properties[problem.path as keyof Env]) ?? problem.message
   // A URL may contain a password.
   const shown = environment[problem.path]?.replace(/\/\/[^/?#]*@/, '//…@')
@@ -22,19 +22,16 @@ export function readEnv (environment: Readonly<Record<string, string | undefined
 
 /** The accepted values of a variable, in words, if its schema states them. */
 function expectedOf ({ expected, type }: TSchema): string | undefined {
-  const words: unknown = expected ?? (type === 'boolean' ? 'true or false (or yes, no, on, off, 1, 0)' : undefined)
-  return typeof words === 'string' ? `expected ${words}` : undefined
+  const accepted: unknown = expected ?? (type === 'boolean' ? 'true or false (or yes, no, on, off, 1, 0)' : undefined)
+  return typeof accepted === 'string' ? `expected ${accepted}` : undefined
 }
 
 /** The reason why a command line option cannot set a variable to this value, as a clause; undefined if it can. */
 export function optionProblem (name: keyof Env, text: string): string | undefined {
   const schema: TSchema = Env.properties[name]
   const value = valueOf(schema, text)
-  return text === '' || Value.Check(
-    schema, value
-  )
-    ? undefined
-    : expectedOf(schema) ?? firstSchemaProblem(schema, value)?.message
+  if (text === '' || Value.Check(schema, value)) return undefined
+  return expectedOf(schema) ?? firstSchemaProblem(schema, value)?.message
 }
 
 /**
@@ -43,8 +40,8 @@ export function optionProblem (name: keyof Env, text: string): string | undefine
  */
 const maxDrainTimeout = 9_000
 
-/** @throws Error for a duration that the gateway cannot guarantee */
-function withinBounds (env: Env): Env {
+/** Checks DRAIN_TIMEOUT. @throws Error if it is longer than `maxDrainTimeout` */
+function checkDrainTimeout (env: Env): Env {
   const { DRAIN_TIMEOUT: text } = env
   if (parseDuration(text) <= maxDrainTimeout) return env
   throw new Error(
@@ -69,8 +66,8 @@ const booleanTexts: ReadonlyMap<string, boolean> = new Map([
 ])
 
 /**
- * Finds durations that were probably meant in seconds: bare numbers are ms, and less than one second makes no sense for
- * these variables.
+ * Finds durations that were probably meant in seconds: numbers without a unit are ms, and few of these durations are
+ * shorter than a second.
  * @returns a sentence for each
  */
 export const durationWarnings = (environment: Readonly<Record<string, string | undefined>>): string[] =>
@@ -82,8 +79,8 @@ export const durationWarnings = (environment: Readonly<Record<string, string | u
   })
 
 /**
- * Max edit distance at which a variable's name is taken for a mistyped known one. Smaller for short names, which are
- * similar to too many others.
+ * The max edit distance at which a variable's name is treated as a mistyped known one. It is smaller for short names,
+ * which are similar to too many others; -1 means never.
  */
 const maxTypos = (given: string, known: string): number => {
   const length = Math.min(given.length, known.length)

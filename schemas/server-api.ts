@@ -19,7 +19,7 @@ const Item = Type.Object(
   }
 )
 
-/** Items are sent as the JSON text from the upstream: routes serialize their records with `writeRecords`. */
+/** Items are sent as the JSON text from the upstream, so routes with servers use `serializeRecords` of routes/api. */
 const Items = Type.Unsafe<object>(Type.Array(Item))
 
 const EraOfServer =
@@ -31,8 +31,7 @@ export const ServerRecord = Type.Object(
     enabled: Type.Boolean(),
     status: StringEnum(['connecting', 'connected', 'disconnected', 'oauth_required', 'disabled']),
     error: Type.Union([Type.String(), Type.Null()], {
-      description: 'The reason why it is not connected, and what to ' +
-      'do'
+      description: 'The reason why it is not connected, and what to do'
     }),
     warnings: Type.Optional(Type.Array(Type.Union([Type.String(), DefinitionWarningSchema]), {
       description: 'Problems that do not prevent the server from working, as sentences, and warnings about its ' +
@@ -106,9 +105,9 @@ export const ServerUpdate = Type.Object(
   { examples: [{ config: { url: 'https://mcp.example.com/mcp', visibility: 'public' }, newName: 'tickets' }] }
 )
 export const EnabledUpdate = Type.Object({ enabled: Type.Boolean() }, { examples: [{ enabled: false }] })
-export const ServerName = Type.Object({ name: Type.String() })
+export const ServerParams = Type.Object({ name: Type.String() })
 
-/** Servers as an object with their names as keys, the format of other programs. */
+/** Creates the schema of an object with servers by name, the format of other programs. */
 const ByName = (description: string) =>
   Type.Object({}, { additionalProperties: true, maxProperties: 1_000, description })
 /**
@@ -150,8 +149,7 @@ export const NewServers = Type.Object(
 export const ServerToTest = Type.Object(
   {
     name: Type.Optional(Type.String({
-      description: 'The name of a stored server whose secrets replace the masks in ' +
-      '`config`'
+      description: 'The name of a stored server whose secrets replace the masks in `config`'
     })),
     config: Config
   },
@@ -207,8 +205,7 @@ export const BatchWriteResult = Type.Object({
   data: BatchData,
   message: Type.Optional(Type.String()),
   warnings: Type.Optional(Type.Array(Type.String(), {
-    description: 'Warnings about members of the body that are not ' +
-    'servers'
+    description: 'Warnings about members of the body that are not servers'
   }))
 })
 export const BatchWriteFailure = Type.Object({

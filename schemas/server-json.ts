@@ -1,11 +1,11 @@
 import { Type, type Static } from '@sinclair/typebox'
 
-// The entries of an MCP registry (`server.json`, and responses of the registry API v0.1), as far as they are used here.
-// They are untrusted: each text, list and map has a limit, which is above the registry API's own limits. Unlisted
-// members are dropped.
+// The entries of an MCP registry (`server.json`, and responses of the registry API v0.1), with the members that are
+// used here; others are dropped. The entries are untrusted, so each text, list and map has a limit. These limits are
+// above those of the registry API.
 
 const Text = (maxLength = 4_096) => Type.String({ maxLength })
-const name = '[A-Za-z_][A-Za-z0-9_.-]{0,127}'
+const variableName = '[A-Za-z_][A-Za-z0-9_.-]{0,127}'
 
 const input = {
   description: Type.Optional(Text()),
@@ -23,10 +23,12 @@ export type Input = Static<typeof Input>
 
 const variables = Type.Optional(
   Type.Record(
-    Type.String({ pattern: `^(?!__proto__$)${name}$` }), Input, { additionalProperties: false, maxProperties: 100 }
+    Type.String({ pattern: `^(?!__proto__$)${variableName}$` }),
+    Input,
+    { additionalProperties: false, maxProperties: 100 }
   )
 )
-/** An input whose `value` may contain names in braces, each of which is an input itself. */
+/** An input whose `value` may contain `{name}`; `variables` has the input for each name. */
 export const InputWithVariables = Type.Object({ ...input, variables })
 export type InputWithVariables = Static<typeof InputWithVariables>
 

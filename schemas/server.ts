@@ -6,10 +6,10 @@ import { StringEnum } from './string-enum.ts'
 import { transports, transportTypes, type TransportType } from './transports.ts'
 import { hasUserVariables, userVariableProblem, UserVariables } from './user-variables.ts'
 
-/** The name of the override for all items: `enabled: false` applies to those whose own override has no `enabled`. */
+/** The key of the override for all items of a kind: its `enabled` applies to items whose own override has none. */
 export const allItems = '*'
 
-/** An admin's override of one tool, prompt or resource of a server, under its own name (for a resource, its URI). */
+/** An override of one tool, prompt, resource or skill of a server. Its key is the item's own name or URI. */
 export const ItemOverride = Type.Object({
   enabled: Type.Optional(Type.Boolean()),
   description: Type.Optional(Type.String())
@@ -105,11 +105,11 @@ export const serverTypeOf = (
 export const isolationOf = (config: ServerConfig): NonNullable<ServerConfig['isolation']> =>
   hasUserVariables(config) ? 'user' : config.isolation ?? 'auto'
 
-/** A message about what is missing in a config of its type; undefined if it is complete. */
+/** A message about what is missing or wrong in a config of its type; undefined if it is valid. */
 export function configProblem (config: ServerConfig): string | undefined {
   const { type, command, url, proxy, openapi, oauth } = config
-  const ofVariables = userVariableProblem(config)
-  if (ofVariables !== undefined) return ofVariables
+  const variableProblem = userVariableProblem(config)
+  if (variableProblem !== undefined) return variableProblem
   const known = serverTypeOf(config)
   const locatedBy = known && transports[known].locatedBy
   if (locatedBy === 'command') return command ? undefined : `a ${known} server needs a "command"`

@@ -30,7 +30,7 @@ export const Group = Type.Object({
 export type Group = Static<typeof Group>
 
 /**
- * A credential for the MCP endpoints. It has a `token` if it was written into the settings file by hand, otherwise a
+ * A bearer key as it is stored. It has a `token` if it was written into the settings file by hand, otherwise a
  * `tokenHash` (SHA-256, hex).
  */
 export const BearerKey = Type.Object({
@@ -46,8 +46,7 @@ export const BearerKey = Type.Object({
   kind: Type.Optional(StringEnum(['system', 'user'])),
   owner: Type.Optional(Type.String()),
   createdBy: Type.Optional(Type.String({
-    description: 'The user who created it; absent: the operator, in the ' +
-    'settings file'
+    description: 'The user who created it; absent: the operator, in the settings file'
   })),
   accessType: Type.Optional(StringEnum(['all', 'groups', 'servers', 'custom'])),
   allowedGroups: Type.Optional(Type.Array(Type.String())),

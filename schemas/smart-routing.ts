@@ -5,7 +5,7 @@ const aliases = {
   openaiApiEmbeddingModel: 'embeddingModel'
 } as const
 
-/** The section `smartRouting` with the current member names: files and clients may use former ones. */
+/** Renames former members of the section `smartRouting`, which files and clients may use, to the current names. */
 export function withCurrentNames (smartRouting: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const section: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(smartRouting)) {

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { AccountRecord } from './login.ts'
 
-/** The environment variables of social login. */
+/** The names of the environment variables of social login. */
 export const socialVariableNames = [
   'SOCIAL_AUTH_ENABLED',
   'SOCIAL_AUTH_URL',

@@ -26,4 +26,4 @@ export const RunningTask = Type.Object({
     ttl: 3_600_000
   }]
 })
-export const TaskId = Type.Object({ id: Type.String({ maxLength: 100 }) })
+export const TaskParams = Type.Object({ id: Type.String({ maxLength: 100 }) })

@@ -29,12 +29,11 @@ const changeable = {
 }
 export const NewTeam = ClosedObject(Type.Object({
   name: Type.String({
-    description: '1 to 128 letters and digits of any script, and `@ . _ - +`; the first character ' +
-    'is not `@`'
+    description: '1 to 128 letters and digits of any script, and `@ . _ - +`; the first character is not `@`'
   }),
   ...changeable
 }, { examples: [{ name: 'web', description: 'The web team', members: ['ada'], claims: ['engineering/web'] }] }))
 export const TeamUpdate = ClosedObject(Type.Object({ name: Type.Optional(ReadOnlyMember), ...changeable }, {
   examples: [{ members: ['ada', 'grace@example.com'] }]
 }))
-export const TeamName = Type.Object({ name: Type.String() })
+export const TeamParams = Type.Object({ name: Type.String() })

@@ -7,9 +7,9 @@ interface TransportTraits {
    * API).
    */
   readonly locatedBy: 'command' | 'address' | 'description'
-  /** Whether each request has its own stream and its own headers. Closing the stream cancels the request. */
+  /** Whether each request has its own stream and its own headers, so that closing the stream cancels the request. */
   readonly hasStreams: boolean
-  /** Whether a connection has state at the server, so that it may be necessary to give clients separate connections. */
+  /** Whether the server keeps state for a connection, so that clients may need separate connections. */
   readonly hasSession: boolean
   /** Whether its servers may support MCP 2026-07-28 in addition to earlier revisions. */
   readonly isDualEra: boolean
@@ -17,7 +17,7 @@ interface TransportTraits {
   readonly spellings: readonly string[]
 }
 
-const table = {
+const transportTable = {
   stdio: {
     isRestricted: true,
     locatedBy: 'command',
@@ -52,11 +52,11 @@ const table = {
   }
 } as const satisfies Readonly<Record<string, TransportTraits>>
 
-export type TransportType = keyof typeof table
+export type TransportType = keyof typeof transportTable
 
 /** The transports to servers, by server type. Their connections are implemented in `plugins/upstream`. */
-export const transports: Readonly<Record<TransportType, TransportTraits>> = table
-export const transportTypes = Object.keys(table) as TransportType[]
+export const transports: Readonly<Record<TransportType, TransportTraits>> = transportTable
+export const transportTypes = Object.keys(transportTable) as TransportType[]
 
 /** Whether only admins may store servers of a type. An unknown type is treated as restricted. */
 export const isRestrictedType = (type: string): boolean =>

@@ -4,8 +4,8 @@ import { nearestName } from './near-name.ts'
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * Whether a value is a JSON object. This is a copy of the function in `protocol/json.ts`, which schemas must not
- * import.
+ * Whether a value is a JSON object. A copy of `isObject` in `protocol/json.ts`, since `schemas/` must not import
+ * `protocol/`.
  */
 export const isPlainObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -16,8 +16,10 @@ export const quoteName = (name: string): string => JSON.stringify(name.length > 
 /** Whether a member is a comment, or the URL of a schema (`$schema`). */
 export const isCommentName = (name: string): boolean => /^(\$schema|_?comment|\/\/.*|#.*)$/i.test(name)
 
-/** Max entries of one list or map that are examined; `maxNamed`: max reported unknown members per value. */
-const [maxEntries, maxNamed] = [10_000, 20]
+/** Max number of entries that are examined in one list or map. */
+const maxEntries = 10_000
+/** Max number of unknown members that are reported. */
+const maxReported = 20
 
 /** The known member that an unknown one was probably meant to be; undefined if none is similar enough. */
 export const closestMember = (name: string, known: Iterable<string>): string | undefined =>
@@ -38,7 +40,7 @@ export function unknownMemberWarning (path: string, name: string, known: Iterabl
  * Finds the members of a value that are not in its schema, at all depths that the schema describes. Comments are
  * ignored. The value need not be valid.
  * @param path the prefix of each reported path
- * @returns a sentence for each, at most 20
+ * @returns a sentence for each, at most `maxReported`
  */
 export function unknownMemberWarnings (schema: TSchema, value: unknown, path = ''): string[] {
   const found: string[] = []
@@ -47,7 +49,7 @@ export function unknownMemberWarnings (schema: TSchema, value: unknown, path = '
 }
 
 function collect (schema: TSchema, value: unknown, path: string, found: string[]): void {
-  if (found.length >= maxNamed) return
+  if (found.length >= maxReported) return
   if (Array.isArray(value)) {
     const items = alternatives(schema).find(({ type }) => type === 'array')?.items as TSchema | undefined
     if (items) {
@@ -64,7 +66,7 @@ function collectIn (schema: TSchema, value: Json, path: string, found: string[])
   const properties = schema.properties as Record<string, TSchema> | undefined
   const [ofMap] = Object.values((schema.patternProperties ?? {}) as Record<string, TSchema>)
   for (const [name, each] of Object.entries(value).slice(0, maxEntries)) {
-    if (found.length >= maxNamed) return
+    if (found.length >= maxReported) return
     const own = properties && Object.hasOwn(properties, name) ? properties[name] : ofMap
     if (own) collect(own, each, `${path}${name}.`, found)
     else if (properties && !isCommentName(name)) {

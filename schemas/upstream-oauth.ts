@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
-const text = (description: string) => Type.Optional(Type.String({ maxLength: 2_000, description }))
+const Text = (description: string) => Type.Optional(Type.String({ maxLength: 2_000, description }))
 
 /** How the gateway, as an OAuth client, authenticates to a remote server. Unknown members are kept unchanged. */
 export const UpstreamOAuth = Type.Object({
@@ -10,8 +10,8 @@ export const UpstreamOAuth = Type.Object({
       description: 'client_credentials: the gateway logs in as itself, without a user. Default: authorization_code'
     })
   ),
-  clientId: text('The id of a manually registered client; without it, the gateway registers itself'),
-  clientSecret: text('The secret of that client'),
+  clientId: Text('The id of a manually registered client; without it, the gateway registers itself'),
+  clientSecret: Text('The secret of that client'),
   privateKey: Type.Optional(
     Type.String({
       maxLength: 20_000,
@@ -23,7 +23,7 @@ export const UpstreamOAuth = Type.Object({
       description: 'The algorithm of signatures with this key. Default: ES256'
     })
   ),
-  keyId: text('The `kid` of that key, if the authorization server knows several'),
+  keyId: Text('The `kid` of that key, if the authorization server knows several'),
   tokenEndpointAuthMethod: Type.Optional(
     StringEnum(['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'], {
       description: 'How the client authenticates. Default: a method that the authorization server supports'
@@ -35,11 +35,11 @@ export const UpstreamOAuth = Type.Object({
       description: 'The scopes to request. Default: those that the server names'
     })
   ),
-  issuer: text('The issuer identifier of the only authorization server that is trusted for this login'),
-  resource: text('The resource that tokens are requested for (RFC 8707). Default: the one that the server publishes'),
-  redirectUri: text('Another address of this gateway\'s /oauth/callback, under which browsers reach it'),
-  authorizationEndpoint: text('The authorization endpoint. With it and `tokenEndpoint`, no discovery takes place'),
-  tokenEndpoint: text('The token endpoint. For client_credentials, no other endpoint is needed'),
+  issuer: Text('The issuer identifier of the only authorization server that is trusted for this login'),
+  resource: Text('The resource that tokens are requested for (RFC 8707). Default: the one that the server publishes'),
+  redirectUri: Text('Another address of this gateway\'s /oauth/callback, under which browsers reach it'),
+  authorizationEndpoint: Text('The authorization endpoint. With it and `tokenEndpoint`, no discovery takes place'),
+  tokenEndpoint: Text('The token endpoint. For client_credentials, no other endpoint is needed'),
   dynamicRegistration: Type.Optional(
     Type.Object({
       enabled: Type.Optional(Type.Boolean({

@@ -2,8 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
 const Time = Type.Optional(Type.String({
-  description: 'A day, for example 2026-11-23, or a time, for example ' +
-  '2026-11-23T09:00:00Z'
+  description: 'A day, for example 2026-11-23, or a time, for example 2026-11-23T09:00:00Z'
 }))
 
 export const UsageQuery = Type.Object({

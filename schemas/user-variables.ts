@@ -1,6 +1,6 @@
-/* eslint no-template-curly-in-string: off -- `${user.NAME}` is how a variable is written */
+/* eslint no-template-curly-in-string: off -- variables are written as `${user.NAME}` */
 import { Type, type Static } from '@sinclair/typebox'
-import { launchingArguments } from './launchers.ts'
+import { countLaunchingArguments } from './launchers.ts'
 
 /** A value that each user of a server provides. */
 const UserVariable = Type.Object({
@@ -41,11 +41,11 @@ interface ConfigWithVariables {
 }
 
 /** Matches a user's variable in a text; group 1 is its name. */
-const pattern = /\$\{user\.([A-Za-z_][A-Za-z0-9_]*)\}/g
-const opening = '${user.'
+const variablePattern = /\$\{user\.([A-Za-z_][A-Za-z0-9_]*)\}/g
+const variableStart = '${user.'
 
 /** The names of the users' variables in a text. */
-export const userVariablesIn = (text: string): string[] => [...text.matchAll(pattern)].map(([, name = '']) => name)
+const userVariablesIn = (text: string): string[] => [...text.matchAll(variablePattern)].map(([, name = '']) => name)
 
 /** Whether each user of a server provides values. */
 export const hasUserVariables = ({ userVariables = [] }: ConfigWithVariables): boolean => userVariables.length > 0
@@ -55,7 +55,7 @@ export const hasUserVariables = ({ userVariables = [] }: ConfigWithVariables): b
  * where it is loaded from. Users cannot set them. Compared in upper case, since names are not case-sensitive on every
  * system.
  */
-const steeringVariables = [
+const codeVariables = [
   /^(PATH|PATHEXT|HOME|SHELL|ENV|IFS|PS4|PROMPT_COMMAND|CDPATH|ZDOTDIR|COMSPEC|EDITOR|VISUAL|PAGER|BROWSER)$/,
   /^(LD|DYLD|BASH|PNPM|YARN|BUN|DENO|COREPACK|PIP|VIRTUAL|CONDA|CORECLR|GLIBC|MALLOC|XDG|ELECTRON)_/,
   /^(NODE_(?!ENV$|AUTH_TOKEN$)|NPM_(?!TOKEN$)|UV_(?!PUBLISH_TOKEN$))/,
@@ -72,16 +72,18 @@ const codeOption = new RegExp([
   '^-[abefhiklmnoprstuvx]{0,8}c$', '^-[ailnpsw]{0,4}e$', '^/[ck]$',
   '^--?(eval|command|encodedcommand|print|import|require|loader|experimental-loader)$'
 ].join('|'), 'i')
-const isSteering = (name: string): boolean => steeringVariables.some((each) => each.test(name.toUpperCase()))
+const canChooseCode = (name: string): boolean => codeVariables.some((each) => each.test(name.toUpperCase()))
 
-const wholeVariable = /^\$\{user\.[A-Za-z_][A-Za-z0-9_]*\}$/
-const argument = /^(?:--[A-Za-z0-9][\w.-]*=)?\$\{user\.[A-Za-z_][A-Za-z0-9_]*\}$/
+/** Matches a text that consists of one variable. */
+const wholeVariablePattern = /^\$\{user\.[A-Za-z_][A-Za-z0-9_]*\}$/
+/** Matches an argument that is a variable, or ends with one after `--name=`. */
+const argumentPattern = /^(?:--[A-Za-z0-9][\w.-]*=)?\$\{user\.[A-Za-z_][A-Za-z0-9_]*\}$/
 
 /** Splits an address into its origin, path, query and fragment. */
 const addressParts = /^(https?:\/\/[^/\\?#]+)([^\\?#]*)(\?[^#]*)?(#.*)?$/is
 
-/** Members that contain texts for people, and the member that declares the variables. */
-const texts = new Set(['description', 'tools', 'prompts', 'resources', 'skills', 'userVariables'])
+/** Members in which variables have no effect: texts for people, and the declarations of the variables. */
+const textMembers = new Set(['description', 'tools', 'prompts', 'resources', 'skills', 'userVariables'])
 
 /** The reason why the users' variables of a config cannot be stored, as a sentence; undefined if they can. */
 export function userVariableProblem (config: ConfigWithVariables): string | undefined {
@@ -91,52 +93,55 @@ export function userVariableProblem (config: ConfigWithVariables): string | unde
   const { headers = {}, env = {}, args = [], url, openapi: { schema: _document, ...openapi } = {}, ...others } = config
   for (const [name, text] of Object.entries(headers)) {
     const isHost = /^(host|content-length|transfer-encoding|connection)$/i.test(name)
-    if (isHost && text.includes(opening)) return `"headers.${name}": values from users are not allowed in this header`
+    if (isHost && text.includes(variableStart)) {
+      return `"headers.${name}": values from users are not allowed in this header`
+    }
   }
   for (const [name, text] of Object.entries(env)) {
-    if (!text.includes(opening)) continue
-    if (isSteering(name)) return `"env.${name}": users cannot set this variable, since it determines which code runs`
+    if (!text.includes(variableStart)) continue
+    if (canChooseCode(name)) return `"env.${name}": users cannot set this variable, since it determines which code runs`
     if (trafficVariables.test(name.toUpperCase())) {
       return `"env.${name}": users cannot set this variable, since it determines where traffic goes or who can read it`
     }
-    if (!wholeVariable.test(text)) return `"env.${name}": a user's variable must be the whole value here`
+    if (!wholeVariablePattern.test(text)) return `"env.${name}": a user's variable must be the whole value here`
   }
-  const launching = launchingArguments(config.command ?? '', args)
+  const launchingCount = countLaunchingArguments(config.command ?? '', args)
   for (const [at, text] of args.entries()) {
-    if (text.includes(opening) && !argument.test(text)) {
+    if (text.includes(variableStart) && !argumentPattern.test(text)) {
       return `"args.${at}": a user's variable must be a whole argument, or the part after "--name=" in it`
     }
     const option = [args[at - 1] ?? '', text.slice(0, text.indexOf('='))].find((each) => codeOption.test(each))
-    if (option !== undefined && text.includes(opening)) {
+    if (option !== undefined && text.includes(variableStart)) {
       return `"args.${at}": users cannot set the value of ${JSON.stringify(option)}, since it determines which code ` +
         'runs'
     }
-    if (at < launching && text.includes(opening)) {
+    if (at < launchingCount && text.includes(variableStart)) {
       return `"args.${at}": users cannot set what ${JSON.stringify(config.command)} runs, or how: write the package, ` +
         'image or script first, with options as "--name=value", and the user\'s variable after it'
     }
   }
-  const ofAddress = url?.includes(opening) === true ? addressProblem(url, declared) : undefined
-  if (ofAddress !== undefined) return ofAddress
-  const inOthers = Object.entries(others).flatMap(([name, value]) => texts.has(name) ? [] : [name, value])
+  const urlProblem = url?.includes(variableStart) === true ? urlVariableProblem(url, declared) : undefined
+  if (urlProblem !== undefined) return urlProblem
+  const inOthers = Object.entries(others).flatMap(([name, value]) => textMembers.has(name) ? [] : [name, value])
   const elsewhere = [Object.keys(headers), Object.keys(env), openapi, inOthers]
-  if (JSON.stringify(elsewhere).includes(opening)) {
+  if (JSON.stringify(elsewhere).includes(variableStart)) {
     return 'a user\'s variable may occur only in values of "headers", "env", "args" and "url"'
   }
   for (const text of [...Object.values(headers), ...Object.values(env), ...args, url ?? '']) {
     const unknown = userVariablesIn(text).find((name) => !declared.has(name))
     if (unknown !== undefined) return `"\${user.${unknown}}" is not in "userVariables"`
-    if (text.replace(pattern, '').includes(opening)) return `"${opening}…}" needs the name of a variable`
+    const withoutVariables = text.replace(variablePattern, '')
+    if (withoutVariables.includes(variableStart)) return `"${variableStart}…}" needs the name of a variable`
   }
   return undefined
 }
 
-function addressProblem (url: string, declared: ReadonlyMap<string, UserVariable>): string | undefined {
+function urlVariableProblem (url: string, declared: ReadonlyMap<string, UserVariable>): string | undefined {
   const [, origin, path = '', query = '', fragment = ''] = addressParts.exec(url) ?? []
-  if (origin === undefined || origin.includes(opening) || fragment.includes(opening)) {
+  if (origin === undefined || origin.includes(variableStart) || fragment.includes(variableStart)) {
     return '"url": a user\'s variable may occur only in a path segment or a query value'
   }
-  if (query.slice(1).split('&').some((each) => (/^[^=]*/.exec(each)?.[0] ?? '').includes(opening))) {
+  if (query.slice(1).split('&').some((each) => (/^[^=]*/.exec(each)?.[0] ?? '').includes(variableStart))) {
     return '"url": a user\'s variable may occur in the value of a query parameter, not in its name'
   }
   const optional = userVariablesIn(path).find((name) => declared.get(name)?.required === false)
@@ -208,8 +213,8 @@ export function userVariableTarget (
       return names.length === 0 ? [] : [JSON.stringify([name.toLowerCase(), names])]
     }).sort()
   const [, origin = url, path = '', query = ''] = addressParts.exec(url) ?? []
-  const segments = path.split('/').flatMap((each, at) => each.includes(opening) ? [[at, each]] : [])
-  const parameters = query.slice(1).split('&').filter((each) => each.includes(opening))
+  const segments = path.split('/').flatMap((each, at) => each.includes(variableStart) ? [[at, each]] : [])
+  const parameters = query.slice(1).split('&').filter((each) => each.includes(variableStart))
   return JSON.stringify([
     createdAt, command === undefined ? URL.canParse(origin) ? new URL(origin).origin : origin : [command, args],
     used(env), used(headers), segments, parameters, proxy, openapi?.url, openapi?.schema

@@ -47,7 +47,7 @@ export const ServerUser = Type.Object({
   }))
 }, { examples: [{ username: 'ada', via: '@web', lastUsedAt: '2026-11-20T09:00:00.000Z' }] })
 
-export const UserName = Type.Object({ username: Type.String() })
+export const UserParams = Type.Object({ username: Type.String() })
 
 export const UserStats = Type.Object(
   { totalUsers: Type.Integer(), adminUsers: Type.Integer(), regularUsers: Type.Integer() },

@@ -35,19 +35,17 @@ export const BackupDescription = Type.Object({
 })
 export type BackupDescription = Static<typeof BackupDescription>
 
-const maxEntrySize = 4 * 1024 ** 3 - 1
-/** Bounds for reading a backup. They are those of the zip format, since the operator trusts the backup. */
-const backupBounds: ArchiveBounds =
-  {
-    maxEntries: 65_534,
-    maxFileSize: maxEntrySize,
-    maxTotalSize: 64 * 1024 ** 3,
-    maxRatio: 2_000,
-    ratioCheckedFrom: 1024 ** 3,
-    maxDepth: 128,
-    maxNameLength: 255,
-    maxPathLength: 4_096
-  }
+/** Bounds for reading a backup: about those of the zip format, since the operator trusts the file. */
+const backupBounds: ArchiveBounds = {
+  maxEntries: 65_534,
+  maxFileSize: 4 * 1024 ** 3 - 1,
+  maxTotalSize: 64 * 1024 ** 3,
+  maxRatio: 2_000,
+  ratioCheckedFrom: 1024 ** 3,
+  maxDepth: 128,
+  maxNameLength: 255,
+  maxPathLength: 4_096
+}
 
 /** SHA-256 of a file, in hex. */
 export async function checksumOf (path: string): Promise<string> {
@@ -67,7 +65,7 @@ export async function * readLines (path: string): AsyncGenerator<string> {
  * Unpacks and checks a backup, including the bundles in it.
  * @param folder the folder for the content; it is created
  * @returns its description, and the names of its bundles
- * @throws Error if any part is damaged
+ * @throws Error if any part is damaged; the folder is then removed
  */
 export async function openBackup (path: string, folder: string): Promise<{
   description: BackupDescription, bundles: string[]
@@ -87,9 +85,7 @@ export async function openBackup (path: string, folder: string): Promise<{
     const bundles: string[] = []
     for (const [name, checksum] of Object.entries(valid.checksums)) {
       if (name.split('/').includes('..')) {
-        throw new ArchiveError(
-          `the path ${JSON.stringify(name)} points outside the archive`
-        )
+        throw new ArchiveError(`the path ${JSON.stringify(name)} points outside the archive`)
       }
       const found = await checksumOf(join(folder, name)).catch(() => undefined)
       if (found !== checksum) {
@@ -126,7 +122,7 @@ export async function writeZip (target: string, paths: ReadonlyMap<string, strin
   ])
 }
 
-/** Lists a folder. `paths`: its files by relative path. `others`: links and devices, which an archive omits. */
+/** Lists the files in a folder and below it, by relative path. `others`: links and devices, which an archive omits. */
 export async function listFiles (folder: string): Promise<{ paths: Map<string, string>, others: string[] }> {
   const root = await realpath(folder)
   const paths = new Map<string, string>()
@@ -139,7 +135,10 @@ export async function listFiles (folder: string): Promise<{ paths: Map<string, s
   return { paths, others }
 }
 
-/** Counts the encrypted secrets (`plugins/base/secrets/seal.ts`) in a file of JSON texts, by the ids of their keys. */
+/**
+ * Counts the encrypted secrets (`plugins/base/secrets/seal.ts`) in a file of JSON texts.
+ * @param counts the counts by the ids of the encryption keys, which are increased
+ */
 export async function countSealedSecrets (path: string, counts: Record<string, number>): Promise<void> {
   for await (const line of readLines(path)) {
     for (const [, id = ''] of line.matchAll(/"v1\.([0-9a-f]{8})\.[\w-]{20,}"/g)) counts[id] = (counts[id] ?? 0) + 1

@@ -12,19 +12,20 @@ import { parseTimerDuration } from '../../schemas/durations.ts'
 import type { Env } from '../../schemas/env.ts'
 import {
   checksumOf, backupFiles, openBackup, type BackupDescription, listFiles, writeZip, countSealedSecrets
-} from '../backup/archive.ts'
+} from './archive.ts'
 import { explainFileError } from '../errors.ts'
-import { gatewayPathsOf, type GatewayPaths } from '../places.ts'
+import { gatewayPathsOf, type GatewayPaths } from '../gateway-paths.ts'
 import type { MaintenanceReport, MaintenanceTask } from '../context.ts'
 import { packageVersion } from '../../package.ts'
 
 interface CreateOptions { readonly file: string | undefined, readonly withKey: boolean, readonly force: boolean }
 
+/** Creates a backup. @throws Error with a message for the user; nothing is left behind then */
 export async function createBackup (
   { io, report }: MaintenanceTask, { file, withKey, force }: CreateOptions
 ): Promise<void> {
   const env = readEnvironment(io.env)
-  const places = gatewayPathsOf(env, io.cwd)
+  const paths = gatewayPathsOf(env, io.cwd)
   const createdAt = new Date().toISOString()
   const target = resolve(io.cwd, file ?? `tool-hub-${createdAt.replace(/[:.]/g, '-')}.zip`)
   if (existsSync(target) && !force) {
@@ -34,23 +35,24 @@ export async function createBackup (
   try {
     await mkdir(work, { mode: 0o700 })
     const content = new Map<string, string>()
+    /** Adds a file to the backup. @returns the path to which its content must be written */
     const put = (name: string): string => {
       const path = join(work, content.size.toString())
       content.set(name, path)
       return path
     }
     const kind = env.DB_URL === undefined ? 'file' : 'database'
-    if (env.DB_URL === undefined) await putSettings(places, put(backupFiles.settings))
+    if (env.DB_URL === undefined) await putSettings(paths, put(backupFiles.settings))
     else await putTables(env, env.DB_URL, put, report)
     const sealedWith: BackupDescription['sealedWith'] = {}
     for (const path of content.values()) await countSealedSecrets(path, sealedWith)
-    await putBundles(places, work, put, report)
-    const hasKey = withKey && existsSync(places.key)
-    if (hasKey) await copyFile(places.key, put(backupFiles.key))
+    await putBundles(paths, work, put, report)
+    const hasKey = withKey && existsSync(paths.key)
+    if (hasKey) await copyFile(paths.key, put(backupFiles.key))
     const checksums: BackupDescription['checksums'] = {}
     for (const [name, path] of content) checksums[name] = await checksumOf(path)
     const description: BackupDescription =
-      { format: 1, createdAt, version: packageVersion(), kind, bundlesFolder: places.bundles, sealedWith, checksums }
+      { format: 1, createdAt, version: packageVersion(), kind, bundlesFolder: paths.bundles, sealedWith, checksums }
     await writeFile(put(backupFiles.description), JSON.stringify(description, null, 2))
     const archive = join(work, 'archive')
     await writeZip(archive, content)
@@ -124,13 +126,13 @@ async function putBundles (
 function printKeyAdvice (
   { print }: MaintenanceReport,
   env: Env,
-  isAsked: boolean,
+  withKey: boolean,
   hasKey: boolean,
   sealedWith: BackupDescription['sealedWith']
 ): void {
   const secretCounts = Object.entries(sealedWith)
   if (hasKey) print('It contains the key file, which decrypts all secrets in it: protect it as you protect the key.')
-  else if (isAsked) print('It contains no key file, since there is none in DATA_DIR.')
+  else if (withKey) print('It contains no key file, since there is none in DATA_DIR.')
   if (env.ENCRYPTION_KEY !== undefined) {
     print('It does not contain ENCRYPTION_KEY: keep that with the environment of the gateway.')
   }

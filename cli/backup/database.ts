@@ -13,7 +13,7 @@ import type { Vault } from '../../db/store.ts'
 import { readEnvironment } from '../../plugins/base/config/index.ts'
 import { openVault } from '../../plugins/base/secrets/index.ts'
 import { explainFileError } from '../errors.ts'
-import { gatewayPathsOf } from '../places.ts'
+import { gatewayPathsOf } from '../gateway-paths.ts'
 import type { MaintenanceTask } from '../context.ts'
 import { parseTimerDuration } from '../../schemas/durations.ts'
 import type { Env } from '../../schemas/env.ts'
@@ -21,10 +21,10 @@ import type { Env } from '../../schemas/env.ts'
 interface ImportOptions { readonly file: string | undefined, readonly replace: boolean }
 interface ExportOptions { readonly file: string | undefined, readonly force: boolean, readonly masked: boolean }
 
-/** Runs `work` with the database of DB_URL. @param isExisting whether a database without tables is an error */
+/** Runs `work` with the database of DB_URL. @param mustExist whether a database without tables is an error */
 async function withDatabase (
   { io, report }: MaintenanceTask,
-  isExisting: boolean,
+  mustExist: boolean,
   work: (driver: DatabaseDriver, env: Env) => Promise<void>
 ): Promise<void> {
   const env = readEnvironment(io.env)
@@ -38,7 +38,7 @@ async function withDatabase (
     startupTimeout: parseTimerDuration(env.DB_STARTUP_TIMEOUT),
     info: report.print,
     warn: report.print,
-    mustExist: isExisting
+    mustExist
   })
   try {
     await work(driver, env)
@@ -95,22 +95,20 @@ async function writeExport (
   for (const each of locked) report.print(each)
   const text = documentText(document)
   if (path === '-') {
-    // Messages go to stderr, since the export goes to stdout.
+    // No result is printed, since stdout contains the export.
     io.stdout.write(text)
     return
   }
   await (force ? replaceFile(path, Buffer.from(text)) : writeFile(path, text, { flag: 'wx', mode: 0o600, flush: true }))
-    .catch(
-      async (error: unknown) => {
-        if (errorCode(error) === 'EEXIST') {
-          throw new Error(`${path} already exists and was not changed. Choose another file, or use --force.`)
-        }
-        // An incomplete export would prevent the next one.
-        if (!force) await rm(path, { force: true }).catch(() => {})
-        const advice = 'Choose a file in an existing folder that this user can write to and that has free space.'
-        throw explainFileError(error, { target: path, folder: dirname(path), advice })
+    .catch(async (error: unknown) => {
+      if (errorCode(error) === 'EEXIST') {
+        throw new Error(`${path} already exists and was not changed. Choose another file, or use --force.`)
       }
-    )
+      // Without --force, an incomplete file would prevent the next export.
+      if (!force) await rm(path, { force: true }).catch(() => {})
+      const advice = 'Choose a file in an existing folder that this user can write to and that has free space.'
+      throw explainFileError(error, { target: path, folder: dirname(path), advice })
+    })
   const secrets = locked.length === 0
     ? 'contains secrets in plain text'
     : 'contains masks (••••) in place of the secrets that cannot be decrypted, and the others in plain text'

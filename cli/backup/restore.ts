@@ -5,7 +5,7 @@ import { copyFile, mkdir, rename, rm, rmdir, symlink, chmod, readFile } from 'no
 import { basename, dirname, join, resolve } from 'node:path'
 import { openBackup, backupFiles, type BackupDescription } from './archive.ts'
 import { exitCodes, CommandError, explainFileError } from '../errors.ts'
-import { gatewayPathsOf, type GatewayPaths } from '../places.ts'
+import { gatewayPathsOf, type GatewayPaths } from '../gateway-paths.ts'
 import { openRestoreTarget, type RestoreTarget } from './target.ts'
 import { currentVersionLink } from '../../plugins/management/index.ts'
 import { readEnvironment } from '../../plugins/base/config/index.ts'
@@ -20,25 +20,26 @@ interface RestoreOptions {
   readonly withoutKey: boolean
 }
 
+/** Restores a backup. @throws Error with a message for the user; nothing is changed then */
 export async function restoreBackup (
   { io, report }: MaintenanceTask,
   { file, replace, keepTokens, withoutKey }: RestoreOptions
 ): Promise<void> {
   const env = readEnvironment(io.env)
   checkDatabaseVariables(io.env)
-  const places = gatewayPathsOf(env, io.cwd)
-  const work = join(places.dataDir, `.restore-${randomUUID()}`)
+  const paths = gatewayPathsOf(env, io.cwd)
+  const work = join(paths.dataDir, `.restore-${randomUUID()}`)
   try {
-    await mkdir(places.dataDir, { recursive: true, mode: 0o700 })
+    await mkdir(paths.dataDir, { recursive: true, mode: 0o700 })
     const { description, bundles } = await openBackup(resolve(io.cwd, file), work)
     checkKind(description, env)
-    await checkKeys(description, work, places, env, { isAllowed: withoutKey, print: report.print })
-    checkFolder(description, bundles, places)
+    await checkKeys(description, work, paths, env, { acceptsLoss: withoutKey, print: report.print })
+    checkBundlesFolder(description, bundles, paths)
     const options = { replace, keepTokens, print: report.print }
-    const target = await openRestoreTarget(description, work, places, env, options)
+    const target = await openRestoreTarget(description, work, paths, env, options)
     report.print(`Restores the backup of ${description.createdAt} to ${target.location}.`)
     try {
-      await restoreFiles(target, work, places, bundles)
+      await restoreFiles(target, work, paths, bundles)
     } finally {
       await target.close()
     }
@@ -51,7 +52,7 @@ export async function restoreBackup (
     )
   } catch (error) {
     throw explainFileError(error, {
-      target: `What is in ${places.dataDir} and ${dirname(places.settings)}`,
+      target: `What is in ${paths.dataDir} and ${dirname(paths.settings)}`,
       folder: '/',
       advice: 'Make sure that this user can write to these folders (DATA_DIR, SETTINGS_PATH), and that they have ' +
         'free space.'
@@ -59,11 +60,11 @@ export async function restoreBackup (
   } finally {
     await rm(work, { recursive: true, force: true }).catch(() => {})
     // Removes the folder only if it is empty, since this command may have created it.
-    await rmdir(places.dataDir).catch(() => {})
+    await rmdir(paths.dataDir).catch(() => {})
   }
 }
 
-/** Rejects DB_URL_FILE with an empty DB_URL, which may stand for the settings file. @throws CommandError */
+/** Rejects an empty DB_URL with DB_URL_FILE, since it is unclear which one is meant. @throws CommandError */
 function checkDatabaseVariables (
   { DB_URL: dbUrl, DB_URL_FILE: dbUrlFile = '' }: Readonly<Record<string, string | undefined>>
 ): void {
@@ -82,11 +83,15 @@ function checkKind ({ kind }: BackupDescription, { DB_URL: dbUrl }: Env): void {
     'export then makes a settings file from it.')
 }
 
-/** Checks the bundle folder, whose path in the sealed configs of a database cannot be changed. @throws Error */
-function checkFolder (
-  { kind, bundlesFolder }: BackupDescription, bundles: readonly string[], places: GatewayPaths
+/**
+ * Checks that the bundles folder has the same path as in the backup of a database: encrypted configs may contain it,
+ * and are restored unchanged.
+ * @throws Error
+ */
+function checkBundlesFolder (
+  { kind, bundlesFolder }: BackupDescription, bundles: readonly string[], paths: GatewayPaths
 ): void {
-  if (kind === 'file' || bundles.length === 0 || bundlesFolder === places.bundles) return
+  if (kind === 'file' || bundles.length === 0 || bundlesFolder === paths.bundles) return
   throw new Error(
     `This backup contains bundles from the folder ${bundlesFolder}, which encrypted configs of its servers may ` +
     `refer to. Set DATA_DIR to ${dirname(bundlesFolder)}, in a container for example, to restore it. Nothing was ` +
@@ -94,9 +99,9 @@ function checkFolder (
   )
 }
 
-/** Restores bundles, key and then settings. If a step fails, the steps before it are undone. */
+/** Restores the bundles, the key and then the settings. If a step fails, the steps before it are undone. */
 async function restoreFiles (
-  target: RestoreTarget, work: string, places: GatewayPaths, bundles: readonly string[]
+  target: RestoreTarget, work: string, paths: GatewayPaths, bundles: readonly string[]
 ): Promise<void> {
   const undo: Array<() => Promise<void>> = []
   const fresh = join(work, 'unpacked')
@@ -104,17 +109,17 @@ async function restoreFiles (
   await mkdir(fresh, { recursive: true })
   for (const name of bundles) await symlink('restored', join(fresh, name, currentVersionLink), 'dir')
   try {
-    if (existsSync(places.bundles)) {
-      await rename(places.bundles, former)
-      undo.unshift(async () => { await rename(former, places.bundles) })
+    if (existsSync(paths.bundles)) {
+      await rename(paths.bundles, former)
+      undo.unshift(async () => { await rename(former, paths.bundles) })
     }
-    await rename(fresh, places.bundles)
-    undo.unshift(async () => { await rename(places.bundles, fresh) })
+    await rename(fresh, paths.bundles)
+    undo.unshift(async () => { await rename(paths.bundles, fresh) })
     const key = join(work, backupFiles.key)
-    if (existsSync(key) && !existsSync(places.key)) {
-      await copyFile(key, `${places.key}.tmp`)
-      await rename(`${places.key}.tmp`, places.key)
-      undo.unshift(async () => { await rm(places.key, { force: true }) })
+    if (existsSync(key) && !existsSync(paths.key)) {
+      await copyFile(key, `${paths.key}.tmp`)
+      await rename(`${paths.key}.tmp`, paths.key)
+      undo.unshift(async () => { await rm(paths.key, { force: true }) })
     }
     await target.commit()
   } catch (error) {
@@ -126,37 +131,37 @@ async function restoreFiles (
 /**
  * Checks that the secrets of a backup can be decrypted after the restore, and that its key would not replace another
  * one.
- * @param isAllowed whether the operator accepts secrets that cannot be decrypted
+ * @param acceptsLoss whether the operator accepts secrets that cannot be decrypted
  * @throws Error
  */
 async function checkKeys (
   { sealedWith }: BackupDescription,
   work: string,
-  places: GatewayPaths,
+  paths: GatewayPaths,
   { ENCRYPTION_KEY: encryptionKey }: Env,
-  { isAllowed, print }: { isAllowed: boolean, print: (message: string) => void }
+  { acceptsLoss, print }: { acceptsLoss: boolean, print: (message: string) => void }
 ): Promise<void> {
   const key = join(work, backupFiles.key)
   if (existsSync(key)) {
     await chmod(key, 0o600)
     const isOther =
-      existsSync(places.key) && (await readFile(places.key, 'utf8')).trim() !== (await readFile(key, 'utf8')).trim()
+      existsSync(paths.key) && (await readFile(paths.key, 'utf8')).trim() !== (await readFile(key, 'utf8')).trim()
     if (isOther) {
       throw new Error(
-        `${places.key} differs from the key in the backup. Move it to a safe place first. Nothing was changed.`
+        `${paths.key} differs from the key in the backup. Move it to a safe place first. Nothing was changed.`
       )
     }
   }
-  const rings = [await openKeyRing({ dataDir: places.dataDir, encryptionKey }), await openKeyRing({ dataDir: work })]
+  const rings = [await openKeyRing({ dataDir: paths.dataDir, encryptionKey }), await openKeyRing({ dataDir: work })]
   const lost = Object.entries(sealedWith).filter(([id]) => rings.every((ring) => ring.find(id) === undefined))
   if (lost.length === 0) return
   const what = lost.map(([id, count]) => `${count} of key ${id}`).join(', ')
-  if (!isAllowed) {
+  if (!acceptsLoss) {
     const advice = encryptionKey === undefined
       ? 'Set ENCRYPTION_KEY to their key'
       : 'ENCRYPTION_KEY does not match: set it to their key, or append that key after a comma'
     throw new Error(
-      `These secrets cannot be decrypted here: ${what}. ${advice}, put the key file at ${places.key}, or use ` +
+      `These secrets cannot be decrypted here: ${what}. ${advice}, put the key file at ${paths.key}, or use ` +
       '--without-key. Nothing was changed.'
     )
   }

@@ -21,7 +21,7 @@ import { openVault } from '../../plugins/base/secrets/index.ts'
 import { parseTimerDuration } from '../../schemas/durations.ts'
 import type { Env } from '../../schemas/env.ts'
 import { backupFiles, readLines, type BackupDescription } from './archive.ts'
-import type { GatewayPaths } from '../places.ts'
+import type { GatewayPaths } from '../gateway-paths.ts'
 
 /** The destination of a restore, checked and locked. */
 export interface RestoreTarget {
@@ -39,12 +39,12 @@ interface TargetOptions {
 export async function openRestoreTarget (
   description: BackupDescription,
   work: string,
-  places: GatewayPaths,
+  paths: GatewayPaths,
   env: Env,
   options: TargetOptions
 ): Promise<RestoreTarget> {
-  if (env.DB_URL !== undefined) return await openDatabaseTarget(description, work, places, env, env.DB_URL, options)
-  return await openFileTarget(description, work, places, options)
+  if (env.DB_URL !== undefined) return await openDatabaseTarget(description, work, paths, env, env.DB_URL, options)
+  return await openFileTarget(description, work, paths, options)
 }
 
 async function openFileTarget (
@@ -69,7 +69,7 @@ async function openFileTarget (
       )
     }
     const document = withBundlesFolder(await documentOf(work), bundlesFolder, bundles)
-    // If the existing file cannot be read, its tokens are lost anyway.
+    // The tokens of a file that cannot be parsed cannot be kept.
     const present = await readSettings(path).catch(() => ({}))
     const next = toText(document, present, keepTokens)
     return { location: path, commit: async () => { await replaceFileAtomically(path, Buffer.from(next)) }, close }
@@ -113,8 +113,9 @@ async function openDatabaseTarget (
         return
       }
       const document = withBundlesFolder(await documentOf(work), bundlesFolder, bundles)
-      const marked = { ...withoutRecords(document), ...usersOf(document, [], false) }
-      await importDocument(driver, await openVault({ dataDir, encryptionKey: env.ENCRYPTION_KEY }), marked, mayReplace)
+      const restored = { ...withoutRecords(document), ...usersOf(document, [], false) }
+      const vault = await openVault({ dataDir, encryptionKey: env.ENCRYPTION_KEY })
+      await importDocument(driver, vault, restored, mayReplace)
     }
     return { location: `the database at ${driver.location}`, commit, close }
   } catch (error) {
@@ -123,6 +124,7 @@ async function openDatabaseTarget (
   }
 }
 
+/** Reads the settings file of an unpacked backup. */
 const documentOf = async (work: string): Promise<SettingsDocument> => {
   const path = join(work, backupFiles.settings)
   await readSettings(path)
@@ -132,28 +134,33 @@ const documentOf = async (work: string): Promise<SettingsDocument> => {
 /** The text of the restored settings file. @param present the current settings; undefined if there are none */
 function toText (document: SettingsDocument, present: SettingsDocument | undefined, keepTokens: boolean): string {
   const users = present !== undefined && Array.isArray(present.users) ? present.users.filter(isObject) : []
-  const keeps = keepTokens && present === undefined
+  const keepsTokens = keepTokens && present === undefined
   // Tokens and consents of the backup may have been used or withdrawn since, so the current ones are kept.
-  const keptRecords = keeps
+  const keptRecords = keepsTokens
     ? {}
     : Object.fromEntries([recordCollections.tokens, recordCollections.consents].map(({ name }) =>
       [name, present?.[name]]))
   return documentText({
-    ...(keeps ? document : withoutRecords(document, [recordCollections.userValues.name])),
-    ...usersOf(document, users, keeps),
+    ...(keepsTokens ? document : withoutRecords(document, [recordCollections.userValues.name])),
+    ...usersOf(document, users, keepsTokens),
     ...keptRecords
   })
 }
 
+/**
+ * The users of a backup, prepared for their restore (`createAccountRestorer`).
+ * @param present the users of the current settings
+ * @param keepsTokens whether the tokens in the backup stay valid
+ */
 const usersOf = (
-  { users }: SettingsDocument, present: ReadonlyArray<Record<string, unknown>>, keeps: boolean
+  { users }: SettingsDocument, present: ReadonlyArray<Record<string, unknown>>, keepsTokens: boolean
 ): SettingsDocument => {
   if (!Array.isArray(users)) return {}
-  const marks = createAccountRestorer(present, keeps)
-  return { users: users.map((user: unknown) => isObject(user) ? marks(user) : user) }
+  const restore = createAccountRestorer(present, keepsTokens)
+  return { users: users.map((user: unknown) => isObject(user) ? restore(user) : user) }
 }
 
-/** A copy of the settings in which the bundle paths have another folder. */
+/** The settings with paths of bundles in another folder. @param from, to the old and the new bundles folder */
 function withBundlesFolder (document: SettingsDocument, from: string, to: string): SettingsDocument {
   const { mcpServers } = document
   if (from === to || !isObject(mcpServers)) return document

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { isObject } from '../../protocol/json.ts'
 import { readStdin } from '../io.ts'
-import { encodePathSegment, withApi, type CommandRun } from '../context.ts'
+import { withApi, type CommandRun } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
 import { parseJsonArgument } from './server-config.ts'
 import { serverPath, type ServerRow } from './servers.ts'
@@ -23,7 +23,7 @@ export function addCallCommand (program: Command, run: CommandRun): void {
         const args = await argumentsOf(run, given, async () =>
           (await api.get<ServerRow>(serverPath(server))).tools.find(({ name }) => name === tool) as Tool | undefined)
         const body = { toolName: tool, arguments: args }
-        const path = `/api/tools/call/${encodePathSegment(server)}`
+        const path = `/api/tools/call/${encodeURIComponent(server)}`
         const { data } = await api.request<{ data: Result }>('POST', path, body).catch(async (error: unknown) => {
           if (!(error instanceof CommandError) || error.code !== 'TH_NO_SUCH') throw error
           // The API reports tools of a disconnected server as unknown.
@@ -41,7 +41,7 @@ export function addCallCommand (program: Command, run: CommandRun): void {
     })
 }
 
-/** The text of a content block. At a terminal, control characters are replaced. */
+/** A content block of a result as text. At a terminal, control characters are replaced. */
 function textOf ({ stdout }: CommandRun, { type, text, mimeType, uri, resource }: Content): string {
   const shown = text ?? resource?.text
   if (shown === undefined) {
@@ -76,7 +76,7 @@ async function argumentsOf (
   }))
 }
 
-/** Converts a text to the type of the tool's schema, if possible. */
+/** Converts an argument to the type in the tool's schema; returns the text unchanged if it does not have that type. */
 function convertToType (text: string, type: string | string[] | undefined): unknown {
   const types = [type].flat()
   if (types.includes('string') || type === undefined) return text

@@ -27,11 +27,11 @@ function nodesOf (command: Command, path: readonly string[]): Node[] {
 const cases = (nodes: readonly Node[]): string =>
   nodes.map(({ path, words }) => `    '${path}') words='${words.join(' ')}' ;;`).join('\n')
 
-/** The completion script for bash. It finds the chain of at most two commands before the cursor. */
+/** The completion script for bash. It finds the chain of commands before the cursor, and completes its next word. */
 const bash = (nodes: readonly Node[]): string => `_tool_hub () {
   local path='' word words=''
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case " ${nodes.map(({ path }) => path).filter((path) => path !== '').join('  ').replaceAll(' ', ' ')} " in
+    case " ${nodes.map(({ path }) => path).filter((path) => path !== '').join('  ')} " in
       *" \${path:+$path }$word "*) path="\${path:+$path }$word" ;;
     esac
   done

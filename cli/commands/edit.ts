@@ -50,7 +50,7 @@ export function addEditCommands (program: Command, run: CommandRun): void {
       }
       await withApi(run, command, async ({ api, out }) => {
         const { config: stored } = await api.get<{ config: Config }>(serverPath(name))
-        const config = isByOptions ? applyOptions(given ?? stored, options) : await editInEditor(run, name, stored)
+        const config = isByOptions ? applyOptions(given ?? stored, options) : await openInEditor(run, name, stored)
         if (config === undefined) {
           out.writeResult({ name, changed: false }, 'Nothing was changed')
           return
@@ -66,7 +66,7 @@ export function addEditCommands (program: Command, run: CommandRun): void {
 const hasChanges = ({ env, header, description, visibility, name }: EditOptions): boolean =>
   env.length > 0 || header.length > 0 || [description, visibility, name].some((value) => value !== undefined)
 
-/** The config of --config-json. @throws CommandError */
+/** The value of --config-json; undefined without that option. @throws CommandError */
 async function configIn (run: CommandRun, { configJson }: EditOptions): Promise<Config | undefined> {
   if (configJson === undefined) return undefined
   const config = parseJsonArgument(configJson === '-' ? await readStdin(run) : configJson, '--config-json')
@@ -88,11 +88,11 @@ function applyOptions (config: Config, { env, header, description, visibility }:
 }
 
 /**
- * Opens a config in the user's editor. If the text is not JSON, its file is kept.
+ * Opens a config in the user's editor.
  * @returns the new config, or undefined if the user changed nothing
- * @throws CommandError
+ * @throws CommandError; if the text is not a JSON object, its file is kept
  */
-async function editInEditor ({ env }: CommandRun, name: string, config: Config): Promise<Config | undefined> {
+async function openInEditor ({ env }: CommandRun, name: string, config: Config): Promise<Config | undefined> {
   const editor = env.VISUAL || env.EDITOR || 'vi'
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-edit-'))
   const file = join(folder, 'config.json')

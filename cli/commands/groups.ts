@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import { encodePathSegment, withApi, type CommandRun } from '../context.ts'
+import { withApi, type CommandRun } from '../context.ts'
 
 interface Member { name: string, alias?: string, tools?: 'all' | string[] }
 interface Group { id: string, name: string, description?: string, owner?: string, servers: Array<string | Member> }
 interface Answer { data: Group, message?: string, warnings?: string[] }
 
-const groupPath = (name: string): string => `/api/groups/${encodePathSegment(name)}`
+const groupPath = (name: string): string => `/api/groups/${encodeURIComponent(name)}`
 
 const nameOf = (member: string | Member): string => typeof member === 'string' ? member : member.name
 
@@ -51,7 +51,7 @@ export function addGroupCommands (program: Command, run: CommandRun): void {
     .action(async (name: string, server: string | undefined, _options, command: Command) => {
       if (server !== undefined) {
         await changeGroup(
-          run, command, 'DELETE', `${groupPath(name)}/servers/${encodePathSegment(server)}`
+          run, command, 'DELETE', `${groupPath(name)}/servers/${encodeURIComponent(server)}`
         )
       } else {
         await withApi(run, command, async ({ api, out }) => {

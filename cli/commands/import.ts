@@ -7,7 +7,7 @@ import type { EditorInput } from '../../schemas/foreign-document.ts'
 import type { ManagementApi } from '../api.ts'
 import { askUser, canAskUser } from '../io.ts'
 import type { ClientFile, ImportedGroup } from '../client-file.ts'
-import { createOutput, encodePathSegment, withApi, type CommandRun, type Output } from '../context.ts'
+import { createOutput, withApi, type CommandRun, type Output } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
 import { collectOption } from './server-config.ts'
 import { serverPath } from './servers.ts'
@@ -44,18 +44,16 @@ export function addImportCommand (program: Command, run: CommandRun): void {
       const { readClientFile } = await import('../client-file.ts')
       const file = selectServers(await readClientFile(path, answer, options.project, run), options)
       for (const warning of file.warnings) out.writeWarning(warning)
-      for (const {
-        name, warnings
-      } of file.servers) for (const warning of warnings) out.writeWarning(`${name}: ${warning}`)
+      const ofServers = file.servers.flatMap(({ name, warnings }) => warnings.map((warning) => `${name}: ${warning}`))
+      for (const warning of ofServers) out.writeWarning(warning)
       if (options.dryRun) {
         const mcpServers = orderedObject(file.servers.map(({ name, config }) => [name, config]))
-        const ofServers = file.servers.flatMap(({ name, warnings }) => warnings.map((warning) => `${name}: ${warning}`))
         const all = { mcpServers, groups: file.groups, warnings: [...file.warnings, ...ofServers] }
         out.writeText(documentText(out.isJson ? all : { mcpServers }).trimEnd())
         return
       }
       if (file.servers.length === 0) throw new CommandError(`${path} contains no servers`)
-      await withApi(run, command, async ({ api }) => { await store(api, out, file, options.replace === true) })
+      await withApi(run, command, async ({ api }) => { await storeFile(api, out, file, options.replace === true) })
     })
 }
 
@@ -66,7 +64,8 @@ function selectServers (file: ClientFile, { only = [] }: ImportOptions): ClientF
   return { ...file, servers: file.servers.filter(({ name }) => only.includes(name)), groups: [] }
 }
 
-async function store (
+/** Stores the servers and groups of a file, and prints the results. @throws CommandError if any was refused */
+async function storeFile (
   api: ManagementApi, out: Output, { servers, groups, warnings }: ClientFile, replace: boolean
 ): Promise<void> {
   const entries = servers.map(({ name, config }) => ({ name, config }))
@@ -80,9 +79,9 @@ async function store (
     if (success || config === undefined || !storedNames.has(name)) continue
     results[at] = replace ? await replaceServer(api, name, config) : { name, success, message: differsMessage }
   }
-  const ofFile = new Map(servers.map((server) => [server.name, server.warnings]))
+  const warningsOfFile = new Map(servers.map((server) => [server.name, server.warnings]))
   for (const result of results) {
-    result.warnings = [...new Set([...ofFile.get(result.name) ?? [], ...result.warnings ?? []])]
+    result.warnings = [...new Set([...warningsOfFile.get(result.name) ?? [], ...result.warnings ?? []])]
   }
   const groupResults: Result[] = []
   for (const group of groups) groupResults.push(await addGroup(api, group, replace))
@@ -131,33 +130,31 @@ async function addServers (api: ManagementApi, servers: object[]): Promise<Resul
 async function fetchGroup (api: ManagementApi, name: string): Promise<Record<string, unknown> | undefined> {
   const groups = await api.get<Array<{ id: string, name: string }>>('/api/groups')
   const found = groups.find((each) => each.name === name)
-  return found && await api.get<Record<string, unknown>>(`/api/groups/${encodePathSegment(found.id)}`)
+  return found && await api.get<Record<string, unknown>>(`/api/groups/${encodeURIComponent(found.id)}`)
 }
 
-/** The form in which two groups are compared: the members with all selectors, and the description. */
-function groupForm ({ servers, description }: { servers?: unknown, description?: unknown }): unknown {
+/** The members of a group in which a change matters, with default selectors filled in, for comparison. */
+function comparableGroup ({ servers, description }: { servers?: unknown, description?: unknown }): unknown {
   const members = Array.isArray(servers) ? servers as unknown[] : []
   const all = { tools: 'all', prompts: 'all', resources: 'all', skills: 'all' }
   return {
-    description: description ??
-    '',
+    description: description ?? '',
     servers: members.map((each) => ({ ...all, ...(isObject(each) ? each : { name: each }) }))
   }
 }
 
-/** Adds or replaces a group. If the owner of a new group is unknown, the group belongs to the caller. */
+/** Adds or replaces a group. If the owner of a new group does not exist, the group belongs to the caller. */
 async function addGroup (api: ManagementApi, group: ImportedGroup, replace: boolean): Promise<Result> {
   const { name } = group
   const former = await fetchGroup(api, name)
-  if (former && isDeepStrictEqual(groupForm(former), groupForm(group))) return { name, success: true, unchanged: true }
+  const isSame = former && isDeepStrictEqual(comparableGroup(former), comparableGroup(group))
+  if (isSame) return { name, success: true, unchanged: true }
   if (former && !replace) return { name, success: false, message: differsMessage }
   try {
     if (former) {
       const { owner: _, ...changes } = group
-      const { warnings } =
-        await api.request<{
-          warnings?: string[]
-        }>('PUT', `/api/groups/${encodePathSegment(String(former.id))}`, changes)
+      const path = `/api/groups/${encodeURIComponent(String(former.id))}`
+      const { warnings } = await api.request<{ warnings?: string[] }>('PUT', path, changes)
       return { name, success: true, replaced: true, ...(warnings && { warnings }) }
     }
     const { warnings } = await api.request<{ warnings?: string[] }>('POST', '/api/groups', group)

@@ -1,7 +1,7 @@
 import type { Static } from '@sinclair/typebox'
 import type { Command } from 'commander'
 import type { KeyRecord } from '../../schemas/key-api.ts'
-import { encodePathSegment, withApi, type CommandRun } from '../context.ts'
+import { withApi, type CommandRun } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
 import { collectOption } from './server-config.ts'
 
@@ -69,7 +69,7 @@ export function addKeyCommands (program: Command, run: CommandRun): void {
           throw new CommandError(`${found.length} keys are named ${JSON.stringify(which)}: specify the id of one`)
         }
         const [one = { id: which, name: which }] = found.sort((a, b) => Number(b.id === which) - Number(a.id === which))
-        await api.request('DELETE', `/api/auth/keys/${encodePathSegment(one.id)}`)
+        await api.request('DELETE', `/api/auth/keys/${encodeURIComponent(one.id)}`)
         out.writeResult(
           { id: one.id, name: one.name, revoked: true }, `The key ${JSON.stringify(one.name)} was revoked`
         )

@@ -25,7 +25,7 @@ export function addLogsCommand (program: Command, run: CommandRun): void {
     })
 }
 
-/** The option as the user wrote it: `--lines` or `-n`. */
+/** The option in the spelling that the user chose, for the error message: `--lines` or `-n`. */
 const linesOption = (argv: readonly string[]): string =>
   argv.some((each) => /^--lines(=|$)/.test(each)) ? '--lines' : '-n'
 
@@ -50,7 +50,8 @@ function textOf (out: CommandContext['out'], { timestamp, level, processId, mess
 }
 
 /**
- * Prints log lines as they occur (with --json, one JSON text each) until the gateway or the reader of the output ends.
+ * Prints the last log lines and then new ones as they occur (with --json, one JSON text each), until the gateway or the
+ * reader of the output ends.
  */
 async function follow ({ api, out, run: { signal, stdout } }: CommandContext, options: LogOptions): Promise<void> {
   const answer = await fetch(`${api.url}/api/logs/stream`, { headers: api.headers, signal })

@@ -79,7 +79,7 @@ In a clone, put two dashes before options: npm run db:import -- --replace`)
     })
 }
 
-/** Runs a command, and prints its error without the program name. */
+/** Runs a maintenance command. Its error is printed without the program's name, and sets the exit code. */
 async function perform (
   run: CommandRun, command: Command, work: (task: MaintenanceTask) => Promise<void>
 ): Promise<void> {

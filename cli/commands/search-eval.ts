@@ -1,17 +1,18 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
+import { packageVersion } from '../../package.ts'
 import { isObject, parseJsonObject } from '../../protocol/json.ts'
 import { headerNames, latestModern, metaKeys } from '../../protocol/modern/envelope.ts'
 import type { ManagementApi } from '../api.ts'
-import { encodePathSegment, withApi, type CommandRun } from '../context.ts'
+import { withApi, type CommandRun } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
 import { parseJsonArgument } from './server-config.ts'
 
-/** `tools`: the names of the right tools, as `search_tools` returns them; finding one is enough. */
+/** A question and the expected tools, named as `search_tools` names them; finding one of them is enough. */
 interface Question { readonly question: string, readonly tools: readonly string[] }
-/** `place`: the position of the first right tool, from 1 on; null if it is not among the results. */
-interface Answered extends Question { readonly place: number | null, readonly found: readonly string[] }
+/** A question with the tools that were found. `place`: position of the first expected tool, from 1; null if none. */
+interface SearchOutcome extends Question { readonly place: number | null, readonly found: readonly string[] }
 
 /** Number of results of each search. */
 const limit = 10
@@ -29,14 +30,14 @@ export function addSearchEvalCommand (program: Command, run: CommandRun): void {
       })
       const questions = questionsOf(parseJsonArgument(text, file), file)
       await withApi(run, command, async ({ api, out }) => {
-        const answers: Answered[] = []
+        const outcomes: SearchOutcome[] = []
         for (const each of questions) {
           const found = await search(api, route, each.question)
           const at = found.findIndex((name) => each.tools.includes(name))
-          answers.push({ ...each, place: at === -1 ? null : at + 1, found })
+          outcomes.push({ ...each, place: at === -1 ? null : at + 1, found })
         }
-        const figures = figuresOf(answers)
-        const missed = answers.filter(({ place }) => place === null || place > 5)
+        const figures = figuresOf(outcomes)
+        const missed = outcomes.filter(({ place }) => place === null || place > 5)
         out.writeResult({ ...figures, missed }, () => [
           ...Object.entries(figures).map(([name, value]) => `${name.padEnd(9)} ${value}`),
           ...missed.length === 0 ? [] : ['', 'Not among the first five:'],
@@ -47,7 +48,7 @@ export function addSearchEvalCommand (program: Command, run: CommandRun): void {
     })
 }
 
-/** @throws CommandError with the index of an element that is not a question */
+/** Reads the questions of a file. @throws CommandError with the index of an element that is not a question */
 function questionsOf (value: unknown, file: string): Question[] {
   if (!Array.isArray(value) || value.length === 0) {
     throw new CommandError(`${file}: expected a list of {"question": …, "tool": …}`, exitCodes.usage)
@@ -64,14 +65,14 @@ function questionsOf (value: unknown, file: string): Question[] {
 
 /** The names of the tools that `$smart` finds, best first. @throws CommandError */
 async function search (api: ManagementApi, route: string | undefined, query: string): Promise<string[]> {
-  const path = `/mcp/$smart${route === undefined ? '' : `/${encodePathSegment(route)}`}`
+  const path = `/mcp/$smart${route === undefined ? '' : `/${encodeURIComponent(route)}`}`
   const params = {
     name: 'search_tools',
     arguments: { query, limit },
     _meta: {
       [metaKeys.protocolVersion]: latestModern,
       [metaKeys.clientCapabilities]: {},
-      [metaKeys.clientInfo]: { name: 'tool-hub', version: latestModern }
+      [metaKeys.clientInfo]: { name: 'tool-hub', version: packageVersion() }
     }
   }
   const answer = await fetch(`${api.url}${path}`, {
@@ -92,7 +93,7 @@ async function search (api: ManagementApi, route: string | undefined, query: str
     return structuredContent.tools.map((tool: unknown) => String(isObject(tool) ? tool.name : undefined))
   }
   const reason = isObject(message.error) ? message.error.message : message.message
-  // The credential of the command line is not accepted on MCP routes.
+  // The local credential of the command line is not accepted on MCP routes.
   const isForbidden = answer.status === 401 || answer.status === 403
   const hint = isForbidden ? '. Set TOOL_HUB_URL to a gateway, and TOOL_HUB_KEY to a key that can see its tools' : ''
   throw new CommandError(
@@ -107,16 +108,17 @@ function messageOf (text: string): Record<string, unknown> {
   return parseJsonObject(data) ?? {}
 }
 
-/** The shares of questions whose tool is first, or among the first results, and the mean reciprocal rank. */
-function figuresOf (answers: readonly Answered[]): Record<string, number> {
+/** The shares of questions with an expected tool among the first 1, 5 and 10 results; and the mean reciprocal rank. */
+function figuresOf (outcomes: readonly SearchOutcome[]): Record<string, number> {
   const mean = (values: number[]): number =>
     Math.round(1_000 * values.reduce((sum, value) => sum + value, 0) / values.length) / 1_000
-  const within = (most: number): number => mean(answers.map(({ place }) => place !== null && place <= most ? 1 : 0))
+  const recallAt = (count: number): number =>
+    mean(outcomes.map(({ place }) => place !== null && place <= count ? 1 : 0))
   return {
-    questions: answers.length,
-    'recall@1': within(1),
-    'recall@5': within(5),
-    'recall@10': within(10),
-    MRR: mean(answers.map(({ place }) => place === null ? 0 : 1 / place))
+    questions: outcomes.length,
+    'recall@1': recallAt(1),
+    'recall@5': recallAt(5),
+    'recall@10': recallAt(10),
+    MRR: mean(outcomes.map(({ place }) => place === null ? 0 : 1 / place))
   }
 }

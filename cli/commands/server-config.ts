@@ -19,7 +19,7 @@ export interface AddOptions {
   wait?: true
 }
 
-/** Collects an option that may be given several times. */
+/** Adds a value to those of a repeatable option, for commander. */
 export const collectOption = (value: string, former: readonly string[]): string[] => [...former, value]
 
 /** The config that the arguments and options of `add` describe. @throws CommandError */
@@ -59,7 +59,7 @@ export function configFromArguments (
   }
 }
 
-/** Whether the whole target is after `--` on the command line; commander does not report this. */
+/** Whether the whole target follows `--` on the command line, which commander does not report. */
 function isBehindDashes (target: readonly string[], argv: readonly string[]): boolean {
   const at = argv.indexOf('--')
   return at >= 0 && argv.length - at - 1 >= target.length

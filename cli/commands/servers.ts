@@ -2,12 +2,13 @@ import type { Command } from 'commander'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ManagementApi } from '../api.ts'
 import {
-  encodePathSegment, withApi, type CommandContext, type CommandRun, toPrintable, toPrintableLines, type Output
+  withApi, type CommandContext, type CommandRun, toPrintable, toPrintableLines, type Output
 } from '../context.ts'
 import { exitCodes, CommandError } from '../errors.ts'
 import { collectOption, configFromArguments, type AddOptions } from './server-config.ts'
 
 interface Item { name?: string, uri?: string, description?: string, enabled: boolean }
+/** A server's record, as far as the command line uses it. */
 export interface ServerRow {
   name: string
   status: string
@@ -24,7 +25,7 @@ export interface ServerRow {
 interface ServerTestResult extends Omit<ServerRow, 'name' | 'config'> {
   connected: boolean, duration: number, warnings: string[]
 }
-/** A sentence, or a remark about an item that was seen for the first time. */
+/** A sentence, or a warning about the definition of an item. */
 type ServerWarning = string | { readonly kind: string, readonly item: string, readonly message: string }
 const toSentence = (warning: ServerWarning): string =>
   typeof warning === 'string' ? warning : `${warning.kind} ${JSON.stringify(warning.item)}: ${warning.message}`
@@ -32,14 +33,14 @@ const toSentence = (warning: ServerWarning): string =>
 interface Answer<Data> { data: Data, message?: string, warnings?: string[] }
 
 /** Max time to wait for a server to connect, in ms. */
-const longestWait = 90_000
+const maxWait = 90_000
 
-export const serverPath = (name: string): string => `/api/servers/${encodePathSegment(name)}`
+export const serverPath = (name: string): string => `/api/servers/${encodeURIComponent(name)}`
 
 export function addServerCommands (program: Command, run: CommandRun): void {
   program.command('status')
     .description('whether the gateway runs, and the status of its servers')
-    .action(async (_options, command: Command) => { await withApi(run, command, status) })
+    .action(async (_options, command: Command) => { await withApi(run, command, printStatus) })
 
   program.command('list')
     .description('the servers, or the items of one')
@@ -65,7 +66,7 @@ export function addServerCommands (program: Command, run: CommandRun): void {
     .option('--wait', 'wait until it is connected')
     .action(async (name: string, target: string[], options: AddOptions, command: Command) => {
       const config = configFromArguments(run, name, target, options)
-      await withApi(run, command, async (context) => { await add(context, name, config, options) })
+      await withApi(run, command, async (context) => { await addServer(context, name, config, options) })
     })
 
   program.command('test')
@@ -74,7 +75,7 @@ export function addServerCommands (program: Command, run: CommandRun): void {
     .action(async (name: string, _options, command: Command) => {
       await withApi(run, command, async ({ api, out }) => {
         const { config } = await api.get<ServerRow>(serverPath(name))
-        const tested = await test(api, { name, config })
+        const tested = await testServer(api, { name, config })
         out.writeResult(tested, () => testedText(out, tested))
         if (tested.connected) return
         if (tested.status !== 'oauth_required') throw new CommandError(`${name} does not connect`)
@@ -102,11 +103,11 @@ function dashesHint (argv: readonly string[]): string {
   return `Put two dashes before a command that has options: tool-hub add ${name} -- ${command}`
 }
 
-async function status ({ api, out, run }: CommandContext): Promise<void> {
+async function printStatus ({ api, out, run }: CommandContext): Promise<void> {
   const servers = await api.get<Array<Pick<ServerRow, 'name' | 'status' | 'error' | 'oauth'>>>(
     '/api/servers?fields=name,status,error,oauth'
   )
-  // Only admins may read them.
+  // Refused to users who are not admins.
   const problems = await api.get<string[]>('/api/settings/problems').catch(() => [])
   const connected = servers.filter((server) => server.status === 'connected').length
   const uptime = api.url === undefined ? undefined : (await api.request<{ uptime?: number }>('GET', '/health')).uptime
@@ -178,8 +179,8 @@ function itemTable (
   out: Output, { tools, prompts, resources }: Pick<ServerRow, 'tools' | 'prompts' | 'resources'>
 ): string {
   const rows = Object.entries({ tool: tools, prompt: prompts, resource: resources }).flatMap(([kind, items]) =>
-    items.map(({ name, uri, description = '', enabled }) => [kind, uri ?? name ??
-      '', enabled ? 'on' : 'off', firstLine(description)]))
+    items.map(({ name, uri, description = '', enabled }) =>
+      [kind, uri ?? name ?? '', enabled ? 'on' : 'off', firstLine(description)]))
   return rows.length === 0 ? '' : out.formatTable(['KIND', 'NAME', 'STATE', 'DESCRIPTION'], rows)
 }
 
@@ -188,18 +189,18 @@ const firstLine = (text: string): string => {
   return line.length > 80 ? `${line.slice(0, 79)}…` : line
 }
 
-const test = async (api: ManagementApi, body: object): Promise<ServerTestResult> =>
+const testServer = async (api: ManagementApi, body: object): Promise<ServerTestResult> =>
   (await api.request<Answer<ServerTestResult>>('POST', '/api/servers/test', body)).data
 
 function testedText (out: Output, tested: ServerTestResult): string {
   if (tested.connected) {
-    const spoken = tested.protocolVersion === undefined ? '' : `, with MCP ${toPrintable(tested.protocolVersion)}`
-    return `${out.style('green', 'It connects')} in ${tested.duration} ms${spoken}.\n${itemTable(out, tested)}`
+    const revision = tested.protocolVersion === undefined ? '' : `, with MCP ${toPrintable(tested.protocolVersion)}`
+    return `${out.style('green', 'It connects')} in ${tested.duration} ms${revision}.\n${itemTable(out, tested)}`
   }
-  const said = tested.status === 'oauth_required'
+  const verdict = tested.status === 'oauth_required'
     ? out.style('yellow', 'It requires a login')
     : out.style('red', 'It does not connect')
-  return `${said}: ${toPrintableLines(tested.error ?? '')}`
+  return `${verdict}: ${toPrintableLines(tested.error ?? '')}`
 }
 
 const printLoginAddress = (out: Output, name: string, address: string): void => {
@@ -218,12 +219,12 @@ function printLogin (out: Output, { name, oauth }: ServerRow): void {
 
 const withWarnings = (warnings: readonly string[]) => warnings.length > 0 ? { warnings } : {}
 
-async function add (
+async function addServer (
   { api, out }: CommandContext, name: string, config: Record<string, unknown>, options: AddOptions
 ): Promise<void> {
   let tested: ServerTestResult | undefined
   if (options.test) {
-    tested = await test(api, { name, config })
+    tested = await testServer(api, { name, config })
     // A login is possible only once the server is stored.
     const isReached = tested.connected || tested.status === 'oauth_required'
     if (!isReached) {
@@ -233,18 +234,19 @@ async function add (
   const { data, warnings = [] } = await api.request<Answer<ServerRow>>('POST', '/api/servers', { name, config })
   if (!out.isJson) for (const warning of warnings) out.writeWarning(warning)
   if (!options.wait) {
-    const waits = tested?.status === 'oauth_required' && api.url !== undefined ? await waitFor(api, name) : undefined
+    const needsLogin = tested?.status === 'oauth_required' && api.url !== undefined
+    const server = needsLogin ? await waitForServer(api, name) : undefined
     out.writeResult(
-      { ...waits ?? data, ...(tested ? { tested } : {}), ...withWarnings(warnings) },
+      { ...server ?? data, ...(tested ? { tested } : {}), ...withWarnings(warnings) },
       () => [addedText(api, data), ...tested ? [testedText(out, tested)] : []].join('\n')
     )
-    if (waits) printLogin(out, waits)
+    if (server) printLogin(out, server)
     return
   }
   if (api.url === undefined) {
     throw new CommandError(`${name} was added. The gateway is down, so it is not connected.`, exitCodes.unreachable)
   }
-  const ready = await waitFor(api, name)
+  const ready = await waitForServer(api, name)
   const text = `${toPrintable(name)} is ${out.styleStatus(ready.status)}, with ${ready.tools.length} tools`
   out.writeResult({ ...ready, ...withWarnings(warnings) }, text)
   if (ready.status === 'connected') return
@@ -263,8 +265,9 @@ function addedText ({ url }: ManagementApi, { name, config }: ServerRow): string
     : `${text} and is connecting`
 }
 
-async function waitFor (api: ManagementApi, name: string): Promise<ServerRow> {
-  const end = Date.now() + longestWait
+/** Waits until a server is no longer connecting, up to `maxWait`. @returns its record */
+async function waitForServer (api: ManagementApi, name: string): Promise<ServerRow> {
+  const end = Date.now() + maxWait
   for (;;) {
     const server = await api.get<ServerRow>(serverPath(name))
     if (server.status !== 'connecting' || Date.now() > end) return server

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { randomBytes } from 'node:crypto'
 import { askUser, canAskUser, readStdin } from '../io.ts'
-import { encodePathSegment, withApi, type CommandRun } from '../context.ts'
+import { withApi, type CommandRun } from '../context.ts'
 
 interface User { username: string, isAdmin: boolean }
 interface CreateOptions { admin?: boolean, passwordStdin?: boolean }
@@ -27,7 +27,7 @@ export function addUserCommands (program: Command, run: CommandRun): void {
     .option('--admin', 'with admin rights')
     .option('--password-stdin', 'read the password from stdin; by default, a random one is generated and shown')
     .action(async (username: string, { admin = false, passwordStdin = false }: CreateOptions, command: Command) => {
-      const password = passwordStdin ? await givenPassword(run, username) : randomPassword()
+      const password = passwordStdin ? await readPassword(run, username) : randomPassword()
       await withApi(run, command, async ({ api, out }) => {
         const { data } = await api.request<{ data: User }>('POST', '/api/users', { username, password, isAdmin: admin })
         // Only the password is written to stdout, so that a script can read it.
@@ -44,9 +44,9 @@ export function addUserCommands (program: Command, run: CommandRun): void {
     .argument('<username>')
     .option('--password-stdin', 'read it from stdin; by default, a random one is generated and shown')
     .action(async (username: string, { passwordStdin = false }: { passwordStdin?: boolean }, command: Command) => {
-      const newPassword = passwordStdin ? await givenPassword(run, username) : randomPassword()
+      const newPassword = passwordStdin ? await readPassword(run, username) : randomPassword()
       await withApi(run, command, async ({ api, out }) => {
-        await api.request('PUT', `/api/users/${encodePathSegment(username)}`, { newPassword })
+        await api.request('PUT', `/api/users/${encodeURIComponent(username)}`, { newPassword })
         const shown = passwordStdin ? undefined : newPassword
         out.writeResult({ username, password: shown }, shown ?? 'The password was changed')
         if (!passwordStdin && !out.isJson) {
@@ -57,7 +57,7 @@ export function addUserCommands (program: Command, run: CommandRun): void {
 }
 
 /** Reads a password from a pipe, or from the terminal without displaying it. */
-const givenPassword = async (run: CommandRun, username: string): Promise<string> =>
+const readPassword = async (run: CommandRun, username: string): Promise<string> =>
   canAskUser(run)
     ? await askUser(run, `New password of ${username}`, true)
     : (await readStdin(run)).replace(/\r?\n$/, '')

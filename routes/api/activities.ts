@@ -1,11 +1,11 @@
 import {
-  ActivityAvailability, ActivityCriteria, ActivityFilters, ActivityId, ActivityList, ActivityPageQuery, ActivityRecord,
-  ActivityStats
+  ActivityAvailability, ActivityCriteria, ActivityFilters, ActivityList, ActivityPageQuery, ActivityParams,
+  ActivityRecord, ActivityStats
 } from '../../schemas/activities.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 
-/** The routes of recorded calls. Users see their own calls, admins see all. */
+/** Routes that return recorded calls. Users see their own calls, admins see all. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { activities } = app
   const api = endpointsOf(app, 'Activities')
@@ -40,7 +40,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async ({ principal }) => ({ data: await activities.filterValues(principal) }))
 
   api.get('/activities/:id', {
-    summary: 'Get a recorded call', params: ActivityId, data: ActivityRecord, before
+    summary: 'Get a recorded call', params: ActivityParams, data: ActivityRecord, before
   }, async (call) => ({ data: await activities.find(call.principal, call.params.id) }))
 }
 export default routes

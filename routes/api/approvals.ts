@@ -1,12 +1,11 @@
 import { Type } from '@sinclair/typebox'
-import { Success } from '../../schemas/answers.ts'
-import { Approval, ApprovalId, ApprovalQuery } from '../../schemas/approvals.ts'
+import { ApprovalRecord, ApprovalParams, ApprovalQuery } from '../../schemas/approvals.ts'
 import type { ShownApproval } from '../../plugins/extensions/index.ts'
 import { type Principal, toAuthor } from '../../plugins/settings/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 
-/** Calls that wait for approval. The service decides who may see which. */
+/** Calls that wait for approval. `approvals` checks which of them the caller may see and decide. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { approvals } = app.policies
   const api = endpointsOf(app, 'Policies')
@@ -15,7 +14,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     description: 'Newest first. Admins see all calls; other users see those for which a policy names them as ' +
       'approvers.',
     query: ApprovalQuery,
-    response: { 200: Success(Type.Array(Approval)) }
+    data: Type.Array(ApprovalRecord)
   }, async ({ principal, query }) => ({ data: await approvals.list(principal, query.state, query.limit) }))
 
   const decide = async (
@@ -34,12 +33,12 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.post('/approvals/:id/approve', {
     summary: 'Allow a call once',
     description: `The caller must repeat the call before the approval expires. ${decision}`,
-    params: ApprovalId,
-    data: Approval
+    params: ApprovalParams,
+    data: ApprovalRecord
   }, async ({ principal, params }) =>
     ({ data: await decide(principal, params.id, 'approved'), message: 'The call was approved' }))
   api.post('/approvals/:id/deny', {
-    summary: 'Deny a call', description: decision, params: ApprovalId, data: Approval
+    summary: 'Deny a call', description: decision, params: ApprovalParams, data: ApprovalRecord
   }, async ({ principal, params }) =>
     ({ data: await decide(principal, params.id, 'denied'), message: 'The call was denied' }))
 }

@@ -7,7 +7,7 @@ import { promptEntity, resourceEntity, skillEntity } from './entities.ts'
 import { addReadRoutes } from './entity.ts'
 import { principalOf } from './principal.ts'
 
-/** Prompts, resources and skills: the built-in ones, and prompts and resources of servers. */
+/** Routes that list the built-in prompts, resources and skills, read any resource, and get a server's prompt. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   addReadRoutes(app, promptEntity(app))
   addReadRoutes(app, resourceEntity(app))

@@ -9,23 +9,26 @@ import { endpointsOf } from './endpoint.ts'
 import { principalOf } from './principal.ts'
 import { serializeRecords } from './records.ts'
 
-const Name = Type.Object({ name: Type.String() })
-const ServerName = Type.String({ description: 'Percent-encoded, including its slash' })
+const CloudServerParams = Type.Object({ name: Type.String() })
+const EncodedServerName = Type.String({ description: 'Percent-encoded, including its slash' })
 const Texts = Type.Array(Type.String())
 const Servers = Type.Array(MarketServer)
 
-/** Returns the owner of a request, for its share of requests. */
+/** Returns the owner whose share of requests to the remote catalogues a request counts against. */
 const ownerOfRequest = (request: FastifyRequest): string => chargedOwnerOf(principalOf(request), request.ip)
 
-/** Creates the response of a route from that of a service. If it is stale, the message says so. */
+/**
+ * Returns the envelope members for a result of a remote catalogue.
+ * @param staleSince the time of a cached result that is sent because the catalogue does not respond
+ */
 const answer = ({ value, staleSince }: { value: unknown, staleSince?: string }) => ({
   data: value,
   ...(staleSince !== undefined && { message: `The catalogue is not available now: this answer is from ${staleSince}` })
 })
 
-/** Catalogues of servers: `POST /servers` accepts their `name` and `config` unchanged. */
+/** Catalogues of servers, whose entries have a `name` and `config` that `POST /servers` accepts unchanged. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  // A page of a registry may have several megabytes.
+  // A page of the registry can have several MB.
   app.addHook('preSerialization', serializeRecords)
   const { market, cloud, registry } = app.catalogues
   const { get } = endpointsOf(app, 'Catalogues')
@@ -64,10 +67,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     data: Type.Array(CloudServer)
   }, async ({ request }) => answer(await cloud.listServers(ownerOfRequest(request))))
   get('/cloud/servers/:name', {
-    summary: 'Get a server of the cloud catalogue', params: Name, data: CloudServer
+    summary: 'Get a server of the cloud catalogue', params: CloudServerParams, data: CloudServer
   }, async ({ params, request }) => answer(await cloud.findServer(params.name, ownerOfRequest(request))))
   get('/cloud/servers/:name/tools', {
-    summary: 'List the tools of a server of the cloud catalogue', params: Name, data: Type.Array(CloudTool)
+    summary: 'List the tools of a server of the cloud catalogue', params: CloudServerParams, data: Type.Array(CloudTool)
   }, async ({ params, request }) => answer(await cloud.listTools(params.name, ownerOfRequest(request))))
 
   get('/registry/servers', {
@@ -78,13 +81,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async ({ query, request }) => answer(await registry.listEntries(query, ownerOfRequest(request))))
   get('/registry/servers/:serverName/versions', {
     summary: 'List the versions of an entry',
-    params: Type.Object({ serverName: ServerName }),
+    params: Type.Object({ serverName: EncodedServerName }),
     data: RegistryPage
   }, async ({ params, request }) => answer(await registry.listVersions(params.serverName, ownerOfRequest(request))))
   get('/registry/servers/:serverName/versions/:version', {
     summary: 'Get a version of an entry',
     params: Type.Object(
-      { serverName: ServerName, version: Type.String({ description: '`latest`, or an exact version' }) }
+      { serverName: EncodedServerName, version: Type.String({ description: '`latest`, or an exact version' }) }
     ),
     data: RegistryEntry
   }, async ({ params, request }) =>

@@ -46,7 +46,7 @@ interface Endpoint<Params extends TSchema, Query extends TSchema, Body extends T
   readonly data?: TSchema
   /** The schemas of whole responses by status; replaces `data`. */
   readonly response?: Readonly<Record<number, unknown>>
-  /** The path of the collection that the route adds to. */
+  /** The path, below `/api`, of the collection that the route adds an item to; the response then has status 201. */
   readonly collection?: string
   /** Default: `read` for GET, otherwise `change`. */
   readonly effect?: Effect
@@ -114,11 +114,11 @@ export function endpointsOf (app: FastifyInstance, tag: string): Endpoints {
         handler: async (request, reply) => {
           const { params, query, body } = request
           const principal = revision ? withPrecondition(request, revision) : principalOf(request)
-          const made = await answer({ principal, params, query, body, request, reply })
+          const result = await answer({ principal, params, query, body, request, reply })
           if (revision && method === 'GET') reply.header('etag', `"${revision({ principal, params })}"`)
-          if (made.created !== undefined && collection !== undefined) setCreated(reply, collection, made.created)
-          if (made.outcome !== undefined) reply.code(made.outcome === 'partial' ? 207 : 400)
-          return toEnvelope(made)
+          if (result.created !== undefined && collection !== undefined) setCreated(reply, collection, result.created)
+          if (result.outcome !== undefined) reply.code(result.outcome === 'partial' ? 207 : 400)
+          return toEnvelope(result)
         }
       })
     }
@@ -130,12 +130,12 @@ export function endpointsOf (app: FastifyInstance, tag: string): Endpoints {
     delete: add('DELETE'),
     list: (path, { summary, item, key }, items) => {
       get(path, { summary, query: PageQuery, response: { 200: PageOf(Type.Partial(item)) } }, async (call) =>
-        page(await items(call), call.query, item, (each) => String(each[key])))
+        pageOf(await items(call), call.query, item, (each) => String(each[key])))
     }
   }
 }
 
-/** Returns the caller with a precondition: its change is refused if the record does not match If-Match. */
+/** Returns the caller with the precondition of If-Match, which is checked when the settings are changed. */
 function withPrecondition (
   request: FastifyRequest, revision: (call: { principal: Principal, params: unknown }) => string
 ): Principal {
@@ -169,7 +169,7 @@ function toEnvelope ({ created: _, outcome, message, warnings = [], ...answer }:
   }
 }
 
-/** Sets status 201 and Location (RFC 9110, section 15.3.2). @param collection its path below `/api` */
+/** Sets status 201 and Location (RFC 9110, section 15.3.2). @param collection path of the collection below `/api` */
 export function setCreated (reply: FastifyReply, collection: string, key: string): void {
   reply.code(201).header('location', `${reply.server.config.basePath}/api${collection}/${encodeURIComponent(key)}`)
 }
@@ -181,7 +181,7 @@ export function setCreated (reply: FastifyReply, collection: string, key: string
  * @param keyOf returns the key of an item, which is unique in the list
  * @throws InvalidInput if the cursor's item is not in the list, or for an unknown field
  */
-function page<Item extends object> (
+function pageOf<Item extends object> (
   items: readonly Item[],
   { limit = items.length, cursor, fields }: Static<typeof PageQuery>,
   record: TObject,
@@ -210,7 +210,7 @@ function positionAfter (names: readonly string[], cursor: string): number {
 }
 
 /**
- * Returns a function that picks members.
+ * Returns a function that picks members of an item; undefined if `fields` names none.
  * @param fields comma-separated names of members; empty ones are ignored
  * @throws InvalidInput for an unknown member
  */

@@ -1,22 +1,22 @@
 import type { Static } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
-import { GroupId, GroupRecord, GroupUpdate, NewGroup } from '../../schemas/group-api.ts'
-import { KeyId, KeyRecord, KeyUpdate, NewKey } from '../../schemas/key-api.ts'
+import { GroupParams, GroupRecord, GroupUpdate, NewGroup } from '../../schemas/group-api.ts'
+import { KeyParams, KeyRecord, KeyUpdate, NewKey } from '../../schemas/key-api.ts'
 import {
-  BuiltInId, NewPrompt, NewResource, PromptRecord, PromptUpdate, ResourceRecord, ResourceUpdate
+  BuiltInParams, NewPrompt, NewResource, PromptRecord, PromptUpdate, ResourceRecord, ResourceUpdate
 } from '../../schemas/builtins.ts'
 import { NewSkill, SkillRecord, SkillUpdate } from '../../schemas/skills.ts'
-import { NewTeam, TeamName, TeamRecord, TeamUpdate } from '../../schemas/team-api.ts'
-import { NewUser, UserName, UserRecord, UserUpdate } from '../../schemas/users.ts'
-import { type ManagedEntity, withoutViews } from './entity.ts'
+import { NewTeam, TeamParams, TeamRecord, TeamUpdate } from '../../schemas/team-api.ts'
+import { NewUser, UserParams, UserRecord, UserUpdate } from '../../schemas/users.ts'
+import { type ManagedEntity, toEntityItems } from './entity.ts'
 
-/** The entity of groups. Every path accepts the id of a group or its name. */
+/** The entity of groups. Paths accept the id of a group or its name. */
 export const groupEntity = ({ groups }: FastifyInstance): ManagedEntity<
   Static<typeof GroupRecord>, typeof NewGroup, typeof GroupUpdate
 > => ({
   tag: 'Groups',
   path: '/groups',
-  params: GroupId,
+  params: GroupParams,
   noun: 'group',
   listedItems: 'groups that you may see',
   itemSchema: GroupRecord,
@@ -33,7 +33,7 @@ export const keyEntity = ({ keys }: FastifyInstance): ManagedEntity<
 > => ({
   tag: 'Bearer keys',
   path: '/auth/keys',
-  params: KeyId,
+  params: KeyParams,
   noun: 'bearer key',
   listedItems: 'bearer keys that you may manage',
   itemSchema: KeyRecord,
@@ -53,7 +53,7 @@ export const userEntity = ({ users }: FastifyInstance): ManagedEntity<
 > => ({
   tag: 'Users',
   path: '/users',
-  params: UserName,
+  params: UserParams,
   noun: 'user',
   listedItems: 'users',
   itemSchema: UserRecord,
@@ -80,7 +80,7 @@ export const teamEntity = ({ teams }: FastifyInstance): ManagedEntity<
 > => ({
   tag: 'Teams',
   path: '/teams',
-  params: TeamName,
+  params: TeamParams,
   noun: 'team',
   listedItems: 'teams that you belong to; as an admin all',
   itemSchema: TeamRecord,
@@ -100,7 +100,7 @@ export const promptEntity = (
 ): ManagedEntity<Static<typeof PromptRecord>, typeof NewPrompt, typeof PromptUpdate> => ({
   tag: 'Built-ins',
   path: '/prompts',
-  params: BuiltInId,
+  params: BuiltInParams,
   noun: 'built-in prompt',
   listedItems: 'built-in prompts',
   itemSchema: PromptRecord,
@@ -111,7 +111,7 @@ export const promptEntity = (
   descriptions: {
     create: 'The global MCP route lists it. `{{name}}` in its template is replaced by the argument of that name.'
   },
-  items: withoutViews(prompts)
+  items: toEntityItems(prompts)
 })
 
 export const resourceEntity = (
@@ -119,7 +119,7 @@ export const resourceEntity = (
 ): ManagedEntity<Static<typeof ResourceRecord>, typeof NewResource, typeof ResourceUpdate> => ({
   tag: 'Built-ins',
   path: '/resources',
-  params: BuiltInId,
+  params: BuiltInParams,
   noun: 'built-in resource',
   listedItems: 'built-in resources',
   itemSchema: ResourceRecord,
@@ -128,7 +128,7 @@ export const resourceEntity = (
   key: 'id',
   pageKey: 'uri',
   descriptions: { create: 'The global MCP route lists it.' },
-  items: withoutViews(resources)
+  items: toEntityItems(resources)
 })
 
 export const skillEntity = (
@@ -136,7 +136,7 @@ export const skillEntity = (
 ): ManagedEntity<SkillRecord, typeof NewSkill, typeof SkillUpdate> => ({
   tag: 'Built-ins',
   path: '/skills',
-  params: BuiltInId,
+  params: BuiltInParams,
   noun: 'built-in skill',
   listedItems: 'built-in skills',
   itemSchema: SkillRecord,
@@ -148,5 +148,5 @@ export const skillEntity = (
     create: 'The global MCP route and those of its `groups` list it, to clients that support the extension ' +
       '`io.modelcontextprotocol/skills`.'
   },
-  items: withoutViews(skills)
+  items: toEntityItems(skills)
 })

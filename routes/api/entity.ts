@@ -7,8 +7,8 @@ import { endpointsOf } from './endpoint.ts'
 /** A record after a change, with warnings about probable mistakes in it. */
 interface WriteResult { readonly data: object, readonly warnings?: readonly string[] }
 
-/** The items of an entity. The managers of groups, keys and teams implement this. */
-export interface EntityItems<Item, New, Change> {
+/** The items of an entity, as each caller may see and change them. Groups, keys and teams implement it themselves. */
+interface EntityItems<Item, New, Change> {
   list: (principal: Principal) => readonly Item[]
   /** @throws NoSuch, Forbidden */
   get: (principal: Principal, key: string) => Item
@@ -22,7 +22,7 @@ export interface EntityItems<Item, New, Change> {
   remove: (principal: Principal, key: string) => Promise<void>
 }
 
-/** A kind of entry in the settings, with all that is needed to add the routes that list, read and change its items. */
+/** What the routes that list, read and change one kind of setting need: paths, schemas, texts and the items. */
 export interface ManagedEntity<Item extends object, New extends TSchema, Change extends TSchema> {
   readonly tag: string
   /** The path of the collection below `/api`. */
@@ -40,6 +40,7 @@ export interface ManagedEntity<Item extends object, New extends TSchema, Change 
   readonly key: keyof Item & string
   /** The member that a page's cursor contains. Default: `key`. */
   readonly pageKey?: keyof Item & string
+  /** Descriptions of the routes. `get` is appended to the summary "Get a <noun>". */
   readonly descriptions?: {
     readonly get?: string, readonly create?: string, readonly update?: string, readonly remove?: string
   }
@@ -48,8 +49,8 @@ export interface ManagedEntity<Item extends object, New extends TSchema, Change 
   readonly items: EntityItems<Item, Static<New>, Static<Change>>
 }
 
-/** Returns the items of an entity that is the same for everyone who may see it. */
-export function withoutViews<Item extends object, New, Change> (entries: {
+/** Adapts entries that are the same for every caller to `EntityItems`, whose functions get the caller. */
+export function toEntityItems<Item extends object, New, Change> (entries: {
   list: () => readonly Item[]
   get: (key: string) => Item
   create: (principal: Principal, input: New) => Promise<Item>
@@ -74,7 +75,7 @@ const keyIn = (params: unknown): string => Object.values(params as Record<string
 const pathOf = ({ path, params }: { path: string, params: TObject }): string =>
   `${path}/:${Object.keys(params.properties)[0] ?? ''}`
 
-/** Returns a function for the revision of an item, without `lastUsedAt`, which changes with its use. */
+/** Returns a function that returns the revision of an item, without `lastUsedAt`, which changes with each use. */
 const revisionIn = <Item extends object>(entity: { readonly items: Pick<EntityItems<Item, never, never>, 'get'> }) =>
   ({ principal, params }: { principal: Principal, params: unknown }): string => {
     const { lastUsedAt: _, ...stored } = entity.items.get(principal, keyIn(params)) as Item & { lastUsedAt?: unknown }

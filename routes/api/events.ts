@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { EventSubscriptionId, FailedEventDelivery, ShownEventSubscription } from '../../schemas/events.ts'
+import { EventSubscriptionParams, FailedEventDelivery, ShownEventSubscription } from '../../schemas/events.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 
@@ -15,7 +15,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.delete('/events/subscriptions/:id', {
     summary: 'End the webhook of a client',
     description: 'Notifies its client (`terminated`) and its server. The client may subscribe again.',
-    params: EventSubscriptionId
+    params: EventSubscriptionParams
   }, async ({ principal, params }) => {
     await eventWebhooks.remove(principal, params.id)
     return { message: 'The subscription has ended' }

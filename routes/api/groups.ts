@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import {
-  GroupId, GroupMemberConfig, GroupMemberName, GroupMembers, GroupRecord, NewGroupMember, ToolSelection
+  GroupParams, GroupMemberConfig, GroupMemberParams, GroupMembers, GroupRecord, NewGroupMember, ToolSelection
 } from '../../schemas/group-api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
@@ -14,8 +14,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   addReadRoutes(app, entity)
   addWriteRoutes(app, entity)
   const api = endpointsOf(app, 'Groups')
-  const ofGroup = { params: GroupId, data: GroupRecord }
-  const ofMember = { params: GroupMemberName, data: GroupRecord }
+  const ofGroup = { params: GroupParams, data: GroupRecord }
+  const ofMember = { params: GroupMemberParams, data: GroupRecord }
 
   api.post('/groups/:id/servers', {
     ...ofGroup,
@@ -49,7 +49,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   api.get('/groups/:id/server-configs', {
     summary: 'List the servers of a group, with the items selected from each',
-    params: GroupId,
+    params: GroupParams,
     data: Type.Array(GroupMemberConfig)
   }, ({ principal, params }) => ({ data: groups.memberConfigs(principal, params.id) }))
 

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { ConsentRecord, OAuthClientId } from '../../schemas/oauth.ts'
+import { ConsentRecord, OAuthClientParams } from '../../schemas/oauth.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 
@@ -17,7 +17,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.delete('/oauth/consents/:clientId', {
     summary: 'Withdraw your consent to an application',
     description: 'Revokes its tokens; the application must ask for consent again.',
-    params: OAuthClientId
+    params: OAuthClientParams
   }, async ({ principal, params }) => {
     await oauth.withdrawConsent(principal.username ?? '', params.clientId)
     return { message: 'The consent was withdrawn' }

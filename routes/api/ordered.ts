@@ -4,14 +4,14 @@ import type { Principal } from '../../plugins/settings/index.ts'
 import { ReadOnlyMember } from '../../schemas/answers.ts'
 import { ClosedObject } from '../../schemas/closed.ts'
 import { endpointsOf } from './endpoint.ts'
-import { addReadRoutes, addWriteRoutes, withoutViews } from './entity.ts'
+import { addReadRoutes, addWriteRoutes, toEntityItems } from './entity.ts'
 
-/** The entries of an ordered entity, as in `OrderedEntries`. */
+/** The entries of an ordered entity, as implemented by `OrderedEntries`. */
 interface Entries<Item extends object, New> {
   readonly list: () => Item[]
   readonly get: (id: string) => Item
-  readonly create: (principal: Principal, sent: New) => Promise<Item>
-  readonly update: (principal: Principal, id: string, sent: New) => Promise<Item>
+  readonly create: (principal: Principal, input: New) => Promise<Item>
+  readonly update: (principal: Principal, id: string, input: New) => Promise<Item>
   readonly remove: (principal: Principal, id: string) => Promise<void>
   readonly warningsAbout: (item: Item) => Promise<readonly string[]>
   readonly reorder: (principal: Principal, ids: readonly string[]) => Promise<Item[]>
@@ -22,6 +22,7 @@ interface OrderedEntity<Item extends object, New extends TObject> {
   /** The path of the collection below `/api`. */
   readonly path: string
   readonly noun: string
+  /** The noun in the plural. */
   readonly nouns: string
   readonly itemSchema: TObject
   /** An item without its id. */
@@ -49,7 +50,7 @@ export function addOrderedRoutes<Item extends { id: string }, New extends TObjec
     }),
     key: 'id' as const,
     descriptions: { create: 'It comes after the others.', update: 'Replaces the whole entry, which keeps its place.' },
-    items: withoutViews(entries)
+    items: toEntityItems(entries)
   }
   endpointsOf(app, tag).put(`${path}/order`, {
     summary: `Change the order of the ${nouns}`,

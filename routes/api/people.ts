@@ -1,18 +1,18 @@
 import { Type } from '@sinclair/typebox'
-import { ServerName } from '../../schemas/server-api.ts'
-import { ServerUser, UserName, UserView } from '../../schemas/users.ts'
+import { ServerParams } from '../../schemas/server-api.ts'
+import { ServerUser, UserParams, UserView } from '../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 import { serializeRecords } from './records.ts'
 
-/** Adds the routes about the users of servers. */
+/** Routes that show what a user may use, and which users may use a server. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { people, servers } = app
 
   endpointsOf(app, 'Users').get('/users/:username/view', {
     summary: 'Show what a user sees',
     description: 'The servers and groups in the form that the user gets, and the tools. For the user and for admins.',
-    params: UserName,
+    params: UserParams,
     data: UserView,
     preSerialization: serializeRecords
   }, ({ principal, params }) => ({ data: people.viewOf(principal, params.username) }))
@@ -23,7 +23,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       'For its owner and admins. Admins may use every server, and are listed only if they have another reason to. An ' +
       'owner without admin rights sees the owner, the users whom the server is shared with, and, if it is public, ' +
       'only those other users who have used it.',
-    params: ServerName,
+    params: ServerParams,
     data: Type.Array(ServerUser),
     before: ({ principal, params }) => { servers.mustManage(principal, params.name) }
   }, async ({ principal, params }) => ({ data: await people.usersOf(principal, params.name) }))

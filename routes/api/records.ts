@@ -2,8 +2,8 @@ import type { preSerializationAsyncHookHandler } from 'fastify'
 import { recordsToJson } from '../../plugins/management/index.ts'
 
 /**
- * Serialises responses with servers or catalogue entries, which may be large. Unlike Fastify's serializer, it keeps the
- * order of servers whose names are numbers.
+ * Serialises responses with servers or catalogue entries, which can be large, as JSON text or a stream of it. Unlike
+ * Fastify's serializer, it keeps the order of servers whose names are numbers.
  */
 export const serializeRecords: preSerializationAsyncHookHandler = async (_request, reply, answer) => {
   reply.type('application/json; charset=utf-8')

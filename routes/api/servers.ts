@@ -1,9 +1,8 @@
 import { parseServerEntries } from '../../plugins/management/index.ts'
 import { toAuthor } from '../../plugins/settings/index.ts'
 import {
-  BatchWriteResult, BatchWriteFailure, NewServer, NewServers, ServerName, ServerRecord, ServerTestResult, ServerToTest,
-  ServerUpdate,
-  EnabledUpdate
+  BatchWriteFailure, BatchWriteResult, EnabledUpdate, NewServer, NewServers, ServerParams, ServerRecord,
+  ServerTestResult, ServerToTest, ServerUpdate
 } from '../../schemas/server-api.ts'
 import { abortSignalOf } from '../caller.ts'
 import { revisionOfServer } from '../entity-tag.ts'
@@ -11,20 +10,18 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { type ApiCall, endpointsOf } from './endpoint.ts'
 import { serializeRecords } from './records.ts'
 
-type Config = Record<string, unknown>
-
-/** The configured servers. */
+/** Routes that list, read, change, test and reconnect the configured servers. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('preSerialization', serializeRecords)
   const { servers } = app
   const api = endpointsOf(app, 'Servers')
   const managed = {
-    params: ServerName,
-    before: ({ principal, params }: Pick<ApiCall<typeof ServerName>, 'principal' | 'params'>) => {
+    params: ServerParams,
+    before: ({ principal, params }: Pick<ApiCall<typeof ServerParams>, 'principal' | 'params'>) => {
       servers.mustManage(principal, params.name)
     }
   }
-  const revision = ({ principal, params }: Pick<ApiCall<typeof ServerName>, 'principal' | 'params'>) =>
+  const revision = ({ principal, params }: Pick<ApiCall<typeof ServerParams>, 'principal' | 'params'>) =>
     revisionOfServer(servers.get(principal, params.name).config)
 
   api.list('/servers', {
@@ -62,10 +59,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     body: ServerToTest,
     data: ServerTestResult
   }, async ({ principal, body: { name, config }, reply }) =>
-    await servers.test(principal, name, config as Config, abortSignalOf(reply)))
+    await servers.test(principal, name, config as Record<string, unknown>, abortSignalOf(reply)))
 
   api.get('/servers/:name', {
-    summary: 'Get a server, with its items', params: ServerName, data: ServerRecord, revision
+    summary: 'Get a server, with its items', params: ServerParams, data: ServerRecord, revision
   }, async (call) => ({ data: await servers.getWithLoginUrl(call.principal, call.params.name) }))
 
   api.put('/servers/:name', {
@@ -111,7 +108,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     summary: 'Log out of a server',
     description: 'Ends the login that the gateway uses at the server: the shared one or, with `isolation: user`, ' +
       'your own.',
-    params: ServerName,
+    params: ServerParams,
     before: ({ principal, params }) => { servers.mustBeAbleToLogOut(principal, params.name) }
   }, async ({ principal, params: { name } }) => {
     const existed = await servers.logOut(principal, name)

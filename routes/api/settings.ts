@@ -54,12 +54,13 @@ const ExportedSettings = Type.Object(
   }
 )
 
-/** Serialises the envelope of an export. The settings file without the envelope has another serializer. */
+/** Serialises an export with its envelope. The bare settings file (`download`) is serialised by its handler. */
 const serializeEnvelope: preSerializationAsyncHookHandler = async function (request, reply, answer) {
   const { download } = request.query as { download?: string }
   return isOn(download) ? answer : await serializeRecords.call(this, request, reply, answer)
 }
 
+/** Routes that return all settings that the caller may see. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   endpointsOf(app, 'System').get('/settings', {
     summary: 'Get all settings that you may see',

@@ -1,5 +1,5 @@
 import { toAuthor } from '../../plugins/settings/index.ts'
-import { RunningTask, TaskId } from '../../schemas/tasks.ts'
+import { RunningTask, TaskParams } from '../../schemas/tasks.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 
@@ -16,7 +16,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     summary: 'Cancel a task',
     description: 'Asks the server to cancel the task. `data` is the task after the request; its `state` may still ' +
       'change. 409: the task has ended, or runs in a process of another replica.',
-    params: TaskId,
+    params: TaskParams,
     data: RunningTask
   }, async ({ principal, params }) => {
     const task = await app.tasks.cancel(principal, params.id)

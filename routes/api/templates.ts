@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { checkScopes } from '../../plugins/identity/index.ts'
 import { chargedOwnerOf } from '../../plugins/settings/index.ts'
-import { GroupId } from '../../schemas/group-api.ts'
+import { GroupParams } from '../../schemas/group-api.ts'
 import { SuccessWithWarnings } from '../../schemas/answers.ts'
 import {
   GroupTemplateQuery, TemplateImportResult, NewTemplate, SentTemplate, Template
@@ -12,7 +12,7 @@ import { endpointsOf } from './endpoint.ts'
 import { principalOf } from './principal.ts'
 import { serializeRecords } from './records.ts'
 
-/** Rejects unknown members, since a misspelled one would export everything. @throws InvalidInput */
+/** Rejects unknown members of an export, since a misspelt one would export everything. @throws InvalidInput */
 function checkMembers ({ body }: FastifyRequest): void {
   const known = Object.keys(NewTemplate.properties)
   const unknown = Object.keys(Object(body) as object).find((name) => !known.includes(name))
@@ -27,7 +27,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('onRequest', async (request) => {
     await app.attempts.countTemplateUse(request, chargedOwnerOf(principalOf(request), request.ip))
   })
-  // An access token needs the scope `manage` for every method except GET.
+  // This POST has the effect `read`, but access tokens need the scope `manage` for every method except GET.
   app.addHook('preValidation', async (request) => {
     if (!request.routeOptions.url?.endsWith('/templates/export')) return
     checkScopes(principalOf(request))
@@ -47,7 +47,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   api.get('/templates/export/groups/:id', {
     summary: 'Create a template from a group and its servers',
-    params: GroupId,
+    params: GroupParams,
     query: GroupTemplateQuery,
     data: Template,
     preSerialization: serializeRecords

@@ -7,6 +7,7 @@ import { callerOf, wrapData } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './principal.ts'
 
+/** The route that calls a tool. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   readTextBodies(app)
   app.post(
@@ -21,8 +22,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         body: Type.Object(
           {
             toolName: Type.String({ minLength: 1 }),
-            arguments: Type
-              .Optional(Type.Object({}, { additionalProperties: true }))
+            arguments: Type.Optional(Type.Object({}, { additionalProperties: true }))
           },
           { examples: [{ toolName: 'echo', arguments: { message: 'Hello' } }] }
         ),

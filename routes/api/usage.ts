@@ -1,9 +1,9 @@
-import { UsageQuery, UsageRow } from '../../schemas/usage.ts'
 import { Type } from '@sinclair/typebox'
+import { UsageQuery, UsageRow } from '../../schemas/usage.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 
-/** The usage of callers. */
+/** The route that returns how many calls and result tokens callers have used. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   endpointsOf(app, 'Rules').get('/usage', {
     summary: 'Get calls and tokens of results, by day',

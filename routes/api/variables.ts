@@ -1,14 +1,14 @@
-import { GivenVariables, MyValues, MyVariables, ServerName } from '../../schemas/server-api.ts'
+import { GivenVariables, MyValues, MyVariables, ServerParams } from '../../schemas/server-api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { type ApiCall, endpointsOf } from './endpoint.ts'
 
-/** The values that users set for servers (`userVariables`). */
+/** Routes for the values that each user sets for a server (`userVariables`). */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { ownVariables, servers } = app
   const api = endpointsOf(app, 'Servers')
   const mine = {
-    params: ServerName,
-    before: ({ principal, params }: Pick<ApiCall<typeof ServerName>, 'principal' | 'params'>) => {
+    params: ServerParams,
+    before: ({ principal, params }: Pick<ApiCall<typeof ServerParams>, 'principal' | 'params'>) => {
       ownVariables.mustBeUser(principal, params.name)
     }
   }
@@ -37,7 +37,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.get('/servers/:name/variables', {
     summary: 'List the users who have set values for a server',
     description: 'For its owner and admins; the values are not returned.',
-    params: ServerName,
+    params: ServerParams,
     before: ({ principal, params }) => { servers.mustManage(principal, params.name) },
     data: GivenVariables
   }, async ({ principal, params }) => ({ data: await ownVariables.list(principal, params.name) }))

@@ -1,16 +1,16 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
-import { actOnEntries, type Entry, fieldOf, showEntries, tabsOf, addServerTitle } from './entries.ts'
+import { submitEntries, type Entry, variableFieldOf, showEntries, addServerTabs, addServerTitle } from './entries.ts'
 import { type Form, pagesOf, textOf } from './page.ts'
 
 /** Page: add servers from a pasted text. The pages of catalogues and bundles link to it. */
 const routes: FastifyPluginAsync = async (app) => {
   pagesOf(app).page('add-a-server', { title: addServerTitle, isInNav: true }, ({ principal }) =>
-    ({ tabs: tabsOf(app, principal, '') }))
+    ({ tabs: addServerTabs(app, principal, '') }))
 
   app.post('/add-a-server', { config: { effect: 'change' } }, async (request, reply) => {
     const form = (request.body ?? {}) as Form
-    if (textOf(form.do) !== 'read') return await actOnEntries(app, request, reply, form)
+    if (textOf(form.do) !== 'read') return await submitEntries(app, request, reply, form)
     const text = textOf(form.text)
     try {
       return showEntries(app, reply, { text, entries: entriesOf(app.kit.readPasted(text)) })
@@ -30,5 +30,5 @@ const entriesOf = (found: ReturnType<FastifyInstance['kit']['readPasted']>): Ent
     isChosen: true,
     remarks,
     variables: inputs.map(({ key, title: label, isSecret }) => ({ key, title: label, isSecret })),
-    values: Object.fromEntries(inputs.map(({ fallback = '' }, at) => [fieldOf(index, at), fallback]))
+    values: Object.fromEntries(inputs.map(({ fallback = '' }, at) => [variableFieldOf(index, at), fallback]))
   }))

@@ -3,18 +3,17 @@ import { type ShownApproval, escapeInvisible } from '../../plugins/extensions/in
 import type { Principal } from '../../plugins/settings/index.ts'
 import { pagesOf } from './page.ts'
 
-const states = { pending: 'pending', approved: 'approved', denied: 'denied', expired: 'expired' } as const
 const minute = 60_000
 
 /**
- * Returns a value that changes when the approvals that a principal may decide on may have changed: at once after calls
- * and decisions on this replica, and each minute, for those on other replicas and expiries.
+ * Returns data that differs once the approvals that a principal may decide on may have changed: at once after a call or
+ * a decision on this replica, and every minute, since decisions on other replicas and expiries are not reported.
  */
-export const watchApprovals = ({ policies: { approvals } }: FastifyInstance, principal: Principal): unknown =>
+export const watchedApprovals = ({ policies: { approvals } }: FastifyInstance, principal: Principal): unknown =>
   approvals.mayApprove(principal) && [approvals.changes, Math.floor(Date.now() / minute)]
 
-/** The button that reverses a decision, until the call has run or the approval has expired. */
-function revisionsOf ({ id, state, isUsed, expiresAt }: ShownApproval, base: string): readonly object[] {
+/** Returns the button that reverses a decision; none once the call has run or the approval has expired. */
+function reversalsOf ({ id, state, isUsed, expiresAt }: ShownApproval, base: string): readonly object[] {
   if (isUsed === true || Date.parse(expiresAt) <= Date.now()) return []
   const href = `${base}/approvals/${encodeURIComponent(id)}`
   if (state === 'approved') return [{ label: 'Deny instead', href: `${href}/deny`, method: 'post', isDanger: true }]
@@ -29,7 +28,7 @@ const routes: FastifyPluginAsync = async (app) => {
   page('approvals', {
     title: 'Approvals',
     isInNav: (principal) => approvals.mayApprove(principal),
-    watch: (principal) => watchApprovals(app, principal)
+    watch: (principal) => watchedApprovals(app, principal)
   }, async ({ principal, request }) => {
     const all = (await api.ask(request, 'GET', '/approvals?limit=1000')).data as readonly ShownApproval[]
     const waiting = await approvals.waitingFor(principal)
@@ -52,11 +51,11 @@ const routes: FastifyPluginAsync = async (app) => {
           { text: escapeInvisible(approval.tool), under: escapeInvisible(approval.server), isMono: true },
           approval.username === '' ? 'someone without credentials' : escapeInvisible(approval.username),
           {
-            text: approval.isUsed === true ? 'approved, call made' : states[approval.state],
+            text: approval.isUsed === true ? 'approved, call made' : approval.state,
             under: approval.decidedBy === undefined ? undefined : `by ${approval.decidedBy}`
           },
           { time: approval.createdAt },
-          { actions: approval.username === principal.username ? [] : revisionsOf(approval, base) }
+          { actions: approval.username === principal.username ? [] : reversalsOf(approval, base) }
         ]
       }))
     }

@@ -3,7 +3,7 @@ import { escapeInvisible } from '../../plugins/extensions/index.ts'
 import { auditedEntities } from '../../plugins/settings/index.ts'
 import { deepDifferencesOf } from './differences.ts'
 import { pagesOf } from './page.ts'
-import { addressOf } from './states.ts'
+import { urlWithQuery } from './lists.ts'
 
 type Entry = Awaited<ReturnType<FastifyInstance['audit']['list']>>['data'][number]
 
@@ -29,7 +29,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const path = `${kit.base}/audit`
     const filter = { username, action, entity, name }
     const { data, nextCursor } = await kit.api.ask(
-      request, 'GET', addressOf('/audit', { ...filter, cursor, limit: String(pageSize) })
+      request, 'GET', urlWithQuery('/audit', { ...filter, cursor, limit: String(pageSize) })
     )
     const entries = data as readonly Entry[]
     return {
@@ -69,8 +69,8 @@ const routes: FastifyPluginAsync = async (app) => {
             after: after && escapeInvisible(after)
           }))
       })),
-      more: typeof nextCursor === 'string' ? addressOf(path, { ...filter, cursor: nextCursor }) : undefined,
-      first: cursor === '' ? undefined : addressOf(path, filter)
+      more: typeof nextCursor === 'string' ? urlWithQuery(path, { ...filter, cursor: nextCursor }) : undefined,
+      first: cursor === '' ? undefined : urlWithQuery(path, filter)
     }
   })
 }

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { pagesOf } from './page.ts'
 
-/** Page: backups and exports. */
+/** Page: how to back up and restore the gateway, and a download of the settings. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, settings } = app
   pagesOf(app).page('backup', { title: 'Backup', isInNav: true }, () => {

@@ -5,7 +5,7 @@ import type { PromptRecord, ResourceRecord } from '../../schemas/builtins.ts'
 import type { SkillRecord } from '../../schemas/skills.ts'
 import { revisionOf } from '../entity-tag.ts'
 import { enabledIn, type Form, pagesOf, removeAction, textOf, toggleAction, type Visit } from './page.ts'
-import { listPageOf } from './states.ts'
+import { paginate } from './lists.ts'
 import { addUpload } from './uploads.ts'
 import { abortSignalOf } from '../caller.ts'
 
@@ -70,7 +70,7 @@ type Kind = keyof typeof kinds
 const kindNames = Object.keys(kinds) as Kind[]
 
 /** The titles of the second column. */
-const columnOf = { prompts: 'Arguments', resources: 'Media type', skills: 'Routes' } as const
+const secondColumnTitles = { prompts: 'Arguments', resources: 'Media type', skills: 'Routes' } as const
 
 /** Page: the built-in prompts, resources and skills. */
 export const builtIns: FastifyPluginAsync = async (app) => {
@@ -78,7 +78,7 @@ export const builtIns: FastifyPluginAsync = async (app) => {
   pagesOf(app).page('built-ins', { title: 'Built-ins', isInNav: true }, async (visit) => ({
     parts: await Promise.all(kindNames.map(async (kind) => {
       const { noun, heading } = kinds[kind]
-      const { items, pages } = listPageOf(await listOf(app, visit, kind), `${base}/built-ins`, {})
+      const { items, pages } = paginate(await listOf(app, visit, kind), `${base}/built-ins`, {})
       return {
         id: kind,
         heading,
@@ -87,7 +87,7 @@ export const builtIns: FastifyPluginAsync = async (app) => {
         unit: pages.total === 1 ? noun : kind,
         pages,
         columns: [
-          { title: heading.slice(0, -1) }, { title: columnOf[kind] }, { title: 'Change', isHidden: true }
+          { title: heading.slice(0, -1) }, { title: secondColumnTitles[kind] }, { title: 'Change', isHidden: true }
         ],
         rows: items.map((item) => rowOf(app, kind, item, visit.principal.isAdmin))
       }
@@ -99,8 +99,8 @@ export const builtIns: FastifyPluginAsync = async (app) => {
 export const changeBuiltIns: FastifyPluginAsync = async (app) => {
   const { builtIns, kit: { base, api, renderer } } = app
   const { page, form, edit, removal, submit } = pagesOf(app)
-  const uploading = { title: 'Upload a skill', lead: 'Agents that support skills get it.' }
-  page('skill-upload', { title: uploading.title, path: '/built-ins/skills/upload' }, () => uploading)
+  const uploadPage = { title: 'Upload a skill', lead: 'Agents that support skills get it.' }
+  page('skill-upload', { title: uploadPage.title, path: '/built-ins/skills/upload' }, () => uploadPage)
   await addUpload(app, {
     path: '/built-ins/skills/upload',
     field: 'skillFile',
@@ -110,14 +110,14 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
       return reply.redirect(`${base}/built-ins/skills/${encodeURIComponent((data as StoredBuiltIn).id)}`, 303)
     },
     refuse: (_request, reply, error) => renderer.send(reply, 'skill-upload', {
-      ...uploading, errors: { skillFile: error.message.replace(/^"skillFile": /, '') }
+      ...uploadPage, errors: { skillFile: error.message.replace(/^"skillFile": /, '') }
     }, error.statusCode)
   })
   for (const kind of kindNames) {
     const { noun, fields } = kinds[kind]
     const crumbs = [{ label: 'Built-ins', href: `${base}/built-ins` }]
     const common = { crumbs, cancel: `${base}/built-ins` }
-    const added = {
+    const newPage = {
       ...common,
       title: `Add a ${noun}`,
       lead: kind === 'skills' ? 'Agents that support skills get it.' : 'Every agent gets it.',
@@ -125,8 +125,8 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
       submit: `Add the ${noun}`,
       fields: fields.map((field) => field.name === 'routes' ? { ...field, value: globalRoute } : field)
     }
-    const [list, path, inApi] = [`/built-ins/${kind}`, `/built-ins/${kind}/:id`, `/${kind}/:id`]
-    edit('form', { title: added.title, path: `${list}/new`, action: list }, () => added, async (visit) =>
+    const [list, path, apiPath] = [`/built-ins/${kind}`, `/built-ins/${kind}/:id`, `/${kind}/:id`]
+    edit('form', { title: newPage.title, path: `${list}/new`, action: list }, () => newPage, async (visit) =>
       await submit(visit, '/built-ins', 'POST', `/${kind}`, toRequestBody(kind, visit.form)))
 
     const pageOf = (id: string): string => `${base}${list}/${encodeURIComponent(id)}`
@@ -146,9 +146,9 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
         fields: fields.map((field) => ({ ...field, value: toFieldText(app, item, field.name) })),
         buttons: [{ ...removeAction(pageOf(id)), icon: 'trash-2' }]
       }
-    }, async (visit) => await submit(visit, '/built-ins', 'PUT', inApi, toRequestBody(kind, visit.form)))
+    }, async (visit) => await submit(visit, '/built-ins', 'PUT', apiPath, toRequestBody(kind, visit.form)))
     form(`${path}/toggle`, { effect: 'change' }, async (visit) =>
-      await submit(visit, '/built-ins', 'PUT', inApi, enabledIn(visit.form)))
+      await submit(visit, '/built-ins', 'PUT', apiPath, enabledIn(visit.form)))
     removal(path, '/built-ins', async (visit) => {
       const { title, name } = await itemOf(visit)
       return {
@@ -157,7 +157,7 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
         consequences: [`Agents no longer find this ${noun}.`],
         cancel: pageOf(visit.params.id ?? '')
       }
-    }, async (visit) => await submit(visit, '/built-ins', 'DELETE', inApi))
+    }, async (visit) => await submit(visit, '/built-ins', 'DELETE', apiPath))
   }
 }
 
@@ -175,7 +175,7 @@ function rowOf (app: FastifyInstance, kind: Kind, item: StoredBuiltIn, isAdmin: 
         ...isAdmin && { href },
         tags: item.enabled ? [] : ['off']
       },
-      secondOf(app, kind, item),
+      secondCellOf(app, kind, item),
       {
         actions: isAdmin ? [toggleAction(href, item.enabled)] : []
       }
@@ -183,7 +183,7 @@ function rowOf (app: FastifyInstance, kind: Kind, item: StoredBuiltIn, isAdmin: 
   }
 }
 
-function secondOf (app: FastifyInstance, kind: Kind, item: StoredBuiltIn): string {
+function secondCellOf (app: FastifyInstance, kind: Kind, item: StoredBuiltIn): string {
   switch (kind) {
     case 'prompts': return (item.arguments ?? []).map(({ name }) => name).join(', ') || 'none'
     case 'resources': return item.mimeType ?? 'not stated'
@@ -193,7 +193,7 @@ function secondOf (app: FastifyInstance, kind: Kind, item: StoredBuiltIn): strin
 
 const globalRoute = '/mcp'
 
-/** Returns the routes of a skill as text. */
+/** Returns the routes of a skill as text, as its form shows them: `/mcp` and names of groups. */
 const routesOf = ({ settings }: FastifyInstance, { global = false, groups = [] }: StoredBuiltIn): string =>
   [...global ? [globalRoute] : [], ...groups.map((id) => settings.current.groups.get(id)?.name ?? id)].join(', ')
 
@@ -205,7 +205,7 @@ function toFieldText (app: FastifyInstance, item: StoredBuiltIn, field: string):
   return String((item as unknown as Record<string, unknown>)[field] ?? '')
 }
 
-/** Returns the request body for the API. An empty optional field is omitted. */
+/** Returns the request body for the API. An empty optional field becomes null, which removes a stored value. */
 function toRequestBody (kind: Kind, sent: Form): object {
   return Object.fromEntries(kinds[kind].fields.flatMap((field): Array<[string, unknown]> => {
     const text = textOf(sent[field.name]).replaceAll('\r\n', '\n')

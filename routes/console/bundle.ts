@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { abortSignalOf } from '../caller.ts'
 import type { BundleManifest, UploadedBundle } from '../../schemas/bundle.ts'
-import { showEntries, tabsOf } from './entries.ts'
+import { showEntries, addServerTabs } from './entries.ts'
 import { pagesOf } from './page.ts'
 import { addUpload } from './uploads.ts'
 
@@ -14,7 +14,7 @@ const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   const lead = 'A local server in one file. The upload is stored; it runs once you add the server.'
   pagesOf(app).page('bundle', { title: 'Bundle', path }, ({ principal }) =>
-    ({ lead, tabs: tabsOf(app, principal, 'bundle') }))
+    ({ lead, tabs: addServerTabs(app, principal, 'bundle') }))
 
   await addUpload(app, {
     path,
@@ -52,7 +52,7 @@ const routes: FastifyPluginAsync = async (app) => {
     refuse: (request, reply, error) => kit.renderer.send(reply, 'bundle', {
       title: 'Bundle',
       lead,
-      tabs: tabsOf(app, request.principal, 'bundle'),
+      tabs: addServerTabs(app, request.principal, 'bundle'),
       errors: { mcpbFile: error.message.replace(/^"mcpbFile": /, '') }
     }, error.statusCode)
   })

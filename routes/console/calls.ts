@@ -2,8 +2,9 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { errors, noSuchError } from '../../plugins/base/errors/index.ts'
 import { isRefresh, type LivePageData, parseIfJson } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { decisionWords, inSentence, pagesOf } from './page.ts'
-import { addressOf, pageOf } from './states.ts'
+import { decisionWords, toSentence, pagesOf } from './page.ts'
+import { urlWithQuery } from './lists.ts'
+import { serverPageUrl } from './server-states.ts'
 
 type Call = Awaited<ReturnType<FastifyInstance['activities']['find']>>
 type Query = Readonly<Record<string, string>>
@@ -18,7 +19,8 @@ const routes: FastifyPluginAsync = async (app) => {
       throw error instanceof errors.NoSuch ? noSuchError('call', id) : error
     })
 
-  // Calls are recorded when they end, with the time when they began; so their number is watched, to notice long ones.
+  // A call is recorded when it ends, with the time when it began. A call that took long is therefore not the newest one
+  // when it is added, so the number of calls is watched too.
   const watch: LivePageData = async (principal, query) => {
     if (!activities.isAvailable) return undefined
     const from = new Date((Math.floor(Date.now() / watchedTime) - 1) * watchedTime).toISOString()
@@ -28,30 +30,30 @@ const routes: FastifyPluginAsync = async (app) => {
     return [total, data[0]?.id]
   }
   page('calls', { title: 'Calls', isInNav: true, watch }, async ({ principal, query, request }) => {
-    if (!activities.isAvailable) return { unavailable: inSentence(activities.disabledReason) }
-    const { page: number = '1', ...asked } = query
-    const filter = filterOf(asked)
-    const at = Math.max(1, Math.trunc(Number(number)) || 1)
+    if (!activities.isAvailable) return { unavailable: toSentence(activities.disabledReason) }
+    const { page: number = '1', ...criteria } = query
+    const filter = filterOf(criteria)
+    const pageNumber = Math.max(1, Math.trunc(Number(number)) || 1)
     const [{ data, pagination: { total, totalPages } }, values, bars] = await Promise.all([
-      activities.list(principal, filter, at, pageSize),
-      // A refresh does not replace the filters of the open page.
+      activities.list(principal, filter, pageNumber, pageSize),
+      // A refresh does not replace the filter form of the open page, so its options are not read.
       isRefresh(request) ? undefined : activities.filterValues(principal),
-      barsOf(app, principal, filter)
+      chartOf(app, principal, filter)
     ])
     const path = `${base}/calls`
     return {
-      // Only the first page gets new calls.
-      ...at === 1 && asked.endDate === undefined && { live: filter },
-      filters: values ? fieldsOf(asked, values, principal) : [],
+      // Only the first page is refreshed: new calls are added at its start.
+      ...pageNumber === 1 && criteria.endDate === undefined && { live: filter },
+      filters: values ? fieldsOf(criteria, values, principal) : [],
       isFiltered: Object.keys(filter).length > 0,
       ...bars,
       items: data.map((call) => rowOf(base, call)),
       pages: {
-        from: total === 0 ? 0 : (at - 1) * pageSize + 1,
-        to: (at - 1) * pageSize + data.length,
+        from: total === 0 ? 0 : (pageNumber - 1) * pageSize + 1,
+        to: (pageNumber - 1) * pageSize + data.length,
         total,
-        ...at > 1 && { previous: addressOf(path, { ...asked, page: String(at - 1) }) },
-        ...at < totalPages && { next: addressOf(path, { ...asked, page: String(at + 1) }) }
+        ...pageNumber > 1 && { previous: urlWithQuery(path, { ...criteria, page: String(pageNumber - 1) }) },
+        ...pageNumber < totalPages && { next: urlWithQuery(path, { ...criteria, page: String(pageNumber + 1) }) }
       }
     }
   })
@@ -61,20 +63,21 @@ const routes: FastifyPluginAsync = async (app) => {
     const chosen = [id].flat().slice(0, 2)
     if (chosen.length === 0) throw new errors.InvalidInput('Select two calls in the list, then compare them')
     const calls = await Promise.all(chosen.map(async (each) => await callOf(principal, each)))
-    return { calls: calls.map((call) => wholeOf(app, principal, call)) }
+    return { calls: calls.map((call) => callDetailsOf(app, principal, call)) }
   })
 
   page('call', { title: 'A call', path: '/calls/:id' }, async ({ principal, params: { id = '' } }) => {
     const call = await callOf(principal, id)
-    return { title: call.tool, calls: [wholeOf(app, principal, call)] }
+    return { title: call.tool, calls: [callDetailsOf(app, principal, call)] }
   })
 }
 export default routes
 
 const hourInMs = 60 * 60_000
 const pageSize = 50
+/** Max number of bars in the chart. */
 const maxBars = 24
-/** Min time range of the calls whose number is watched, in ms; the end of a longer call is not noticed. */
+/** Calls that began at most this long ago are watched, in ms. The end of a longer call does not refresh the page. */
 const watchedTime = 10 * 60_000
 
 /** Returns the filters that are not empty. */
@@ -84,12 +87,12 @@ const filterOf = ({ server, tool, status, username, startDate, endDate }: Query)
 
 interface Values { readonly servers: string[], readonly tools: string[], readonly usernames: string[] }
 
-function fieldsOf (asked: Query, { servers, tools, usernames }: Values, { isAdmin }: Principal): object[] {
+function fieldsOf (criteria: Query, { servers, tools, usernames }: Values, { isAdmin }: Principal): object[] {
   const choice = (name: string, label: string, values: readonly string[]): object =>
     ({
       name,
       label,
-      value: asked[name],
+      value: criteria[name],
       options: [{ value: '', text: 'all' }, ...values.map((value) => ({ value, text: value }))]
     })
   return [
@@ -97,20 +100,20 @@ function fieldsOf (asked: Query, { servers, tools, usernames }: Values, { isAdmi
     choice('tool', 'Tool', tools),
     ...isAdmin ? [choice('username', 'Caller', usernames)] : [],
     choice('status', 'Outcome', ['success', 'error']),
-    { name: 'startDate', label: 'Since', type: 'date', value: asked.startDate }
+    { name: 'startDate', label: 'Since', type: 'date', value: criteria.startDate }
   ]
 }
 
-/** Returns the numbers of calls over time, for the chart, per hour, since sums per hour are stored. */
-async function barsOf ({ activities }: FastifyInstance, principal: Principal, filter: Query): Promise<object> {
+/** Returns the data of the chart. Each bar stands for one or more whole hours, since the database has hourly sums. */
+async function chartOf ({ activities }: FastifyInstance, principal: Principal, filter: Query): Promise<object> {
   const until = Date.now()
-  const asked = Date.parse(filter.startDate ?? '')
-  const begin = Number.isNaN(asked) ? until - (maxBars - 1) * hourInMs : Math.min(asked, until)
+  const start = Date.parse(filter.startDate ?? '')
+  const begin = Number.isNaN(start) ? until - (maxBars - 1) * hourInMs : Math.min(start, until)
   const from = Math.floor(begin / hourInMs) * hourInMs
   const length = Math.max(1, Math.ceil((until - from) / maxBars / hourInMs)) * hourInMs
-  const { endDate: _, ...rest } = filter
+  const { endDate: _, ...criteria } = filter
   const count = Math.max(1, Math.ceil((until - from) / length))
-  const found = await activities.series(principal, rest, { from, length, count })
+  const found = await activities.series(principal, criteria, { from, length, count })
   const failed = found.reduce((sum, bar) => sum + bar.failed, 0)
   const total = found.reduce((sum, bar) => sum + bar.ok, failed)
   return {
@@ -121,7 +124,7 @@ async function barsOf ({ activities }: FastifyInstance, principal: Principal, fi
   }
 }
 
-/** Returns how a call failed; undefined if it succeeded. */
+/** Returns whether a call failed or was refused; undefined if it succeeded. */
 const stateOf = ({ status, refused }: Call): 'failed' | 'refused' | undefined =>
   refused ? 'refused' : status === 'error' ? 'failed' : undefined
 
@@ -143,12 +146,12 @@ function rowOf (base: string, call: Call): object {
   }
 }
 
-function wholeOf ({ kit: { base }, servers }: FastifyInstance, principal: Principal, call: Call): object {
+function callDetailsOf ({ kit: { base }, servers }: FastifyInstance, principal: Principal, call: Call): object {
   const { timestamp, server, tool, username, keyName, group, sourceIp, duration, policy, guards = [] } = call
-  const isThere = servers.names(principal).includes(server)
-  const href = pageOf(base, server)
+  const isVisible = servers.names(principal).includes(server)
+  const href = serverPageUrl(base, server)
   const facts: Array<[string, unknown]> = [
-    ['When', { time: timestamp }], ['Server', isThere ? { text: server, href } : server],
+    ['When', { time: timestamp }], ['Server', isVisible ? { text: server, href } : server],
     ['Caller', username ?? 'anonymous'], ['Key', keyName],
     ['Group', group], ['From', sourceIp], ['Duration', `${Math.round(duration)} ms`],
     ['Application', call.clientName ?? call.clientId],
@@ -157,12 +160,12 @@ function wholeOf ({ kit: { base }, servers }: FastifyInstance, principal: Princi
   ]
   return {
     tool,
-    ...isThere && { href: addressOf(href, { q: tool }) },
+    ...isVisible && { href: urlWithQuery(href, { q: tool }) },
     state: stateOf(call),
     error: call.errorMessage,
     facts: facts.filter(([, value]) => value !== undefined),
-    input: textOf(call.input),
-    output: textOf(call.output)
+    input: recordedTextOf(call.input),
+    output: recordedTextOf(call.output)
   }
 }
 
@@ -170,7 +173,7 @@ function wholeOf ({ kit: { base }, servers }: FastifyInstance, principal: Princi
  * Returns a recorded value as indented JSON, whether it was stored as text or as a value. Other text is returned
  * unchanged.
  */
-function textOf (value: unknown): string | undefined {
+function recordedTextOf (value: unknown): string | undefined {
   if (typeof value !== 'string') return value === undefined ? undefined : JSON.stringify(value, undefined, 2)
   const read = parseIfJson(value)
   return read === undefined ? value : JSON.stringify(read, undefined, 2)

@@ -3,9 +3,9 @@ import { type ApiAnswer, ApiError } from '../../plugins/management/index.ts'
 import type {
   CloudServer, RequiredInput, MarketServer, OptionalInput, ConvertedPackage, RegistryEntry, RegistryPage
 } from '../../schemas/catalogues.ts'
-import { type Entry, showEntries, tabsOf, type Variable } from './entries.ts'
+import { type Entry, showEntries, addServerTabs, type Variable } from './entries.ts'
 import { filterByText, pagesOf, type Visit } from './page.ts'
-import { addressOf, listPageOf } from './states.ts'
+import { paginate, urlWithQuery } from './lists.ts'
 
 /** A catalogue entry, as a row of the list. */
 interface Row {
@@ -28,9 +28,10 @@ interface Catalogue {
   readonly title: string
   readonly lead: string
   readonly list: (request: FastifyRequest, query: Visit['query']) => Promise<CataloguePage>
+  /** Returns an entry with the ways to run it. */
   readonly entry: (
     request: FastifyRequest, name: string
-  ) => Promise<{ title: string, text: string, ready: readonly ConvertedPackage[] }>
+  ) => Promise<{ title: string, text: string, packages: readonly ConvertedPackage[] }>
 }
 
 /** Pages: the catalogues, and their entries as servers that can be added. */
@@ -42,18 +43,18 @@ const routes: FastifyPluginAsync = async (app) => {
 
     page('catalogue', { title: catalogue.title, path }, async (visit) => {
       const { q = '', page: number = '1', cursor = '' } = visit.query
-      const common = { lead: catalogue.lead, tabs: tabsOf(app, visit.principal, name), q }
+      const common = { lead: catalogue.lead, tabs: addServerTabs(app, visit.principal, name), q }
       try {
         const { rows, message, cursor: next } = await catalogue.list(visit.request, visit.query)
-        const { items, pages } = listPageOf(rows, `${kit.base}${path}`, { q, page: number })
+        const { items, pages } = paginate(rows, `${kit.base}${path}`, { q, page: number })
         return {
           ...common,
           ...message !== undefined && { message },
-          // A registry has its own pages.
+          // The registry itself returns pages, with cursors.
           pages: name === 'registry' ? undefined : pages,
           isFirst: cursor === '',
-          first: addressOf(`${kit.base}${path}`, { q }),
-          ...next !== undefined && { next: addressOf(`${kit.base}${path}`, { q, cursor: next }) },
+          first: urlWithQuery(`${kit.base}${path}`, { q }),
+          ...next !== undefined && { next: urlWithQuery(`${kit.base}${path}`, { q, cursor: next }) },
           items: items.map((row) => ({ ...row, href: `${kit.base}${path}/${encodeURIComponent(row.name)}` }))
         }
       } catch (error) {
@@ -63,16 +64,16 @@ const routes: FastifyPluginAsync = async (app) => {
     })
 
     app.get(`${path}/:entry`, { config: { effect: 'read' } }, async (request, reply) => {
-      const { title, text, ready } = await catalogue.entry(request, (request.params as { entry: string }).entry)
+      const { title, text, packages } = await catalogue.entry(request, (request.params as { entry: string }).entry)
       return showEntries(app, reply, {
-        entries: entriesOf(ready), source: { title, text, back: `${kit.base}${path}` }
+        entries: entriesOf(packages), source: { title, text, back: `${kit.base}${path}` }
       })
     })
   }
 }
 export default routes
 
-/** Returns the catalogues by their names in URLs. */
+/** Returns the catalogues by the last part of their URLs. */
 function cataloguesOf ({ kit: { api } }: FastifyInstance): Readonly<Record<string, Catalogue>> {
   const ask = async (request: FastifyRequest, path: string): Promise<ApiAnswer> => await api.ask(request, 'GET', path)
   return {
@@ -80,7 +81,7 @@ function cataloguesOf ({ kit: { api } }: FastifyInstance): Readonly<Record<strin
       title: 'Market',
       lead: 'Servers known to this project, each with what it needs.',
       list: async (request, { q }) => {
-        const { data } = await ask(request, addressOf('/market/servers/search', { query: q }))
+        const { data } = await ask(request, urlWithQuery('/market/servers/search', { query: q }))
         return {
           rows: (data as readonly MarketServer[]).map(({ name, display_name: title, description: text, ...more }) =>
             ({ name, title, text, tags: [...more.is_official ? ['Official'] : [], ...more.categories] }))
@@ -89,7 +90,7 @@ function cataloguesOf ({ kit: { api } }: FastifyInstance): Readonly<Record<strin
       entry: async (request, entry) => {
         const { name, display_name: title, description, config, required } =
           (await ask(request, `/market/servers/${encodeURIComponent(entry)}`)).data as MarketServer
-        return { title, text: description, ready: [{ from: 'entry', name, config, required }] }
+        return { title, text: description, packages: [{ from: 'entry', name, config, required }] }
       }
     },
     registry: {
@@ -97,14 +98,14 @@ function cataloguesOf ({ kit: { api } }: FastifyInstance): Readonly<Record<strin
       lead: 'The registry of the MCP project. Anyone can publish in it, and nobody reviews what they publish.',
       list: async (request, { q, cursor }) => {
         const query = { search: q, cursor, version: 'latest' }
-        const { data, message } = await ask(request, addressOf('/registry/servers', query))
+        const { data, message } = await ask(request, urlWithQuery('/registry/servers', query))
         const { servers, metadata } = data as RegistryPage
         return { rows: servers.map(rowOf), message, cursor: metadata.nextCursor }
       },
       entry: async (request, entry) => {
         const { server, configs } =
           (await ask(request, `/registry/servers/${encodeURIComponent(entry)}/versions/latest`)).data as RegistryEntry
-        return { title: server.title ?? server.name ?? '', text: server.description ?? '', ready: configs }
+        return { title: server.title ?? server.name ?? '', text: server.description ?? '', packages: configs }
       }
     },
     cloud: {
@@ -119,8 +120,8 @@ function cataloguesOf ({ kit: { api } }: FastifyInstance): Readonly<Record<strin
       entry: async (request, entry) => {
         const { name, title, description, config, required, reason } =
           (await ask(request, `/cloud/servers/${encodeURIComponent(entry)}`)).data as CloudServer
-        const ready = { from: 'entry', name, required, ...config && { config }, ...reason !== undefined && { reason } }
-        return { title, text: description, ready: [ready] }
+        const whole = { from: 'entry', name, required, ...config && { config }, ...reason !== undefined && { reason } }
+        return { title, text: description, packages: [whole] }
       }
     }
   }
@@ -137,17 +138,17 @@ function rowOf ({ server: { name = '', title = name, description = '', version }
   }
 }
 
-/** The first entry that can be added is selected. */
-function entriesOf (ready: readonly ConvertedPackage[]): Entry[] {
-  const first = ready.findIndex(({ config }) => config !== undefined)
-  return ready.map(({ from, identifier, name = '', config, required = [], optional = [], reason }, index) => ({
+/** Returns the entries of the form for the ways to run an entry. The first that can be added is selected. */
+function entriesOf (packages: readonly ConvertedPackage[]): Entry[] {
+  const first = packages.findIndex(({ config }) => config !== undefined)
+  return packages.map(({ from, identifier, name = '', config, required = [], optional = [], reason }, index) => ({
     index,
     name,
     config: JSON.stringify(config ?? {}, undefined, 2),
     isChosen: index === first,
     remarks: [],
     variables: required.map(toVariable),
-    ...ready.length > 1 && { from: [from, identifier].filter((each) => each !== undefined).join(' ') },
+    ...packages.length > 1 && { from: [from, identifier].filter((each) => each !== undefined).join(' ') },
     options: optional.map(toText),
     ...config === undefined && { problem: `${reason ?? 'It cannot be added'}.` }
   }))

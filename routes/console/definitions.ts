@@ -4,12 +4,12 @@ import type { DefinitionChange } from '../../schemas/definitions-api.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 import { differencesOf, markDifference } from './differences.ts'
 import { noticeOf, pagesOf, textOf } from './page.ts'
-import type { ServerState } from './states.ts'
-import { headOf, canManageServer, listedOf, serverItemKinds } from './server-head.ts'
+import type { ShownServer } from './server-states.ts'
+import { serverHeadOf, canManageServer, listedItemsOf, serverItemKinds } from './server-head.ts'
 
-const path = (name: string | undefined): string => `/servers/${encodeURIComponent(name ?? '')}`
+const serverPath = (name: string): string => `/servers/${encodeURIComponent(name)}`
 
-/** Page: the changed definitions of a server, and the warnings of their scan. */
+/** Page: the changed definitions of a server, and the warnings about suspicious ones. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, servers } = app
   const { page, form } = pagesOf(app)
@@ -19,11 +19,11 @@ const routes: FastifyPluginAsync = async (app) => {
   }, async ({ principal, request, params: { name = '' } }) => {
     const server = await servers.getWithLoginUrl(principal, name)
     const changes = principal.isAdmin
-      ? (await kit.api.ask(request, 'GET', `${path(name)}/changes`)).data as DefinitionChange[]
+      ? (await kit.api.ask(request, 'GET', `${serverPath(name)}/changes`)).data as DefinitionChange[]
       : []
     return {
       title: `Definitions of ${name}`,
-      ...headOf(app, principal, server, 'definitions'),
+      ...serverHeadOf(app, principal, server, 'definitions'),
       isManaged: canManageServer(app, principal, name),
       isAdmin: principal.isAdmin,
       pin: server.config.pin ?? 'warn',
@@ -57,28 +57,28 @@ const routes: FastifyPluginAsync = async (app) => {
     const [kind, item, digest] = [textOf(sent.kind), textOf(sent.item), textOf(sent.digest)]
     const done = textOf(sent.do) === 'off'
       ? await kit.api.ask(request, 'POST', `${itemPath(name, kind, item)}/toggle`, { enabled: false })
-      : await kit.api.ask(request, 'POST', `${path(name)}/changes/accept`, { kind, item, digest })
-    return { to: `${path(name)}/definitions`, notice: noticeOf(done) }
+      : await kit.api.ask(request, 'POST', `${serverPath(name)}/changes/accept`, { kind, item, digest })
+    return { to: `${serverPath(name)}/definitions`, notice: noticeOf(done) }
   })
 }
 export default routes
 
 /** Returns the path of an item, in the console and in the API. */
 const itemPath = (server: string, kind: string, item: string): string =>
-  `${path(server)}/${kind}s/${encodeURIComponent(item)}`
+  `${serverPath(server)}/${kind}s/${encodeURIComponent(item)}`
 
 /**
- * Returns the URL of an item's page, and whether the item is disabled; empty for an item that is not listed, such as a
- * hidden one.
+ * Returns the URL of an item's page, and whether the item is disabled; an empty object for an item that the server does
+ * not list, such as a removed one.
  */
 function itemOf (
-  base: string, server: ServerState, kind: string, item: string
+  base: string, server: ShownServer, kind: string, item: string
 ): { href?: string, isOff?: boolean } {
   const list = serverItemKinds.find((each) => each === `${kind}s`)
-  const found = list && listedOf(server, list).find(({ name, uri }) => item === (list === 'skills' ? uri : name))
+  const found = list && listedItemsOf(server, list).find(({ name, uri }) => item === (list === 'skills' ? uri : name))
   return found ? { href: `${base}${itemPath(server.name, kind, item)}`, isOff: found.enabled === false } : {}
 }
 
-/** Instructions are a text rather than an object. */
+/** Returns a definition as an object: instructions, which are a text, become its only member. */
 const membersOf = (definition: unknown): unknown =>
   definition === null || isPlainObject(definition) ? definition : { instructions: definition }

@@ -15,8 +15,9 @@ export function differencesOf (before: unknown, after: unknown): Difference[] {
 }
 
 /**
- * Returns the members that differ between two versions of a record, as `differencesOf`. Of an object that both versions
- * have, only its own members that differ are returned, with their paths.
+ * Like `differencesOf`, but where both versions of a member are objects, returns the differing members within them,
+ * with paths such as `routing.skipAuth`.
+ * @param above the path of the record, ending with a dot
  */
 export const deepDifferencesOf = (before: unknown, after: unknown, above = ''): Difference[] =>
   differencesOf(before, after).flatMap((difference) => {
@@ -30,18 +31,18 @@ const toShownText = (value: unknown): string | undefined =>
   value === undefined ? undefined : typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)
 
 /** A text with escaped invisible characters, in three parts: the common start, the difference, the common end. */
-export type Marked = readonly [start: string, changed: string, end: string]
+type MarkedText = readonly [start: string, changed: string, end: string]
 
 /** Marks the difference between two texts. */
-export function markDifference (before: string, after: string): { before: Marked, after: Marked } {
+export function markDifference (before: string, after: string): { before: MarkedText, after: MarkedText } {
   const [old, now] = [[...before], [...after]]
-  const most = Math.min(old.length, now.length)
+  const shorter = Math.min(old.length, now.length)
   let start = 0
-  while (start < most && old[start] === now[start]) start++
+  while (start < shorter && old[start] === now[start]) start++
   let end = 0
-  while (end < most - start && old.at(-1 - end) === now.at(-1 - end)) end++
+  while (end < shorter - start && old.at(-1 - end) === now.at(-1 - end)) end++
   const shown = (part: readonly string[]): string => escapeInvisible(part.join(''))
-  const parts = (all: readonly string[]): Marked =>
+  const parts = (all: readonly string[]): MarkedText =>
     [shown(all.slice(0, start)), shown(all.slice(start, all.length - end)), shown(all.slice(all.length - end))]
   return { before: parts(old), after: parts(now) }
 }

@@ -3,9 +3,9 @@ import {
   type ApiAnswer, ApiError, newServerNameProblem, type Notice, parseIfJson
 } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { type CharacterBudget, fillVariables, newCharacterBudget, typedValues } from './filling.ts'
+import { type CharacterBudget, fillVariables, newCharacterBudget, typedValues } from './fill-variables.ts'
 import { type Form, textOf } from './page.ts'
-import { pageOf, targetOf, transportOf } from './states.ts'
+import { serverPageUrl, targetOf, transportOf } from './server-states.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
 /** A value that the user fills in. The config refers to it as a variable, `${<key>}`. */
@@ -23,7 +23,7 @@ export interface Variable {
   readonly isNeeded?: boolean
 }
 
-/** A server before it is stored, as fields of the form. */
+/** A server that can be added, as shown in the form. */
 export interface Entry {
   readonly index: number
   readonly name: string
@@ -31,18 +31,18 @@ export interface Entry {
   readonly config: string
   readonly isChosen: boolean
   readonly remarks: readonly string[]
-  /** The way to run the server, if there are several. */
+  /** The way to run the server, such as `npm @example/server`, if there are several. */
   readonly from?: string
-  /** Inputs that the config does not use. */
+  /** Texts about optional inputs, which the config does not use. */
   readonly options?: readonly string[]
   readonly variables?: readonly Variable[]
-  /** By the names of the variables' fields. */
+  /** The values of the variables, by the names of their form fields. */
   readonly values?: Readonly<Record<string, string>>
   readonly problem?: string
   readonly tested?: { readonly isOk: boolean, readonly text: string }
 }
 
-/** The origin of the entries, unless they were pasted. */
+/** The catalogue entry or bundle that the entries come from. `back`: the URL of the page to choose another. */
 export interface Source { readonly title: string, readonly text: string, readonly back: string }
 
 /** Error messages by form field. */
@@ -55,7 +55,9 @@ export const addServerTitle = 'Add a server'
  * Returns the links to the ways to add a server.
  * @param current the last part of the page's URL; `''` is the page to paste
  */
-export function tabsOf ({ kit: { base } }: FastifyInstance, principal: Principal | null, current: string): object[] {
+export function addServerTabs (
+  { kit: { base } }: FastifyInstance, principal: Principal | null, current: string
+): object[] {
   const tabs = [
     ['', 'Paste'], ['market', 'Market'], ['registry', 'Registry'], ['cloud', 'Cloud'],
     // The API accepts bundles only from admins.
@@ -76,11 +78,11 @@ export function showEntries (
   const budget = newCharacterBudget()
   return app.kit.renderer.send(reply, 'add-a-server', {
     title: addServerTitle,
-    tabs: tabsOf(app, reply.request.principal, source?.back.split('/').at(-1) ?? ''),
+    tabs: addServerTabs(app, reply.request.principal, source?.back.split('/').at(-1) ?? ''),
     ...notice && { notice },
     ...source && { source, sourceText: JSON.stringify(source) },
     values: { text },
-    // A name that is taken is reported before anything is stored.
+    // Names that are already taken are reported at once, before anything is stored.
     errors: { ...nameProblemsOf(app, reply, entries), ...errors },
     ...entries && { entries: entries.map((entry) => toPageData(entry, budget)) }
   }, Object.keys(errors).length > 0 ? 400 : 200)
@@ -91,38 +93,38 @@ function nameProblemsOf (
   { settings }: FastifyInstance, { request: { principal } }: FastifyReply, entries: readonly Entry[] = []
 ): Errors {
   if (!principal) return {}
-  return Object.fromEntries(entries.flatMap(({ index, name, problem: told }): Array<[string, string]> => {
-    const problem = newServerNameProblem(settings.current, principal, name)
-    return problem === undefined || told !== undefined ? [] : [[`name-${index}`, problem]]
+  return Object.fromEntries(entries.flatMap(({ index, name, problem }): Array<[string, string]> => {
+    const ofName = newServerNameProblem(settings.current, principal, name)
+    return ofName === undefined || problem !== undefined ? [] : [[`name-${index}`, ofName]]
   }))
 }
 
 /** Tests or stores the entries of a submitted form. */
-export async function actOnEntries (
+export async function submitEntries (
   app: FastifyInstance, request: FastifyRequest, reply: FastifyReply, form: Form
 ): Promise<FastifyReply> {
   const { kit } = app
-  const entries = sentEntries(form)
+  const entries = entriesIn(form)
   const common = { text: textOf(form.text), source: sourceIn(textOf(form.source)) }
-  const { configs, wrong } = parseEntries(entries)
-  if (Object.keys(wrong).length > 0) return showEntries(app, reply, { ...common, entries, errors: wrong })
+  const { configs, errors } = parseEntries(entries)
+  if (Object.keys(errors).length > 0) return showEntries(app, reply, { ...common, entries, errors })
   if (!entries.some(({ isChosen }) => isChosen)) {
     return showEntries(app, reply, { ...common, entries, errors: { '': 'Choose a server first.' } })
   }
   if (textOf(form.do) === 'test') {
     return showEntries(app, reply, { ...common, entries: await testEntries(app, request, entries, configs) })
   }
-  const { stored, left, problems } = await store(app, request, entries, configs)
+  const { stored, remaining, problems } = await storeEntries(app, request, entries, configs)
   const names = stored.map((name) => JSON.stringify(name)).join(', ')
   const notice = { kind: 'done', text: `Added: ${names}. Connecting now.` } as const
-  if (left.some(({ isChosen }) => isChosen)) {
+  if (remaining.some(({ isChosen }) => isChosen)) {
     return showEntries(app, reply, {
-      ...common, entries: left, errors: problems, ...stored.length > 0 && { notice }
+      ...common, entries: remaining, errors: problems, ...stored.length > 0 && { notice }
     })
   }
   kit.notify(reply, notice)
   const [first = ''] = stored
-  return await reply.redirect(stored.length === 1 ? pageOf(kit.base, first) : `${kit.base}/servers`, 303)
+  return await reply.redirect(stored.length === 1 ? serverPageUrl(kit.base, first) : `${kit.base}/servers`, 303)
 }
 
 /** Parses the source of the entries from a form field; undefined unless its `back` is a path. */
@@ -133,7 +135,7 @@ function sourceIn (text: string): Source | undefined {
 }
 
 /** Reads the entries from a submitted form. */
-function sentEntries (form: Form): Entry[] {
+function entriesIn (form: Form): Entry[] {
   const chosen = new Set([form.chosen ?? []].flat())
   return Object.keys(form).flatMap((field) => /^name-(\d{1,4})$/.exec(field)?.[1] ?? []).map((index) => {
     const variables = variablesIn(textOf(form[`variables-${index}`]))
@@ -144,13 +146,15 @@ function sentEntries (form: Form): Entry[] {
       isChosen: chosen.has(index),
       remarks: [],
       variables,
-      values: Object.fromEntries(variables.map((_, at) => fieldOf(index, at)).map((name) => [name, textOf(form[name])]))
+      values: Object.fromEntries(
+        variables.map((_, at) => variableFieldOf(index, at)).map((name) => [name, textOf(form[name])])
+      )
     }
   })
 }
 
-/** Returns the name of a variable's field. */
-export const fieldOf = (index: number | string, at: number): string => `value-${index}-${at}`
+/** Returns the name of the form field for a variable. @param index of the entry @param at index of the variable */
+export const variableFieldOf = (index: number | string, at: number): string => `value-${index}-${at}`
 
 function variablesIn (text: string): Variable[] {
   const { variables } = objectOf(text)
@@ -164,34 +168,34 @@ function objectOf (text: string): Record<string, unknown> {
 }
 
 /**
- * Returns the configs of the entries by index, with the values of their variables, and errors for entries that are not
- * JSON objects or lack a value.
+ * Returns the configs of the entries by index, with variables replaced by their values, and errors by form field: for
+ * configs that are not JSON objects, and for missing values.
  */
 function parseEntries (
   entries: readonly Entry[], budget: CharacterBudget = newCharacterBudget()
-): { configs: Configs, wrong: Errors } {
+): { configs: Configs, errors: Errors } {
   const configs = new Map<number, Record<string, unknown>>()
-  const wrong: Record<string, string> = {}
+  const errors: Record<string, string> = {}
   for (const { index, config, isChosen, variables = [], values = {} } of entries) {
     try {
       const value: unknown = JSON.parse(config)
       if (isPlainObject(value)) {
-        const typed = typedValues(variables, variables.map((_, at) => values[fieldOf(index, at)] ?? ''))
+        const typed = typedValues(variables, variables.map((_, at) => values[variableFieldOf(index, at)] ?? ''))
         configs.set(index, fillVariables(value, typed, budget) as Record<string, unknown>)
-      } else wrong[`config-${index}`] = 'A configuration is a JSON object.'
+      } else errors[`config-${index}`] = 'A configuration is a JSON object.'
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
-      wrong[`config-${index}`] = error instanceof SyntaxError ? `This is not JSON: ${reason}.` : `${reason}.`
+      errors[`config-${index}`] = error instanceof SyntaxError ? `This is not JSON: ${reason}.` : `${reason}.`
     }
     for (const [at, { isNeeded }] of variables.entries()) {
-      const field = fieldOf(index, at)
-      if (isChosen && isNeeded === true && values[field] === '') wrong[field] = 'Enter a value.'
+      const field = variableFieldOf(index, at)
+      if (isChosen && isNeeded === true && values[field] === '') errors[field] = 'Enter a value.'
     }
   }
-  return { configs, wrong }
+  return { configs, errors }
 }
 
-/** Returns the data of an entry for the page. */
+/** Returns the data of an entry for the template. */
 function toPageData (entry: Entry, budget: CharacterBudget): object {
   const { index, variables = [], values = {} } = entry
   const { configs } = parseEntries([entry], budget)
@@ -202,14 +206,14 @@ function toPageData (entry: Entry, budget: CharacterBudget): object {
     target: targetOf(server),
     variables: JSON.stringify({ variables }),
     fields: variables.map(({ key, title: label = key, description, choices, multiple, isSecret, isNeeded }, at) => {
-      const value = values[fieldOf(index, at)] ?? ''
+      const value = values[variableFieldOf(index, at)] ?? ''
       const hints = [
         description === undefined || /[.!?…]$/.test(description) ? description : `${description}.`,
         ...multiple === true ? ['One per line.'] : [],
         ...isNeeded === true ? [] : [`Leave empty to use the gateway’s environment variable ${key}.`]
       ]
       return {
-        name: fieldOf(index, at),
+        name: variableFieldOf(index, at),
         label,
         hint: hints.filter((each) => each !== undefined).join(' '),
         value,
@@ -252,17 +256,20 @@ async function testEntries (
   }))
 }
 
-/** Stores the selected servers one by one. A rejected one does not prevent the others. */
-async function store (
+/**
+ * Stores the selected servers one by one. A rejected one does not prevent the others.
+ * @returns the names of the stored servers, the other entries, and errors by form field
+ */
+async function storeEntries (
   { kit }: FastifyInstance, request: FastifyRequest, entries: readonly Entry[], configs: Configs
-): Promise<{ stored: string[], left: Entry[], problems: Errors }> {
+): Promise<{ stored: string[], remaining: Entry[], problems: Errors }> {
   const stored: string[] = []
-  const left: Entry[] = []
+  const remaining: Entry[] = []
   const problems: Record<string, string> = {}
   for (const entry of entries) {
     const { index, name, isChosen } = entry
     if (!isChosen) {
-      left.push(entry)
+      remaining.push(entry)
       continue
     }
     try {
@@ -271,12 +278,12 @@ async function store (
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       const { '': problem, name: ofName, ...others } = error.fields
-      left.push({ ...entry, ...problem !== undefined && { problem: `${problem}.` } })
+      remaining.push({ ...entry, ...problem !== undefined && { problem: `${problem}.` } })
       if (ofName !== undefined) problems[`name-${index}`] = ofName
       const ofConfig = Object.entries(others)
         .map(([field, sentence]) => `${field.replace(/^config\.?/, '') || 'The configuration'}: ${sentence}`)
       if (ofConfig.length > 0) problems[`config-${index}`] = ofConfig.join('\n')
     }
   }
-  return { stored, left, problems }
+  return { stored, remaining, problems }
 }

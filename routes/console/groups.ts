@@ -4,14 +4,13 @@ import { revisionOf } from '../entity-tag.ts'
 import {
   endpointOf, filterByText, type Form, listOf, noticeOf, pagesOf, removeAction, revisionIn, textOf, type Visit
 } from './page.ts'
-import { isPicking, maxShown, pickOf } from './picks.ts'
-import { listedOf } from './server-head.ts'
-import { listPageOf, type ServerState, stateOf } from './states.ts'
+import { requestsChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
+import { listedItemsOf } from './server-head.ts'
+import { paginate } from './lists.ts'
+import { type ShownServer, stateOf } from './server-states.ts'
 
 type ShownGroup = ReturnType<FastifyInstance['groups']['listWithSelectors']>[number]
 type Member = Exclude<ShownGroup['servers'][number], string>
-
-const kinds = itemKinds
 
 /** Pages: groups, their members and the resulting tools. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -26,7 +25,7 @@ const routes: FastifyPluginAsync = async (app) => {
     watch: (principal) => groups.listWithSelectors(principal)
   }, ({ principal, query: { q = '', page: number = '1' } }) => {
     const chosen = filterByText(groups.listWithSelectors(principal), q, ({ name, description }) => [name, description])
-    const { items, pages } = listPageOf(chosen, `${base}/groups`, { q, page: number })
+    const { items, pages } = paginate(chosen, `${base}/groups`, { q, page: number })
     return {
       live: {},
       q,
@@ -48,24 +47,24 @@ const routes: FastifyPluginAsync = async (app) => {
     }
   })
 
-  const added = async (visit: Visit): Promise<{ title: string, [member: string]: unknown }> => ({
+  const newGroupPage = async (visit: Visit): Promise<{ title: string, [member: string]: unknown }> => ({
     title: 'Create a group',
     group: { name: '', href: `${base}/groups/new`, isNew: true },
     ...membersOf(app, visit, [])
   })
-  /** Shows a form again with a different selection of servers. */
-  const pick = async (visit: Visit, data: Promise<{ title: string }>): Promise<undefined> => {
+  /** Shows the form again, with other servers to choose from. */
+  const showAgain = async (visit: Visit, data: Promise<{ title: string }>): Promise<undefined> => {
     kit.renderer.send(visit.reply, 'group', { ...await data, values: visit.form })
   }
-  edit('group', { title: 'Create a group', path: '/groups/new' }, added, async (visit) => {
+  edit('group', { title: 'Create a group', path: '/groups/new' }, newGroupPage, async (visit) => {
     const { request, form: sent } = visit
-    if (isPicking(sent)) return await pick(visit, added(visit))
-    const done = await api.ask(request, 'POST', '/groups', askedGroup(sent))
+    if (requestsChoices(sent)) return await showAgain(visit, newGroupPage(visit))
+    const done = await api.ask(request, 'POST', '/groups', groupIn(sent))
     const { id } = done.data as { id: string }
     return { to: pathOf(id), notice: noticeOf(done) }
   })
 
-  const shown = async (visit: Visit): Promise<{ title: string, [member: string]: unknown }> => {
+  const groupPage = async (visit: Visit): Promise<{ title: string, [member: string]: unknown }> => {
     const { principal, request, params: { id = '' } } = visit
     const group = groups.get(principal, id)
     const { form } = visit
@@ -83,17 +82,17 @@ const routes: FastifyPluginAsync = async (app) => {
         isOwn: mayManage(principal, group)
       },
       ...membersOf(app, visit, group.servers),
-      // A form that only shows other servers keeps the revision of the group that it was made from.
-      revision: isPicking(form) ? revisionIn(form) : revisionOf(group),
+      // If the form is shown again with other servers, it keeps the revision that it was created with.
+      revision: requestsChoices(form) ? revisionIn(form) : revisionOf(group),
       stored: JSON.stringify(
         { name: group.name, description: group.description, servers: group.servers }, undefined, 2
       ),
       seen: { tools, tokens, names: names.slice(0, 100) }
     }
   }
-  edit('group', { title: 'Group', path: '/groups/:id' }, shown, async (visit) => isPicking(visit.form)
-    ? await pick(visit, shown(visit))
-    : await submit(visit, '/groups/:id', 'PUT', '/groups/:id', askedGroup(visit.form)))
+  edit('group', { title: 'Group', path: '/groups/:id' }, groupPage, async (visit) => requestsChoices(visit.form)
+    ? await showAgain(visit, groupPage(visit))
+    : await submit(visit, '/groups/:id', 'PUT', '/groups/:id', groupIn(visit.form)))
 
   removal('/groups/:id', '/groups', ({ principal, params: { id = '' } }) => {
     const { name } = groups.get(principal, id)
@@ -116,20 +115,20 @@ const mayManage = ({ isAdmin, username }: Principal, { owner }: ShownGroup): boo
 
 type ChosenMember = Partial<Member> & { readonly name: string }
 
-/** Returns the servers that the form shows, with their items if they are selected, and hidden fields for the others. */
+/** Returns the servers that the form shows, with the items of open ones, and hidden fields for other selected ones. */
 function membersOf (
   { servers, settings }: FastifyInstance, { principal, form }: Visit, members: ShownGroup['servers']
 ): object {
   const stored = members.map((each): ChosenMember => typeof each === 'string' ? { name: each } : each)
-  // A form that is shown again keeps its selection.
-  const chosen = new Map((form.name === undefined ? stored : askedMembers(form)).map((each) => [each.name, each]))
+  // If the form was submitted, its selection is shown, not the stored one.
+  const chosen = new Map((form.name === undefined ? stored : membersIn(form)).map((each) => [each.name, each]))
   const all = new Map(servers.list(principal).map((server) => [server.name, server]))
   const find = textOf(form.find)
-  const { names, kept, rest } = pickOf([...all.keys()], new Set(chosen.keys()), find)
+  const { names, kept, rest } = shownChoicesOf([...all.keys()], new Set(chosen.keys()), find)
   return {
     find,
     rest,
-    isLong: all.size > maxShown,
+    isLong: all.size > maxShownChoices,
     kept: kept.flatMap((name) => fieldsOf(chosen.get(name) ?? { name })),
     members: names.flatMap((name) => {
       const server = all.get(name)
@@ -137,30 +136,30 @@ function membersOf (
       const member = chosen.get(name)
       const config = settings.current.servers.get(name)
       const isOpen = textOf(form.do) === `open:${name}` ||
-        kinds.some((kind) => form[`has:${kind}:${name}`] !== undefined || Array.isArray(member?.[kind]))
+        itemKinds.some((kind) => form[`has:${kind}:${name}`] !== undefined || Array.isArray(member?.[kind]))
       return [{
         name,
         isChosen: member !== undefined || textOf(form.do) === `open:${name}`,
         isOpen,
         state: stateOf(server),
         isManaged: config !== undefined && canManage(principal, config),
-        kinds: kinds.map((kind) => choiceOf(server, kind, member, isOpen))
+        kinds: itemKinds.map((kind) => choiceOf(server, kind, member, isOpen))
       }]
     })
   }
 }
 
-/** Returns which of a server's items of one kind are selected. @param withItems whether the form shows them */
+/** Returns which of a server's items of one kind are selected. @param withItems whether the form lists the items */
 function choiceOf (
-  server: ServerState, kind: ItemKind, member: ChosenMember | undefined, withItems: boolean
+  server: ShownServer, kind: ItemKind, member: ChosenMember | undefined, withItems: boolean
 ): object {
   const selected = member?.[kind]
   const isAll = !Array.isArray(selected)
   const listed = withItems
-    ? listedOf(server, kind).map(({ name = '', uri }) => hasUris(kind) ? uri ?? name : name)
+    ? listedItemsOf(server, kind).map(({ name = '', uri }) => hasUris(kind) ? uri ?? name : name)
     : []
   const total = server[kind].length
-  // Keeps selected items that are not listed now.
+  // Selected items stay in the form even if the server does not list them now.
   const keys = [...new Set([...listed, ...withItems && Array.isArray(selected) ? selected : []])]
   return {
     kind,
@@ -172,10 +171,10 @@ function choiceOf (
   }
 }
 
-/** Returns the form fields of a member. */
+/** Returns the form fields of a selected server and its selected items, as `membersIn` reads them. */
 const fieldsOf = (member: ChosenMember): Array<[name: string, value: string]> => [
   ['servers', member.name],
-  ...kinds.flatMap((kind): Array<[string, string]> => {
+  ...itemKinds.flatMap((kind): Array<[string, string]> => {
     const selected = member[kind]
     if (!Array.isArray(selected)) return []
     const field = `${kind}:${member.name}`
@@ -183,18 +182,18 @@ const fieldsOf = (member: ChosenMember): Array<[name: string, value: string]> =>
   })
 ]
 
-/** Reads the members from a submitted form. A member with all items selected has no selector. */
-const askedMembers = (form: Form): ChosenMember[] => listOf(form.servers).map((name) => ({
+/** Returns the members in a submitted form. A member with all items selected has no selector. */
+const membersIn = (form: Form): ChosenMember[] => listOf(form.servers).map((name) => ({
   name,
-  ...Object.fromEntries(kinds.flatMap((kind) => {
+  ...Object.fromEntries(itemKinds.flatMap((kind) => {
     const items = listOf(form[`${kind}:${name}`])
-    // If items are ticked where all were selected before, only these are selected, even if “All” is still ticked.
+    // If the form had “All” selected and items were ticked, only these are selected, even if “All” still is.
     const isAll = textOf(form[`all:${kind}:${name}`]) === 'true' &&
       !(items.length > 0 && textOf(form[`was:${kind}:${name}`]) === 'all')
     return isAll || form[`has:${kind}:${name}`] === undefined ? [] : [[kind, items]]
   }))
 }))
 
-const askedGroup = (form: Form): object => ({
-  name: textOf(form.name).trim(), description: textOf(form.description), servers: askedMembers(form)
+const groupIn = (form: Form): object => ({
+  name: textOf(form.name).trim(), description: textOf(form.description), servers: membersIn(form)
 })

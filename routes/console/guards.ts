@@ -21,7 +21,7 @@ const actions = [
   { value: 'refuse', text: 'Refuse the call', verb: 'refuses' },
   { value: 'flag', text: 'Only record it', verb: 'records' }
 ]
-const absences = [{ value: 'deny', text: 'Refuse the call' }, { value: 'allow', text: 'Let the call through' }]
+const webhookFallbacks = [{ value: 'deny', text: 'Refuse the call' }, { value: 'allow', text: 'Let the call through' }]
 
 /** Pages: content guards in their order. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -104,11 +104,14 @@ const fieldsOf = ({ name, on, servers, tools, detect = [], action, webhook }: Pa
     name: 'webhook.whenAway',
     label: 'If it does not answer',
     type: 'select',
-    options: optionsOf(absences, webhook?.whenAway)
+    options: optionsOf(webhookFallbacks, webhook?.whenAway)
   }
 ]
 
-/** Reads the guard from a submitted form. A form with a new secret but no URL is sent unchanged. */
+/**
+ * Returns the guard in a submitted form. A webhook with a new secret but no URL is sent, so that the API reports the
+ * missing URL.
+ */
 function toGuard (sent: Form, former?: Guard): object {
   const [servers, tools] = [sent.servers, sent.tools].map((field) => namesIn(textOf(field), true))
   const detect = listOf(sent.detect)

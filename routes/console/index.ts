@@ -41,7 +41,7 @@ import usage from './usage.ts'
 import users from './users.ts'
 import welcome from './welcome.ts'
 
-/** The pages of the console, in navigation order. Pages that need no session come first: scope `console-open`. */
+/** The pages of the console. Pages that need no session come first: scope `console-open`. */
 const routes: FastifyPluginAsync = async (app) => {
   await app.register(signingIn)
   await app.register(welcome)

@@ -1,73 +1,74 @@
 import type { FastifyInstance } from 'fastify'
 import { ApiError, type PageData } from '../../plugins/management/index.ts'
 import { hasUris, type ItemKind } from '../../plugins/settings/index.ts'
-import { type Trial, sendTrial } from './trial.ts'
+import { type TrialRequest, sendTrial } from './trial.ts'
 import { type ArgumentsForm, argumentsOf } from './arguments.ts'
 import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
 import { canManageServer, type ListedItem } from './server-head.ts'
-import { pageOf } from './states.ts'
+import { serverPageUrl } from './server-states.ts'
 
-/** In a response of the management API. */
+/** An item of a server, as in a response of the management API. */
 type ServerItem = ListedItem & { readonly [member: string]: unknown }
 
 type Facts = ReadonlyArray<readonly [term: string, text: string]>
 
-/** The differences between the pages of each kind of item. */
+/** What the pages of one kind of item do differently. */
 interface ItemPages {
   readonly kind: ItemKind
   /** Returns the schema of the form's arguments. */
   readonly schemaOf: (item: ServerItem) => unknown
   readonly factsOf: (item: ServerItem) => Facts
-  /** The MCP method that tries an item, and its params as JSON text. */
+  /** The MCP method that runs an item. */
   readonly method: string
+  /** Returns the params of that method, as JSON text. @param args the arguments, as JSON text */
   readonly paramsOf: (key: string, args: string) => string
 }
 
-/** Adds the page of an item, and the forms that try it and override it. */
+/** Adds the page of an item, the form that runs it, and the form that overrides it. */
 export function addItemPages (app: FastifyInstance, pages: ItemPages): void {
   const { kit } = app
   const { page, form } = pagesOf(app)
   const { kind, schemaOf, method, paramsOf } = pages
   const path = `/servers/:name/${kind}/:item`
 
-  const untried = async (visit: Visit): Promise<PageData> => {
+  const emptyForm = async (visit: Visit): Promise<PageData> => {
     const item = await itemOf(app, visit, kind)
     const fields = kit.formOf(schemaOf(item)).fields({})
-    return { ...shown(app, visit, item, pages), mode: 'form', json: '{}', fields }
+    return { ...toPageData(app, visit, item, pages), mode: 'form', json: '{}', fields }
   }
-  page('item', { title: 'Item', path }, untried)
+  page('item', { title: 'Item', path }, emptyForm)
 
   form(path, { effect: 'run' }, async (visit) => {
     const item = await itemOf(app, visit, kind)
     const schema = schemaOf(item)
     const { args, ...read } = argumentsOf(app, visit.form, schema)
     const fields = kit.formOf(schema).fields(read.values)
-    await showTrial(app, visit, { ...shown(app, visit, item, pages), fields }, { args, ...read }, (json) =>
+    await showTrial(app, visit, { ...toPageData(app, visit, item, pages), fields }, { args, ...read }, (json) =>
       ({ method, params: paramsOf(visit.params.item ?? '', json), tool: item }))
     return undefined
   })
 
   form(`${path}/override`, {
-    effect: 'change', again: async (visit) => ({ page: 'item', data: await untried(visit), field: 'description' })
+    effect: 'change', showAgain: async (visit) => ({ page: 'item', data: await emptyForm(visit), field: 'description' })
   }, async ({ request, params, form: sent }) => {
-    const item = addressOf('', kind, params)
-    const what = textOf(sent.do)
-    const done = await (what === 'reset'
+    const item = itemUrlOf('', kind, params)
+    const button = textOf(sent.do)
+    const done = await (button === 'reset'
       ? kit.api.ask(request, 'DELETE', `${item}/description`)
-      : what === 'on' || what === 'off'
-        ? kit.api.ask(request, 'POST', `${item}/toggle`, { enabled: what === 'on' })
+      : button === 'on' || button === 'off'
+        ? kit.api.ask(request, 'POST', `${item}/toggle`, { enabled: button === 'on' })
         : kit.api.ask(request, 'PUT', `${item}/description`, { description: textOf(sent.description) }))
     return { to: item, notice: noticeOf(done) }
   })
 }
 
-/** Shows a page with the result of a trial, or with the errors of its form. */
+/** Makes the call that a form describes, and shows its result; or shows the form again, with its errors. */
 export async function showTrial (
   app: FastifyInstance,
   visit: Visit,
   data: PageData,
   { args, values: _values, ...read }: ArgumentsForm,
-  requestOf: (args: string) => Omit<Trial, 'server'>
+  requestOf: (args: string) => Omit<TrialRequest, 'server'>
 ): Promise<void> {
   const { reply, params: { name = '' } } = visit
   const { renderer } = app.kit
@@ -79,8 +80,8 @@ export async function showTrial (
 }
 
 /** Returns the URL of an item's page. @param base the path of the console */
-const addressOf = (base: string, kind: string, { name = '', item = '' }: Visit['params']): string =>
-  `${pageOf(base, name)}/${kind}/${encodeURIComponent(item)}`
+const itemUrlOf = (base: string, kind: string, { name = '', item = '' }: Visit['params']): string =>
+  `${serverPageUrl(base, name)}/${kind}/${encodeURIComponent(item)}`
 
 async function itemOf (
   { kit }: FastifyInstance, { request, params: { name = '', item = '' } }: Visit, kind: ItemKind
@@ -94,8 +95,8 @@ async function itemOf (
   })
 }
 
-/** Returns the data of an item for the page. */
-function shown (
+/** Returns the data of an item for the template. */
+function toPageData (
   app: FastifyInstance, { params, principal }: Visit, item: ServerItem, { kind, schemaOf, factsOf }: ItemPages
 ): PageData {
   const { kit, gateway } = app
@@ -113,8 +114,8 @@ function shown (
       name: key,
       heading,
       server,
-      serverHref: `${pageOf(kit.base, server)}?view=${kind}`,
-      href: addressOf(kit.base, kind, params),
+      serverHref: `${serverPageUrl(kit.base, server)}?view=${kind}`,
+      href: itemUrlOf(kit.base, kind, params),
       description,
       ...own !== undefined && { own },
       ...kind === 'tools' && { tokens: kit.costs.ofValue(item), schema: JSON.stringify(schemaOf(item), undefined, 2) },

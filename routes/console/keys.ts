@@ -5,12 +5,12 @@ import type { Principal } from '../../plugins/settings/index.ts'
 import {
   enabledIn, endpointOf, filterByText, listOf, pagesOf, removeAction, textOf, toggleAction, type Visit
 } from './page.ts'
-import { isPicking, maxShown, pickOf } from './picks.ts'
-import { listPageOf } from './states.ts'
+import { requestsChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
+import { paginate } from './lists.ts'
 
 type Key = ReturnType<FastifyInstance['keys']['list']>[number]
 
-/** Pages: keys and their use. */
+/** Pages: the bearer keys, and a new key with the configurations of clients. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, keys, servers, groups, users } = app
   const { base, api, renderer } = kit
@@ -22,16 +22,16 @@ const routes: FastifyPluginAsync = async (app) => {
     watch: (principal) => keys.list(principal)
   }, ({ principal, query: { q = '', page: number = '1' } }) => {
     const chosen = filterByText(keys.list(principal), q, ({ name, owner, token }) => [name, owner, token])
-    const { items, pages } = listPageOf(chosen, `${base}/keys`, { q, page: number })
+    const { items, pages } = paginate(chosen, `${base}/keys`, { q, page: number })
     return { live: {}, q, pages, items: items.map((key) => toPageData(base, key)) }
   })
 
-  /** Returns the form for a new key, with its choices. */
-  const added = ({ principal, form: sent }: Visit): PageData => {
+  /** Returns the data of the form for a new key, with the groups and servers to choose from. */
+  const newKeyPage = ({ principal, form: sent }: Visit): PageData => {
     const find = textOf(sent.find)
     const choose = (field: string, names: readonly string[]): object => {
-      const pick = pickOf(names, new Set(listOf(sent[field])), find)
-      return { ...pick, isLong: names.length > maxShown }
+      const pick = shownChoicesOf(names, new Set(listOf(sent[field])), find)
+      return { ...pick, isLong: names.length > maxShownChoices }
     }
     return {
       title: 'Create a key',
@@ -41,23 +41,23 @@ const routes: FastifyPluginAsync = async (app) => {
       servers: choose('allowedServers', principal.isAdmin ? servers.names(principal) : [])
     }
   }
-  edit('key-new', { title: 'Create a key', path: '/keys/new' }, added, async (visit) => {
+  edit('key-new', { title: 'Create a key', path: '/keys/new' }, newKeyPage, async (visit) => {
     const { principal, request, reply, form } = visit
-    if (isPicking(form)) {
-      renderer.send(reply, 'key-new', { ...added(visit), values: form })
+    if (requestsChoices(form)) {
+      renderer.send(reply, 'key-new', { ...newKeyPage(visit), values: form })
       return undefined
     }
-    const { data } = await api.ask(request, 'POST', '/auth/keys', askedKey(principal, form))
+    const { data } = await api.ask(request, 'POST', '/auth/keys', newKeyIn(principal, form))
     // The page that shows the key has its own URL, so that reloading it does not create another key.
-    kit.keepCreatedKey(reply, made, data as { id: string, token: string })
-    return { to: made }
+    kit.keepCreatedKey(reply, createdKeyPath, data as { id: string, token: string })
+    return { to: createdKeyPath }
   })
 
   const shownOnce: Notice = {
     kind: 'warning', text: 'A key is shown only once, when it is created. If you lost it, remove it and create another.'
   }
-  page('key-made', { title: 'Key created', path: made }, async ({ principal, request, reply }) => {
-    const key = kit.takeCreatedKey(reply, made)
+  page('key-made', { title: 'Key created', path: createdKeyPath }, async ({ principal, request, reply }) => {
+    const key = kit.takeCreatedKey(reply, createdKeyPath)
     const stored = key && keys.list(principal).find(({ id }) => id === key.id)
     if (!key || !stored) {
       kit.notify(reply, shownOnce)
@@ -69,7 +69,7 @@ const routes: FastifyPluginAsync = async (app) => {
     return {
       name,
       token: key.token,
-      opens: opens(stored),
+      opens: accessTextOf(stored),
       endpoint,
       clients: linkedSnippets({ url: endpoint, key: key.token }).map(({ client, where, needs, text, link }) => ({
         title: client,
@@ -92,21 +92,21 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** The page that shows a new key. */
-const made = '/keys/made'
+/** The path of the page that shows a new key. */
+const createdKeyPath = '/keys/made'
 
-/** Returns the route to use with a new key, below `/mcp`: for a key with a scope, that of its first group or server. */
+/** Returns the MCP route to use with a new key, below `/mcp`: for a scoped key, that of its first group or server. */
 function routeIn ({ accessType, allowedGroups = [], allowedServers = [] }: Key): string {
   const first = [...allowedGroups, ...allowedServers][0]
   return accessType === 'all' || first === undefined ? '' : `/${encodeURIComponent(first)}`
 }
 
-/** Returns the request body for a new key. A user without admin rights gets a key of its own, without a scope. */
-function askedKey ({ isAdmin }: Principal, form: Readonly<Record<string, string | string[] | undefined>>): object {
+/** Returns the request body for a new key. A user without admin rights can only create a user key without a scope. */
+function newKeyIn ({ isAdmin }: Principal, form: Readonly<Record<string, string | string[] | undefined>>): object {
   const expires = textOf(form.expiresAt)
   const own = {
     name: textOf(form.name),
-    // A date means the end of that day.
+    // A date without a time means the end of that day, in UTC.
     ...expires !== '' && { expiresAt: /^\d{4}-\d\d-\d\d$/.test(expires) ? `${expires}T23:59:59Z` : expires }
   }
   if (!isAdmin) return own
@@ -129,7 +129,7 @@ function toPageData (base: string, key: Key): object {
     masked: token,
     kind,
     owner,
-    opens: opens(key),
+    opens: accessTextOf(key),
     isEnabled: enabled,
     isExpired: typeof expiresAt === 'string' && Date.parse(expiresAt) <= Date.now(),
     expiresAt,
@@ -139,8 +139,8 @@ function toPageData (base: string, key: Key): object {
   }
 }
 
-/** Returns the access of a key, in words. */
-function opens ({ kind, accessType, allowedGroups, allowedServers }: Key): string {
+/** Returns what a key gives access to, in words. */
+function accessTextOf ({ kind, accessType, allowedGroups, allowedServers }: Key): string {
   if (accessType !== 'all') return [...allowedGroups ?? [], ...allowedServers ?? []].join(', ') || 'nothing'
   return kind === 'user' ? 'what its owner sees' : 'everything, and the API'
 }

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { pagesOf } from './page.ts'
-import { listPageOf } from './states.ts'
+import { paginate } from './lists.ts'
 
 /** In order of severity. */
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
 
-/** The filter for the gateway's own lines. No server can have this name. */
+/** The value of the filter `server` that selects the gateway's own lines. No server can have this name. */
 const ownLines = '/'
 
 /** Page: the newest lines of the log. */
@@ -22,7 +22,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const chosen = all.filter((line) => levels.indexOf(line.level) >= least && isPrintedBy(line) &&
       (words === '' || line.message.toLowerCase().includes(words)))
     // The newest line comes first, so that it is visible without scrolling.
-    const { items, pages } = listPageOf(chosen.reverse(), `${kit.base}/logs`, { server, level, q, page })
+    const { items, pages } = paginate(chosen.reverse(), `${kit.base}/logs`, { server, level, q, page })
     const servers = [...new Set(all.flatMap(({ processId }) => processId ?? []))].sort()
     return {
       live: {},

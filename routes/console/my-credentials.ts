@@ -1,14 +1,14 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { canManageServer } from './server-head.ts'
 import { pagesOf, textOf } from './page.ts'
-import { pageOf } from './states.ts'
+import { serverPageUrl } from './server-states.ts'
 
-/** The prefix of the fields with values. */
-const field = 'values.'
+/** The prefix of the form fields that contain values. */
+const fieldPrefix = 'values.'
 
 /**
- * Page: the values that a server needs from the user (`userVariables`), and for users who manage the server, who has
- * set them.
+ * Page: the values that a server needs from the user (`userVariables`). Users who manage the server also see which
+ * users have set values.
  */
 const routes: FastifyPluginAsync = async (app) => {
   const { ownVariables, kit: { base } } = app
@@ -21,20 +21,20 @@ const routes: FastifyPluginAsync = async (app) => {
     const variables = await ownVariables.get(principal, name)
     const given = canManageServer(app, principal, name) ? await ownVariables.list(principal, name) : []
     const givers = given.map(({ username, names }) => `${username} (${names.join(', ')})`)
-    const action = `${pageOf(base, name)}/my-credentials`
+    const action = `${serverPageUrl(base, name)}/my-credentials`
     return {
       title: `Your credentials for ${name}`,
       lead: 'Your calls to this server use these. They are stored encrypted and never shown.' +
         (givers.length === 0 ? '' : ` Given by: ${givers.join(', ')}.`),
-      crumbs: [{ label: 'Servers', href: `${base}/servers` }, { label: name, href: pageOf(base, name) }],
+      crumbs: [{ label: 'Servers', href: `${base}/servers` }, { label: name, href: serverPageUrl(base, name) }],
       buttons: variables.some(({ isSet }) => isSet)
         ? [{ label: 'Remove mine', href: `${action}/forget`, method: 'post', isDanger: true }]
         : [],
       action,
-      cancel: pageOf(base, name),
+      cancel: serverPageUrl(base, name),
       submit: 'Save',
       fields: variables.map(({ name: variable, title = variable, description, secret, required, isSet }) => ({
-        name: `${field}${variable}`,
+        name: `${fieldPrefix}${variable}`,
         label: required ? title : `${title} (optional)`,
         hint: [description, isSet ? 'Stored. Leave empty to keep it.' : undefined].filter(Boolean).join(' '),
         type: secret ? 'password' : 'text',
@@ -43,7 +43,7 @@ const routes: FastifyPluginAsync = async (app) => {
     }
   }, async (visit) => {
     const values = Object.fromEntries(Object.entries(visit.form).flatMap(([key, value]) =>
-      key.startsWith(field) && textOf(value) !== '' ? [[key.slice(field.length), textOf(value)]] : []))
+      key.startsWith(fieldPrefix) && textOf(value) !== '' ? [[key.slice(fieldPrefix.length), textOf(value)]] : []))
     return await submit(visit, path, 'PUT', stored, { values })
   })
 

@@ -1,9 +1,9 @@
 import type { Static } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { ApiError } from '../../plugins/management/index.ts'
 import type { ConsentRecord, OAuthClientRecord } from '../../schemas/oauth.ts'
 import { pagesOf, removeAction } from './page.ts'
-import { pageOf, listPageOf } from './states.ts'
+import { paginate } from './lists.ts'
+import { serverPageUrl } from './server-states.ts'
 
 type Client = Static<typeof OAuthClientRecord>
 type Consent = Static<typeof ConsentRecord>
@@ -16,14 +16,15 @@ export const oauth: FastifyPluginAsync = async (app) => {
 
   page('oauth', { title: 'OAuth', isInNav: true }, async (visit) => {
     const { principal, request } = visit
-    const clients = principal.isAdmin
-      ? await unlessOff(async () => await api.ask(request, 'GET', '/oauth/clients?limit=100'))
-      : undefined
-    const consents = await unlessOff(async () => await api.ask(request, 'GET', '/oauth/consents'))
+    // While the authorization server is disabled, these routes do not exist.
+    const list = async (path: string): Promise<unknown> =>
+      app.oauth.settings.enabled ? (await api.ask(request, 'GET', path)).data : undefined
     return {
       parts: [
-        ...principal.isAdmin ? [clientsPart(base, clients?.data as readonly Client[] | undefined)] : [],
-        consentsPart(base, consents?.data as readonly Consent[] | undefined),
+        ...principal.isAdmin
+          ? [clientsPart(base, await list('/oauth/clients?limit=100') as readonly Client[] | undefined)]
+          : [],
+        consentsPart(base, await list('/oauth/consents') as readonly Consent[] | undefined),
         loginsPart(base, await servers.listWithLoginUrls(principal), visit.query.page)
       ]
     }
@@ -35,7 +36,7 @@ export const oauth: FastifyPluginAsync = async (app) => {
     await submit(visit, '/oauth', 'DELETE', '/servers/:name/oauth'))
 }
 
-/** Pages and forms for admins. */
+/** Page to remove an OAuth client, for admins. */
 export const changeOAuth: FastifyPluginAsync = async (app) => {
   const { base, api } = app.kit
   pagesOf(app).removal('/oauth/clients/:id', '/oauth', async ({ request, params: { id = '' } }) => ({
@@ -45,27 +46,18 @@ export const changeOAuth: FastifyPluginAsync = async (app) => {
   }))
 }
 
-/** Returns the result of a request; undefined if the authorization server is disabled. */
-async function unlessOff<Answer> (ask: () => Promise<Answer>): Promise<Answer | undefined> {
-  try {
-    return await ask()
-  } catch (error) {
-    if (error instanceof ApiError && error.statusCode < 500) return undefined
-    throw error
-  }
-}
-
-const off = 'The authorization server is off. Turn it on in the settings: oauthServer.enabled.'
-const change = { title: 'Actions', isHidden: true }
+const disabledText = 'The authorization server is off. Turn it on in the settings: oauthServer.enabled.'
+const actionsColumn = { title: 'Actions', isHidden: true }
+/** Returns the host of a URI; a URI without one unchanged, such as that of an app. */
 const hostOf = (uri: string): string => URL.canParse(uri) ? new URL(uri).host || uri : uri
 
 const clientsPart = (base: string, clients: readonly Client[] | undefined): object => ({
   id: 'clients',
   heading: 'Applications',
-  empty: clients ? 'No application has registered.' : off,
+  empty: clients ? 'No application has registered.' : disabledText,
   caption: 'Applications',
   columns: [
-    { title: 'Application' }, { title: 'Redirects to' }, { title: 'Permissions' }, { title: 'Last used' }, change
+    { title: 'Application' }, { title: 'Redirects to' }, { title: 'Permissions' }, { title: 'Last used' }, actionsColumn
   ],
   rows: (clients ?? []).map(({ clientId, name, redirectUris, scopes, origin, lastUsedAt }) => ({
     cells: [
@@ -83,9 +75,9 @@ const clientsPart = (base: string, clients: readonly Client[] | undefined): obje
 const consentsPart = (base: string, consents: readonly Consent[] | undefined): object => ({
   id: 'consents',
   heading: 'Applications you have allowed',
-  empty: consents ? 'None.' : off,
+  empty: consents ? 'None.' : disabledText,
   caption: 'Consents',
-  columns: [{ title: 'Application' }, { title: 'Permissions' }, change],
+  columns: [{ title: 'Application' }, { title: 'Permissions' }, actionsColumn],
   rows: (consents ?? []).map(({ clientId, clientName, scopes }) => ({
     cells: [
       { text: clientName ?? clientId, under: clientId },
@@ -108,7 +100,7 @@ function loginsPart (
   base: string, servers: Awaited<ReturnType<FastifyInstance['servers']['listWithLoginUrls']>>, page = '1'
 ): object {
   const withLogin = servers.filter(({ status, config }) => status === 'oauth_required' || config.oauth !== undefined)
-  const { items, pages } = listPageOf(withLogin, `${base}/oauth`, { page })
+  const { items, pages } = paginate(withLogin, `${base}/oauth`, { page })
   return {
     pages,
     unit: 'servers',
@@ -116,17 +108,17 @@ function loginsPart (
     heading: 'Logins at servers',
     empty: 'No server requires a login.',
     caption: 'Logins at servers',
-    columns: [{ title: 'Server' }, { title: 'State' }, change],
+    columns: [{ title: 'Server' }, { title: 'State' }, actionsColumn],
     rows: items.map(({ name, status, oauth: wanted }) => ({
       cells: [
-        { text: name, href: pageOf(base, name) },
+        { text: name, href: serverPageUrl(base, name) },
         status === 'oauth_required'
           ? { state: 'login' }
           : status === 'connected' ? { state: 'connected' } : 'not connected',
         {
           actions: wanted
             ? [{ label: 'Log in', href: wanted.authorizationUrl, method: 'get' }]
-            : [{ label: 'Log out', href: `${pageOf(base, name)}/log-out`, method: 'post' }]
+            : [{ label: 'Log out', href: `${serverPageUrl(base, name)}/log-out`, method: 'post' }]
         }
       ]
     }))

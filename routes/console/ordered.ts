@@ -5,11 +5,11 @@ import { enabledIn, type Form, pagesOf, removeAction, textOf, toggleAction, type
 
 interface Entry { readonly id: string, readonly name: string, readonly enabled?: boolean }
 
-/** A row of the list, besides the name and the buttons of the entry. */
+/** The cells of an entry's row, without its name and its buttons. */
 interface EntryRow {
   /** The servers, tools or callers to which the entry applies. */
   readonly about: string
-  /** Whether `about` is an expression. */
+  /** Whether `about` is an expression, shown in a monospaced font. */
   readonly isExpression?: boolean
   /** The effect of the entry; `under` is shown in small letters. */
   readonly effect: { readonly text: string, readonly under?: string }
@@ -17,19 +17,19 @@ interface EntryRow {
 }
 
 interface OrderedPages<Item extends Entry> {
-  /** The name and path of the page: the noun in the plural. */
+  /** The name of the page and of its path: the noun in the plural. */
   readonly page: string
   /** The path of the collection below `/api`. */
   readonly path: string
   readonly entries: { readonly list: () => readonly Item[], readonly get: (id: string) => Item }
   /** Whether the order has an effect, so that entries can be moved. Default: true. */
   readonly isOrdered?: boolean
-  /** What no longer happens after the entry is removed, as a clause after "it". */
+  /** The effect of an entry, which ends when it is removed, as in "The guard no longer <loss>". */
   readonly loss: string
   readonly rowOf: (entry: Item) => EntryRow
   /** Returns the fields of the form. @param entry has no members for a new entry */
   readonly fieldsOf: (entry: Partial<Item>) => object[]
-  /** Returns the entry in a form, for the API. @param former the entry to replace */
+  /** Returns the entry in a submitted form, for the API. @param former the entry to replace, if any */
   readonly toBody: (form: Form, former?: Item) => object
 }
 
@@ -53,7 +53,7 @@ export function addOrderedPages<Item extends Entry> (
     visit: Visit, method: 'POST' | 'PUT' | 'DELETE', rest: string, body?: object
   ): Promise<{ to: string, notice: Notice }> => {
     const { to, notice } = await submit(visit, list, method, `${path}${rest}`, body)
-    return { to, notice: inWordsOf(noun, notice) }
+    return { to, notice: withNoun(noun, notice) }
   }
 
   page(name, { title, isInNav: true, watch: () => entries.list() }, async (visit) => {
@@ -116,8 +116,8 @@ export function addOrderedPages<Item extends Entry> (
   }, async (visit) => await ask(visit, 'DELETE', '/:id'))
 }
 
-/** Replaces the noun of the API in a notice by that of the page: the API's "policy", for example, is a "rule" here. */
-const inWordsOf = (noun: string, { kind, text }: Notice): Notice =>
+/** Replaces the noun of the API in a notice with that of the page: a "policy" in the API is a "rule" in the console. */
+const withNoun = (noun: string, { kind, text }: Notice): Notice =>
   ({ kind, text: text.replace(/^The \w+(?= was )/, `The ${noun}`) })
 
 /** Returns the row of an entry. @param href the URL of the entry's page @param moves the buttons that move it */

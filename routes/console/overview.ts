@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { canManage, type Principal } from '../../plugins/settings/index.ts'
-import { watchApprovals } from './approvals.ts'
-import { endpointOf, inSentence, pagesOf } from './page.ts'
-import { errorOf, repairActionOf, pageOf, type ServerState, stateOf, states } from './states.ts'
+import { watchedApprovals } from './approvals.ts'
+import { endpointOf, toSentence, pagesOf } from './page.ts'
+import { errorOf, repairActionOf, serverPageUrl, type ShownServer, stateOf, serverStates } from './server-states.ts'
 
-/** Page: the state of the gateway, and what needs attention. */
+/** Page: the state of the gateway, and the problems that need attention. */
 const routes: FastifyPluginAsync = async (app) => {
   const { servers } = app
   pagesOf(app).page('overview', {
@@ -12,17 +12,19 @@ const routes: FastifyPluginAsync = async (app) => {
     isInNav: true,
     watch: (principal) => [
       servers.list(principal).map((server) => [server.name, stateOf(server), server.error]),
-      settingsProblemsOf(app, principal), changedDefinitionsOf(app, principal), watchApprovals(app, principal),
-      costOf(app, principal), opennessOf(app)
+      settingsProblemsOf(app, principal), changedDefinitionsOf(app, principal), watchedApprovals(app, principal),
+      costOf(app, principal), anonymousAccessTexts(app)
     ]
   }, async ({ principal, request }) => {
-    const [seen, waiting, calls] =
-      await Promise.all([servers.listWithLoginUrls(principal), waitingOf(app, principal), callsOf(app, principal)])
+    const [seen, waiting, calls] = await Promise.all([
+      servers.listWithLoginUrls(principal), pendingDecisionsOf(app, principal), callsOf(app, principal)
+    ])
     return {
       live: {},
       waiting,
-      counts: Object.fromEntries(states.map((state) => [state, seen.filter((each) => stateOf(each) === state).length])),
-      // A failed server remains a problem while the connection is retried.
+      counts: Object.fromEntries(serverStates.map((state) =>
+        [state, seen.filter((each) => stateOf(each) === state).length])),
+      // A server keeps its error while its connection is retried.
       problems: [
         ...settingsProblemsOf(app, principal),
         ...seen.filter((each) => stateOf(each) === 'failed' || stateOf(each) === 'login' || each.error !== null)
@@ -30,7 +32,7 @@ const routes: FastifyPluginAsync = async (app) => {
       ],
       steps: seen.length > 0 ? [] : stepsOf(app, principal),
       endpoint: endpointOf(app, request),
-      open: opennessOf(app),
+      open: anonymousAccessTexts(app),
       cost: costOf(app, principal),
       calls
     }
@@ -40,10 +42,10 @@ export default routes
 
 /** Returns the problems of the settings, for admins, who can correct them. */
 const settingsProblemsOf = ({ system }: FastifyInstance, { isAdmin }: Principal): object[] => isAdmin
-  ? system.problems().map((text) => ({ state: 'warning', name: 'The settings', text: inSentence(text) }))
+  ? system.problems().map((text) => ({ state: 'warning', name: 'The settings', text: toSentence(text) }))
   : []
 
-function problemOf ({ kit: { base }, settings }: FastifyInstance, principal: Principal, server: ServerState): object {
+function problemOf ({ kit: { base }, settings }: FastifyInstance, principal: Principal, server: ShownServer): object {
   const { name } = server
   const stored = settings.current.servers.get(name)
   const manages = stored !== undefined && canManage(principal, stored)
@@ -51,23 +53,23 @@ function problemOf ({ kit: { base }, settings }: FastifyInstance, principal: Pri
     state: stateOf(server),
     name,
     text: errorOf(server) ?? '',
-    href: pageOf(base, name),
+    href: serverPageUrl(base, name),
     action: repairActionOf(base, server, manages)
   }
 }
 
-/** Returns the pages on which something waits for a user's decision. */
-async function waitingOf (app: FastifyInstance, principal: Principal): Promise<object[]> {
+/** Returns links to the pages on which decisions are pending, with their number. */
+async function pendingDecisionsOf (app: FastifyInstance, principal: Principal): Promise<object[]> {
   const { kit: { base }, policies: { approvals } } = app
   const { size: calls } = await approvals.waitingFor(principal)
   return [
     ...calls === 0 ? [] : [{ text: 'Calls to approve or deny', count: calls, href: `${base}/approvals` }],
     ...changedDefinitionsOf(app, principal).map(({ name, count }) =>
-      ({ text: `Changed definitions of ${name}`, count, href: `${pageOf(base, name)}/definitions` }))
+      ({ text: `Changed definitions of ${name}`, count, href: `${serverPageUrl(base, name)}/definitions` }))
   ]
 }
 
-/** Returns the servers with definitions that wait for an admin. */
+/** Returns the servers with changed definitions that an admin has not accepted yet; none for other users. */
 function changedDefinitionsOf (
   { settings, definitions }: FastifyInstance, { isAdmin }: Principal
 ): Array<{ name: string, count: number }> {
@@ -98,17 +100,18 @@ function stepsOf ({ kit: { base }, keys }: FastifyInstance, principal: Principal
   ]
 }
 
-/** Describes what callers without credentials can do, in sentences. */
-function opennessOf (app: FastifyInstance): Array<{ text: string, href: string | undefined }> {
+/** Describes what callers without credentials can do. */
+function anonymousAccessTexts (app: FastifyInstance): Array<{ text: string }> {
   const { overHttp, overMcp, isSkipped } = app.auth.anonymousAccess()
   const inWords = (count: number): string => count === 1 ? 'one server' : `${count} servers`
   return [
     ...isSkipped ? ['Anyone who can reach the gateway is an admin of its API (routing.skipAuth)'] : [],
     ...overHttp > 0 ? [`The tools of ${inWords(overHttp)}, over plain HTTP`] : [],
     ...overMcp > 0 ? [`The tools of ${inWords(overMcp)}, over MCP (routing.enableBearerAuth is off)`] : []
-  ].map((text) => ({ text, href: undefined }))
+  ].map((text) => ({ text }))
 }
 
+/** Returns the size of the tool list, in tokens: as a whole, through `$smart`, and of the largest servers. */
 function costOf ({ kit, settings }: FastifyInstance, principal: Principal): object {
   const { tools, tokens, servers } = kit.costs.of(principal)
   const isSmart = settings.current.system.smartRouting?.enabled !== false
@@ -116,7 +119,7 @@ function costOf ({ kit, settings }: FastifyInstance, principal: Principal): obje
     tools,
     tokens,
     ...isSmart && { smartTokens: kit.costs.of(principal, 'search').tokens },
-    servers: servers.slice(0, 3).map((each) => ({ ...each, href: pageOf(kit.base, each.name) }))
+    servers: servers.slice(0, 3).map((each) => ({ ...each, href: serverPageUrl(kit.base, each.name) }))
   }
 }
 
@@ -126,7 +129,7 @@ const bars = 12
 
 /** Returns the calls of the last hour, or the reason why calls are not recorded. */
 async function callsOf ({ activities }: FastifyInstance, principal: Principal): Promise<object> {
-  if (!activities.isAvailable) return { unavailable: inSentence(activities.disabledReason) }
+  if (!activities.isAvailable) return { unavailable: toSentence(activities.disabledReason) }
   const from = Date.now() - 60 * minute
   const [found, p95] = await Promise.all([
     activities.series(principal, {}, { from, length: 60 * minute / bars, count: bars }),

@@ -23,21 +23,21 @@ export interface Visit {
 
 interface PageOptions {
   readonly title: string
-  /** The path below the console; by default, the name of the page. */
+  /** The path below that of the console. Default: the name of the page. */
   readonly path?: string
   /** Whether the page is in the navigation, for all users or those for whom the function returns true. */
   readonly isInNav?: true | ((principal: Principal) => boolean)
-  /** Returns the data whose changes make the page refresh itself. */
+  /** Returns data that is compared every second; when it changes, the open page refreshes itself. */
   readonly watch?: LivePageData
 }
 
 interface FormOptions {
   readonly effect: Exclude<Effect, 'read'>
-  /** Renders the form again after an error, with the submitted values; if undefined, the error page is shown. */
-  readonly again?: (visit: Visit) => RenderedPage | Promise<RenderedPage>
+  /** Returns the page that shows the form again, with its errors, if the API refuses it. Default: the error page. */
+  readonly showAgain?: (visit: Visit) => RenderedPage | Promise<RenderedPage>
 }
 
-/** A page that is rendered instead of a redirect. `field`: the form's only field, if the page has other forms. */
+/** A page that is sent instead of a redirect. `field`: the only field of the form, if the page has other forms too. */
 interface RenderedPage { readonly page: string, readonly data: PageData, readonly field?: string }
 
 /** The redirect after a form. */
@@ -50,23 +50,28 @@ interface Pages {
   readonly page: (
     page: string, options: PageOptions, show: (visit: Visit) => Partial<PageData> | Promise<Partial<PageData>>
   ) => void
+  /** Adds the route of a form. @param act handles the submission */
   readonly form: (path: string, options: FormOptions, act: Act) => void
-  /** Adds a page and the form on it, which is shown again after an error. @param path of the form, if another */
+  /**
+   * Adds a page and the form on it, which is shown again after an error. `action`: the path of the form. Default: that
+   * of the page.
+   */
   readonly edit: (
     page: string, options: PageOptions & { readonly action?: string },
     show: (visit: Visit) => PageData | Promise<PageData>, act: Act
   ) => void
   /**
    * Adds the page that asks whether to remove something, and its form.
-   * @param path the path of what is removed; by default, also that in the API
+   * @param path the path, below the console, of the object to remove; without `act`, also its path in the API
    * @param to the page after the removal
+   * @param act by default, a DELETE request to the API
    */
   readonly removal: (
     path: string, to: string, show: (visit: Visit) => Removal | Promise<Removal>, act?: Act
   ) => void
   /**
    * Sends the submission of a form to the API, with the form's revision.
-   * @param to the page after that; here and in `path`, `:name` stands for the visit's parameter
+   * @param to the page after that. Here and in `path`, the visit's parameters replace `:name`
    */
   readonly submit: (
     visit: Visit, to: string, method: 'POST' | 'PUT' | 'DELETE', path: string, body?: object
@@ -78,13 +83,13 @@ type Act = (visit: Visit) => FormOutcome | Promise<FormOutcome>
 /** The content of a page that asks before something is removed. */
 interface Removal {
   readonly name: string
-  /** Precedes the name, such as `key`. */
+  /** The noun before the name, such as `key`. */
   readonly noun?: string
   readonly consequences: readonly string[]
   /** A sentence about what is kept. */
   readonly keeps?: string
   readonly crumbs: readonly object[]
-  /** By default, the page after the removal. */
+  /** The URL of the page to return to. Default: the page after the removal. */
   readonly cancel?: string
 }
 
@@ -92,7 +97,7 @@ interface Removal {
 export function pagesOf (app: FastifyInstance): Pages {
   const { kit } = app
   const mayOpen = ({ isAdmin }: Principal): boolean => isAdmin || app.scope !== 'console-admin'
-  const filled = (path: string, { params }: Visit): string =>
+  const fillPath = (path: string, { params }: Visit): string =>
     path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
   const pages: Pages = {
     page: (page, { title, path = `/${page}`, isInNav, watch }, show) => {
@@ -100,7 +105,7 @@ export function pagesOf (app: FastifyInstance): Pages {
       if (watch) kit.watches.set(page, app.scope === 'console-admin' ? forAdmins(watch) : watch)
       app.get(path, { config: { effect: 'read' } }, async (request, reply) => {
         const visit = visitOf(request, reply)
-        // Computed before the page reads its data, so that the stream reports all changes from here on.
+        // Computed before the page reads its data, so that the stream reports every later change.
         const seen = watch && await kit.live.digestOf(watch, visit.principal, { ...visit.query, ...visit.params })
         const { live, ...data } = await show(visit)
         // The handler has sent a redirect.
@@ -108,14 +113,14 @@ export function pagesOf (app: FastifyInstance): Pages {
         return kit.renderer.send(reply, page, { title, ...data, ...live && { live: { ...live, ...seen && { seen } } } })
       })
     },
-    form: (path, { effect, again }, act) => {
+    form: (path, { effect, showAgain }, act) => {
       app.post(path, { config: { effect } }, async (request, reply) => {
         const visit = visitOf(request, reply)
         const done = await Promise.resolve(visit).then(act).catch(async (error: unknown) => {
-          if (again === undefined || !(error instanceof ApiError)) throw error
-          const { page, data, field } = await again(visit)
+          if (showAgain === undefined || !(error instanceof ApiError)) throw error
+          const { page, data, field } = await showAgain(visit)
           if (error.retryAfter !== undefined) reply.header('retry-after', String(error.retryAfter))
-          const values = typedIn(visit.form)
+          const values = shownAgain(visit.form)
           const isConflict = isEditConflict(error)
           const errors = isConflict
             ? { '': editConflictMessage }
@@ -131,13 +136,14 @@ export function pagesOf (app: FastifyInstance): Pages {
     edit: (page, { action, ...options }, show, act) => {
       const { path = `/${page}` } = options
       pages.page(page, { ...options, path }, show)
-      pages.form(action ?? path, { effect: 'change', again: async (visit) => ({ page, data: await show(visit) }) }, act)
+      const showAgain = async (visit: Visit): Promise<RenderedPage> => ({ page, data: await show(visit) })
+      pages.form(action ?? path, { effect: 'change', showAgain }, act)
     },
     removal: (path, to, show, act = async (visit) => await pages.submit(visit, to, 'DELETE', path)) => {
       pages.page('confirm', { title: 'Remove', path: `${path}/remove` }, async (visit) => {
         const { name, noun, ...data } = await show(visit)
         const [subject, label] = noun === undefined ? [name, name] : [`the ${noun} ${name}`, `the ${noun}`]
-        const href = `${kit.base}${filled(path, visit)}/remove`
+        const href = `${kit.base}${fillPath(path, visit)}/remove`
         return {
           title: `Remove ${subject}?`,
           subject,
@@ -150,18 +156,18 @@ export function pagesOf (app: FastifyInstance): Pages {
     },
     submit: async (visit, to, method, path, body) => {
       const { request, form } = visit
-      const done = await kit.api.ask(request, method, filled(path, visit), body, revisionIn(form))
-      return { to: filled(to, visit), notice: noticeOf(done) }
+      const done = await kit.api.ask(request, method, fillPath(path, visit), body, revisionIn(form))
+      return { to: fillPath(to, visit), notice: noticeOf(done) }
     }
   }
   return pages
 }
 
-/** Returns the button of a list that leads to the page of a removal. @param href the URL of what is removed */
+/** Returns a link to the page that asks whether to remove an object. @param href the URL of the object */
 export const removeAction = (href: string): object =>
   ({ label: 'Remove', href: `${href}/remove`, method: 'get', isDanger: true })
 
-/** Returns the button of a list that enables or disables something. @param href its URL */
+/** Returns the button that enables or disables an object. @param href the URL of the object */
 export const toggleAction = (href: string, isEnabled: boolean): object => ({
   label: isEnabled ? 'Turn off' : 'Turn on',
   href: `${href}/toggle`,
@@ -169,12 +175,13 @@ export const toggleAction = (href: string, isEnabled: boolean): object => ({
   fields: { enabled: String(!isEnabled) }
 })
 
-/** Whether a toggle's form enables something. */
+/** Returns the change that the form of `toggleAction` submits, as a body for the API. */
 export const enabledIn = (form: Form): { enabled: boolean } => ({ enabled: textOf(form.enabled) === 'true' })
 
 /**
- * Assigns errors to the fields of a form. An error in a part of a field's value is assigned to the field; an error
- * without a field, to the whole form or to `rest`.
+ * Assigns errors of the API to the fields of a form. An error about a part of a field's value is assigned to the field;
+ * an error about no field, to `rest`.
+ * @param rest a field; `''` is the whole form
  */
 function placedErrors (found: ApiError['fields'], fields: unknown, rest = ''): Record<string, string> {
   if (!Array.isArray(fields)) return found
@@ -188,30 +195,30 @@ function placedErrors (found: ApiError['fields'], fields: unknown, rest = ''): R
   return placed
 }
 
-/** Whether a change was refused because the record has changed since the form was made. */
+/** Whether a change was refused because the record has changed since the form was created. */
 export const isEditConflict = ({ code }: ApiError): boolean => code === 'TH_CHANGED_MEANWHILE'
 
 /**
- * The error of a form if `isEditConflict`. The form keeps the typed values, and gets the current revision of the
- * record.
+ * The error message for `isEditConflict`. The form is shown again with the typed values and the current revision, so
+ * that saving again succeeds.
  */
 export const editConflictMessage = 'This was changed in the meantime, in another tab or by someone else. Nothing was ' +
   'saved. Below is what you typed: saving again replaces that change.'
 
-/** Returns the revision in a form, for the API. */
+/** Returns the revision of the record that a form was created from; undefined if it has none. */
 export const revisionIn = (form: Form): string | undefined => textOf(form.revision) || undefined
 
 /**
- * Returns a watch that throws 404 for users who are not admins, like its page, since every user can open the stream of
- * any page.
+ * Makes a `watch` throw NotFound for users who are not admins, as its page does: every user can open the stream of any
+ * page.
  */
 const forAdmins = (watch: LivePageData): LivePageData => (principal, params) => {
   if (!principal.isAdmin) throw new errors.NotFound()
   return watch(principal, params)
 }
 
-/** Returns the submitted values of a form, without passwords and the CSRF token. */
-const typedIn = (form: Form): Form =>
+/** Returns the submitted values that a form may show again: without passwords and the CSRF token. */
+const shownAgain = (form: Form): Form =>
   Object.fromEntries(Object.entries(form).filter(([name]) => name !== '_csrf' && !/password|^repeated$/i.test(name)))
 
 const visitOf = (request: FastifyRequest, reply: FastifyReply): Visit => ({
@@ -223,7 +230,7 @@ const visitOf = (request: FastifyRequest, reply: FastifyReply): Visit => ({
   reply
 })
 
-/** Returns the notice for a response of the management API, whose message includes the warnings. */
+/** Returns the notice for a response of the management API. Its message already contains the warnings. */
 export const noticeOf = ({ message = 'Done', warnings = [] }: ApiAnswer): Notice =>
   ({ kind: warnings.length > 0 ? 'warning' : 'done', text: `${message}.` })
 
@@ -232,30 +239,30 @@ export function endpointOf ({ settings, config }: FastifyInstance, { protocol, h
   return `${configuredBaseUrl(settings.current.system, config) ?? `${protocol}://${host}${config.basePath}`}/mcp`
 }
 
-/** Filters a list: returns items with a text that contains the search term, ignoring case. */
+/** Returns the items with a text that contains the search term, ignoring case; all items for an empty term. */
 export const filterByText = <Item>(
-  items: readonly Item[], words: string, textsOf: (item: Item) => readonly unknown[]
+  items: readonly Item[], term: string, textsOf: (item: Item) => readonly unknown[]
 ): Item[] => {
-  const sought = words.trim().toLowerCase()
+  const sought = term.trim().toLowerCase()
   return sought === ''
     ? [...items]
     : items.filter((item) => textsOf(item).some((text) => String(text ?? '').toLowerCase().includes(sought)))
 }
 
-/** The effect of a rule, by its `then`. */
+/** The verb for the effect of a rule, by the rule's `then`. */
 export const decisionWords = { allow: 'allows', deny: 'denies', ask: 'asks', hide: 'hides' } as const
 
-/** Converts a clause to a sentence. */
-export const inSentence = (reason = ''): string => `${withCapital(reason.replace(/\.$/, ''))}.`
+/** Converts a clause to a sentence: with a capital letter and a full stop. */
+export const toSentence = (reason = ''): string => `${withCapital(reason.replace(/\.$/, ''))}.`
 
-/** Returns a field of a form as a list. */
+/** Returns the non-empty values of a form field as a list. */
 export const listOf = (field: string | string[] | undefined): string[] =>
   [field ?? []].flat().filter((each) => each !== '')
 
-/** Returns a field of a form as a single value. */
+/** Returns the first value of a form field; an empty text if it has none. */
 export const textOf = (field: string | string[] | undefined): string => [field ?? ''].flat()[0] ?? ''
 
-/** Returns the fields of a form that was made from a schema. */
+/** Returns the fields of a form that `kit.formOf` created from a schema. */
 export const argumentsIn = (sent: Form): Record<string, string> => Object.fromEntries(Object.entries(sent)
   .filter(([name]) => /^arg(?:[/~]|$)/.test(name)).map(([name, value]) => [name, textOf(value)]))
 
@@ -263,7 +270,7 @@ export const argumentsIn = (sent: Form): Record<string, string> => Object.fromEn
 export const fieldLinesOf = (field: Form[string]): string[] =>
   textOf(field).split('\n').map((line) => line.trim()).filter((line) => line !== '')
 
-/** Converts a whole number; returns other text unchanged, so that the API rejects it with a message. */
+/** Converts a whole number. Other text is returned unchanged, so that the API rejects it with a message. */
 export const numberOf = (text: string): number | string => /^-?\d+$/.test(text) ? Number(text) : text
 
 /**

@@ -1,20 +1,20 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { ViewerIdentity, FollowOptions, McpAnswer, PageData } from '../../plugins/management/index.ts'
 import { argumentsOf } from './arguments.ts'
-import { viewerOptions, resolveViewer, pathOf, routesOf } from './viewers.ts'
-import { type RouteItem, type KindName, kindNames, routeItemKinds } from './kinds.ts'
+import { viewerOptions, resolveViewer, mcpPathOf, routeOptions } from './viewers.ts'
+import { type RouteItem, type RouteItemKind, routeItemKindNames, routeItemKinds } from './route-item-kinds.ts'
 import { filterByText, pagesOf, textOf, type Visit } from './page.ts'
 import {
   type WaitingCall, addAnswer, problemOfQuestions, questionsOf, readQuestions, readWaitingCall
 } from './questions.ts'
-import { addressOf, listPageOf } from './states.ts'
+import { paginate, urlWithQuery } from './lists.ts'
 import { showWithProgress } from './trial.ts'
 
 type Query = Visit['query']
-/** `ms`: duration of the request. */
+/** A response of the MCP endpoint, with the duration of the request in ms. */
 type TimedAnswer = McpAnswer & { readonly ms: number }
 /** The selected item, with the schema of its arguments. */
-interface ChosenItem { readonly kind: KindName, readonly item: RouteItem, readonly schema: unknown }
+interface ChosenItem { readonly kind: RouteItemKind, readonly item: RouteItem, readonly schema: unknown }
 
 /** Page: lists the items of an MCP route, and runs them. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -27,8 +27,8 @@ const routes: FastifyPluginAsync = async (app) => {
     return { ...data, ...chosen && { mode: 'form', json: '{}', fields: kit.formOf(chosen.schema).fields({}) } }
   })
 
-  // Whichever identity lists the items, calls run as the signed-in user or, if selected, without a credential or with a
-  // pasted one.
+  // The selected identity is only used to list the items. Calls are made as the signed-in user, without a credential if
+  // that identity is selected, or with a pasted credential.
   form('/playground', { effect: 'run' }, async (visit) => {
     const { data, chosen } = await toPageData(app, visit)
     const send = (
@@ -40,25 +40,25 @@ const routes: FastifyPluginAsync = async (app) => {
     }
     if (!chosen) return send({})
     const { schema } = chosen
-    const call = async (asked: WaitingCall, more: object): Promise<undefined> => {
+    const call = async (waiting: WaitingCall, more: object): Promise<undefined> => {
       await showWithProgress(app, visit, 'playground', async (follow) =>
-        ({ ...data, ...more, ...toResultData(app, visit, asked, await ask(app, visit, chosen, asked, follow)) }))
+        ({ ...data, ...more, ...toResultData(app, visit, waiting, await ask(app, visit, chosen, waiting, follow)) }))
     }
     const fields = (values: Readonly<Record<string, string>>): object[] => kit.formOf(schema).fields(values)
-    const problem = problemOf(textOf(visit.form.credential))
+    const problem = credentialProblemOf(textOf(visit.form.credential))
     const question = readWaitingCall(textOf(visit.form.question))
     if (question) {
       const json = question.args
-      const asked = { mode: 'form', json, fields: fields(kit.formOf(schema).draft(JSON.parse(json) as object)) }
+      const shownForm = { mode: 'form', json, fields: fields(kit.formOf(schema).draft(JSON.parse(json) as object)) }
       const next = problem ? { errors: problem } : addAnswer(app, question, visit.form)
       const { name } = question
       const { url } = visit.request
       if ('errors' in next) {
         const refused = { name, form: visit.form, errors: next.errors }
-        return send({ ...asked, questions: questionsOf(app, url, question, refused) }, {}, 400)
+        return send({ ...shownForm, questions: questionsOf(app, url, question, refused) }, {}, 400)
       }
-      if (next.open.length > 0) return send({ ...asked, questions: questionsOf(app, url, next) })
-      return await call(next, asked)
+      if (next.open.length > 0) return send({ ...shownForm, questions: questionsOf(app, url, next) })
+      return await call(next, shownForm)
     }
     const { values, errors, args, ...more } = argumentsOf(app, visit.form, schema)
     const shownArguments = { ...more, fields: fields(values) }
@@ -72,24 +72,24 @@ export default routes
 /** Max length of a pasted credential, in characters. */
 const maxCredential = 8_192
 
-/** Returns the error for the field of a credential, if its text cannot be one. */
-const problemOf = (credential: string): Record<string, string> | undefined =>
+/** Returns the error of the credential field; undefined if its text can be a credential. */
+const credentialProblemOf = (credential: string): Record<string, string> | undefined =>
   credential.length <= maxCredential && /^[\x21-\x7e]*$/.test(credential)
     ? undefined
     : { credential: 'A credential cannot contain spaces.' }
 
-/** Returns the data of the page, without that of a call. */
+/** Returns the data of the page without a call, and the selected item. */
 async function toPageData (app: FastifyInstance, visit: Visit): Promise<{ data: PageData, chosen?: ChosenItem }> {
   const { kit } = app
   const { principal, query, request } = visit
   const { route = '', eyes = 'self', item: key = '', q = '', page = '1' } = query
-  const kind = kindNames.find((each) => each === query.kind) ?? 'tools'
+  const kind = routeItemKindNames.find((each) => each === query.kind) ?? 'tools'
   const { noun, run, keyOf, schemaOf } = routeItemKinds[kind]
   const own = principal.username ?? ''
   const path = `${kit.base}/playground`
   const common = {
     title: 'Playground',
-    routes: routesOf(app, principal, route),
+    routes: routeOptions(app, principal, route),
     eyes: viewerOptions(app, principal, eyes),
     route,
     eye: eyes,
@@ -99,21 +99,21 @@ async function toPageData (app: FastifyInstance, visit: Visit): Promise<{ data: 
     run: `${run} as ${eyes === 'nobody' ? 'anonymous' : own}`
   }
   if (query.route === undefined) return { data: common }
-  const listed = await kit.mcp.list(request, pathOf(route), resolveViewer(app, principal, eyes, route), kind)
+  const listed = await kit.mcp.list(request, mcpPathOf(route), resolveViewer(app, principal, eyes, route), kind)
   if ('problem' in listed) return { data: { ...common, problem: listed.problem } }
   const all: RouteItem[] = listed.items
-  // `addressOf` drops empty values, but an empty route (the global one) must stay.
+  // `urlWithQuery` drops empty values, but an empty route (the global one) must stay.
   const hrefOf = (more: Query): string =>
-    `${addressOf(path, { eyes, ...more })}&${new URLSearchParams({ route }).toString()}`
+    `${urlWithQuery(path, { eyes, ...more })}&${new URLSearchParams({ route }).toString()}`
   const matching = filterByText(all, q, ({ name, uri, description }) => [name, uri, description])
-  const { items, pages } = listPageOf(matching, path, { route, eyes, kind, q, page })
+  const { items, pages } = paginate(matching, path, { route, eyes, kind, q, page })
   const item = key === '' ? undefined : all.find((each) => keyOf(each) === key)
   return {
     ...item && { chosen: { kind, item, schema: schemaOf(item) } },
     data: {
       ...common,
       ...item && { chosen: key },
-      kinds: kindNames.map((each) =>
+      kinds: routeItemKindNames.map((each) =>
         ({ title: routeItemKinds[each].title, href: hrefOf({ kind: each }), isCurrent: each === kind })),
       list: {
         total: all.length,
@@ -131,7 +131,7 @@ async function toPageData (app: FastifyInstance, visit: Visit): Promise<{ data: 
   }
 }
 
-/** Runs an item over MCP, or continues a call with the responses to the server's questions. */
+/** Runs an item over MCP, or continues its call with the answers to the server's questions. */
 async function ask (
   { kit }: FastifyInstance,
   visit: Visit,
@@ -151,7 +151,7 @@ async function ask (
   const caller = credential === '' ? own : { credential }
   const begun = performance.now()
   const answer = await kit.mcp.ask(
-    request, pathOf(route), caller, method, `{${params.join(',')}}`, { tool: item, follow }
+    request, mcpPathOf(route), caller, method, `{${params.join(',')}}`, { tool: item, follow }
   )
   return { ...answer, ms: performance.now() - begun }
 }
@@ -164,10 +164,10 @@ function toResultData (app: FastifyInstance, { request }: Visit, { args }: Waiti
   }
   if (result.resultType === 'input_required') {
     const open = readQuestions(result.inputRequests)
-    const asked = { args, state: String(result.requestState ?? ''), open: open ?? [], responses: {} }
-    const refusal = open ? problemOfQuestions(asked) : 'The server’s question does not follow the protocol'
+    const waiting = { args, state: String(result.requestState ?? ''), open: open ?? [], responses: {} }
+    const refusal = open ? problemOfQuestions(waiting) : 'The server’s question does not follow the protocol'
     return refusal === undefined
-      ? { messages, questions: questionsOf(app, request.url, asked) }
+      ? { messages, questions: questionsOf(app, request.url, waiting) }
       : { messages, result: { isError: true, ms, blocks: [{ kind: 'text', text: `${refusal}.` }] } }
   }
   return { messages, result: { isError: result.isError === true, ms, blocks: app.kit.blocksOf(result) } }

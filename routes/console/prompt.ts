@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { addItemPages } from './item.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
-/** Page: one prompt, its override, and a trial with its arguments. */
+/** Page: one prompt with its override, and a form that gets it with arguments. */
 const routes: FastifyPluginAsync = async (app) => {
   addItemPages(app, {
     kind: 'prompts',

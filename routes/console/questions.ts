@@ -32,13 +32,13 @@ const WaitingCall = Type.Object({
   open: Type.Array(Type.Tuple([Type.String(), Question])),
   responses: Type.Record(Type.String(), Type.Unknown())
 })
-/** A call that waits for input. Each question's form contains it in a hidden field. */
+/** A call that waits for answers. The form of each question contains the whole call in a hidden field. */
 export type WaitingCall = Static<typeof WaitingCall>
-/** A call with the name of the question that a form responds to. */
+/** A call, with the name of the question that the submitted form answers. */
 const AnsweredCall = Type.Composite([WaitingCall, Type.Object({ name: Type.String() })])
 type AnsweredCall = Static<typeof AnsweredCall>
 
-/** Returns the questions of a result; undefined if a page cannot show them. */
+/** Returns the questions in a result (`inputRequests`) by name; undefined if they do not have the expected form. */
 export const readQuestions = (requests: unknown): WaitingCall['open'] | undefined => {
   const open = Object.entries(isPlainObject(requests) ? requests : {})
   return Value.Check(WaitingCall.properties.open, open) ? open : undefined
@@ -47,11 +47,11 @@ export const readQuestions = (requests: unknown): WaitingCall['open'] | undefine
 /**
  * Returns why the questions of a call cannot be shown; undefined if they can. Each question's form repeats all of them.
  */
-export function problemOfQuestions (asked: WaitingCall): string | undefined {
+export function problemOfQuestions (call: WaitingCall): string | undefined {
   const { openQuestions, questionsSize } = managementLimits.console
-  const count = asked.open.length
+  const count = call.open.length
   if (count > openQuestions) return `${count} questions are open, and a page shows at most ${openQuestions}`
-  const size = count * Math.ceil(Buffer.byteLength(JSON.stringify(asked)) * 4 / 3)
+  const size = count * Math.ceil(Buffer.byteLength(JSON.stringify(call)) * 4 / 3)
   return size > questionsSize ? 'The questions, with the answers so far, are too large for a page' : undefined
 }
 
@@ -80,17 +80,17 @@ interface RefusedAnswer {
  * @throws InvalidInput if there is a `problemOfQuestions`
  */
 export function questionsOf (
-  app: FastifyInstance, href: string, asked: WaitingCall, refused?: RefusedAnswer
+  app: FastifyInstance, href: string, call: WaitingCall, refused?: RefusedAnswer
 ): object[] {
-  const problem = problemOfQuestions(asked)
+  const problem = problemOfQuestions(call)
   if (problem !== undefined) throw new errors.InvalidInput(problem)
-  return asked.open.map(([name, question]) => {
+  return call.open.map(([name, question]) => {
     const { form = {}, errors: refusals = {} } = refused?.name === name ? refused : {}
     return {
-      id: Buffer.from(JSON.stringify({ ...asked, name })).toString('base64url'),
+      id: Buffer.from(JSON.stringify({ ...call, name })).toString('base64url'),
       name,
       kind: question.method.split('/')[0],
-      text: escapeInvisible(textOfQuestion(question)),
+      text: escapeInvisible(questionTextOf(question)),
       fields: fieldsOf(app, question, form),
       href,
       errors: refusals
@@ -98,7 +98,7 @@ export function questionsOf (
   })
 }
 
-function textOfQuestion ({ method, params = {} }: Question): string {
+function questionTextOf ({ method, params = {} }: Question): string {
   const { message = '', url, systemPrompt, messages = [] } = params
   if (method === 'sampling/createMessage') {
     const lines = messages.map(({ role = '', content }) => `${role}: ${toMessageText(content)}`)
@@ -128,13 +128,13 @@ function fieldsOf ({ kit }: FastifyInstance, { method, params = {} }: Question, 
 
 /** Adds the answer to one question. @returns the call with the answer, or error messages by field */
 export function addAnswer (
-  { kit }: FastifyInstance, { name, ...asked }: AnsweredCall, form: Form
+  { kit }: FastifyInstance, { name, ...call }: AnsweredCall, form: Form
 ): WaitingCall | { readonly errors: Readonly<Record<string, string>> } {
-  const question = asked.open.find(([each]) => each === name)?.[1]
-  const open = asked.open.filter(([each]) => each !== name)
+  const question = call.open.find(([each]) => each === name)?.[1]
+  const open = call.open.filter(([each]) => each !== name)
   const withAnswer = (answer: unknown): WaitingCall =>
-    ({ ...asked, open, responses: { ...asked.responses, [name]: answer } })
-  if (!question) return { ...asked, open }
+    ({ ...call, open, responses: { ...call.responses, [name]: answer } })
+  if (!question) return { ...call, open }
   const action = textOf(form.answer)
   const text = textOf(form.text)
   switch (question.method) {

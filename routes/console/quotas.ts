@@ -8,7 +8,7 @@ const periods = [{ value: 'day', text: 'Day' }, { value: 'minute', text: 'Minute
 /** The members of a target whose names a form offers. */
 const offeredMembers = ['user', 'team', 'key', 'server'] as const
 
-/** The names of the objects that a quota may apply to, by value. */
+/** The options for each member of a target: the names to show, by the values to store. */
 type Names = Readonly<Record<typeof offeredMembers[number], ReadonlyMap<string, string>>>
 
 /** Pages: quotas. */
@@ -89,7 +89,7 @@ const withStored = (names: ReadonlyMap<string, string>, stored = '*'): Array<{ v
   [...names, ...stored === '*' || names.has(stored) ? [] : [[stored, stored] as const]]
     .map(([value, text]) => ({ value, text }))
 
-/** Reads the quota from a submitted form. An empty optional field is omitted. */
+/** Returns the quota in a submitted form, without optional members whose fields are empty. */
 function toQuota (sent: Form): object {
   const limit = (field: string): object => {
     const text = textOf(sent[field]).trim()

@@ -4,7 +4,7 @@ import { ApiError, managementLimits, type PageData } from '../../plugins/managem
 import { addItemPages, showTrial } from './item.ts'
 import { pagesOf, type Visit } from './page.ts'
 import { argumentsOf } from './arguments.ts'
-import { pageOf } from './states.ts'
+import { serverPageUrl } from './server-states.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
 /** A resource template as listed by its server. */
@@ -16,7 +16,7 @@ interface Template {
   readonly mimeType?: string
 }
 
-/** Pages: a resource with its override, and a resource template; both can be read there. */
+/** Pages: a resource with its override, and a resource template, each with a form that reads it. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   addItemPages(app, {
@@ -35,13 +35,13 @@ const routes: FastifyPluginAsync = async (app) => {
   page('item', { title: 'Template', path }, async (visit) => {
     const template = await templateOf(app, visit)
     const fields = kit.formOf(schemaOf(template)).fields({})
-    return { ...shown(app, visit, template), mode: 'form', json: '{}', fields }
+    return { ...toPageData(app, visit, template), mode: 'form', json: '{}', fields }
   })
   form(path, { effect: 'run' }, async (visit) => {
     const template = await templateOf(app, visit)
     const schema = schemaOf(template)
     const read = argumentsOf(app, visit.form, schema)
-    const data = { ...shown(app, visit, template), fields: kit.formOf(schema).fields(read.values) }
+    const data = { ...toPageData(app, visit, template), fields: kit.formOf(schema).fields(read.values) }
     await showTrial(app, visit, data, read, (args) => {
       const values = Object.entries(JSON.parse(args) as Record<string, unknown>)
         .map(([name, value]) => [name, String(value)] as const)
@@ -59,9 +59,9 @@ export default routes
 export async function templatesOf (
   { kit }: FastifyInstance, { request, principal }: Pick<Visit, 'request' | 'principal'>, server: string
 ): Promise<Template[]> {
-  const eyes = { username: principal.username ?? '' }
+  const viewer = { username: principal.username ?? '' }
   const { result } =
-    await kit.mcp.ask(request, `/mcp/${encodeURIComponent(server)}`, eyes, 'resources/templates/list', '{}')
+    await kit.mcp.ask(request, `/mcp/${encodeURIComponent(server)}`, viewer, 'resources/templates/list', '{}')
   const templates = (result?.resourceTemplates ?? []) as readonly unknown[]
   return templates.filter((each): each is Template & Record<string, unknown> =>
     isPlainObject(each) && typeof each.uriTemplate === 'string' && isExpandable(each.uriTemplate))
@@ -89,7 +89,7 @@ async function templateOf (app: FastifyInstance, visit: Visit): Promise<Template
 
 function schemaOf ({ uriTemplate }: Template): object {
   const names = [...new Set(new UriTemplate(uriTemplate).variableNames)]
-  // Variables of a query may be omitted.
+  // Variables of query expressions (`{?name}`, RFC 6570) may be omitted.
   const optional = new Set([...uriTemplate.matchAll(/\{[?&]([^{}]*)\}/g)].flatMap(([, list = '']) =>
     list.split(',').map((name) => name.replace('*', '').trim())))
   return {
@@ -99,7 +99,8 @@ function schemaOf ({ uriTemplate }: Template): object {
   }
 }
 
-function shown ({ kit: { base } }: FastifyInstance, { params }: Visit, template: Template): PageData {
+/** Returns the data of a template for the page. */
+function toPageData ({ kit: { base } }: FastifyInstance, { params }: Visit, template: Template): PageData {
   const { name: server = '', item = '' } = params
   const { name, title = name ?? item, description, mimeType } = template
   return {
@@ -109,8 +110,8 @@ function shown ({ kit: { base } }: FastifyInstance, { params }: Visit, template:
       name: item,
       heading: title,
       server,
-      serverHref: `${pageOf(base, server)}?view=resources`,
-      href: `${pageOf(base, server)}/templates/${encodeURIComponent(item)}`,
+      serverHref: `${serverPageUrl(base, server)}?view=resources`,
+      href: `${serverPageUrl(base, server)}/templates/${encodeURIComponent(item)}`,
       description,
       facts: mimeType === undefined ? [] : [['Type', mimeType]],
       isOverridden: false,

@@ -15,8 +15,8 @@ const modes = [{ value: 'enforce', text: 'Enforce' }, { value: 'observe', text: 
 
 /** Pages: rules (policies of the API) in their order, with a form to test a call. */
 const routes: FastifyPluginAsync = async (app) => {
-  /** Tests a call against the policies; returns the result, or the reason why there is none. */
-  const tested = async (
+  /** Tests a call against the policies. @returns the decision, or `error` with the reason why there is none */
+  const testCall = async (
     { request }: Visit, { arguments: text = '', username, ...call }: Readonly<Record<string, string>>
   ): Promise<object> => {
     const args = objectIn(text, 'Arguments are')
@@ -60,7 +60,7 @@ const routes: FastifyPluginAsync = async (app) => {
     return {
       users: app.users.list().map((user) => user.username),
       asked: { username, server, tool, arguments: args },
-      tested: tool === '' ? undefined : await tested(visit, { username, server, tool, arguments: args })
+      tested: tool === '' ? undefined : await testCall(visit, { username, server, tool, arguments: args })
     }
   })
 }
@@ -91,7 +91,7 @@ const fieldsOf = (
   { name: 'message', label: 'Message', value: message, hint: 'Shown to the caller.' }
 ]
 
-/** Reads the policy from a submitted form. An empty optional field is omitted. */
+/** Returns the policy in a submitted form, without optional members whose fields are empty. */
 function toPolicy (sent: Form): object {
   const approvers = namesIn(textOf(sent.approvers))
   const message = textOf(sent.message).trim()

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { explanationKey, type ScoreReasons } from '../../plugins/extensions/index.ts'
-import { pathOf, routesOf } from './viewers.ts'
+import { mcpPathOf, routeOptions } from './viewers.ts'
 import { pagesOf } from './page.ts'
-import { addressOf } from './states.ts'
+import { urlWithQuery } from './lists.ts'
 
 /** A tool found by `$smart`. */
-interface Found {
+interface FoundTool {
   readonly name: string, readonly description?: string, readonly score?: number, readonly inputSchema?: unknown
 }
 
@@ -14,17 +14,18 @@ const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   pagesOf(app).page('search-lab', { title: 'Search lab', isInNav: true }, async ({ principal, query, request }) => {
     const { query: words = '', route = '' } = query
-    const common = { query: words, routes: routesOf(app, principal, route).filter(({ value }) => value !== '$smart') }
+    const routes = routeOptions(app, principal, route).filter(({ value }) => value !== '$smart')
+    const common = { query: words, routes }
     if (words.trim() === '') return common
-    const path = route === '' ? '/mcp/$smart' : pathOf(route).replace('/mcp/', '/mcp/$smart/')
+    const path = route === '' ? '/mcp/$smart' : mcpPathOf(route).replace('/mcp/', '/mcp/$smart/')
     const begun = performance.now()
     const params = JSON.stringify({
       name: 'search_tools', arguments: { query: words, limit: 20 }, _meta: { [explanationKey]: true }
     })
-    const eyes = { username: principal.username ?? '' }
-    const { result, problem } = await kit.mcp.ask(request, path, eyes, 'tools/call', params)
+    const viewer = { username: principal.username ?? '' }
+    const { result, problem } = await kit.mcp.ask(request, path, viewer, 'tools/call', params)
     const ms = performance.now() - begun
-    const { tools = [], metadata } = (result?.structuredContent ?? {}) as { tools?: Found[], metadata?: Metadata }
+    const { tools = [], metadata } = (result?.structuredContent ?? {}) as { tools?: FoundTool[], metadata?: Metadata }
     const meta = result?._meta as Partial<Record<string, Record<string, ScoreReasons>>> | undefined
     const reasons = meta?.[explanationKey] ?? {}
     const best = Math.max(...tools.map(({ score = 0 }) => score), Number.EPSILON)
@@ -35,7 +36,7 @@ const routes: FastifyPluginAsync = async (app) => {
       tokens: kit.costs.ofValue(result ?? {}),
       found: tools.map((tool) => ({
         name: tool.name,
-        href: addressOf(`${kit.base}/playground`, { route: route === '' ? '$smart' : route, q: tool.name }),
+        href: urlWithQuery(`${kit.base}/playground`, { route: route === '' ? '$smart' : route, q: tool.name }),
         description: tool.description ?? '',
         score: Math.max(0, (tool.score ?? 0) / best),
         reasons: reasonsOf(reasons[tool.name])
@@ -50,7 +51,7 @@ interface Metadata { readonly reason?: string, readonly hint?: string }
 /** Max number of terms shown for a tool. */
 const maxTerms = 6
 
-/** Describes the parts of a score. */
+/** Returns a text for each part of a tool's score. */
 function reasonsOf ({ terms = [], name = 0, isNamed = false, meaning }: ScoreReasons = {}): string[] {
   const percent = (part: number): string => `${Math.round(100 * part)} %`
   return [

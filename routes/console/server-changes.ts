@@ -1,15 +1,15 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { noticeOf, pagesOf, textOf } from './page.ts'
-import { pageOf } from './states.ts'
+import { serverPageUrl } from './server-states.ts'
 
-/** Pages to rename and to remove a server, which list what else changes. */
+/** Pages to rename and to remove a server, which list the consequences. */
 const routes: FastifyPluginAsync = async (app) => {
   const { servers, kit: { api, base } } = app
   const { edit, removal } = pagesOf(app)
   const pathOf = (name: string): string => `/servers/${encodeURIComponent(name)}`
   const crumbsOf = (name: string): object[] =>
-    [{ label: 'Servers', href: `${base}/servers` }, { label: name, href: pageOf(base, name) }]
+    [{ label: 'Servers', href: `${base}/servers` }, { label: name, href: serverPageUrl(base, name) }]
 
   edit('form', { title: 'Rename', path: '/servers/:name/rename' }, ({ principal, params: { name = '' } }) => {
     servers.mustManage(principal, name)
@@ -17,8 +17,8 @@ const routes: FastifyPluginAsync = async (app) => {
       title: `Rename ${name}`,
       lead: 'Its configuration, switches and owner stay.',
       crumbs: crumbsOf(name),
-      action: `${pageOf(base, name)}/rename`,
-      cancel: `${pageOf(base, name)}/configuration`,
+      action: `${serverPageUrl(base, name)}/rename`,
+      cancel: `${serverPageUrl(base, name)}/configuration`,
       submit: 'Rename',
       fields: [{ name: 'newName', label: 'New name', value: name, required: true }],
       consequences: renameConsequences(app, principal, name)
@@ -35,15 +35,15 @@ const routes: FastifyPluginAsync = async (app) => {
     return {
       name,
       crumbs: crumbsOf(name),
-      consequences: removed(app, principal, name),
+      consequences: removalConsequences(app, principal, name),
       keeps: 'Its recorded calls stay.',
-      cancel: pageOf(base, name)
+      cancel: serverPageUrl(base, name)
     }
   })
 }
 export default routes
 
-/** Returns the groups and keys that refer to a server, and whether users may have logins at it. */
+/** Returns the visible groups and keys that refer to a server, and whether the server has logins (OAuth). */
 function usesOf (
   { groups, keys, upstreams }: FastifyInstance, principal: Principal, name: string
 ): { groups: string[], keys: string[], hasLogins: boolean } {
@@ -57,7 +57,7 @@ function usesOf (
   }
 }
 
-function removed (app: FastifyInstance, principal: Principal, name: string): string[] {
+function removalConsequences (app: FastifyInstance, principal: Principal, name: string): string[] {
   const uses = usesOf(app, principal, name)
   return [
     'Its configuration is removed, including the switches and descriptions set here.',

@@ -6,8 +6,8 @@ import {
   argumentsIn, editConflictMessage, isEditConflict, noticeOf, objectIn, pagesOf, revisionIn, textOf, type Visit
 } from './page.ts'
 import { testResultText } from './entries.ts'
-import { headOf, canManageServer } from './server-head.ts'
-import { pageOf } from './states.ts'
+import { serverHeadOf, canManageServer } from './server-head.ts'
+import { serverPageUrl } from './server-states.ts'
 
 type Config = Readonly<Record<string, unknown>>
 type Texts = Readonly<Record<string, string>>
@@ -27,19 +27,19 @@ const routes: FastifyPluginAsync = async (app) => {
     const { params: { name = '' }, principal, request, form: sent } = visit
     app.servers.mustManage(principal, name)
     const { config: stored, data } = await toPageData(app, visit)
-    const again = (
+    const showAgain = (
       edited: EditedConfig, notice?: Notice, status = Object.keys(edited.errors ?? {}).length > 0 ? 400 : 200
     ): undefined => {
       renderer.send(visit.reply, 'server-configuration', { ...data, ...edited, ...notice && { notice } }, status)
     }
     const edited = editedOf(app, visit, stored)
     const { config } = edited
-    if (config === undefined) return again(edited)
+    if (config === undefined) return showAgain(edited)
     const server = `/servers/${encodeURIComponent(name)}`
     try {
       if (textOf(sent.do) === 'test') {
         const { isOk, text } = testResultText(await api.ask(request, 'POST', '/servers/test', { name, config }))
-        return again(edited, { kind: isOk ? 'done' : 'error', text: `${text}. Nothing was stored.` })
+        return showAgain(edited, { kind: isOk ? 'done' : 'error', text: `${text}. Nothing was stored.` })
       }
       const done = await api.ask(request, 'PUT', server, { config }, revisionIn(sent))
       const notice = noticeOf(done)
@@ -52,7 +52,7 @@ const routes: FastifyPluginAsync = async (app) => {
       if (!(error instanceof ApiError)) throw error
       if (isEditConflict(error)) {
         const now = await toPageData(app, { ...visit, form: {} })
-        return again({
+        return showAgain({
           ...edited,
           revision: now.data.revision,
           errors: { '': editConflictMessage },
@@ -62,7 +62,7 @@ const routes: FastifyPluginAsync = async (app) => {
       }
       const asText = Object.entries(error.fields).map(([member, text]) =>
         [member.replace(/^config\.?/, ''), text].filter((part) => part !== '').join(': ')).join('\n')
-      return again({
+      return showAgain({
         ...edited,
         errors: edited.mode === 'json'
           ? { json: asText }
@@ -73,7 +73,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** The edited config, for the page. `config`: the config to send to the API, if any. */
+/** The edited config, for the template. `config`: the config to send to the API; undefined if nothing is sent. */
 interface EditedConfig extends Partial<PageData> {
   readonly mode: 'form' | 'json'
   readonly errors?: Texts
@@ -86,10 +86,10 @@ async function toPageData (
   const server = await app.servers.getWithLoginUrl(principal, name)
   const data = {
     title: `Configuration of ${name}`,
-    ...headOf(app, principal, server, 'configuration'),
+    ...serverHeadOf(app, principal, server, 'configuration'),
     isEditable: canManageServer(app, principal, name),
     revision: revisionIn(sent) ?? revisionOfServer(server.config),
-    rename: `${pageOf(app.kit.base, name)}/rename`
+    rename: `${serverPageUrl(app.kit.base, name)}/rename`
   }
   return { config: server.config, data }
 }
@@ -106,28 +106,28 @@ function teamHint (
 
 const asJson = (config: Config): EditedConfig => ({ mode: 'json', json: JSON.stringify(config, undefined, 2) })
 
-/** Returns a config as a form. @returns undefined if the form cannot represent it */
+/** Returns a config as a form; undefined if the form cannot represent it. */
 function asForm ({ kit }: FastifyInstance, { principal }: Visit, config: Config): EditedConfig | undefined {
   const form = kit.serverFormOf(config, principal.isAdmin)
   const draft = form.draft(config)
   return draft && { mode: 'form', type: form.type, rest: JSON.stringify(config), ...form.fields(draft) }
 }
 
-/** Removes the members that have their own forms; the API keeps them if a config omits them. */
+/** Removes the overrides of items, which have their own forms. The API keeps them if a config omits them. */
 const withoutOverrides = (
   { tools: _tools, prompts: _prompts, resources: _resources, skills: _skills, ...config }: Config
 ): Config => config
 
-/** Returns the content of a form after a click on one of its buttons. */
+/** Returns the content of a submitted form, according to the button that was pressed. */
 function editedOf (app: FastifyInstance, visit: Visit, stored: Config): EditedConfig {
   const { kit } = app
   const { principal: { isAdmin }, form: sent } = visit
-  const what = textOf(sent.do)
+  const button = textOf(sent.do)
   if (textOf(sent.mode) === 'json') {
     const json = textOf(sent.json)
     const config = objectIn(json, 'A configuration is')
     if (typeof config === 'string') return { mode: 'json', json, errors: { json: config } }
-    if (what !== 'form') return { mode: 'json', json, config }
+    if (button !== 'form') return { mode: 'json', json, config }
     return asForm(app, visit, config) ??
       { mode: 'json', json, errors: { json: 'The form cannot show this: it expects values of other types.' } }
   }
@@ -135,15 +135,15 @@ function editedOf (app: FastifyInstance, visit: Visit, stored: Config): EditedCo
   const former = typeof rest === 'string' ? {} : rest
   const form = kit.serverFormOf({ type: textOf(sent.type) }, isAdmin)
   const values = argumentsIn(sent)
-  if (/^(?:add|remove):/.test(what)) {
-    return { mode: 'form', type: form.type, rest: textOf(sent.rest), ...form.fields(form.change(values, what)) }
+  if (/^(?:add|remove):/.test(button)) {
+    return { mode: 'form', type: form.type, rest: textOf(sent.rest), ...form.fields(form.change(values, button)) }
   }
-  const turned = form.switchType(values, former)
+  const switched = form.switchType(values, former)
   const again: EditedConfig = {
-    mode: 'form', type: turned.form.type, rest: JSON.stringify(turned.base), ...turned.form.fields(turned.draft)
+    mode: 'form', type: switched.form.type, rest: JSON.stringify(switched.base), ...switched.form.fields(switched.draft)
   }
-  if (what === 'choose:type') return again
+  if (button === 'choose:type') return again
   const read = form.read(values, former, stored)
   if ('errors' in read) return { ...again, errors: read.errors }
-  return what === 'json' ? asJson(read.config) : { ...again, config: withoutOverrides(read.config) }
+  return button === 'json' ? asJson(read.config) : { ...again, config: withoutOverrides(read.config) }
 }

@@ -1,12 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import { canManage, type ItemKind, type Principal } from '../../plugins/settings/index.ts'
 import { hasUserVariables } from '../../schemas/user-variables.ts'
-import { addressOf, errorOf, pageOf, type ServerState, stateOf, targetOf, transportOf } from './states.ts'
+import { urlWithQuery } from './lists.ts'
+import { errorOf, serverPageUrl, type ShownServer, stateOf, targetOf, transportOf } from './server-states.ts'
 
 export const serverItemKinds = ['tools', 'prompts', 'resources', 'skills'] as const satisfies readonly ItemKind[]
 const titles = { tools: 'Tools', prompts: 'Prompts', resources: 'Resources', skills: 'Skills' }
 
-/** One tool, prompt, resource or skill of a server, as listed, with its override. */
+/** A tool, prompt, resource or skill of a server, as the management API returns it. */
 export interface ListedItem {
   readonly name?: string
   readonly uri?: string
@@ -17,7 +18,8 @@ export interface ListedItem {
   readonly inputSchema?: unknown
 }
 
-export const listedOf = (server: ServerState, kind: ItemKind): readonly ListedItem[] =>
+/** Parses the items of one kind that a server lists. */
+export const listedItemsOf = (server: ShownServer, kind: ItemKind): readonly ListedItem[] =>
   JSON.parse([...server[kind].pieces()].join('')) as ListedItem[]
 
 /** Whether a user may change a server. */
@@ -26,19 +28,19 @@ export function canManageServer ({ settings }: FastifyInstance, principal: Princ
   return server !== undefined && canManage(principal, server)
 }
 
-/** Whether a server needs values from a user. */
-function wantsValues ({ settings }: FastifyInstance, { username }: Principal, name: string): boolean {
+/** Whether a server needs values from a user (`userVariables`). */
+function requiresUserValues ({ settings }: FastifyInstance, { username }: Principal, name: string): boolean {
   const { servers, users } = settings.current
   return username !== undefined && users.has(username) && hasUserVariables(servers.get(name)?.config ?? {})
 }
 
-/** Returns the summary of a server. @param base the path of the console */
-export function summaryOf (base: string, server: ServerState): object {
+/** Returns the data of a server that lists show. @param base the path of the console */
+export function serverSummaryOf (base: string, server: ShownServer): object {
   const { name, tools, config: { owner, visibility } } = server
   const error = errorOf(server)
   return {
     name,
-    href: pageOf(base, name),
+    href: serverPageUrl(base, name),
     state: stateOf(server),
     ...error !== undefined && { error },
     transport: transportOf(server),
@@ -49,11 +51,11 @@ export function summaryOf (base: string, server: ServerState): object {
   }
 }
 
-/** Returns the common data of a server's pages: its state, and the links to its parts. @param view the current part */
-export function headOf (app: FastifyInstance, principal: Principal, server: ServerState, view: string): object {
+/** Returns the data that all pages of a server show: its state, and links to its pages. @param view the current page */
+export function serverHeadOf (app: FastifyInstance, principal: Principal, server: ShownServer, view: string): object {
   const { base } = app.kit
   const { name } = server
-  const href = pageOf(base, name)
+  const href = serverPageUrl(base, name)
   const { warnings = [] } = server
   const sentences = warnings.filter((each) => typeof each === 'string')
   const remarks = warnings.length - sentences.length
@@ -61,7 +63,7 @@ export function headOf (app: FastifyInstance, principal: Principal, server: Serv
   const counted = remarks === 0 ? {} : { count: remarks }
   return {
     server: {
-      ...summaryOf(base, server),
+      ...serverSummaryOf(base, server),
       warnings: sentences,
       ...remarks > 0 && { remarks: { count: remarks, ...isManaged && { href: `${href}/definitions` } } },
       description: server.config.description,
@@ -76,19 +78,19 @@ export function headOf (app: FastifyInstance, principal: Principal, server: Serv
         ({
           view: kind,
           title: titles[kind],
-          // No count is shown while the lists are not read yet.
+          // No count is shown until the lists have been read.
           ...(stateOf(server) !== 'connecting' || server[kind].length > 0) && { count: server[kind].length },
-          href: addressOf(href, { view: kind })
+          href: urlWithQuery(href, { view: kind })
         })),
-      ...principal.isAdmin ? [{ view: 'output', title: 'Output', href: addressOf(href, { view: 'output' }) }] : [],
+      ...principal.isAdmin ? [{ view: 'output', title: 'Output', href: urlWithQuery(href, { view: 'output' }) }] : [],
       ...isManaged
         ? [
             { view: 'definitions', title: 'Definitions', href: `${href}/definitions`, ...counted },
-            { view: 'users', title: 'Users', href: addressOf(href, { view: 'users' }) }
+            { view: 'users', title: 'Users', href: urlWithQuery(href, { view: 'users' }) }
           ]
         : [],
       { view: 'configuration', title: 'Configuration', href: `${href}/configuration` },
-      ...wantsValues(app, principal, name)
+      ...requiresUserValues(app, principal, name)
         ? [{ view: 'my-credentials', title: 'My credentials', href: `${href}/my-credentials` }]
         : []
     ].map((each) => ({ ...each, isCurrent: each.view === view }))

@@ -2,8 +2,9 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { hasUris } from '../../plugins/settings/index.ts'
 import { enabledIn, filterByText, pagesOf, textOf, type Visit } from './page.ts'
 import { templatesOf } from './resource.ts'
-import { headOf, listedOf, serverItemKinds, canManageServer, summaryOf } from './server-head.ts'
-import { addressOf, repairActionOf, pageOf, listPageOf, type ServerState, stateOf, states, targetOf } from './states.ts'
+import { serverHeadOf, listedItemsOf, serverItemKinds, canManageServer, serverSummaryOf } from './server-head.ts'
+import { paginate, urlWithQuery } from './lists.ts'
+import { repairActionOf, serverPageUrl, type ShownServer, stateOf, serverStates, targetOf } from './server-states.ts'
 
 /** Pages: the servers with their states, and each server's items. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -18,24 +19,24 @@ const routes: FastifyPluginAsync = async (app) => {
       [server.name, stateOf(server), server.error, server.tools.length])
   }, async ({ principal, query: { q = '', state = '', page: number = '1' } }) => {
     const path = `${base}/servers`
-    const named = (await servers.listWithLoginUrls(principal)).filter((server) => isLike(server, q))
+    const named = (await servers.listWithLoginUrls(principal)).filter((server) => matchesTerm(server, q))
     const chosen = state === '' ? named : named.filter((server) => stateOf(server) === state)
-    const { items, pages } = listPageOf(chosen, path, { q, state, page: number })
+    const { items, pages } = paginate(chosen, path, { q, state, page: number })
     return {
       live: {},
       q,
       ...state !== '' && { state },
       states: [
-        { state: '', count: named.length, href: addressOf(path, { q }), isCurrent: state === '' },
-        ...states.map((each) => ({
+        { state: '', count: named.length, href: urlWithQuery(path, { q }), isCurrent: state === '' },
+        ...serverStates.map((each) => ({
           state: each,
           count: named.filter((server) => stateOf(server) === each).length,
-          href: addressOf(path, { q, state: each }),
+          href: urlWithQuery(path, { q, state: each }),
           isCurrent: state === each
         }))
       ],
       items: items.map((server) => ({
-        ...summaryOf(base, server),
+        ...serverSummaryOf(base, server),
         tokens: kit.costs.ofServer(server.name),
         action: repairActionOf(base, server, canManageServer(app, principal, server.name))
       })),
@@ -52,14 +53,14 @@ const routes: FastifyPluginAsync = async (app) => {
       return [status, error, config, ...serverItemKinds.map((kind) => server[kind].length), lastLine]
     }
   }, async (visit) => {
-    const { principal, params: { name = '' }, query: { view: asked, page: number = '1' } } = visit
+    const { principal, params: { name = '' }, query: { view: requestedView, page: number = '1' } } = visit
     const views = [...serverItemKinds, 'output', ...canManageServer(app, principal, name) ? ['users'] : []]
-    const view = views.find((each) => each === asked) ?? 'tools'
+    const view = views.find((each) => each === requestedView) ?? 'tools'
     const server = await servers.getWithLoginUrl(principal, name)
     return {
       title: name,
       live: { name, view },
-      ...headOf(app, principal, server, view),
+      ...serverHeadOf(app, principal, server, view),
       view,
       ...view === 'users'
         ? await usersOf(app, visit, name)
@@ -70,7 +71,7 @@ const routes: FastifyPluginAsync = async (app) => {
             name: uriTemplate,
             title,
             description,
-            href: `${pageOf(base, name)}/templates/${encodeURIComponent(uriTemplate)}`
+            href: `${serverPageUrl(base, name)}/templates/${encodeURIComponent(uriTemplate)}`
           }))
         : [],
       lines: view === 'output' && principal.isAdmin
@@ -84,7 +85,7 @@ const routes: FastifyPluginAsync = async (app) => {
   form(`${path}/items`, { effect: 'change' }, async (visit) => {
     const [kind, key] = [textOf(visit.form.kind), textOf(visit.form.key)]
     const item = `${path}/${encodeURIComponent(kind)}/${encodeURIComponent(key)}`
-    return await submit(visit, addressOf(path, { view: kind }), 'POST', `${item}/toggle`, enabledIn(visit.form))
+    return await submit(visit, urlWithQuery(path, { view: kind }), 'POST', `${item}/toggle`, enabledIn(visit.form))
   })
   form(`${path}/toggle`, { effect: 'change' }, async (visit) =>
     await submit(visit, path, 'POST', `${path}/toggle`, enabledIn(visit.form)))
@@ -95,27 +96,27 @@ export default routes
 /** A user of a server, as in the API. */
 interface ServerUser { readonly username: string, readonly via: string, readonly lastUsedAt?: string }
 
-/** Why a user may use a server. */
+/** The texts for `via`: why a user may use a server. */
 const reasons: Readonly<Record<string, string>> = {
   owner: 'owner', shared: 'shared with this user', public: 'public'
 }
 
-/** Returns one page of the users of a server. */
+/** Returns the page of a server's users that a query selects. */
 async function usersOf (
   { kit: { base, api }, activities }: FastifyInstance, { principal, request, query }: Visit, name: string
 ): Promise<object> {
   const { q = '', page = '1' } = query
-  const href = pageOf(base, name)
+  const href = serverPageUrl(base, name)
   const all = (await api.ask(request, 'GET', `/servers/${encodeURIComponent(name)}/users`)).data as ServerUser[]
   const chosen = filterByText(all, q, ({ username, via }) => [username, via])
-  const { items, pages } = listPageOf(chosen, href, { view: 'users', q, page })
+  const { items, pages } = paginate(chosen, href, { view: 'users', q, page })
   return {
     q,
     pages,
     items: items.map(({ username, via, lastUsedAt }) => ({
       username,
       reason: reasons[via] ?? 'shared with the team',
-      ...via.startsWith('@') && { team: via, teamHref: addressOf(`${base}/teams`, { q: via.slice(1) }) },
+      ...via.startsWith('@') && { team: via, teamHref: urlWithQuery(`${base}/teams`, { q: via.slice(1) }) },
       ...principal.isAdmin && { href: `${base}/users/${encodeURIComponent(username)}/view` },
       lastUsedAt
     })),
@@ -124,20 +125,21 @@ async function usersOf (
   }
 }
 
-const isLike = (server: ServerState, words: string): boolean =>
+/** Whether the name, target or description of a server contains a search term. */
+const matchesTerm = (server: ShownServer, term: string): boolean =>
   [server.name, targetOf(server), String(server.config.description ?? '')]
-    .some((text) => text.toLowerCase().includes(words.trim().toLowerCase()))
+    .some((text) => text.toLowerCase().includes(term.trim().toLowerCase()))
 
-/** Returns one page of the items that a query selects. */
+/** Returns the page of a server's items that a query selects. */
 function itemsOf (
-  costs: FastifyInstance['kit']['costs'], server: ServerState, { query, request }: Pick<Visit, 'query' | 'request'>
+  costs: FastifyInstance['kit']['costs'], server: ShownServer, { query, request }: Pick<Visit, 'query' | 'request'>
 ): object {
   const { view = 'tools', q = '', page = '1' } = query
   const kind = serverItemKinds.find((each) => each === view)
-  const all = kind === undefined ? [] : listedOf(server, kind)
+  const all = kind === undefined ? [] : listedItemsOf(server, kind)
   const chosen = filterByText(all, q, ({ name, uri, title, description }) => [name, uri, title, description])
   const path = request.url.split('?', 1)[0] ?? ''
-  const { items, pages } = listPageOf(chosen, path, { view, q, page })
+  const { items, pages } = paginate(chosen, path, { view, q, page })
   return {
     q,
     pages,

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { SystemSections } from '../../schemas/system.ts'
 import { ApiError } from '../../plugins/management/index.ts'
 import { revisionOf } from '../entity-tag.ts'
-import { type Form, inSentence, numberOf, pagesOf, textOf, type Visit } from './page.ts'
+import { type Form, toSentence, numberOf, pagesOf, textOf, type Visit } from './page.ts'
 
 /** The keywords of a schema that determine a form field. */
 interface Schema {
@@ -26,15 +26,15 @@ const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   const { edit, submit } = pagesOf(app)
   edit('settings', { title: 'Settings', isInNav: true }, async ({ request, principal, form: sent }) => {
-    // Computed first, so that a change during this request is detected when the form is submitted.
+    // Computed before the values are read, so that a change in between is detected when the form is submitted.
     const revision = revisionOf(app.system.get(principal))
     const current = await currentOf(request)
     return {
       title: 'Settings',
       revision,
-      // Errors in parts of a value are shown at its field.
+      // Only the names are needed, to assign the errors of the API to fields.
       fields: allSettings.map(({ path }) => ({ name: path })),
-      stored: storedBeside(sent, current),
+      stored: storedDifferences(sent, current),
       sections: sections.map(({ heading, text, settings }) =>
         ({ heading, text, fields: settings.map((setting) => fieldOf(setting, current.get(setting.path))) }))
     }
@@ -56,7 +56,8 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-const told: ReadonlyArray<readonly [section: string, heading: string, text: string]> = [
+/** The headings and introductions of the sections, in their order on the page. */
+const sectionTexts: ReadonlyArray<readonly [section: string, heading: string, text: string]> = [
   ['routing', 'Routing', 'The MCP routes, and who can use them.'],
   ['install', 'Addresses', 'The public address of this gateway, and the package sources for servers.'],
   ['smartRouting', 'Smart routing', 'How $smart finds tools: by words and, with an embeddings API, by meaning.'],
@@ -68,18 +69,19 @@ const told: ReadonlyArray<readonly [section: string, heading: string, text: stri
 
 const propertiesOf = (schema: unknown): Readonly<Record<string, Schema>> => (schema as Schema).properties ?? {}
 
-/** Returns the settings of a section; lists and objects get JSON fields. */
+/** Returns the settings of a section of the system configuration. */
 const settingsOf = (section: string): Setting[] => {
   const schema = propertiesOf(SystemSections)[section]
   return Object.entries(propertiesOf(schema ?? {}))
     .map(([member, own]) => ({ path: `${section}.${member}`, schema: own }))
 }
 
+/** The settings that are not in a section. */
 const generalSettings: readonly Setting[] = Object.entries(propertiesOf(SystemSections))
   .filter(([, { properties }]) => properties === undefined)
   .map(([path, schema]) => ({ path, schema }))
 const sections = [
-  ...told.map(([section, heading, text]) => ({ heading, text, settings: settingsOf(section) })),
+  ...sectionTexts.map(([section, heading, text]) => ({ heading, text, settings: settingsOf(section) })),
   {
     heading: 'Names and sessions',
     text: 'How items are named, and whether lost sessions are restored.',
@@ -88,19 +90,23 @@ const sections = [
 ]
 const allSettings: readonly Setting[] = sections.flatMap(({ settings }) => settings)
 
+/** Whether the value of a setting is never shown. */
 const isSecret = (path: string): boolean => /(?:key|secret|dbUrl)$/i.test(path)
 
+/** Returns the allowed values of a setting; undefined if they are not listed. */
 function valuesOf ({ anyOf, enum: values }: Schema): unknown[] | undefined {
   const constants = anyOf?.map((each) => each.const)
   return constants?.every((value) => value !== undefined) ? constants : values && [...values]
 }
 
+/** Whether the field of a setting contains JSON. */
 const isJson = ({ type }: Schema): boolean => type === 'array' || type === 'object'
 
+/** Returns a value in words, for options and defaults. */
 const inWords = (value: unknown): string =>
   value === true ? 'on' : value === false ? 'off' : value === undefined || value === '' ? 'none' : textIn(value)
 
-/** Returns a value as its field shows it. @param indent of JSON */
+/** Returns a value as the text of its field. @param indent the indentation of JSON, in spaces */
 const textIn = (value: unknown, indent?: number): string =>
   typeof value === 'object' ? JSON.stringify(value, undefined, indent) : String(value ?? '')
 
@@ -108,7 +114,7 @@ function fieldOf ({ path, schema: { title = path, description, ...schema } }: Se
   const choices = schema.type === 'boolean' ? [true, false] : valuesOf(schema)
   const isHidden = isSecret(path) && choices === undefined
   const isStored = current !== undefined && current !== ''
-  const help = description && inSentence(description.replaceAll('`', ''))
+  const help = description && toSentence(description.replaceAll('`', ''))
   const hidden = isStored ? 'A value is stored but not shown. Leave empty to keep it.' : 'No value is stored.'
   return {
     name: path,
@@ -129,22 +135,22 @@ function fieldOf ({ path, schema: { title = path, description, ...schema } }: Se
   }
 }
 
-/** Returns the current values of the fields whose text in the form differs, one per line. */
-const storedBeside = (sent: Form, current: ReadonlyMap<string, unknown>): string =>
+/** Returns the stored values of those fields whose submitted text differs, one per line, without secrets. */
+const storedDifferences = (sent: Form, current: ReadonlyMap<string, unknown>): string =>
   allSettings
     .filter(({ path, schema }) => sent[path] !== undefined && !isSecret(path) &&
-      sentText(sent[path]) !== textIn(current.get(path) ?? schema.default, 2))
+      fieldTextOf(sent[path]) !== textIn(current.get(path) ?? schema.default, 2))
     .map(({ path, schema }) => `${path}: ${inWords(current.get(path) ?? schema.default)}`).join('\n')
 
 /**
- * Returns the changes in a form: fields whose text differs from the current value. An empty field resets to the
- * default.
+ * Returns the changes in a submitted form, for the API: the values of fields whose text differs from the current value,
+ * and null, which resets to the default, for empty ones.
  */
 function changesOf (sent: Form, current: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const changes: Record<string, unknown> = {}
   for (const { path, schema } of allSettings) {
     if (sent[path] === undefined) continue
-    const text = sentText(sent[path])
+    const text = fieldTextOf(sent[path])
     const value = current.get(path) ?? schema.default
     if (text === textIn(value, 2) || (isSecret(path) && text === '')) continue
     const [section = '', member] = path.split('.')
@@ -156,10 +162,11 @@ function changesOf (sent: Form, current: ReadonlyMap<string, unknown>): Record<s
 }
 
 /** Returns the text of a field with normalized line ends. */
-const sentText = (field: Form[string]): string => textOf(field).replaceAll('\r\n', '\n').trim()
+const fieldTextOf = (field: Form[string]): string => textOf(field).replaceAll('\r\n', '\n').trim()
 
 /**
- * Converts a text to the type of the schema. Other text is sent unchanged, so that the API reports the error.
+ * Converts the text of a field to the type of its schema. Text that is not a number is returned unchanged, so that the
+ * API reports the error.
  * @throws ApiError for invalid JSON
  */
 function valueOf (path: string, schema: Schema, text: string): unknown {

@@ -1,9 +1,8 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
-import type { Form } from './page.ts'
-import { textOf } from './page.ts'
+import { type Form, textOf } from './page.ts'
 
-/** Pages: sign-in with a password, or with another provider if social login is enabled. */
+/** Pages: sign-in with a password or, if social login is enabled, with a provider. */
 const routes: FastifyPluginAsync = async (app) => {
   const { auth, kit, social, users } = app
   const { base } = kit
@@ -53,7 +52,7 @@ const routes: FastifyPluginAsync = async (app) => {
     }
   })
 
-  /** The target of a social login: exchanges its session for one of the console. */
+  // The page after a social login: creates a session of the console from that of the social login.
   app.get('/login/social', { config: run, exposeHeadRoute: false }, async (request, reply) => {
     const { next } = request.query as { next?: unknown }
     const principal = await social.identify(request.headers, app.settings.current)

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 
-/** Sign-out: ends the session immediately, with the streams of its open pages. */
+/** Form: signs out, which ends the session and the streams of its open pages at once. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   app.post('/sign-out', { config: { effect: 'run' } }, async (_request, reply) => {

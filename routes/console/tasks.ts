@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { pagesOf } from './page.ts'
-import { listPageOf, shortNameOf } from './states.ts'
+import { paginate, shortNameOf } from './lists.ts'
 
 type Task = Awaited<ReturnType<FastifyInstance['tasks']['list']>>[number]
 type Subscription = Awaited<ReturnType<FastifyInstance['eventWebhooks']['list']>>[number]
@@ -32,13 +32,13 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-const change = { title: 'Actions', isHidden: true }
+const actionsColumn = { title: 'Actions', isHidden: true }
 
 /** Max number of webhooks, and of failed messages, on the page; the API returns all. */
 const maxShown = 100
 
 function tasksPart (base: string, tasks: readonly Task[], page: string): object {
-  const { items, pages } = listPageOf(tasks, `${base}/tasks-and-webhooks`, { page })
+  const { items, pages } = paginate(tasks, `${base}/tasks-and-webhooks`, { page })
   return {
     id: 'tasks',
     heading: 'Running tasks',
@@ -48,7 +48,7 @@ function tasksPart (base: string, tasks: readonly Task[], page: string): object 
     pages,
     columns: [
       { title: 'Tool' }, { title: 'Caller' }, { title: 'State' }, { title: 'Started' }, { title: 'Last update' },
-      { title: 'Kept for' }, change
+      { title: 'Kept for' }, actionsColumn
     ],
     rows: items.map(({ id, tool, server, username, keyName, route, state, startedAt, updatedAt, ttl }) => ({
       cells: [
@@ -73,7 +73,7 @@ function tasksPart (base: string, tasks: readonly Task[], page: string): object 
   }
 }
 
-/** Returns the end of an id, enough to distinguish the tasks of one tool. */
+/** Returns the last 8 characters of an id, which distinguish the tasks of one tool. */
 const shortIdOf = (id: string): string => shortNameOf(id).slice(-8)
 
 /** Returns a duration in the largest unit that it reaches, such as `1.5 h`. @param ms in ms */
@@ -83,6 +83,7 @@ function durationOf (ms: number): string {
 }
 const units = [[86_400_000, 'd'], [3_600_000, 'h'], [60_000, 'min'], [1_000, 's']] as const
 
+/** The texts for the states of tasks; other states are shown as they are. */
 const states: ReadonlyMap<string, string> = new Map([['input_required', 'waiting for an answer']])
 
 const webhooksPart = (base: string, subscriptions: readonly Subscription[]): object => ({
@@ -90,7 +91,7 @@ const webhooksPart = (base: string, subscriptions: readonly Subscription[]): obj
   heading: 'Webhooks for events',
   empty: 'No client has registered a webhook.',
   caption: 'Webhooks, newest first',
-  columns: [{ title: 'Event' }, { title: 'Caller' }, { title: 'Sent to' }, { title: 'Expires' }, change],
+  columns: [{ title: 'Event' }, { title: 'Caller' }, { title: 'Sent to' }, { title: 'Expires' }, actionsColumn],
   rows: subscriptions.slice(0, maxShown).map(({ id, event, server, route, user, url, expiresAt }) => ({
     cells: [
       { text: shortNameOf(event), under: `${server} · ${route}`, isMono: true },

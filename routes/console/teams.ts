@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { namesHint, namesIn } from '../../plugins/management/index.ts'
 import { revisionOf } from '../entity-tag.ts'
 import { type Form, filterByText, fieldLinesOf, pagesOf, removeAction, textOf } from './page.ts'
-import { listPageOf } from './states.ts'
+import { paginate } from './lists.ts'
 
 type Team = ReturnType<FastifyInstance['teams']['list']>[number]
 
@@ -15,7 +15,7 @@ export const teams: FastifyPluginAsync = async (app) => {
     title: 'Teams', isInNav: true, watch: (principal) => app.teams.list(principal)
   }, ({ principal, query: { q = '', page: number = '1' } }) => {
     const chosen = filterByText(app.teams.list(principal), q, ({ name, description }) => [name, description])
-    const { items, pages } = listPageOf(chosen, `${base}/teams`, { q, page: number })
+    const { items, pages } = paginate(chosen, `${base}/teams`, { q, page: number })
     const { servers } = app.settings.current
     return {
       live: {},
@@ -37,13 +37,13 @@ export const teams: FastifyPluginAsync = async (app) => {
   })
 }
 
-/** Forms to change teams, for admins. */
+/** Pages to create, change and remove teams, for admins. */
 export const changeTeams: FastifyPluginAsync = async (app) => {
   const { kit: { base }, keys } = app
   const { edit, removal, submit } = pagesOf(app)
   const crumbs = [{ label: 'Teams', href: `${base}/teams` }]
 
-  const added = {
+  const newTeamPage = {
     title: 'Create a team',
     lead: 'Servers are shared with the whole team. A team’s key opens what is shared with the team.',
     crumbs,
@@ -52,13 +52,13 @@ export const changeTeams: FastifyPluginAsync = async (app) => {
     cancel: `${base}/teams`,
     fields: fieldsOf()
   }
-  edit('form', { title: added.title, path: '/teams/new' }, () => added, async (visit) =>
-    await submit(visit, '/teams', 'POST', '/teams', { name: textOf(visit.form.name), ...askedTeam(visit.form) }))
+  edit('form', { title: newTeamPage.title, path: '/teams/new' }, () => newTeamPage, async (visit) =>
+    await submit(visit, '/teams', 'POST', '/teams', { name: textOf(visit.form.name), ...teamIn(visit.form) }))
 
   edit('form', { title: 'Team', path: '/teams/:name' }, ({ principal, params: { name = '' } }) => {
     const team = app.teams.get(principal, name)
     return {
-      ...added,
+      ...newTeamPage,
       title: name,
       lead: 'Changes take effect at once, in open sessions too.',
       revision: revisionOf(team),
@@ -67,7 +67,7 @@ export const changeTeams: FastifyPluginAsync = async (app) => {
       submit: 'Save',
       fields: fieldsOf(team)
     }
-  }, async (visit) => await submit(visit, '/teams', 'PUT', '/teams/:name', askedTeam(visit.form)))
+  }, async (visit) => await submit(visit, '/teams', 'PUT', '/teams/:name', teamIn(visit.form)))
 
   removal('/teams/:name', '/teams', ({ principal, params: { name = '' } }) => {
     app.teams.get(principal, name)
@@ -112,6 +112,6 @@ function fieldsOf (team?: Team): object[] {
   ]
 }
 
-const askedTeam = (form: Form): object => ({
+const teamIn = (form: Form): object => ({
   description: textOf(form.description), members: namesIn(textOf(form.members)), claims: fieldLinesOf(form.claims)
 })

@@ -2,11 +2,11 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { PageData } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { type Form, listOf, noticeOf, objectIn, pagesOf, textOf, type Visit } from './page.ts'
-import { isPicking, maxShown, pickOf } from './picks.ts'
-import { targetOf } from './states.ts'
+import { requestsChoices, maxShownChoices, shownChoicesOf } from './shown-choices.ts'
+import { targetOf } from './server-states.ts'
 
-/** The readable parts of a pasted template. */
-interface Sent {
+/** The members of a pasted template that the page reads. They are not validated. */
+interface PastedTemplate {
   readonly servers?: Readonly<Record<string, Record<string, unknown>>>
   readonly groups?: ReadonlyArray<{ readonly name?: unknown }>
   readonly requiredEnvVars?: readonly string[]
@@ -26,10 +26,10 @@ const routes: FastifyPluginAsync = async (app) => {
   page('templates', { title: 'Templates', isInNav: true }, choices)
 
   form('/templates/export', {
-    effect: 'change', again: (visit) => ({ page: 'templates', data: choices(visit) })
+    effect: 'change', showAgain: (visit) => ({ page: 'templates', data: choices(visit) })
   }, async (visit) => {
     const { request, reply, form: sent } = visit
-    if (isPicking(sent)) {
+    if (requestsChoices(sent)) {
       kit.renderer.send(reply, 'templates', { ...choices(visit), values: sent })
       return undefined
     }
@@ -45,7 +45,7 @@ const routes: FastifyPluginAsync = async (app) => {
   })
 
   form('/templates/import', {
-    effect: 'change', again: (visit) => ({ page: 'templates', data: choices(visit) })
+    effect: 'change', showAgain: (visit) => ({ page: 'templates', data: choices(visit) })
   }, async (visit) => {
     const { principal, request, reply, form: sent } = visit
     const text = textOf(sent.template)
@@ -77,16 +77,16 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** Returns the servers that can be selected for an export. */
+/** Returns the data for the selection of servers to export. */
 function serversOf (all: readonly string[], form: Form): object {
   const chosen = new Set(listOf(form.serverNames))
   const find = textOf(form.find)
-  const { names, kept, rest } = pickOf(all, chosen, find)
+  const { names, kept, rest } = shownChoicesOf(all, chosen, find)
   return {
     find,
     rest,
     kept,
-    isLong: all.length > maxShown,
+    isLong: all.length > maxShownChoices,
     servers: names.map((name) => ({ value: name, text: name, isChosen: chosen.has(name) }))
   }
 }
@@ -96,15 +96,15 @@ const outcomes: Readonly<Record<string, string>> = {
 }
 
 /** Parses a template. @returns the template or an error message */
-function readTemplate (text: string): Sent & object | string {
+function readTemplate (text: string): PastedTemplate & object | string {
   const template = objectIn(text, 'A template is')
   return typeof template === 'string' || 'servers' in template || 'groups' in template
     ? template
     : 'This is not a template: it has neither "servers" nor "groups".'
 }
 
-/** Describes the effect of an import on each item. */
-function previewOf ({ servers, groups }: FastifyInstance, principal: Principal, template: Sent): object[] {
+/** Returns what an import would do with each server and group. */
+function previewOf ({ servers, groups }: FastifyInstance, principal: Principal, template: PastedTemplate): object[] {
   const known = new Set(servers.names(principal))
   const knownGroups = new Set(groups.list(principal).map(({ name }) => name))
   const configs = typeof template.servers === 'object' ? template.servers : {}

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { type Form, textOf } from './page.ts'
 
-/** Form: stores the theme in a cookie. */
+/** Form: stores the selected theme in a cookie. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   app.post('/theme', { config: { effect: 'run' } }, async (request, reply) => {

@@ -2,14 +2,14 @@ import type { FastifyPluginAsync } from 'fastify'
 import { addItemPages } from './item.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
 
-/** Page: one tool, its override and a test call. */
+/** Page: one tool with its override, and a form that calls it. */
 const routes: FastifyPluginAsync = async (app) => {
   addItemPages(app, {
     kind: 'tools',
     schemaOf: ({ inputSchema }) => inputSchema,
     factsOf: ({ annotations }) => {
       const stated = isPlainObject(annotations) ? annotations : {}
-      const hints = Object.entries(hintsOf).flatMap(([hint, [yes, no]]) =>
+      const hints = Object.entries(annotationTexts).flatMap(([hint, [yes, no]]) =>
         typeof stated[hint] === 'boolean' ? [stated[hint] ? yes : no] : [])
       return hints.length > 0 ? [['Annotations', hints.join(', ')]] : []
     },
@@ -19,8 +19,8 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** Texts for a tool's annotations, if true and if false. */
-const hintsOf: Readonly<Record<string, readonly [string, string]>> = {
+/** The texts for each annotation of a tool: if it is true, and if it is false. */
+const annotationTexts: Readonly<Record<string, readonly [string, string]>> = {
   readOnlyHint: ['read-only', 'makes changes'],
   destructiveHint: ['may destroy data', 'destroys nothing'],
   idempotentHint: ['safe to repeat', 'not safe to repeat'],

@@ -3,14 +3,14 @@ import type { FollowOptions, PageData, Progress } from '../../plugins/management
 import { abortSignalOf } from '../caller.ts'
 import type { Visit } from './page.ts'
 
-/** A request to one server's MCP route. `params`: JSON text. `tool`: the item, if it is a tool. */
-export interface Trial {
+/** An MCP request to a server's route. `params`: JSON text. `tool`: the definition of the called tool, if any. */
+export interface TrialRequest {
   readonly server: string, readonly method: string, readonly params: string, readonly tool?: unknown
 }
 
-/** Sends a request as the signed-in user, and shows the page with its result. */
+/** Sends an MCP request as the signed-in user, and shows a page with its result. */
 export async function sendTrial (
-  app: FastifyInstance, visit: Visit, { server, method, params, tool }: Trial, page: string, data: PageData
+  app: FastifyInstance, visit: Visit, { server, method, params, tool }: TrialRequest, page: string, data: PageData
 ): Promise<void> {
   const { kit } = app
   await showWithProgress(app, visit, page, async (follow) => {
@@ -26,8 +26,8 @@ export async function sendTrial (
 }
 
 /**
- * Shows a page when the work for its data is done. The work is cancelled when the browser disconnects. A browser that
- * accepts `text/event-stream` gets the progress first, and then the page as an event.
+ * Shows a page once `work` has returned its data. The work is cancelled when the browser disconnects. A browser that
+ * accepts `text/event-stream` gets events: the progress, and then the page.
  */
 export async function showWithProgress (
   { kit }: FastifyInstance, { request, reply }: Visit, page: string, work: (follow: FollowOptions) => Promise<PageData>
@@ -37,29 +37,31 @@ export async function showWithProgress (
   try {
     const whole = await work({
       signal,
-      onProgress: (progress) => { stream?.tell('progress', toProgressData(progress)) }
+      onProgress: (progress) => { stream?.send('progress', toProgressData(progress)) }
     })
     if (!stream) {
       kit.renderer.send(reply, page, whole)
       return
     }
-    stream.tell('page', { html: kit.renderer.html(reply, page, whole) })
-    stream.end()
+    stream.send('page', { html: kit.renderer.html(reply, page, whole) })
   } catch (error) {
     if (!signal.aborted) throw error
     // The browser has disconnected.
     if (!stream) reply.hijack()
+  } finally {
+    // A stream that ends without the event `page` tells the browser that the call failed.
+    stream?.end()
   }
 }
 
-/** Converts progress to the form that the script expects. */
+/** Returns the data of a `progress` event, for `assets/console/client/follow.ts`. */
 const toProgressData = ({ progress, total, message }: Progress): object => ({
   ...typeof progress === 'number' && { progress },
   ...typeof total === 'number' && { total },
   ...typeof message === 'string' && { message: message.slice(0, 1_000) }
 })
 
-function openStream (reply: FastifyReply): { tell: (event: string, data: object) => void, end: () => void } {
+function openStream (reply: FastifyReply): { send: (event: string, data: object) => void, end: () => void } {
   const { raw } = reply.hijack()
   raw.writeHead(200, {
     'content-type': 'text/event-stream',
@@ -69,8 +71,8 @@ function openStream (reply: FastifyReply): { tell: (event: string, data: object)
   })
   raw.flushHeaders()
   return {
-    // A browser that does not read gets no further progress until its buffer is drained.
-    tell: (event, data) => {
+    // Progress is dropped while the browser does not read; the page is always sent.
+    send: (event, data) => {
       if (event === 'page' || !raw.writableNeedDrain) raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
     },
     end: () => { raw.end() }

@@ -1,7 +1,7 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { errors, exemptFromRequestTimeout } from '../../plugins/base/errors/index.ts'
-import { ApiError, managementLimits } from '../../plugins/management/index.ts'
+import { ApiError } from '../../plugins/management/index.ts'
+import { requireUpload, uploadOptions } from '../multipart.ts'
 
 type Part =
   | { readonly type: 'field', readonly fieldname: string, readonly value: unknown }
@@ -12,36 +12,29 @@ interface UploadForm {
   readonly path: string
   readonly field: string
   readonly receive: (request: FastifyRequest, file: AsyncIterable<Buffer>, reply: FastifyReply) => Promise<unknown>
-  /** Shows the form again. */
+  /** Shows the form again, with an error. */
   readonly refuse: (request: FastifyRequest, reply: FastifyReply, error: ApiError) => unknown
 }
 
-/** Adds the route of a multipart form: first the CSRF token, then the file. */
+/** Adds the route of a multipart form whose first part is the CSRF token, and whose second part is the file. */
 export async function addUpload (app: FastifyInstance, { path, field, receive, refuse }: UploadForm): Promise<void> {
-  const rest = new WeakMap<FastifyRequest, AsyncIterator<unknown>>()
+  const remainingParts = new WeakMap<FastifyRequest, AsyncIterator<unknown>>()
   await app.register(async (upload) => {
     upload.removeAllContentTypeParsers()
-    await upload.register(multipart, {
-      limits: { files: 1, fields: 1, headerPairs: 20, fileSize: managementLimits.bundles.uploadSize + 1 }
-    })
+    await upload.register(multipart, uploadOptions(1))
     upload.post(path, {
       config: { effect: 'change' },
-      onRequest: async (request) => {
-        if (!/^multipart\/form-data\s*;/i.test(request.headers['content-type'] ?? '')) {
-          throw new errors.MultipartExpected(field)
-        }
-        exemptFromRequestTimeout(request.raw)
-      },
-      // The guard checks the CSRF token before the file is read.
+      onRequest: requireUpload(field),
+      // Only the token is read here: the guard checks it before the handler reads the file.
       preValidation: async (request) => {
         const parts = request.parts()
-        rest.set(request, parts)
+        remainingParts.set(request, parts)
         const { value: part } = await parts.next() as { value?: Part }
         const token = part?.type === 'field' && part.fieldname === '_csrf' ? part.value : undefined
         request.body = { _csrf: token }
       }
     }, async (request, reply) => {
-      const { value: file } = await rest.get(request)?.next() as { value?: Part }
+      const { value: file } = await remainingParts.get(request)?.next() as { value?: Part }
       try {
         if (file?.type !== 'file') throw new ApiError(400, { message: `"${field}": choose a file` })
         return await receive(request, file.file, reply)

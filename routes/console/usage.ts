@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { ApiError } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { pagesOf } from './page.ts'
-import { addressOf, listPageOf, shortNameOf } from './states.ts'
+import { paginate, shortNameOf, urlWithQuery } from './lists.ts'
 
 /** The axes by which usage is grouped. `nameless`: the label of usage without a name. */
 const axes = [
@@ -15,11 +15,11 @@ type Axis = typeof axes[number]
 
 interface Counts { readonly calls: number, readonly errors: number, readonly resultTokens: number }
 
-/** A row of the API. It has the member named by the axis; for `tool`, also `server`. */
+/** A row of the API's response. It has the member named by the axis; for `tool`, also `server`. */
 type UsageRow = Counts & Readonly<Partial<Record<Axis['value'], string>>> & { readonly day: string }
 
-/** The query of the page. `of`: one name of the axis; `server`: the server of a tool. */
-interface Asked {
+/** The query of the page. `of`: the only value of the axis to show; `server`: the server of that tool. */
+interface PageQuery {
   readonly by: Axis['value'], readonly from: string, readonly to: string, readonly of?: string, readonly server?: string
 }
 
@@ -27,7 +27,7 @@ const dayInMs = 86_400_000
 /** Number of days shown without `from`, as in the API. */
 const shownDays = 30
 
-/** Page: the usage of callers, by day; users who are not admins see their own. */
+/** Page: usage by user, key, server or tool, and by day. Users who are not admins see their own. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit: { base, api, renderer } } = app
   const path = `${base}/usage`
@@ -45,7 +45,7 @@ const routes: FastifyPluginAsync = async (app) => {
         { name: 'to', label: 'To', type: 'date', value: to.slice(0, 10) }
       ]
     }
-    const answer = await api.ask(request, 'GET', addressOf('/usage', period)).catch((error: unknown) => {
+    const answer = await api.ask(request, 'GET', urlWithQuery('/usage', period)).catch((error: unknown) => {
       if (error instanceof ApiError && error.statusCode === 400) return error
       throw error
     })
@@ -53,18 +53,20 @@ const routes: FastifyPluginAsync = async (app) => {
       renderer.send(reply, 'usage', { ...common, errors: answer.fields }, answer.statusCode)
       return {}
     }
-    const asked: Asked = { ...period, of, server }
+    const pageQuery: PageQuery = { ...period, of, server }
     const rows = (answer.data as UsageRow[]).filter((row) => of === undefined ||
       (row[axis.value] === of && (axis.value !== 'tool' || row.server === server)))
-    const found = of === undefined ? byName(rows, asked, nameIn(app, principal, axis), path) : byDay(rows)
+    const found = of === undefined ? byName(rows, pageQuery, labelsOf(app, principal, axis), path) : byDay(rows)
     return {
       ...common,
       first: of === undefined ? axis.text : 'Day',
-      ...of !== undefined && { of: shortNameOf(nameIn(app, principal, axis)(of)), allHref: addressOf(path, period) },
+      ...of !== undefined && {
+        of: shortNameOf(labelsOf(app, principal, axis)(of)), allHref: urlWithQuery(path, period)
+      },
       total: sumOf(rows),
       isLatest: from === '' && to === '',
       ...chartOf(rows, from, to),
-      ...listPageOf(found, path, { ...period, of: of ?? '', server: server ?? '', page })
+      ...paginate(found, path, { ...period, of: of ?? '', server: server ?? '', page })
     }
   })
 }
@@ -86,24 +88,26 @@ function groupedBy<Row> (rows: readonly Row[], keyOf: (row: Row) => string): Map
   return groups
 }
 
-/** @returns a function that returns the label of a name of the axis */
-function nameIn ({ keys }: FastifyInstance, principal: Principal, { value, nameless }: Axis): (name: string) => string {
+/** Returns a function that converts a value of the axis (a username, key id, server or tool) to its label. */
+function labelsOf (
+  { keys }: FastifyInstance, principal: Principal, { value, nameless }: Axis
+): (name: string) => string {
   const names = new Map(value === 'key' ? keys.list(principal).map(({ id, name }) => [id, name]) : [])
   return (name) => name === '' ? nameless : names.get(name) ?? name
 }
 
 /** Returns the usage of each name, over all days, those with most calls first. */
 function byName (
-  rows: readonly UsageRow[], { by, from, to }: Asked, inWords: (name: string) => string, path: string
+  rows: readonly UsageRow[], { by, from, to }: PageQuery, labelOf: (name: string) => string, path: string
 ): object[] {
   const groups = groupedBy(rows, (row) => JSON.stringify([row[by], by === 'tool' ? row.server : '']))
   return [...groups.values()].map((group) => {
     const { [by]: name = '', server = '' } = group[0] ?? {}
     const under = by === 'tool' ? server : undefined
     return {
-      text: shortNameOf(inWords(name)),
+      text: shortNameOf(labelOf(name)),
       under,
-      href: name === '' ? undefined : addressOf(path, { by, from, to, of: name, server: under }),
+      href: name === '' ? undefined : urlWithQuery(path, { by, from, to, of: name, server: under }),
       ...sumOf(group)
     }
   }).sort((one, other) => other.calls - one.calls)

@@ -2,19 +2,20 @@ import type { FastifyPluginAsync } from 'fastify'
 import { consequencesOf } from '../../plugins/identity/index.ts'
 import { revisionOf } from '../entity-tag.ts'
 import { filterByText, noticeOf, pagesOf, removeAction, revisionIn, textOf } from './page.ts'
-import { summaryOf } from './server-head.ts'
-import { listPageOf, type ServerState } from './states.ts'
+import { serverSummaryOf } from './server-head.ts'
+import { paginate } from './lists.ts'
+import type { ShownServer } from './server-states.ts'
 
-const rule = 'At least 8 characters, with a letter, a digit and another character.'
+const passwordRule = 'At least 8 characters, with a letter, a digit and another character.'
 
-/** What a user sees, as in the API. */
+/** What a user sees, as the API returns it. */
 interface SeenByUser {
-  readonly servers: readonly ServerState[]
+  readonly servers: readonly ShownServer[]
   readonly groups: ReadonlyArray<{ readonly name: string, readonly servers: readonly string[] }>
   readonly tools: ReadonlyArray<{ readonly server: string, readonly name: string }>
 }
 
-/** Pages: the users and their roles. */
+/** Pages: the users and their rights, and what a user sees. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, keys, settings, users } = app
   const { base, api } = kit
@@ -25,7 +26,7 @@ const routes: FastifyPluginAsync = async (app) => {
     title: 'Users', isInNav: true, watch: () => users.list()
   }, ({ principal, query: { q = '', page: number = '1' } }) => {
     const chosen = filterByText(users.list(), q, ({ username }) => [username])
-    const { items, pages } = listPageOf(chosen, `${base}/users`, { q, page: number })
+    const { items, pages } = paginate(chosen, `${base}/users`, { q, page: number })
     const all = [...settings.current.servers.values()]
     const keysOf = keys.list(principal)
     return {
@@ -49,8 +50,8 @@ const routes: FastifyPluginAsync = async (app) => {
     }
   })
 
-  const added = { title: 'Add a user', action: `${base}/add-a-user`, rule, isAdmin: false }
-  edit('user', { title: added.title, path: '/add-a-user' }, () => added, async (visit) => {
+  const newUserPage = { title: 'Add a user', action: `${base}/add-a-user`, rule: passwordRule, isAdmin: false }
+  edit('user', { title: newUserPage.title, path: '/add-a-user' }, () => newUserPage, async (visit) => {
     const { username, password, isAdmin } = visit.form
     return await submit(visit, '/users', 'POST', '/users', {
       username: textOf(username), password: textOf(password), isAdmin: textOf(isAdmin) === 'true'
@@ -65,7 +66,7 @@ const routes: FastifyPluginAsync = async (app) => {
       username,
       isAdmin,
       action: `${base}${pathOf(username)}`,
-      rule,
+      rule: passwordRule,
       revision: revisionOf(users.getExisting(username)),
       stored: `Rights: ${isAdmin ? 'Admin' : 'User'}`
     }
@@ -79,7 +80,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const done = Object.keys(change).length === 0
       ? {}
       : await api.ask(request, 'PUT', pathOf(username), change, revisionIn(sent))
-    // Passwords are not written into pages, so a new one is saved before the confirmation page.
+    // A page must not contain a password, so a new one is saved before the page that asks for confirmation.
     return isDemoted
       ? { to: `${pathOf(username)}/demote`, ...password !== '' && { notice: noticeOf(done) } }
       : { to: '/users', notice: noticeOf(done) }
@@ -94,7 +95,8 @@ const routes: FastifyPluginAsync = async (app) => {
       subject: `the admin rights of ${username}`,
       crumbs: [{ label: 'Users', href: `${base}/users` }, { label: username, href: `${base}${pathOf(username)}` }],
       consequences: [
-        'Access to the admin pages, and the sessions and tokens with these rights, end at once.', ...inSentences(found)
+        'Access to the admin pages, and the sessions and tokens with these rights, end at once.',
+        ...consequenceTexts(found)
       ],
       keeps: 'What this user owns stays. If you grant the rights again, everything works as before.',
       isUndoable: true,
@@ -120,7 +122,7 @@ const routes: FastifyPluginAsync = async (app) => {
       title: `As ${username} sees it`,
       crumbs: [{ label: 'Users', href: `${base}/users` }, { label: username, href: `${base}${pathOf(username)}` }],
       username,
-      servers: servers.map((server) => summaryOf(base, server)),
+      servers: servers.map((server) => serverSummaryOf(base, server)),
       groups,
       toolCount: tools.length,
       tools: [...names].map(([server, listed]) => ({ server, names: listed }))
@@ -133,7 +135,7 @@ const routes: FastifyPluginAsync = async (app) => {
     return {
       name: username,
       crumbs: [{ label: 'Users', href: `${base}/users` }],
-      consequences: ['The logins, sessions and tokens of this user end at once.', ...inSentences(found)],
+      consequences: ['The logins, sessions and tokens of this user end at once.', ...consequenceTexts(found)],
       keeps: 'Recorded calls of this user stay.'
     }
   })
@@ -143,14 +145,14 @@ export default routes
 /** Max number of names in a sentence. */
 const maxNames = 10
 
-/** Returns a count with names, such as `2 keys ("a", "b")`. */
-function named (names: readonly string[], noun: string): string {
+/** Returns a number of objects with their names, such as `2 keys ("a", "b")`. */
+function countWithNames (names: readonly string[], noun: string): string {
   const shown = names.slice(0, maxNames).map((name) => JSON.stringify(name)).join(', ')
   const more = names.length > maxNames ? ` and ${names.length - maxNames} more` : ''
   return `${names.length === 1 ? `One ${noun}` : `${names.length} ${noun}s`} (${shown}${more})`
 }
 
-const inSentences = (found: ReturnType<typeof consequencesOf>): string[] => ([
+const consequenceTexts = (found: ReturnType<typeof consequencesOf>): string[] => ([
   [found.removedKeys, 'key', 'removed, including those made for others: agents can no longer use them'],
   [found.inactiveKeys, 'key', 'refused from then on: they work only while this user is an admin'],
   [found.passedServers, 'server', 'passed to admin, and private from then on'],
@@ -159,4 +161,4 @@ const inSentences = (found: ReturnType<typeof consequencesOf>): string[] => ([
     'limited like any user’s servers: no environment variables, public addresses only'],
   [found.passedGroups, 'group', 'passed to admin']
 ] as const).filter(([names]) => names.length > 0)
-  .map(([names, noun, what]) => `${named(names, noun)}: ${what}.`)
+  .map(([names, noun, what]) => `${countWithNames(names, noun)}: ${what}.`)

@@ -6,8 +6,8 @@ import { type Principal, toAuthor } from '../../plugins/settings/index.ts'
 /** An option of a select field. */
 export interface Option { readonly value: string, readonly text: string, readonly isChosen: boolean }
 
-/** Returns the MCP routes that a user can choose, by name; `''` is the global route. */
-export function routesOf ({ groups, servers }: FastifyInstance, principal: Principal, chosen: string): Option[] {
+/** Returns the options for the MCP routes that a user can choose. The value `''` is the global route. */
+export function routeOptions ({ groups, servers }: FastifyInstance, principal: Principal, chosen: string): Option[] {
   const names = [
     ['', 'everything'], ['$smart', 'everything, through $smart'],
     ...groups.list(principal).map(({ name }) => [name, `the group ${name}`]),
@@ -16,13 +16,13 @@ export function routesOf ({ groups, servers }: FastifyInstance, principal: Princ
   return names.map(([value = '', text = '']) => ({ value, text, isChosen: value === chosen }))
 }
 
-/** Returns the path of an MCP route. */
-export const pathOf = (route: string): string =>
+/** Returns the path of an MCP route that was chosen among `routeOptions`. */
+export const mcpPathOf = (route: string): string =>
   route === '' ? '/mcp' : route === '$smart' ? '/mcp/$smart' : `/mcp/${encodeURIComponent(route)}`
 
 /**
- * Returns the identities with which a user can view a route: itself, one of its keys, or none; for admins, also any
- * other user.
+ * Returns the options for the identity with which a user can view a route: themselves, one of their keys, or none; for
+ * admins, also any other user.
  */
 export function viewerOptions ({ keys, users }: FastifyInstance, principal: Principal, chosen: string): Option[] {
   const own = principal.username ?? ''
@@ -36,7 +36,7 @@ export function viewerOptions ({ keys, users }: FastifyInstance, principal: Prin
 }
 
 /**
- * Returns the identity that a user has chosen. An admin's use of another user's identity is audited.
+ * Returns the identity that a user has chosen among `viewerOptions`. The use of another user's identity is audited.
  * @throws NoSuch, Forbidden for an identity that the user may not choose, InvalidInput
  */
 export function resolveViewer (
@@ -49,14 +49,14 @@ export function resolveViewer (
   if (kind === undefined) throw new errors.InvalidInput('"eyes" is not a viewer that you can choose')
   if (kind === 'user') {
     if (!principal.isAdmin || !app.users.get(name)) throw noSuchError('user', name)
-    note(app, principal, `user ${name}`, route)
+    auditView(app, principal, `user ${name}`, route)
     return { username: name }
   }
   const key = app.keys.get(principal, name)
-  if (key.owner !== own.username) note(app, principal, `key ${key.name}`, route)
+  if (key.owner !== own.username) auditView(app, principal, `key ${key.name}`, route)
   return { keyId: key.id }
 }
 
-const note = ({ audit }: FastifyInstance, principal: Principal, name: string, route: string): void => {
-  audit.addChange(toAuthor(principal), { entity: 'view', name, after: { route: pathOf(route) } })
+const auditView = ({ audit }: FastifyInstance, principal: Principal, name: string, route: string): void => {
+  audit.addChange(toAuthor(principal), { entity: 'view', name, after: { route: mcpPathOf(route) } })
 }

@@ -1,20 +1,20 @@
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { isLocalRequest } from '../../plugins/identity/index.ts'
 import { type Form, textOf } from './page.ts'
 
-const rule = 'At least 6 characters. Better: 8 or more, with a letter, a digit and another character.'
+const passwordRule = 'At least 6 characters. Better: 8 or more, with a letter, a digit and another character.'
 const linkAdvice =
   'The link works once, for 15 minutes, on the machine that runs the gateway. Sign in with the password that ' +
   'the gateway printed, or wrote to the file named in its log.'
 
-/** Page: the one-time link of the first start, whose reader sets the first admin's password and is signed in. */
+/** Page of the one-time link of the first start: sets the first admin's password, and signs the user in. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, users } = app
   const { welcome } = app.console
 
   const show = (reply: FastifyReply, code: string, username: string, failed?: Record<string, string>): FastifyReply => {
-    const data = { title: 'Welcome', code, username, rule, errors: failed ?? {} }
+    const data = { title: 'Welcome', code, username, rule: passwordRule, errors: failed ?? {} }
     return kit.renderer.send(reply, 'welcome', data, failed ? 400 : 200)
   }
   const refuse = (reply: FastifyReply): FastifyReply => {
@@ -22,25 +22,24 @@ const routes: FastifyPluginAsync = async (app) => {
     const data = { title: 'This link no longer works', status: 403, text: linkAdvice, back }
     return kit.renderer.send(reply, 'error', data, 403)
   }
-  const mayUse = ({ headers, socket }: FastifyRequest): boolean => isLocalRequest({ headers, socket })
 
   app.get('/welcome', { config: { effect: 'read' }, exposeHeadRoute: false }, async (request, reply) => {
     const { code } = request.query as { code?: unknown }
-    const user = typeof code === 'string' && mayUse(request) ? welcome.find(code) : undefined
+    const user = typeof code === 'string' && isLocalRequest(request) ? welcome.find(code) : undefined
     return user ? show(reply, String(code), user.username) : refuse(reply)
   })
 
   app.post('/welcome', { config: { effect: 'change' } }, async (request, reply) => {
     const form = (request.body ?? {}) as Form
     const [code, password, repeated] = [form.code, form.password, form.repeated].map(textOf)
-    const user = code !== undefined && mayUse(request) ? welcome.find(code) : undefined
+    const user = code !== undefined && isLocalRequest(request) ? welcome.find(code) : undefined
     if (code === undefined || password === undefined || !user) return refuse(reply)
     if (password !== repeated) {
       return show(reply, code, user.username, { repeated: 'The passwords do not match.' })
     }
     try {
       const warnings = users.checkNewPassword(password)
-      // Invalidated before the first `await`, so that only one of two readers is signed in.
+      // Invalidated before the first `await`, so that only one of two concurrent requests is signed in.
       if (!welcome.take(code)) return refuse(reply)
       await kit.signIn(reply, await users.changePassword(user, password))
       const advice = warnings.length > 0 ? ` ${warnings.join(' ')}` : ''

@@ -21,6 +21,7 @@ const routes: FastifyPluginAsync = async (app) => {
   readTextBodies(app)
   app.decorateRequest('caller', null)
   app.decorateRequest('view', null)
+  // Creating a logger per request would cost every call time.
   app.setChildLoggerFactory((logger) => logger)
 
   // Synchronous unless the credential check is asynchronous, since every call passes through this hook.
@@ -28,10 +29,10 @@ const routes: FastifyPluginAsync = async (app) => {
     app.auth.checkOrigin(request)
     const principal = app.auth.identifyMcpCaller(request, (request.params as Params).user)
     if (principal instanceof Promise) {
-      principal.then((found) => { admit(request, reply, found); done() }).catch(done)
+      principal.then((found) => { setCaller(request, reply, found); done() }).catch(done)
       return
     }
-    admit(request, reply, principal)
+    setCaller(request, reply, principal)
     done()
   })
 
@@ -59,10 +60,11 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-function admit (request: FastifyRequest, reply: FastifyReply, principal: Principal): void {
+/** Stores the identified caller of a request. */
+function setCaller (request: FastifyRequest, reply: FastifyReply, principal: Principal): void {
   request.caller = principal
   if (request.headers.origin === undefined) return
-  // Responses bypass Fastify, so its CORS headers are copied to the raw response.
+  // Responses are written to the raw response, so the CORS headers set on the reply are copied to it.
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     if (value !== undefined) reply.raw.setHeader(name, value)
   }

@@ -9,7 +9,7 @@ const maxForm = 64 * 1024
 
 /** The endpoints that the OAuth library serves: authorization, token (RFC 6749) and revocation (RFC 7009). */
 const routes: FastifyPluginAsync = async (app) => {
-  // The library reads bodies itself; it limits those of /token and /revoke to 1,000 fields.
+  // Only reserves memory: the library parses the bodies of /token and /revoke itself, and limits them to 1,000 fields.
   reserveFormMemory(app, maxForm)
   const answer = async (request: FastifyRequest, reply: FastifyReply, url = request.url): Promise<void> => {
     const issuer = app.oauth.issuer(request)
@@ -18,7 +18,7 @@ const routes: FastifyPluginAsync = async (app) => {
     passToProvider(provider, issuer, request, reply.raw, url.slice(app.config.basePath.length))
   }
   const config = { effect: 'run' } as const
-  // Rate-limited, since each request is stored until its user decides.
+  // Rate-limited, since each authorization request is stored until its user decides.
   const onRequest = async (
     request: FastifyRequest
   ): Promise<void> => { await app.attempts.countAuthorizationRequest(request) }

@@ -10,7 +10,7 @@ const resourceMetadataPath = '/.well-known/oauth-protected-resource'
 
 /**
  * The metadata documents. The well-known path is inserted before the path of the issuer or resource (RFC 8414, section
- * 3.1; RFC 9728, section 3.1). It also exists below the base path, for proxies that forward nothing else.
+ * 3.1; RFC 9728, section 3.1). The documents are also served below the base path, for proxies that forward only that.
  */
 const routes: FastifyPluginAsync = async (app) => {
   const { basePath } = app.config
@@ -19,8 +19,8 @@ const routes: FastifyPluginAsync = async (app) => {
     reply.header('cache-control', 'no-store')
     done()
   })
-  // Returns the path after the well-known path. Taken from the raw URL, since the router has decoded its parameter, and
-  // names may contain spaces.
+  // Returns the path that follows the well-known path. It is read from the raw URL, since the router decodes
+  // parameters, and names may contain spaces.
   const pathAfterWellKnown = ({ originalUrl: url }: FastifyRequest): string =>
     /^[^?]*?\/\.well-known\/[^/?]+(\/[^?]*)?/.exec(url)?.[1] ?? ''
   const describeServer = async (request: FastifyRequest): Promise<object> =>

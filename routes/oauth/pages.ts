@@ -29,7 +29,7 @@ const routes: FastifyPluginAsync = async (app) => {
   const answer = async (
     request: FastifyRequest,
     reply: FastifyReply,
-    make: (asked: BrowserRequest, fields: FormFields) => Promise<BrowserResponse>
+    make: (browser: BrowserRequest, fields: FormFields) => Promise<BrowserResponse>
   ): Promise<void> => {
     const issuer = app.oauth.issuer(request)
     const csrfKey = request.cookies[csrfCookie] ?? newCsrfKey()
@@ -41,38 +41,38 @@ const routes: FastifyPluginAsync = async (app) => {
     }
     const provider = await app.oauth.provider(issuer)
     setIssuerAddress(issuer, request.raw)
-    const made =
+    const response =
       await make({ provider, issuer, raw: request.raw, reply: reply.raw, csrfKey }, (request.body ?? {}) as FormFields)
-    if ('html' in made) await sendPage(reply, made)
-    // Browsers apply `form-action` to every redirect after a form, including the one to the client. An intermediate
-    // page ends the chain.
-    else if (made.client && request.headers['sec-fetch-mode'] === 'navigate') {
-      const { pathname, search } = new URL(made.location)
-      await sendPage(reply, app.pages.leave({ client: made.client, href: `${pathname}${search}` }))
-    } else await reply.header('cache-control', 'no-store').redirect(made.location, 303)
+    if ('html' in response) await sendPage(reply, response)
+    // Browsers apply the CSP directive `form-action` to every redirect after a form submission, including the one to
+    // the client. A page in between ends this chain.
+    else if (response.client && request.headers['sec-fetch-mode'] === 'navigate') {
+      const { pathname, search } = new URL(response.location)
+      await sendPage(reply, app.pages.leave({ client: response.client, href: `${pathname}${search}` }))
+    } else await reply.header('cache-control', 'no-store').redirect(response.location, 303)
   }
 
   const { interactions } = app.oauth
   const config = { effect: 'run' } as const
   app.get('/interaction/:uid', { config, exposeHeadRoute: false }, async (request, reply) => {
-    await answer(request, reply, async (asked) => await interactions.show(asked))
+    await answer(request, reply, async (browser) => await interactions.show(browser))
   })
   app.get('/interaction/:uid/social', { config, exposeHeadRoute: false }, async (request, reply) => {
-    await answer(request, reply, async (asked) => {
+    await answer(request, reply, async (browser) => {
       const principal = await app.social.identify(request.headers, app.settings.current)
-      return await interactions.continueAfterSocialLogin(asked, principal && app.users.get(principal.user))
+      return await interactions.continueAfterSocialLogin(browser, principal && app.users.get(principal.user))
     })
   })
   app.post('/interaction/:uid/login', { config }, async (request, reply) => {
-    await answer(request, reply, async (asked, fields) =>
-      await interactions.login(asked, fields, async (username, password) =>
+    await answer(request, reply, async (browser, fields) =>
+      await interactions.login(browser, fields, async (username, password) =>
         await app.auth.authenticate(request, username, password)))
   })
   app.post('/interaction/:uid/consent', { config }, async (request, reply) => {
-    await answer(request, reply, async (asked, fields) => await interactions.decide(asked, fields))
+    await answer(request, reply, async (browser, fields) => await interactions.decide(browser, fields))
   })
   app.post('/interaction/:uid/logout', { config }, async (request, reply) => {
-    await answer(request, reply, async (asked, fields) => await interactions.logout(asked, fields))
+    await answer(request, reply, async (browser, fields) => await interactions.logout(browser, fields))
   })
 }
 export default routes

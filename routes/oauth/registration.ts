@@ -34,7 +34,7 @@ const routes: FastifyPluginAsync = async (app) => {
       if (!enabled) {
         throw new OAuthError('access_denied', 'Clients cannot register themselves here; ask an admin for a client', 403)
       }
-      if (requiresAuthentication) await mustBeAdmin(app, request)
+      if (requiresAuthentication) await assertAdmin(app, request)
     }
   }, async (request, reply) => {
     await app.attempts.countClientRegistration(request)
@@ -62,7 +62,7 @@ export default routes
  * API, in a header. A guest is not accepted.
  * @throws Unauthorized, Forbidden, InsufficientScope
  */
-async function mustBeAdmin (app: FastifyInstance, request: FastifyRequest): Promise<void> {
+async function assertAdmin (app: FastifyInstance, request: FastifyRequest): Promise<void> {
   const principal = await app.auth.identifyManager(request, { query: false })
   if (principal.kind === 'guest') {
     throw new errors.Unauthorized('An admin\'s credential is required to register a client')

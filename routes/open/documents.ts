@@ -5,7 +5,8 @@ import { refuseUnknownQuery } from '../../plugins/base/body/index.ts'
 import { chargedOwnerOf } from '../../plugins/settings/index.ts'
 import { chunkedReply, memory, type Release, baseLimits } from '../../plugins/base/limits/index.ts'
 import {
-  DocumentQuery, OpenApiDocument, OpenRouteError, GroupOrServerParams, PartDocumentQuery, OpenApiServerNames, ToolStats
+  DocumentQuery, GroupOrServerDocumentQuery, GroupOrServerParams, OpenApiDocument, OpenApiServerNames, OpenRouteError,
+  ToolStats
 } from '../../schemas/openapi-routes.ts'
 import { allowAnyOrigin } from '../any-origin.ts'
 import { matchesEntityTag, addEntityTag } from '../entity-tag.ts'
@@ -52,7 +53,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         }
       }
     } finally {
-      // From here on, `chunkedReply` accounts for the document's memory.
+      // `chunkedReply` has reserved the memory of the document by now.
       for (const release of releases) release()
     }
     return await reply.send(body)
@@ -78,7 +79,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       tags,
       security,
       summary: `The tools of one group or server, ${form}`,
-      querystring: PartDocumentQuery,
+      querystring: GroupOrServerDocumentQuery,
       response: { 200: answers[format], ...failures }
     }
     app.get(

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import type { RouteTool } from '../../plugins/downstream/index.ts'
-import { OpenRouteError, PartToolPath, ToolPath, ToolResult } from '../../schemas/openapi-routes.ts'
+import { GroupOrServerToolParams, OpenRouteError, ToolParams, ToolResult } from '../../schemas/openapi-routes.ts'
 import { principalOf } from '../api/principal.ts'
 import { callerOf } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
@@ -46,20 +46,20 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     request.principal = await app.auth.identifyOptionally(request)
   })
 
-  const run = async (request: FastifyRequest, reply: FastifyReply, word: RouteTool): Promise<string> => {
+  const run = async (request: FastifyRequest, reply: FastifyReply, tool: RouteTool): Promise<string> => {
     const caller = callerOf(request, reply, principalOf(request))
     const search = request.raw.url?.split('?').slice(1).join('?') ?? ''
     const given = { search, ...(request.method === 'POST' ? { body: String(request.body ?? '') } : {}) }
-    const text = await app.tools.open(caller, word, given)
+    const text = await app.tools.open(caller, tool, given)
     reply.type('application/json')
     return text
   }
 
   for (const { path, params, noun } of [
-    { path: '/tools/:server/:tool', params: ToolPath, noun: 'a tool' },
-    { path: '/:name/tools/:server/:tool', params: PartToolPath, noun: 'a tool of a group' }
+    { path: '/tools/:server/:tool', params: ToolParams, noun: 'a tool' },
+    { path: '/:name/tools/:server/:tool', params: GroupOrServerToolParams, noun: 'a tool of a group' }
   ]) {
-    const common = { tags, security, params, ...(params === ToolPath && { description }) }
+    const common = { tags, security, params, ...(params === ToolParams && { description }) }
     app.get(path, {
       schema: { ...common, summary: `Run ${noun}; arguments in the query`, response },
       config,

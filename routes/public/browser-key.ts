@@ -7,14 +7,14 @@ import { newTicket } from '../../plugins/upstream/index.ts'
  */
 const [secureCookie, plainCookie] = ['__Host-tool-hub-login', 'tool-hub-login']
 
-/** Returns the value of a browser's cookie; undefined if it has none. */
+/** Returns the key that identifies a browser, from its cookie; undefined if it has none. */
 export const browserKeyOf = ({ cookies }: FastifyRequest): string | undefined =>
   cookies[secureCookie] ?? cookies[plainCookie]
 
 /**
- * Identifies a browser by a cookie, which is set if it is missing.
- * @param folder the path of the pages that read it
- * @param secure whether they have https URLs
+ * Returns the key that identifies a browser. Its cookie is set, with a new key if the browser has none.
+ * @param folder the path of the pages that read the cookie
+ * @param secure whether these pages have https URLs
  */
 export function ensureBrowserKey (
   { cookies }: FastifyRequest, reply: FastifyReply, folder: string, secure: boolean

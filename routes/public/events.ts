@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { extensionsLimits } from '../../plugins/extensions/index.ts'
 import { Failure } from '../../schemas/answers.ts'
-import { EventChallenge, EventReceipt, EventWebhookToken } from '../../schemas/events.ts'
+import { EventChallenge, EventReceipt, EventWebhookParams } from '../../schemas/events.ts'
 import { reserveFormMemory } from '../bodies.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
@@ -26,7 +26,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         'the `events/subscribe` request of the gateway. The message must be signed with `delivery.secret` (Standard ' +
         'Webhooks). A message whose id was accepted before is accepted again, and ignored.',
       security: [],
-      params: EventWebhookToken,
+      params: EventWebhookParams,
       response: {
         200: EventChallenge,
         202: EventReceipt,

@@ -6,7 +6,7 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 interface HealthOptions {
   /** The status that `GET /health` returns: `ok`, or the phase of a process that is not ready. */
   status: string
-  /** Returns the number of servers in each state. */
+  /** Returns the number of servers by state. */
   servers: () => { readonly connected: number } & Readonly<Record<string, number>>
   /** Returns why the process is not ready; undefined if it is ready. */
   problem: () => string | undefined
@@ -14,7 +14,7 @@ interface HealthOptions {
 
 const tags = ['System']
 const config = { effect: 'read', anyHost: true } as const
-/** No compiled serializer: the responses are already complete, and health checks come before anything else. */
+/** Saves health checks the loading of the serializer compiler: no member of these responses must be removed. */
 const serializerCompiler = () => JSON.stringify
 
 /** Scope `public`: health checks for people and orchestrators. */

@@ -60,7 +60,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const isPublic = app.config.env.METRICS === 'public'
     const token = app.config.env.METRICS_TOKEN
     if (token !== undefined && Buffer.byteLength(token) < 32) app.log.warn(`METRICS_TOKEN is weak: use ${secretAdvice}`)
-    const holdsToken = createBearerCheck(token)
+    const hasMetricsToken = createBearerCheck(token)
     app.get(
       '/metrics',
       {
@@ -77,7 +77,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       },
       async (request, reply) => {
         reply.type(app.metrics.contentType)
-        if (holdsToken(request.headers.authorization)) return await app.metrics.read()
+        if (hasMetricsToken(request.headers.authorization)) return await app.metrics.read()
         const principal = isPublic
           ? await app.auth.identifyOptionally(request)
           : await app.auth.identifyOperator(request)

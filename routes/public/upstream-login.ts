@@ -8,7 +8,7 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { browserKeyOf, ensureBrowserKey } from './browser-key.ts'
 import userValues, { answerTicket } from './user-values.ts'
 
-/** The schema of a parameter of the OAuth callback. Authorization servers do not send longer ones. */
+/** Creates the schema of a parameter of the OAuth callback. Authorization servers send shorter ones. */
 const CallbackParameter = () => Type.Optional(Type.String({ maxLength: 8_000 }))
 const Ticket = Type.Object({ ticket: Type.String({ maxLength: 100 }) })
 

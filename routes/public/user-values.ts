@@ -12,43 +12,43 @@ import { browserKeyOf, ensureBrowserKey } from './browser-key.ts'
 
 /** Max size of a form, in bytes. */
 const maxForm = 256 * 1024
-/** The prefix of the fields with values. */
-const field = 'value.'
+/** The prefix of the form fields that contain values. */
+const fieldPrefix = 'value.'
 
 type Page = NonNullable<Awaited<ReturnType<FastifyInstance['userValues']['findPage']>>>
 
-const problem = async (reply: FastifyReply, title: string, text: string): Promise<FastifyReply> =>
+const showProblem = async (reply: FastifyReply, title: string, text: string): Promise<FastifyReply> =>
   await sendPage(reply, reply.server.pages.problem({ title, text, status: 400 }))
 
-const ended = async (reply: FastifyReply): Promise<FastifyReply> =>
-  await problem(reply, 'This page is not known', 'It was already used or is too old, or the values or the ' +
+const showUnknown = async (reply: FastifyReply): Promise<FastifyReply> =>
+  await showProblem(reply, 'This page is not known', 'It was already used or is too old, or the values or the ' +
     'server have changed since then. Call the server again for a new address. Nothing was changed.')
 
-/** Describes, for the user, where a server's values are sent. */
+/** Returns a text for the user: where the values for a server are sent. */
 function destinationOf ({ command, url = '', openapi }: Page['server']['config']): string {
   if (command !== undefined) return `the program ${basename(command)}, which runs at this gateway`
   const address = url === '' ? openapi?.url ?? '' : url
   if (address === '') return 'the addresses in its OpenAPI description'
   if (URL.canParse(address)) return new URL(address).origin
-  // The host contains environment variables.
+  // The address contains environment variables, which are expanded when the server is connected.
   return address.replace(/^([a-z]+:\/\/)(?:[^/?#]*@)?([^/?#]*).*$/is, '$1$2')
 }
 
 /** Refuses a page in a browser in which another user is signed in. @returns undefined if the page may be shown */
-async function refuseOther (
+async function refuseOtherUser (
   request: FastifyRequest, reply: FastifyReply, user: string
 ): Promise<FastifyReply | undefined> {
   const { social, settings } = request.server
   const session = await social.identify(request.headers, settings.current)
   if (!session || session.user === user) return undefined
-  return await problem(
+  return await showProblem(
     reply,
     'This page belongs to somebody else',
     `You are signed in here as ${session.user}, and this address is for the user ${user}. Nothing was changed.`
   )
 }
 
-/** Shows the form for a user's values for a server. @param error why the last values were not stored */
+/** Shows the form for a user's values for a server. @param error why the submitted values were not stored */
 async function showForm (
   request: FastifyRequest, reply: FastifyReply, ticket: string, { server, user }: Page, error?: string
 ): Promise<FastifyReply> {
@@ -73,7 +73,7 @@ export async function answerTicket (
   request: FastifyRequest, reply: FastifyReply, ticket: string
 ): Promise<FastifyReply | undefined> {
   const page = await request.server.userValues.findPage(ticket)
-  return page && (await refuseOther(request, reply, page.user) ?? await showForm(request, reply, ticket, page))
+  return page && (await refuseOtherUser(request, reply, page.user) ?? await showForm(request, reply, ticket, page))
 }
 
 /** Stores the values that a user submits with the form of the page for them. */
@@ -95,21 +95,21 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const { ticket } = request.params
     const fields = new URLSearchParams(typeof request.body === 'string' ? request.body : '')
     const page = await app.userValues.findPage(ticket)
-    if (!page) return await ended(reply)
+    if (!page) return await showUnknown(reply)
     const { server, user } = page
-    const refused = await refuseOther(request, reply, user)
+    const refused = await refuseOtherUser(request, reply, user)
     if (refused) return refused
     if (!isLinkToken(fields.get('csrf') ?? '', browserKeyOf(request), ticket)) {
-      return await problem(reply, 'This form was opened in another browser', 'Open the address in this browser, ' +
+      return await showProblem(reply, 'This form was opened in another browser', 'Open the address in this browser, ' +
         'which must accept cookies of this gateway, and fill in its form. Nothing was changed.')
     }
     const given = Object.fromEntries([...fields].flatMap(([name, value]) =>
-      name.startsWith(field) && value !== '' ? [[name.slice(field.length), value]] : []))
+      name.startsWith(fieldPrefix) && value !== '' ? [[name.slice(fieldPrefix.length), value]] : []))
     const names = Object.keys(given)
     if (names.length === 0) return await showForm(request, reply, ticket, page, 'Fill in a value; nothing was stored')
     const { name } = server
     try {
-      if (!await app.userValues.giveOnPage(page, given)) return await ended(reply)
+      if (!await app.userValues.giveOnPage(page, given)) return await showUnknown(reply)
     } catch (error) {
       if (!(error instanceof errors.InvalidInput)) throw error
       return await showForm(request, reply, ticket, page, error.message)

@@ -12,8 +12,8 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 const tags = ['Social login']
 
 /**
- * Scope `social`: logins by providers, with this gateway's paths and better-auth's. While disabled, all respond with
- * 404.
+ * Scope `social`: social login, under this gateway's paths and those of better-auth. While social login is disabled,
+ * every route responds with 404.
  */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'social')

@@ -67,6 +67,21 @@ void test('the theme is chosen and kept', async (t) => {
   assert.equal(await tab.evaluate('document.documentElement.dataset.theme'), 'dark')
 })
 
+void test('the theme is chosen by the form itself if the request of the script is refused', async (t) => {
+  const tab = await signedIn(t, browser, hub.url, { colorScheme: 'light' })
+  await tab.goto(`${hub.url}/console/overview`)
+  let refused = 0
+  await tab.route('**/console/theme', async (route) => {
+    refused++
+    await (refused > 1 ? route.continue() : route.fulfill({ status: 429, body: 'too many requests' }))
+  })
+  await tab.click('text=Menu')
+  await tab.click('.theme button[value=dark]')
+  await tab.waitForSelector('html[data-theme=dark]')
+  await tab.reload()
+  assert.equal(await tab.evaluate('document.documentElement.dataset.theme'), 'dark')
+})
+
 void test('without JavaScript: sign in, search, switch a tool off, call it, and the menu of a narrow window', async (t) => {
   const { tab } = await openTab(t, browser, { javaScriptEnabled: false, viewport: { width: 390, height: 844 } })
   await tab.goto(`${hub.url}/console`)

@@ -1,13 +1,13 @@
-/** Time after which the button of a submitted form is shown as busy, in ms. */
-const patience = 300
+/** Time from the submission of a form until its button is shown as busy, in ms. */
+const busyDelay = 300
 
-/** Marks the button that submitted a form as busy until the response arrives. */
-export function showWork (): void {
+/** Marks the button that submitted a form as busy (`aria-busy`) until the response arrives. */
+export function markBusyButtons (): void {
   document.addEventListener('submit', ({ submitter }) => {
     if (submitter === null) return
-    setTimeout(() => { if (submitter.isConnected) submitter.setAttribute('aria-busy', 'true') }, patience)
+    setTimeout(() => { if (submitter.isConnected) submitter.setAttribute('aria-busy', 'true') }, busyDelay)
   })
-  // A page restored from the history is no longer busy.
+  // The browser may restore the page from its history as it was left: with a busy button.
   addEventListener('pageshow', () => {
     for (const button of document.querySelectorAll('[aria-busy=true]')) button.removeAttribute('aria-busy')
   })

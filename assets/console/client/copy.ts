@@ -1,6 +1,6 @@
 /**
- * A click on `[data-copy]` copies the text of the `pre` beside it; the button then shows a tick, or that copying
- * failed.
+ * Makes a click on `[data-copy]` copy the text of the `pre` beside it. The button then shows a tick or, if copying
+ * failed, what to do.
  */
 export function copyOnClick (): void {
   document.addEventListener('click', (event) => {
@@ -9,29 +9,33 @@ export function copyOnClick (): void {
     const label = button?.querySelector('span')
     if (!button || !label || text === undefined || text === null) return
     const icon = button.querySelector('use')
-    const copied = icon?.getAttribute('href') ?? ''
+    const iconHref = icon?.getAttribute('href') ?? ''
     void copy(text, button).then((isCopied) => {
       label.textContent = isCopied ? 'Copied' : 'Select and copy the text'
       label.setAttribute('role', 'status')
       label.classList.toggle('hidden-text', isCopied)
-      if (isCopied) icon?.setAttribute('href', copied.replace('#copy', '#check'))
+      if (isCopied) icon?.setAttribute('href', iconHref.replace('#copy', '#check'))
       setTimeout(() => {
         label.textContent = 'Copy'
         label.classList.add('hidden-text')
-        icon?.setAttribute('href', copied.replace('#check', '#copy'))
+        icon?.setAttribute('href', iconHref.replace('#check', '#copy'))
       }, 2000)
     })
   })
 }
 
-/** The Clipboard API needs a secure context. On other pages, the text is selected and copied with `execCommand`. */
+/**
+ * Copies a text. The Clipboard API needs a secure context; in others, the text is selected and copied with
+ * `execCommand`.
+ * @returns whether it was copied
+ */
 async function copy (text: string, button: HTMLElement): Promise<boolean> {
   if (window.isSecureContext) {
     try {
       await navigator.clipboard.writeText(text)
       return true
     } catch {
-      // If permission is denied, `execCommand` is tried.
+      // The user has denied the permission: `execCommand` may still work.
     }
   }
   const code = button.parentElement?.querySelector('code')

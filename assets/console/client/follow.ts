@@ -1,11 +1,11 @@
 /**
- * Follows forms with `data-follow`, which start a trial: while it runs, the page shows its progress and can cancel it.
- * The response is a stream of events whose last one is the page with the result. Without this script, the browser waits
- * for that page.
+ * Sends forms with `data-follow`, which make a call, in the background: the page shows the progress of the call and can
+ * cancel it. The response is an event stream (`routes/console/trial.ts`), whose last event contains the page with the
+ * result. Without this script, the browser waits for that page.
  */
-export function followTrials (): void {
+export function followCalls (): void {
   document.addEventListener('submit', (event) => {
-    // Pressing Enter submits with the first button of the form, which has no value.
+    // Only buttons that make the call: `call`, the button without a value that Enter presses, and answers to questions.
     const { target: form, submitter } = event
     if (!(form instanceof HTMLFormElement) || form.dataset.follow === undefined) return
     if (!(submitter instanceof HTMLButtonElement)) return
@@ -15,6 +15,7 @@ export function followTrials (): void {
   })
 }
 
+/** Sends a form, and shows the progress and the result of its call. @param button the button that submitted the form */
 async function follow (form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
   const panel = document.querySelector<HTMLElement>('#calling')
   if (panel === null || !panel.hidden) return
@@ -34,11 +35,11 @@ async function follow (form: HTMLFormElement, button: HTMLButtonElement): Promis
     if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true) {
       // The response is another page: the login page, or an error of the form.
       if (response.redirected) location.assign(response.url)
-      else show(await response.text())
+      else showResult(await response.text())
       return
     }
-    await read(response, (event, data) => {
-      if (event === 'page' && typeof data.html === 'string') show(data.html)
+    await readEvents(response, (event, data) => {
+      if (event === 'page' && typeof data.html === 'string') showResult(data.html)
       if (event !== 'progress') return
       const { progress, total, message } = data
       if (bar && typeof total === 'number' && typeof progress === 'number') {
@@ -50,8 +51,8 @@ async function follow (form: HTMLFormElement, button: HTMLButtonElement): Promis
     })
   } catch {
     panel.hidden = true
-    const cut = 'The connection was lost. It is not known whether the call was completed.'
-    panel.after(noteOf(controller.signal.aborted ? 'Cancelled.' : cut))
+    const lost = 'The connection was lost. It is not known whether the call was completed.'
+    panel.after(noteOf(controller.signal.aborted ? 'Cancelled.' : lost))
   } finally {
     cancel?.removeEventListener('click', stop)
     button.removeAttribute('aria-busy')
@@ -70,8 +71,10 @@ function noteOf (text: string): HTMLElement {
   return section
 }
 
-/** Reads a stream of events whose data are JSON objects. */
-async function read (response: Response, take: (event: string, data: Record<string, unknown>) => void): Promise<void> {
+/** Reads an event stream whose data are JSON objects. @throws Error if it ends without the event `page` */
+async function readEvents (
+  response: Response, onEvent: (event: string, data: Record<string, unknown>) => void
+): Promise<void> {
   const decoder = new TextDecoder()
   let text = ''
   let isComplete = false
@@ -82,15 +85,15 @@ async function read (response: Response, take: (event: string, data: Record<stri
     for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n')) {
       const [, event = '', data = '{}'] = /^event: (.*)\ndata: (.*)$/.exec(text.slice(0, end)) ?? []
       text = text.slice(end + 2)
-      take(event, JSON.parse(data) as Record<string, unknown>)
+      onEvent(event, JSON.parse(data) as Record<string, unknown>)
       isComplete ||= event === 'page'
     }
   }
   if (!isComplete) throw new Error('The stream ended without its last event')
 }
 
-/** Replaces the trial in this page by the one in the received page. */
-function show (html: string): void {
+/** Replaces the form and its result by those of the received page; the whole content if that is another page. */
+function showResult (html: string): void {
   const page = new DOMParser().parseFromString(html, 'text/html')
   const id = page.querySelector('#trial') ? '#trial' : '#content'
   const [shown, next] = [document.querySelector(id), page.querySelector(id)]

@@ -1,34 +1,34 @@
 import { addRows, isInUse } from './rows.ts'
-import { localise } from './times.ts'
+import { showLocalTimes } from './times.ts'
 
 declare global {
   interface Window { htmx?: { process: (element: Element) => void } }
 }
 
-/** Time until a refused stream is requested again, in ms. */
+/** Time until a stream that was refused is requested again, in ms. */
 const retryDelay = 5_000
 
 /**
- * Follows the event stream of the page: reloads the changed parts when data changed, and shows when the connection is
- * lost. Reconnects by itself, then fetches what changed meanwhile.
+ * Follows the event stream of the page: replaces the parts whose data has changed, and shows whether the connection is
+ * lost. After a reconnect, it fetches the changes that it may have missed.
  * @param url the address of the stream
  */
 export function followStream (url: string): void {
-  for (const part of document.querySelectorAll('[data-live][id]')) sources.set(part, part.outerHTML)
+  for (const part of document.querySelectorAll('[data-live][id]')) receivedHtml.set(part, part.outerHTML)
   let source: EventSource
-  let isMissingNews = false
+  let mayMissChanges = false
   const connect = (): void => {
     source = new EventSource(url)
     source.addEventListener('hello', () => {
-      showCutOff(false)
-      if (isMissingNews) void refresh()
-      isMissingNews = false
+      showDisconnected(false)
+      if (mayMissChanges) void refresh()
+      mayMissChanges = false
     })
     source.addEventListener('changed', () => { void refresh() })
     source.addEventListener('ended', () => { location.reload() })
     source.addEventListener('error', () => {
-      isMissingNews = true
-      showCutOff(true)
+      mayMissChanges = true
+      showDisconnected(true)
       // The browser does not retry a refused stream, for example when a proxy refuses it while the gateway starts.
       if (source.readyState === EventSource.CLOSED) setTimeout(retry, retryDelay)
     })
@@ -37,66 +37,68 @@ export function followStream (url: string): void {
   connect()
   // Signing out leads to the login page: the end of the stream must not reload this page.
   document.querySelector('form.who')?.addEventListener('submit', () => { source.close() })
-  // A page in the back-forward cache would keep its connection open.
+  // In the back-forward cache, the page would keep its connection open.
   addEventListener('pagehide', () => { source.close() })
   addEventListener('pageshow', ({ persisted }) => { if (persisted) location.reload() })
 }
 
-function showCutOff (isCutOff: boolean): void {
+/** Shows or hides the banner about a lost connection. */
+function showDisconnected (isDisconnected: boolean): void {
   const banner = document.querySelector<HTMLElement>('#cut-off')
-  if (banner) banner.hidden = !isCutOff
+  if (banner) banner.hidden = !isDisconnected
 }
 
 /**
- * The HTML of each part as the server sent it. An unchanged part is not replaced, so that a selection in it is kept.
+ * The HTML of each part as the server sent it. A part with the same HTML is not replaced, so that a selection in it is
+ * kept.
  */
-const sources = new WeakMap<Element, string>()
+const receivedHtml = new WeakMap<Element, string>()
 
 let running: Promise<void> | undefined
-let isAskedAgain = false
+let isRefreshPending = false
 
-/** Runs one request at a time. Changes during a request cause one more request after it. */
+/** Replaces the changed parts. It runs once at a time; calls while it runs cause one more run. */
 async function refresh (): Promise<void> {
   if (running) {
-    isAskedAgain = true
+    isRefreshPending = true
     return
   }
   running = replaceParts().catch(() => {})
   await running
   running = undefined
-  if (isAskedAgain) {
-    isAskedAgain = false
+  if (isRefreshPending) {
+    isRefreshPending = false
     await refresh()
   }
 }
 
-/** Replaces each element that has an id and `data-live` by the element with the same id in the current page. */
+/** Requests the page, and replaces each element with an id and `data-live` by the one with that id in the response. */
 async function replaceParts (): Promise<void> {
-  const asked = location.href
-  const response = await fetch(asked, { headers: { 'x-console-refresh': '1' } })
+  const url = location.href
+  const response = await fetch(url, { headers: { 'x-console-refresh': '1' } })
   // The session has ended, or the shown object no longer exists: the reloaded page says so.
   if (response.redirected || [401, 404].includes(response.status)) location.reload()
-  showCutOff(!response.ok)
+  showDisconnected(!response.ok)
   if (!response.ok) return
   const page = new DOMParser().parseFromString(await response.text(), 'text/html')
-  // A search may have changed the address during the request.
-  if (location.href !== asked) return
+  // A search may have changed the URL during the request.
+  if (location.href !== url) return
   for (const next of page.querySelectorAll('[data-live][id]')) {
-    // In a form with a field named `id`, the property `id` is that field; so the attribute is read.
+    // The attribute is read, since the property `id` of a form with a field named `id` is that field.
     const shown = document.getElementById(next.getAttribute('id') ?? '')
     const html = next.outerHTML
-    if (shown === null || sources.get(shown) === html) continue
+    if (shown === null || receivedHtml.get(shown) === html) continue
     const [rows, nextRows] = [shown.querySelector('[data-rows]'), next.querySelector('[data-rows]')]
     if (rows && nextRows) {
-      for (const fresh of addRows(rows, nextRows)) localise(fresh)
+      for (const fresh of addRows(rows, nextRows)) showLocalTimes(fresh)
       continue
     }
     if (isInUse(shown)) continue
     const focused = shown.contains(document.activeElement) ? document.activeElement?.id : undefined
     const fresh = document.importNode(next, true)
     shown.replaceWith(fresh)
-    sources.set(fresh, html)
-    localise(fresh)
+    receivedHtml.set(fresh, html)
+    showLocalTimes(fresh)
     window.htmx?.process(fresh)
     if (focused) document.getElementById(focused)?.focus({ preventScroll: true })
   }

@@ -1,4 +1,4 @@
-/** Number of rows beyond which no rows are added to a list that the user is reading. */
+/** Number of rows beyond which no rows are added to a list that is being read. */
 const maxRows = 500
 
 /** Returns the rows of a list by their keys. */
@@ -6,25 +6,26 @@ const rowsOf = (list: Element): Map<string, HTMLElement> =>
   new Map([...list.querySelectorAll<HTMLElement>(':scope > [data-row]')].map((row) => [row.dataset.row ?? '', row]))
 
 /**
- * Updates a list whose newest rows come first: new rows are added and marked, existing ones stay. The scroll position
- * follows one row: the one under the pointer or with the focus, else the first visible row if the start of the list is
- * scrolled out of view.
- * @param next the list in the current page
+ * Updates a list whose newest rows come first: new rows are added and marked, and rows that the new list lacks are
+ * removed if they are not being read. If the list is being read, one row keeps its place on the screen, the anchor: the
+ * row under the pointer or with the focus or, if the list is scrolled, the first visible row.
+ * @param next the list in the page that was just received
  * @returns the new rows
  */
 export function addRows (list: Element, next: Element): HTMLElement[] {
   const [shown, coming] = [rowsOf(list), rowsOf(next)]
   const scroller = scrollerOf(list)
   const anchor = anchorOf(list, topOf(scroller))
-  const isContinued = [...coming.keys()].some((key) => shown.has(key))
-  if (anchor && (shown.size > maxRows || !isContinued)) return []
+  const hasCommonRow = [...coming.keys()].some((key) => shown.has(key))
+  // Without a common row, the lists would have a gap between them.
+  if (anchor && (shown.size > maxRows || !hasCommonRow)) return []
   const top = anchor?.getBoundingClientRect().top
   const added: HTMLElement[] = []
   let place = list.firstElementChild
   for (const [key, row] of coming) {
-    const own = shown.get(key)
-    if (own) {
-      place = own.nextElementSibling
+    const existing = shown.get(key)
+    if (existing) {
+      place = existing.nextElementSibling
       continue
     }
     const fresh = document.importNode(row, true)
@@ -34,12 +35,12 @@ export function addRows (list: Element, next: Element): HTMLElement[] {
   }
   if (anchor && top !== undefined) scroller.scrollTop += anchor.getBoundingClientRect().top - top
   for (const [key, row] of shown) {
-    if (!coming.has(key) && !(anchor && isAbove(row, scroller)) && !isInUse(row)) row.remove()
+    if (!coming.has(key) && !(anchor && startsAboveEnd(row, scroller)) && !isInUse(row)) row.remove()
   }
   return added
 }
 
-/** Whether the user types in a part, has selected or opened something in it, or waits for its request. */
+/** Whether the user types in a part of the page, has checked or opened an element in it, or waits for its request. */
 export const isInUse = (part: Element): boolean =>
   part.matches('.htmx-request') ||
   part.querySelector('input:checked, details[open], .htmx-request') !== null ||
@@ -58,8 +59,10 @@ const isPage = (scroller: Element): boolean => scroller === document.scrollingEl
 /** Top and bottom of the visible area of a scrolling element, in px from the top of the window. */
 const topOf = (scroller: Element): number => isPage(scroller) ? 0 : scroller.getBoundingClientRect().top
 const endOf = (scroller: Element): number => isPage(scroller) ? innerHeight : scroller.getBoundingClientRect().bottom
-const isAbove = (row: Element, scroller: Element): boolean => row.getBoundingClientRect().top < endOf(scroller)
+/** Whether a row is in or above the visible area, so that its removal would move or hide what is being read. */
+const startsAboveEnd = (row: Element, scroller: Element): boolean => row.getBoundingClientRect().top < endOf(scroller)
 
+/** Returns the row that must keep its place on the screen. @param visibleFrom top of the visible area, in px */
 function anchorOf (list: Element, visibleFrom: number): Element | undefined {
   const used = list.querySelector('[data-row]:has(a, input):is(:hover, :focus-within)')
   if (used) return used

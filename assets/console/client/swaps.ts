@@ -1,4 +1,5 @@
-interface Request {
+/** The context of an htmx request, as far as it is used here. */
+interface RequestContext {
   target: Element
   select?: string
   swap: string
@@ -6,13 +7,13 @@ interface Request {
 }
 
 /**
- * htmx replaces a part of the page by the same part of the response. A response that is another page (an error, the
- * login) is shown as a whole instead. If the live stream has replaced the part during the request, its successor is
- * replaced; htmx would drop the response.
+ * Shows a response to htmx as a whole if it is another page, such as an error or the login. Otherwise, htmx replaces a
+ * part of the page by the same part of the response. If the live stream has
+ * replaced the part during the request, its successor is replaced: htmx would drop the response.
  */
-export function answerWhole (): void {
+export function showOtherPages (): void {
   document.addEventListener('htmx:after:request', (event) => {
-    const { ctx } = (event as CustomEvent<{ ctx: Request }>).detail
+    const { ctx } = (event as CustomEvent<{ ctx: RequestContext }>).detail
     const path = new URL(ctx.response.raw.url).pathname
     const isOther = ctx.response.raw.redirected && path !== location.pathname
     if (isOther) {

@@ -1,21 +1,17 @@
 import multipart from '@fastify/multipart'
-import type { FastifyRequest } from 'fastify'
-import { errors, exemptFromRequestTimeout } from '../../../plugins/base/errors/index.ts'
 import { chargedOwnerOf, toAuthor } from '../../../plugins/settings/index.ts'
 import { Success } from '../../../schemas/answers.ts'
 import { UploadedBundle } from '../../../schemas/bundle.ts'
 import { SkillRecord } from '../../../schemas/skills.ts'
 import { abortSignalOf } from '../../caller.ts'
+import { requireUpload, uploadOptions } from '../../multipart.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { principalOf } from '../principal.ts'
-import { managementLimits } from '../../../plugins/management/index.ts'
 
-/** The uploads of bundles and skills, whose bodies are multipart forms. */
+/** Routes to upload bundles and skills, as multipart forms. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.removeAllContentTypeParsers()
-  await app.register(
-    multipart, { limits: { files: 1, fields: 0, headerPairs: 20, fileSize: managementLimits.bundles.uploadSize + 1 } }
-  )
+  await app.register(multipart, uploadOptions(0))
 
   app.post('/mcpb/upload', {
     schema: {
@@ -30,7 +26,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: Success(UploadedBundle) }
     },
     config: { effect: 'change' },
-    onRequest: mustBeUpload('mcpbFile')
+    onRequest: requireUpload('mcpbFile')
   }, async (request, reply) => {
     const principal = principalOf(request)
     const data = await app.bundles.upload(chargedOwnerOf(principal, request.ip), request.parts(), abortSignalOf(reply))
@@ -52,7 +48,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: Success(SkillRecord) }
     },
     config: { effect: 'change' },
-    onRequest: mustBeUpload('skillFile')
+    onRequest: requireUpload('skillFile')
   }, async (request, reply) => {
     const principal = principalOf(request)
     const files =
@@ -60,14 +56,5 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const data = await app.builtIns.skills.put(principal, files)
     return { success: true as const, data, message: `The skill ${JSON.stringify(data.name)} is stored` }
   })
-}
-
-/** @throws MultipartExpected */
-const mustBeUpload = (field: string) => async (request: FastifyRequest): Promise<void> => {
-  if (!/^multipart\/form-data\s*;/i.test(request.headers['content-type'] ?? '')) {
-    throw new errors.MultipartExpected(field)
-  }
-  // `managementLimits.bundles` has the time limits of an upload.
-  exemptFromRequestTimeout(request.raw)
 }
 export default routes

@@ -2,16 +2,16 @@ import { Type } from '@sinclair/typebox'
 import { invalidAt, noSuchError } from '../../../plugins/base/errors/index.ts'
 import { toAuthor } from '../../../plugins/settings/index.ts'
 import { AcceptedChange, DefinitionChangeSchema } from '../../../schemas/definitions-api.ts'
-import { ServerName } from '../../../schemas/server-api.ts'
+import { ServerParams } from '../../../schemas/server-api.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { type ApiCall, endpointsOf } from '../endpoint.ts'
 
-/** The changed definitions of servers. */
+/** Definitions of servers that differ from the pinned ones. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = endpointsOf(app, 'Servers')
   const managed = {
-    params: ServerName,
-    before: ({ principal, params }: Pick<ApiCall<typeof ServerName>, 'principal' | 'params'>) => {
+    params: ServerParams,
+    before: ({ principal, params }: Pick<ApiCall<typeof ServerParams>, 'principal' | 'params'>) => {
       app.servers.mustManage(principal, params.name)
     }
   }

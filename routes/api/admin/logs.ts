@@ -34,8 +34,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       summary: 'Stream the log',
       description:
         'Server-sent events without names: `{"type":"initial","logs":[…]}`, then `{"type":"log","log":{…}}` for each ' +
-        'line, and `{"type":"clear"}`. Comments keep the connection open. A client that stops reading is ' +
-        'disconnected.',
+        'line, and `{"type":"clear"}`. Comments keep the connection open. A client that stops reading is disconnected.',
       response: { 200: LogStream }
     },
     exposeHeadRoute: false,

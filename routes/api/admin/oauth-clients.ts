@@ -1,7 +1,7 @@
 import { toClientRecord } from '../../../plugins/identity/index.ts'
 import { toAuthor } from '../../../plugins/settings/index.ts'
 import {
-  NewOAuthClient, OAuthClientId, OAuthClientList, OAuthClientPage, OAuthClientRecord, OAuthClientUpdate
+  NewOAuthClient, OAuthClientParams, OAuthClientList, OAuthClientPage, OAuthClientRecord, OAuthClientUpdate
 } from '../../../schemas/oauth.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { endpointsOf } from '../endpoint.ts'
@@ -15,7 +15,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { clients } = app.oauth
   app.addHook('onRequest', async () => { app.oauth.assertEnabled() })
   const api = endpointsOf(app, 'OAuth')
-  const one = { params: OAuthClientId, data: OAuthClientRecord }
+  const one = { params: OAuthClientParams, data: OAuthClientRecord }
 
   api.get('/oauth/clients', {
     summary: 'List the OAuth clients',
@@ -60,7 +60,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.delete('/oauth/clients/:clientId', {
     summary: 'Remove an OAuth client',
     description: 'Revokes its tokens.',
-    params: OAuthClientId
+    params: OAuthClientParams
   }, async ({ principal, params }) => {
     await clients.remove(toAuthor(principal), params.clientId)
     return { message: 'The client was removed' }

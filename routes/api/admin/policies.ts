@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { endpointsOf } from '../endpoint.ts'
 import { addOrderedRoutes } from '../ordered.ts'
 
-/** Policies: rules about requests. */
+/** Policies: rules that decide which calls are allowed, denied, hidden or need approval. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   addOrderedRoutes(app, {
     tag: 'Policies',

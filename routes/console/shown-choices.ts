@@ -1,22 +1,22 @@
 import { type Form, filterByText, textOf } from './page.ts'
 
-/** The part of a long list of choices that a form shows. */
-interface Pick {
+/** The part of a long list of choices that a form shows as checkboxes. */
+interface ShownChoices {
   readonly names: readonly string[]
-  /** The selected items that are not shown; hidden fields keep them. */
+  /** The selected names that are not shown; hidden fields keep them. */
   readonly kept: readonly string[]
   /** The number of matching names that are not shown. */
   readonly rest: number
 }
 
 /** Max number of choices that a form shows. */
-export const maxShown = 50
+export const maxShownChoices = 50
 
 /** Returns the choices that match a search, selected ones first. */
-export function pickOf (all: readonly string[], chosen: ReadonlySet<string>, words: string): Pick {
-  const matching = filterByText(all, words, (name) => [name])
+export function shownChoicesOf (all: readonly string[], chosen: ReadonlySet<string>, term: string): ShownChoices {
+  const matching = filterByText(all, term, (name) => [name])
   const ordered = [...matching.filter((name) => chosen.has(name)), ...matching.filter((name) => !chosen.has(name))]
-  const names = ordered.slice(0, maxShown)
+  const names = ordered.slice(0, maxShownChoices)
   const shown = new Set(names)
   return {
     names,
@@ -26,7 +26,8 @@ export function pickOf (all: readonly string[], chosen: ReadonlySet<string>, wor
 }
 
 /**
- * Whether a form is submitted to see other choices, not to be saved: by its buttons, or by Enter in the search field.
+ * Whether a form was submitted to show other choices rather than to be saved: by the buttons for that, or by Enter in
+ * the search field.
  */
-export const isPicking = (form: Form): boolean =>
+export const requestsChoices = (form: Form): boolean =>
   /^(?:find$|open:)/.test(textOf(form.do)) || textOf(form.find) !== textOf(form.found)

@@ -6,7 +6,7 @@ import { isPlainObject } from '../../schemas/unknown-members.ts'
 const variablePattern = /\$\{([^{}]*)\}/g
 const wholeVariablePattern = /^\$\{([^{}]*)\}$/
 
-/** The typed values, by the keys of variables. `lists`: the lines of values of variables with several values. */
+/** The typed values by the keys of their variables. `lists`: for variables with `multiple`, one value per line. */
 interface TypedValues {
   readonly texts: ReadonlyMap<string, string>
   readonly lists: ReadonlyMap<string, readonly string[]>
@@ -31,7 +31,7 @@ export function typedValues (
   return { texts, lists }
 }
 
-/** Number of characters that values may still add to the configs of one form. */
+/** The number of characters that values may still add to the configs of one form. */
 export interface CharacterBudget { left: number }
 
 export const newCharacterBudget = (): CharacterBudget => ({ left: managementLimits.console.formSize })

@@ -3,8 +3,8 @@ import { quoteName } from './unknown-members.ts'
 export type Json = Record<string, unknown>
 
 /**
- * A config during its translation to the gateway's members: known foreign members are removed one by one, and the
- * remaining ones are unknown.
+ * A config while it is translated to the gateway's members. Foreign members that are understood are replaced one by
+ * one; foreign members that are left at the end are unknown.
  */
 export class ConfigTranslation {
   config: Json
@@ -17,7 +17,7 @@ export class ConfigTranslation {
 
   warn (sentence: string): void { this.warnings.push(sentence) }
 
-  /** Removes a member and returns its value. */
+  /** Removes a member. @returns its value */
   take (name: string): unknown {
     if (!Object.hasOwn(this.config, name)) return undefined
     const { [name]: value, ...rest } = this.config
@@ -33,11 +33,11 @@ export class ConfigTranslation {
 
   has (name: string): boolean { return Object.hasOwn(this.config, name) }
 
-  /** Moves the value of a foreign member to the gateway's own member, unless the latter exists already. */
-  move (from: string, to: string, change: (value: unknown) => unknown = (value) => value): void {
+  /** Renames a foreign member to the gateway's own member. If both exist with different values, it only warns. */
+  move (from: string, to: string): void {
     if (!this.has(from)) return
-    if (!this.has(to)) this.put(to, change(this.take(from)))
-    else if (JSON.stringify(change(this.config[from])) === JSON.stringify(this.config[to])) this.take(from)
+    if (!this.has(to)) this.put(to, this.take(from))
+    else if (JSON.stringify(this.config[from]) === JSON.stringify(this.config[to])) this.take(from)
     else {
       this.mentionedMembers.add(from)
       this.warn(`${quoteName(from)} has no effect, since "${to}" is set too`)

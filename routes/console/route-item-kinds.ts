@@ -1,4 +1,4 @@
-/** An item of a list, as in MCP. */
+/** A tool, prompt or resource, as in a list result of MCP. */
 export interface RouteItem {
   readonly name?: string
   readonly uri?: string
@@ -9,8 +9,9 @@ export interface RouteItem {
   }>
 }
 
-/** How the playground lists and runs items of a kind. */
+/** How the playground shows and runs the items of one kind. */
 interface Kind {
+  /** The MCP method that runs an item. */
   readonly method: string
   readonly title: string
   readonly noun: string
@@ -19,7 +20,7 @@ interface Kind {
   readonly keyOf: (item: RouteItem) => string
   /** The schema of the arguments. */
   readonly schemaOf: (item: RouteItem) => unknown
-  /** Returns the members of `params`, as JSON text. @param args the arguments, as JSON text */
+  /** Returns the members of the method's `params`, each as JSON text. @param args the arguments, as JSON text */
   readonly paramsOf: (key: string, args: string) => readonly string[]
 }
 
@@ -61,5 +62,5 @@ export const routeItemKinds = {
   }
 } as const satisfies Readonly<Record<string, Kind>>
 
-export type KindName = keyof typeof routeItemKinds
-export const kindNames = Object.keys(routeItemKinds) as KindName[]
+export type RouteItemKind = keyof typeof routeItemKinds
+export const routeItemKindNames = Object.keys(routeItemKinds) as RouteItemKind[]
