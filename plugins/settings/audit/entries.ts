@@ -65,6 +65,7 @@ function minJsonSize (value: unknown, max: number): number {
   return size
 }
 
+/** A change of one entity. Secrets in `before` and `after` are masked. */
 export interface AuditedChange { entity: AuditEntry['entity'], name: string, before?: Json, after?: Json }
 
 function toAuditedChange (change: Change, former: Snapshot, next: Snapshot): AuditedChange {
