@@ -134,7 +134,7 @@ export class RequestRunner {
         code.unavailable, `Request timed out: server ${this.#name} gave ${why}`, 'timeout'
       )
       case 'broken': return new RpcError(
-        code.unavailable, `Server ${this.#name} failed: ${why}. The request may have run', 'no-answer`
+        code.unavailable, `Server ${this.#name} failed: ${why}. The request may have run`, 'no-answer'
       )
       case 'no-room':
       case 'share-used': {
