@@ -65,6 +65,8 @@ export class ApiDescription {
       return compiled
     } catch (error) {
       this.#current = undefined
+      // Otherwise the next attempt would take the document, which was not read, as unchanged.
+      this.#fetchedVersion = undefined
       throw this.#toUpstreamError(error)
     }
   }
