@@ -6,7 +6,7 @@ import type { Outbound, OutboundAccess } from '../../plugins/base/outbound/outbo
 import { chooseScopes, parseChallenge } from '../../plugins/upstream/login/challenge.ts'
 import { discoverAuthorization } from '../../plugins/upstream/login/discovery.ts'
 import { LoginCache } from '../../plugins/upstream/login/login-cache.ts'
-import { LoginFlows, type FlowDeps } from '../../plugins/upstream/login/flows.ts'
+import { LoginFlows, type ServerLoginDeps } from '../../plugins/upstream/login/flows.ts'
 import { registerGateway } from '../../plugins/upstream/login/registration.ts'
 import { createLogin } from '../../plugins/upstream/login/stored.ts'
 import { authenticateClient, authMethodOf } from '../../plugins/upstream/login/token-requests.ts'
@@ -202,7 +202,7 @@ void test('a refused refresh token ends the login, whatever the refusal is calle
       makeFetch: (onStatus: (status: number) => void) =>
         outboundFetch(outbound, { reach: { trusted: true }, origins: () => new Set() }, onStatus),
       binding: () => 'b'
-    } as unknown as FlowDeps
+    } as unknown as ServerLoginDeps
     const cache = new LoginCache(deps, new LoginFlows(deps))
     const renewed = await cache.renew('shared', await cache.get('shared'), {}).catch((error: unknown) => error)
     const isEnded = refusals.some((each) => each[0] === status && each[1] === body)

@@ -1,4 +1,4 @@
-import { createPrivateKey, type KeyObject, randomUUID, sign } from 'node:crypto'
+import { constants, createPrivateKey, type KeyObject, randomUUID, sign } from 'node:crypto'
 import type { OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { UpstreamError } from '../../../protocol/errors.ts'
@@ -12,10 +12,12 @@ import {
 /** The dependencies of requests to a token endpoint. */
 interface TokenDeps { readonly oauth: UpstreamOAuth, readonly fetchFn: FetchLike }
 
+/** A client as the SDK's functions take it. */
 const clientInformation = ({ id, secret }: LoginClient) => ({
   client_id: id, ...(secret === undefined ? {} : { client_secret: secret })
 })
 
+/** The function with which the SDK adds the client's authentication to a request. */
 const authentication = (client: LoginClient, server: AuthorizationServer, oauth: UpstreamOAuth) =>
   (headers: Headers, params: URLSearchParams): void => { authenticateClient(headers, params, client, server, oauth) }
 
@@ -181,7 +183,9 @@ function assertion (clientId: string, audience: string, oauth: UpstreamOAuth): s
       key,
       dsaEncoding: 'ieee-p1363',
       // RSASSA-PSS with a salt as long as the hash (RFC 7518, section 3.5).
-      ...(alg.startsWith('PS') ? { padding: 6, saltLength: -1 } : {})
+      ...(alg.startsWith('PS') && {
+        padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST
+      })
     })
     return `${header}.${claims}.${signature.toString('base64url')}`
   } catch {

@@ -28,17 +28,17 @@ const discoveryPath = '/.well-known/openid-configuration'
 export class ApiCredentials {
   readonly #security: Security
   readonly #outbound: Outbound
-  readonly #reach: OutboundAccess
+  readonly #access: OutboundAccess
   #token: AccessToken | undefined
   #fetching: Promise<AccessToken> | undefined
   #tokenEndpoint: string | undefined
   /** Whether the token endpoint accepts the client's secret in the body rather than in a header. */
   #isSecretInBody = false
 
-  constructor (security: OpenApiSecurity | undefined, outbound: Outbound, reach: OutboundAccess) {
+  constructor (security: OpenApiSecurity | undefined, outbound: Outbound, access: OutboundAccess) {
     this.#security = securityOf(security ?? { type: 'none' })
     this.#outbound = outbound
-    this.#reach = reach
+    this.#access = access
   }
 
   /**
@@ -84,8 +84,8 @@ export class ApiCredentials {
   }
 
   /**
-   * The `Authorization` value for credentials of type `http`. `credentials` may be encoded or, for basic,
-   * `user:password`.
+   * The `Authorization` value for credentials of type `http`. For Basic, the configured `credentials` are either in
+   * base64 or `user:password`.
    */
   #httpAuthorization (): string {
     const { scheme, token, username = '', password = '', credentials } = this.#security
@@ -175,7 +175,7 @@ export class ApiCredentials {
     if (!URL.canParse(url)) throw new UpstreamError('refused', `${subject} is not an absolute http or https address`)
     try {
       return await this.#outbound.fetch(url, {
-        ...this.#reach,
+        ...this.#access,
         ...options,
         maxSize: upstreamLimits.openapi.token,
         timeout: upstreamLimits.openapi.tokenTime

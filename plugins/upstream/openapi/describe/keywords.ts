@@ -142,7 +142,7 @@ export function relaxSchema ({
 /** Finds schemas whose conversion is lossy: a constraint is dropped, so that the result accepts more. */
 export class LossDetector {
   readonly #refs: References
-  /** The references in the schema of each reference, as `losslessRefs` returns them. */
+  /** For each reference, the references in its target, as `losslessRefs` returns them. */
   readonly #refsIn = new Map<string, readonly string[] | undefined>()
 
   constructor (refs: References) {

@@ -14,7 +14,8 @@ interface ListLoaderDeps {
   readonly placement: Placement
   readonly catalogues: Catalogues
   readonly supervisor: ConnectionSupervisor
-  readonly remote: boolean
+  /** Whether the server is not a local process. */
+  readonly isRemote: boolean
   /** Whether only the gateway's link lacks a login. A user's link is opened with that user's login. */
   readonly needsUserLogin: () => boolean
   /** Whether the client's user is known to lack required values. Without them no link is opened. */
@@ -43,25 +44,26 @@ export class ListLoader {
 
   /**
    * The readings that the answer to a list request waits for; none when the lists are known.
-   * @param only whether the route shows this server alone; false: a merged list
+   * @param isSingleServer whether the route shows this server alone; false: a merged list
    */
-  loadLists (client: Client, only: boolean): ListLoading[] {
-    const { placement, catalogues, remote, isUserOwned, shouldWaitFor } = this.#deps
+  loadLists (client: Client, isSingleServer: boolean): ListLoading[] {
+    const { placement, catalogues, isRemote, isUserOwned, shouldWaitFor } = this.#deps
     const key = placement.keyOf(client)
     const { capabilityClass } = key
     const own = placement.pool.find(key)
     const reading = this.#catchUp(own)
     // Merged lists do not wait for a user's server whose lists are known: `list_changed` follows.
-    const isAwaited = only || !isUserOwned()
+    const isAwaited = isSingleServer || !isUserOwned()
     const changed = isAwaited ? reading : []
     if (catalogues.has(capabilityClass) || own?.catalogue || this.#deps.lacksValues(client)) return changed
-    const budget = this.#budget(capabilityClass, only)
+    const budget = this.#budget(capabilityClass, isSingleServer)
     if (budget <= 0) return changed
     // In a merged list, a new capability class gets the lists of clients without capabilities, and no process is
     // started to read its own.
-    const isShown = !only && catalogues.has(emptyCapabilityClass)
-    if (isShown && !remote && !own?.link) return changed
-    const done = this.#read(only || isShown ? placement.listingSlot(client) : placement.pool.base).catch(() => {})
+    const isShown = !isSingleServer && catalogues.has(emptyCapabilityClass)
+    if (isShown && !isRemote && !own?.link) return changed
+    const slot = isSingleServer || isShown ? placement.listingSlot(client) : placement.pool.base
+    const done = this.#read(slot).catch(() => {})
     const isLeftOut = isShown || !(isAwaited || (!catalogues.isKnown && shouldWaitFor(client)))
     return isLeftOut ? changed : [...changed, { done, budget }]
   }
@@ -94,17 +96,19 @@ export class ListLoader {
   }
 
   /** Max wait for the lists of a class of clients, in ms. */
-  #budget (capabilityClass: string, only: boolean): number {
-    const { supervisor, remote, needsUserLogin } = this.#deps
-    if (supervisor.status === 'connecting') return only ? gatewayLimits.connectionWait : supervisor.firstAnswerBudget
+  #budget (capabilityClass: string, isSingleServer: boolean): number {
+    const { supervisor, isRemote, needsUserLogin } = this.#deps
+    if (supervisor.status === 'connecting') {
+      return isSingleServer ? gatewayLimits.connectionWait : supervisor.firstAnswerBudget
+    }
     if (supervisor.status !== 'connected' && !needsUserLogin()) return 0
     const since = Date.now() - (this.#asked.get(capabilityClass) ?? -Infinity)
     // After the first wait timed out, no client waits for this class again until `newClassRetry` has passed.
     const left = since > upstreamLimits.newClassRetry ? gatewayLimits.newClass : gatewayLimits.newClass - since
     // In a merged list, clients wait only briefly for a server that needs no process (it answers at once, or hangs) or
     // that is known to be slow.
-    const startsInTime = !remote && supervisor.openTime < gatewayLimits.newClass
-    return only || startsInTime ? left : Math.min(left, gatewayLimits.firstAnswerBudget)
+    const startsInTime = !isRemote && supervisor.openTime < gatewayLimits.newClass
+    return isSingleServer || startsInTime ? left : Math.min(left, gatewayLimits.firstAnswerBudget)
   }
 
   /** Reads the lists on a slot. @throws UpstreamError */
