@@ -186,16 +186,14 @@ export class Logins {
       return await refuse('The login was refused', `The authorization server of ${JSON.stringify(saved.server)} ` +
         `answered: ${why}`)
     }
-    try {
-      const { codeVerifier, redirectUri, frame } = saved
-      const { target: { oauth }, makeFetch } = login.deps
-      const made = await exchangeCode(frame, { code, codeVerifier, redirectUri }, { oauth, fetchFn: makeFetch() })
-      await login.storeLogin(saved.holder, made)
-    } catch (reason) {
-      const { message } = authorizationFailure(reason, 'the exchange of the code')
-      return await refuse('The login failed', `At server ${JSON.stringify(saved.server)}, ${message}.`)
+    const { codeVerifier, redirectUri, frame, server, holder } = saved
+    const { target: { oauth }, makeFetch } = login.deps
+    const made = await exchangeCode(frame, { code, codeVerifier, redirectUri }, { oauth, fetchFn: makeFetch() })
+      .catch((reason: unknown) => authorizationFailure(reason, 'the exchange of the code'))
+    if (made instanceof UpstreamError) {
+      return await refuse('The login failed', `At server ${JSON.stringify(server)}, ${made.message}.`)
     }
-    const { server, holder } = saved
+    await login.storeLogin(holder, made)
     const who = this.#beneficiaryOf(holder)
     const use = `Tool-Hub now uses this login at server ${JSON.stringify(server)}, for ${who.whose}.`
     return {
