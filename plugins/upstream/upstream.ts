@@ -125,7 +125,7 @@ export class Upstream implements Provider {
       catalogues: this.#catalogues,
       supervisor: this.#supervisor,
       isRemote: this.remote,
-      needsUserLogin: () => this.#waitsForUsers,
+      waitsForUsers: () => this.#waitsForUsers,
       lacksValues: ({ user }) => this.values?.isMissing(user) === true,
       ...deps.waiting
     })

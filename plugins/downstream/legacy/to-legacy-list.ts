@@ -4,7 +4,7 @@ import { toLegacyTool } from '../../../protocol/modern/for-legacy-clients.ts'
 import type { Item, ListKind } from '../../../protocol/lists.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { ListResult, ListEntry } from '../../gateway/index.ts'
-import { resolvePointer } from '../../base/json-schema/index.ts'
+import { isUnicodePattern, resolvePointer } from '../../base/json-schema/index.ts'
 
 /**
  * The legacy form of each item (undefined if it has none), and the text that it was made from. Items are kept longer
@@ -110,8 +110,8 @@ export function isCompilable (schema: unknown, root: unknown = schema): boolean 
   if (nullable !== undefined && (type === undefined || (nullable === false && [type].flat().includes('null')))) {
     return false
   }
-  if (typeof pattern === 'string' && !isPattern(pattern)) return false
-  if (isObject(patternProperties) && !Object.keys(patternProperties).every(isPattern)) return false
+  if (typeof pattern === 'string' && !isUnicodePattern(pattern)) return false
+  if (isObject(patternProperties) && !Object.keys(patternProperties).every(isUnicodePattern)) return false
   if (typeof $ref === 'string' && $ref !== '#' && resolvePointer(root, $ref) === undefined) return false
   const subschemas = [
     ...schemaMapKeywords.flatMap((keyword) => isObject(schema[keyword]) ? Object.values(schema[keyword]) : []),
@@ -120,12 +120,4 @@ export function isCompilable (schema: unknown, root: unknown = schema): boolean 
     ...items === undefined ? [] : [items].flat()
   ]
   return subschemas.every((each) => isCompilable(each, root))
-}
-
-function isPattern (text: string): boolean {
-  try {
-    return RegExp(text, 'u') instanceof RegExp
-  } catch {
-    return false
-  }
 }

@@ -3,7 +3,7 @@ import type { Catalogue, Item } from '../../../protocol/lists.ts'
 import { type Section, showItem } from '../../gateway/index.ts'
 
 /** One tool as a view shows it. `description`: the admin's override, if any. */
-export interface ListedTool { readonly item: Item, readonly description: string | undefined, readonly enabled: boolean }
+interface ListedTool { readonly item: Item, readonly description: string | undefined, readonly enabled: boolean }
 
 /** A server in a view that can be called, with its tools in listed order. */
 export interface ListedServer {

@@ -20,7 +20,8 @@ export interface OverriddenServer { readonly name?: string, readonly config: Ser
 
 /**
  * Finds the override of one item; undefined if there is none. All reads of overrides go through this function. An
- * override under the item's own name takes precedence over one under its name on merged routes.
+ * override under the item's own name takes precedence over one under its name on merged routes. An override for all
+ * items (`*`) that disables them applies to each item whose own override does not state `enabled`.
  */
 export function overrideOf (server: OverriddenServer, kind: ItemKind, key: string): ItemOverride | undefined {
   const own = ownOverrideOf(server, kind, key)

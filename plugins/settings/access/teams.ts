@@ -44,7 +44,7 @@ export function teamsOf (
   return username === undefined ? none : membershipsOf(snapshot).get(username) ?? none
 }
 
-/** How `sharedWithUsers` and the owner of a key refer to a team. */
+/** The text by which `sharedWithUsers` and the owner of a key refer to a team. */
 export const teamReference = (name: string): string => `@${name}`
 
 /**

@@ -3,6 +3,7 @@ import type { OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
+import { clientBasicAuthorization } from '../openapi/http-syntax.ts'
 import type { AuthorizationDiscovery } from './discovery.ts'
 import { loadSdk } from './sdk.ts'
 import {
@@ -114,8 +115,6 @@ export async function revokeTokens (
 /** The lifetime of an assertion, in seconds. */
 const assertionLife = 300
 
-const formEncode = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1)
-
 /**
  * Adds the client's authentication to a request to the token or revocation endpoint (RFC 6749, section 2.3; OpenID
  * Connect Core, section 9). The method is taken from the config, otherwise from the registration, otherwise it is one
@@ -134,12 +133,9 @@ export function authenticateClient (
       params.set('client_assertion_type', 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer')
       params.set('client_assertion', assertion(client.id, metadata?.issuer ?? url, oauth))
       return
-    case 'client_secret_basic': {
-      // RFC 6749, section 2.3.1: both parts are form-encoded first.
-      const credentials = `${formEncode(client.id)}:${formEncode(client.secret ?? '')}`
-      headers.set('authorization', `Basic ${Buffer.from(credentials).toString('base64')}`)
+    case 'client_secret_basic':
+      headers.set('authorization', clientBasicAuthorization(client.id, client.secret ?? ''))
       return
-    }
     case 'client_secret_post':
       params.set('client_secret', client.secret ?? '')
       params.set('client_id', client.id)

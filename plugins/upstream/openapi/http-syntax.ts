@@ -31,6 +31,12 @@ export function toHeader (name: string, value: string): [string, string] {
   return [name.toLowerCase(), sent]
 }
 
+const formEncode = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1)
+
+/** The `Authorization` value for the id and secret of an OAuth client (RFC 6749, section 2.3.1). */
+export const clientBasicAuthorization = (id: string, secret: string): string =>
+  `Basic ${Buffer.from(`${formEncode(id)}:${formEncode(secret)}`).toString('base64')}`
+
 /** Whether a media type is `application/json` or has the suffix `+json`. */
 export const isJsonMediaType = (type: string): boolean => /^[^;]*[/+]json\s*(;|$)/i.test(type)
 

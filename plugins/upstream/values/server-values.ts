@@ -12,7 +12,7 @@ import { UserActionRequired, type UserPage } from '../login/problems.ts'
 /** Called when the values of a user have changed; `values` is undefined if the user has removed them. */
 export type ValuesListener = (user: string, values: GivenValues | undefined) => void
 
-export interface ServerValuesDeps {
+interface ServerValuesDeps {
   readonly server: string
   readonly config: ServerConfig
   /** The user whose values the gateway's link uses. */

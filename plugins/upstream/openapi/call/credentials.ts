@@ -3,7 +3,7 @@ import { parseJsonObject } from '../../../../protocol/json.ts'
 import { withoutBom } from '../../../../protocol/text.ts'
 import { securityOf, type OpenApiSecurity } from '../../../../schemas/openapi-upstream.ts'
 import type { Outbound, OutboundAccess } from '../../../base/outbound/index.ts'
-import { toHeader } from '../http-syntax.ts'
+import { clientBasicAuthorization, toHeader } from '../http-syntax.ts'
 import type { SecurityDefaults } from '../plan.ts'
 import type { ApiRequest } from './request.ts'
 import { percentEncode } from './values.ts'
@@ -137,7 +137,7 @@ export class ApiCredentials {
     if (isSecretInBody) {
       body.set('client_id', clientId)
       body.set('client_secret', clientSecret)
-    } else headers.authorization = `Basic ${toBase64(`${formEncode(clientId)}:${formEncode(clientSecret)}`)}`
+    } else headers.authorization = clientBasicAuthorization(clientId, clientSecret)
     return await this.#request(endpoint, 'the token endpoint', { method: 'POST', headers, body: body.toString() })
   }
 
@@ -197,7 +197,6 @@ function renewalTime (expiresIn: unknown): number {
 }
 
 const toBase64 = (text: string): string => Buffer.from(text).toString('base64')
-const formEncode = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1)
 
 /** A URL without its query and credentials, which may be secret. */
 export function withoutQuery (url: string): string {

@@ -1,5 +1,6 @@
 // The keywords of JSON Schema 2020-12 in the schemas of a description.
 import { isObject } from '../../../../protocol/json.ts'
+import { isUnicodePattern } from '../../../base/json-schema/index.ts'
 import { DescriptionError } from '../plan.ts'
 import type { References } from './refs.ts'
 
@@ -85,21 +86,13 @@ export function subschemasOf (schema: Readonly<Record<string, unknown>>): unknow
  */
 export function toUnicodePattern (value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
-  if (isPattern(value)) return value
+  if (isUnicodePattern(value)) return value
   const withoutEscapes = value.replace(/\\([^])/g, (escape, character: string) => {
     // An unescaped dash would form a range in a character class.
     if (character === '-') return '\\x2d'
     return /[A-Za-z0-9^$\\.*+?()[\]{}|/]/.test(character) ? escape : character
   })
-  return isPattern(withoutEscapes) ? withoutEscapes : undefined
-}
-
-function isPattern (value: string): boolean {
-  try {
-    return new RegExp(value, 'u') instanceof RegExp
-  } catch {
-    return false
-  }
+  return isUnicodePattern(withoutEscapes) ? withoutEscapes : undefined
 }
 
 /** Whether the conversion drops a member of `patternProperties`, because its pattern is invalid. */
