@@ -48,7 +48,7 @@ export class EventStream {
       this.#unread.close()
       return
     }
-    // Node counts the characters of a string as bytes until it encodes the string.
+    // Until Node encodes a string, it counts its characters as bytes, so two-byte characters are encoded here.
     this.#raw.write(memoryOf(text) > text.length ? Buffer.from(text) : text)
     this.#unread.recordWrite()
   }

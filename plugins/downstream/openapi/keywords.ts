@@ -47,18 +47,8 @@ export function translateKeywords (schema: JsonObject): JsonObject {
 
 /** Assertions: a schema that lacks one of them accepts more. */
 const assertionKeywords = new Set([
-  'multipleOf',
-  'minimum',
-  'maximum',
-  'minLength',
-  'maxLength',
-  'pattern',
-  'minItems',
-  'maxItems',
-  'uniqueItems',
-  'minProperties',
-  'maxProperties',
-  'enum'
+  'multipleOf', 'minimum', 'maximum', 'minLength', 'maxLength', 'pattern', 'minItems', 'maxItems', 'uniqueItems',
+  'minProperties', 'maxProperties', 'enum'
 ])
 
 /** Whether a translation keeps all constraints of a schema, except those of subschemas. */

@@ -13,22 +13,9 @@ const inexactAnything: TranslatedSchema = { schema: {}, isExact: false }
 
 /** Keywords that OpenAPI 3.0.3 cannot express. `nullable` is not in JSON Schema, so its meaning there is unknown. */
 const unsupportedKeywords = new Set([
-  'patternProperties',
-  'propertyNames',
-  'contains',
-  'dependentRequired',
-  'dependentSchemas',
-  'dependencies',
-  'unevaluatedProperties',
-  'unevaluatedItems',
-  'prefixItems',
-  'additionalItems',
-  'if',
-  'then',
-  'else',
-  '$dynamicRef',
-  '$recursiveRef',
-  'nullable'
+  'patternProperties', 'propertyNames', 'contains', 'dependentRequired', 'dependentSchemas', 'dependencies',
+  'unevaluatedProperties', 'unevaluatedItems', 'prefixItems', 'additionalItems', 'if', 'then', 'else', '$dynamicRef',
+  '$recursiveRef', 'nullable'
 ])
 const isSupported = (schema: JsonObject): boolean => {
   for (const keyword of Object.keys(schema)) if (unsupportedKeywords.has(keyword)) return false

@@ -55,7 +55,7 @@ export class HttpCallExchange implements Exchange<View> {
 
 const plainClient = new PlainClient('', '')
 
-/** A caller without a session, as a client. @param address the caller's; its owner, if the caller has no credential */
+/** A caller without a session, as a client. @param address the caller's, which is charged if it has no credential */
 export const sessionlessClient = ({ principal }: View, address = ''): Client =>
   new PlainClient(`rest ${principal.key}`, principal.user, principal.key, false, chargedOwnerOf(principal, address))
 

@@ -8,36 +8,16 @@ export interface PackageIndexes { npmRegistry?: string, pythonIndexUrl?: string 
 
 /** The variables that a child process inherits: enough to run, without secrets. */
 const inheritedNames = [
-  'PATH',
-  'HOME',
-  'USER',
-  'LOGNAME',
-  'SHELL',
-  'LANG',
-  'LC_ALL',
-  'LC_CTYPE',
-  'TZ',
-  'TMPDIR',
-  'TERM',
-  'SSL_CERT_FILE',
-  'NODE_EXTRA_CA_CERTS',
-  'SystemRoot',
-  'APPDATA',
-  'PATHEXT'
+  'PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TMPDIR', 'TERM', 'SSL_CERT_FILE',
+  'NODE_EXTRA_CA_CERTS', 'SystemRoot', 'APPDATA', 'PATHEXT'
 ]
 
-/**
- * The variables that set the registry for npm, pnpm, yarn, bun and corepack (`npmNames`), and the index for pip and uv
- * (`pythonNames`).
- */
+/** The variables that set the registry for npm, pnpm, yarn, bun and corepack. */
 const npmNames = [
-  'npm_config_registry',
-  'pnpm_config_registry',
-  'YARN_REGISTRY',
-  'YARN_NPM_REGISTRY_SERVER',
-  'BUN_CONFIG_REGISTRY',
+  'npm_config_registry', 'pnpm_config_registry', 'YARN_REGISTRY', 'YARN_NPM_REGISTRY_SERVER', 'BUN_CONFIG_REGISTRY',
   'COREPACK_NPM_REGISTRY'
 ]
+/** The variables that set the package index for pip and uv. */
 const pythonNames = ['UV_DEFAULT_INDEX', 'UV_INDEX_URL', 'PIP_INDEX_URL']
 
 /** The names of variables that make a program load or run other code. */

@@ -13,23 +13,8 @@ export type PassedHeaders = Readonly<Record<string, string>>
  * gateway, and those that proxies add about the client.
  */
 const neverPassed = new Set([
-  'connection',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'http2-settings',
-  'host',
-  'expect',
-  'accept',
-  'accept-encoding',
-  'cookie',
-  'x-auth-token',
-  'x-session-id',
-  'last-event-id',
-  'forwarded',
-  'x-real-ip'
+  'connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings', 'host', 'expect',
+  'accept', 'accept-encoding', 'cookie', 'x-auth-token', 'x-session-id', 'last-event-id', 'forwarded', 'x-real-ip'
 ])
 const neverPrefixes = /^(proxy-|content-|mcp-|x-forwarded-)/
 const namePattern = /^[!#$%&'*+.^_`|~0-9a-z-]+$/

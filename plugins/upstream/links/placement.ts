@@ -61,7 +61,7 @@ export class Placement {
     })
   }
 
-  /** The slot of a client that passes no headers on. */
+  /** The slot of a client, regardless of headers that are passed on; undefined if there is none yet. */
   find (client: Client): Slot | undefined { return this.pool.find(this.keyOf(client)) }
 
   /**
@@ -76,7 +76,7 @@ export class Placement {
     return slot
   }
 
-  /** The slot for a client, which is not registered for notifications. @throws RpcError -32001 if all are in use */
+  /** Like `slotFor`, but does not register the client for notifications. */
   slotOf (client: Client, passed: PassedHeaders | undefined): Slot {
     // Without a session, no state can carry headers from one client to another.
     if (!this.#traits.hasSession) return this.pool.take(this.keyOf(client), client)

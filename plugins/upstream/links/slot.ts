@@ -118,10 +118,10 @@ export class Slot {
     await Promise.all([link?.close(), openingLink?.close()])
   }
 
-  /** Whether a client can be notified of the messages of the link. */
+  /** Whether a client is registered for the messages of the link. */
   knows (client: Client): boolean { return this.#clients.has(client.id) }
 
-  /** Notifies a client of the messages of the link from now on. */
+  /** Registers a client for the messages of the link, if it can receive any. */
   serve (client: Client): void {
     if (client.listener) this.#clients.set(client.id, client)
   }

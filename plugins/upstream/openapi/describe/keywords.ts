@@ -52,14 +52,7 @@ const assertionEntries = Object.entries(assertions)
 
 /** Keywords whose value is a schema, except `items` and `additionalProperties`, which are converted separately. */
 export const schemaKeywords = [
-  'not',
-  'if',
-  'then',
-  'else',
-  'contains',
-  'propertyNames',
-  'unevaluatedItems',
-  'unevaluatedProperties',
+  'not', 'if', 'then', 'else', 'contains', 'propertyNames', 'unevaluatedItems', 'unevaluatedProperties',
   'contentSchema'
 ] as const
 /** Keywords whose value is an array of schemas. */
