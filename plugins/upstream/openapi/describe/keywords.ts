@@ -58,9 +58,11 @@ export const schemaKeywords = [
 /** Keywords whose value is an array of schemas. */
 export const schemaListKeywords = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as const
 
-/** All keywords whose value is a schema, an array of schemas, or an object of schemas. */
+/** All keywords whose value is a schema. */
 export const schemaKeywordSet: ReadonlySet<string> = new Set(['items', 'additionalProperties', ...schemaKeywords])
+/** All keywords whose value is an array of schemas. */
 export const schemaListKeywordSet: ReadonlySet<string> = new Set(schemaListKeywords)
+/** All keywords whose value is an object of schemas. */
 export const schemaMapKeywordSet: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas'])
 
 /** The direct subschemas of a schema. */
