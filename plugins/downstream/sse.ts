@@ -84,13 +84,12 @@ interface SseEndpointDeps {
 class SseEndpoint implements Endpoint {
   readonly #deps: SseEndpointDeps
   readonly #connections = new Map<string, SseConnection>()
+  readonly #bySession = new WeakMap<Session, SseConnection>()
   readonly #shares = new Shares(downstreamLimits.sessions, 'SSE connections')
 
   constructor (deps: SseEndpointDeps) {
     this.#deps = deps
-    deps.sessions.on('ended', (session) => {
-      for (const connection of this.#connections.values()) if (connection.session === session) connection.end()
-    })
+    deps.sessions.on('ended', (session) => { this.#bySession.get(session)?.end() })
   }
 
   /** Handles a GET: opens a connection. @throws NotAcceptable, ShareError, Draining */
@@ -183,6 +182,7 @@ class SseEndpoint implements Endpoint {
       const { session, result } = await initialize(gateway, sessions, connection.view, request, reservation)
       if (!connection.isConnected) { sessions.end(session, 'the client closed its stream'); return }
       connection.session = session
+      this.#bySession.set(session, connection)
       session.addChannel(connection, connection.stream)
       reply.finish([resultText(request.idText, result)])
     } catch (error) {
