@@ -69,7 +69,7 @@ test('a call whose connection breaks is told so in one sentence, and has failed'
   const app = await appFor(t, settings({ up: { url: upstream.url } }))
   await until(() => app.upstreams.counts().connected === 1)
   const outcomes: string[] = []
-  app.gateway.addHook('onDone', ({ method, outcome }) => { if (method === 'tools/call') outcomes.push(outcome) })
+  app.gateway.addHook('onDone', ({ outcome }) => { outcomes.push(outcome) })
   const session = await openSession(app, '/mcp', KEY)
   const { error } = await session.request('tools/call', { name: 'up-echo', arguments: {} })
   assert.equal(error?.code, -32001)

@@ -5,7 +5,7 @@ import { isSameCatalogue, type Catalogue, type ListingHistory, type ListKind } f
 import { Claims, gatewayLimits } from '../../gateway/index.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import type { Slot } from '../links/slot.ts'
-import { cacheText, parseCacheText, type KeptCatalogues } from './cache-text.ts'
+import { cacheText, parseCacheText, type CachedCatalogues } from './cache-text.ts'
 import { OmissionLog } from '../status-log.ts'
 import { readCatalogue, UndeclaredTools } from './read-catalogue.ts'
 import { ReadingPace } from './reading-pace.ts'
