@@ -241,10 +241,10 @@ void test('a login that cannot be stored is the fault of the storage, not of the
   const outage = new StorageError('The database is not available.', false)
   const body = Buffer.from('{"access_token":"a","token_type":"Bearer"}')
   const state = 's'.repeat(43)
-  let saved: unknown
+  const taken = { first: true, value: undefined as unknown }
   const logins = new Logins({
     stores: {
-      grants: { take: async () => ({ first: true, value: saved }) },
+      grants: { take: async () => taken },
       tokens: { swap: async () => { throw outage } },
       states: { remove: async () => {} }
     },
@@ -253,10 +253,11 @@ void test('a login that cannot be stored is the fault of the storage, not of the
     settings: () => ({ users: new Map(), keys: new Map() })
   } as unknown as ConstructorParameters<typeof Logins>[0])
   const login = logins.open('s', { url: 'https://mcp.example/mcp' }, { onReady: () => {}, onEnded: () => {} })
-  const frame = { binding: login?.deps.binding('shared'), scopes: [], server, client: { id: 'c' } }
+  const holder = 'shared'
+  const frame = { binding: login?.deps.binding(holder), scopes: [], server, client: { id: 'c' } }
   const redirectUri = 'https://hub.example/oauth/callback'
-  saved = { kind: 'upstream-login', server: 's', holder: 'shared', codeVerifier: 'v', redirectUri, frame, start: 'h' }
+  taken.value = { kind: 'upstream-login', server: 's', holder, codeVerifier: 'v', redirectUri, frame, start: 'h' }
   const key = 'k'.repeat(43)
-  const sent = new URL(withBrowserTag({ server: 's', holder: 'shared', url: `https://as.example/?state=${state}` }, key))
+  const sent = new URL(withBrowserTag({ server: 's', holder, url: `https://as.example/?state=${state}` }, key))
   await assert.rejects(logins.finish({ code: 'c', state: sent.searchParams.get('state') ?? '' }, key), outage)
 })
