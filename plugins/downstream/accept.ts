@@ -7,13 +7,12 @@ export interface AcceptedTypes {
 }
 
 const acceptAll: AcceptedTypes = { json: true, events: true, eventsFirst: false }
-const parsedHeaders = new Map<string, AcceptedTypes>([['application/json, text/event-stream', acceptAll]])
+/** The header of most clients, which need not be parsed. */
+const usualHeader = 'application/json, text/event-stream'
 
 /** Parses `Accept` (RFC 9110 §12.5.1) leniently: no header accepts everything, and of qualities only 0 is respected. */
 export function parseAccept (header: string | undefined): AcceptedTypes {
-  if (header === undefined || header.trim() === '') return acceptAll
-  const remembered = parsedHeaders.get(header)
-  if (remembered) return remembered
+  if (header === undefined || header === usualHeader || header.trim() === '') return acceptAll
   const ranges = header.toLowerCase().split(',').map((part) => {
     const [type = '', ...parameters] = part.split(';').map((piece) => piece.trim())
     return { type, refused: parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter)) }

@@ -4,43 +4,42 @@ import type { Snapshot } from '../../db/store.ts'
 import { type View, canUseMcp } from '../settings/index.ts'
 import type { Sealer } from '../base/secrets/index.ts'
 import type { Gateway } from '../gateway/index.ts'
-import type { Endpoint } from './endpoint.ts'
+import type { Endpoint, LogError } from './endpoint.ts'
 import { LegacyEndpoint } from './legacy/endpoint.ts'
-import { LegacyRequests } from './legacy/requests.ts'
+import { LegacyMessageHandler } from './legacy/message-handler.ts'
 import { Sessions } from './legacy/sessions.ts'
 import { ModernEndpoint } from './modern/endpoint.ts'
 import { StreamableHttp } from './streamable-http.ts'
 
-/** The MCP endpoints of all eras and transports. Only they write MCP messages to sockets. */
+/** The MCP endpoints of all eras and transports. Only they write MCP messages to clients' sockets. */
 class Downstream {
   readonly sessions = new Sessions()
   /** Handles the messages of all legacy sessions. */
-  readonly requests: LegacyRequests
+  readonly requests: LegacyMessageHandler
   readonly modern: ModernEndpoint
   readonly streamableHttp: StreamableHttp
   readonly #endpoints: Endpoint[]
 
   /**
    * @param sealer seals `requestState` for all replicas; undefined: only this process can open it
-   * @param isOwnCredential whether a header value contains a credential for this gateway
+   * @param isOwnCredential whether a header value contains a credential for this gateway, which is not forwarded
    */
   constructor (
     gateway: Gateway,
     snapshot: () => Snapshot,
-    logError: (error: unknown, sentence: string) => void,
+    logError: LogError,
     sealer: Sealer | undefined,
     usedStates: UsedRequestStates,
-    isOwnCredential?: (value: string) => boolean
+    isOwnCredential: (value: string) => boolean
   ) {
-    this.requests = new LegacyRequests(gateway, snapshot, logError)
+    this.requests = new LegacyMessageHandler(gateway, snapshot, logError)
     const legacy = new LegacyEndpoint(gateway, this.sessions, this.requests, snapshot)
-    this.modern = new ModernEndpoint({ gateway, snapshot, logError, sealer, usedStates, isOurs: isOwnCredential })
+    this.modern = new ModernEndpoint({ gateway, snapshot, logError, sealer, usedStates, isOwnCredential })
     this.streamableHttp = new StreamableHttp(legacy, this.modern)
     this.#endpoints = [legacy, this.modern]
     this.sessions.on('ended', (session) => {
       gateway.removeClient(session).catch((error: unknown) => {
-        logError(error, 'the links of a session could not be ' +
-        'released')
+        logError(error, 'the links of a session could not be released')
       })
     })
   }
@@ -74,9 +73,10 @@ declare module 'fastify' {
 
 /** Decorates `app.downstream`, the MCP endpoints. `app.ts` drains them. */
 export default fp<{ sealer?: Sealer, usedStates: UsedRequestStates }>(async (app, { sealer, usedStates }) => {
-  const logError = (error: unknown, sentence: string): void => { app.log.error({ err: error }, sentence) }
-  const isOurs = (value: string): boolean => app.credentials.hasMatchIn(value)
-  const downstream = new Downstream(app.gateway, () => app.settings.current, logError, sealer, usedStates, isOurs)
+  const logError: LogError = (error, sentence) => { app.log.error({ err: error }, sentence) }
+  const isOwnCredential = (value: string): boolean => app.credentials.hasMatchIn(value)
+  const downstream =
+    new Downstream(app.gateway, () => app.settings.current, logError, sealer, usedStates, isOwnCredential)
   app.decorate('downstream', downstream)
   // A session without access ends; the others lose the servers that they may no longer use.
   app.auth.accessChanges.on('changed', (standingOf) => {

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Snapshot } from '../../db/store.ts'
 import { code, RpcError } from '../../protocol/errors.ts'
+import type { RequestHeaders } from '../../protocol/exchange.ts'
 import { Table } from '../../protocol/table.ts'
 import { ShareError } from '../base/limits/index.ts'
 import { keyHeaderOf, type Principal, type View } from '../settings/index.ts'
@@ -13,6 +14,14 @@ export interface InboundRequest {
   readonly address: string
 }
 
+/** The parts of an HTTP request that its exchanges need. */
+export interface RequestOrigin {
+  readonly headers: RequestHeaders
+  /** The header that carries the caller's credential, in lower case. It is not forwarded. */
+  readonly credentialHeader: string | undefined
+  readonly address: string
+}
+
 /** An HTTP endpoint for MCP clients of one era and transport. */
 export interface Endpoint {
   /** Refuses new requests, waits up to `timeout` ms for open ones, fails the rest, and ends all streams. */
@@ -21,7 +30,7 @@ export interface Endpoint {
   revoke: (hasAccess: (view: View) => boolean) => void
 }
 
-/** The open requests at an endpoint. */
+/** The open requests at an endpoint, and the wait for them when the gateway shuts down. */
 export class InFlightTable<Entry> {
   readonly #entries = new Table<number, Entry>()
   #last = 0
@@ -61,7 +70,7 @@ export const shuttingDownError = (): RpcError =>
 
 export type LogError = (error: unknown, sentence: string) => void
 
-/** Converts an error to the one to answer with. An unexpected error is logged, and answered as an internal error. */
+/** Converts an error to the JSON-RPC error for the client. An unexpected one is logged, and its message is not sent. */
 export function toRpcAnswerError (error: unknown, logError: LogError): RpcError {
   if (error instanceof RpcError) return error
   if (error instanceof ShareError) {
@@ -76,9 +85,10 @@ export const firstValue = (value: string | string[] | undefined): string | undef
   Array.isArray(value) ? value[0] : value
 
 /**
- * The header that carries the caller's credential, in lower case: configurable for keys, `authorization` for tokens.
+ * The header that carries the caller's credential, in lower case: configurable for keys, `authorization` for tokens;
+ * undefined if the caller has none.
  */
-export function credentialHeader ({ kind }: Principal, snapshot: Snapshot): string | undefined {
+export function credentialHeaderOf ({ kind }: Principal, snapshot: Snapshot): string | undefined {
   if (kind === 'anonymous') return undefined
   return kind === 'system-key' || kind === 'user-key' ? keyHeaderOf(snapshot) : 'authorization'
 }

@@ -4,7 +4,7 @@ import { UnreadReply } from '../base/limits/index.ts'
 import { downstreamLimits } from './limits.ts'
 
 /** Interval of the comments that keep streams alive, in ms. */
-const heartbeat = 15_000
+const heartbeatInterval = 15_000
 const openStreams = new Set<EventStream>()
 let heartbeatTimer: NodeJS.Timeout | undefined
 
@@ -12,8 +12,8 @@ let heartbeatTimer: NodeJS.Timeout | undefined
 export class EventStream {
   readonly #raw: ServerResponse
   readonly #unread: UnreadReply
-  readonly #closing: Array<() => void> = []
-  /** The time at which the unread bytes exceeded `downstreamLimits.streamBacklog`. */
+  readonly #closeListeners: Array<() => void> = []
+  /** The time since which more than `downstreamLimits.streamBacklog` bytes are unread, in ms since the epoch. */
   #backlogSince: number | undefined
 
   /** Sends the head and a first comment, since Node sends the head only with the first byte of the body. */
@@ -29,11 +29,11 @@ export class EventStream {
     raw.uncork()
     this.#unread = new UnreadReply(raw, (listener) => { this.onClose(listener) })
     openStreams.add(this)
-    raw.once('close', () => { this.#closed() })
+    raw.once('close', () => { this.#onClosed() })
     // All streams share one timer.
     heartbeatTimer ??= setInterval(() => {
       for (const stream of openStreams) stream.write(': keep-alive\n\n')
-    }, heartbeat).unref()
+    }, heartbeatInterval).unref()
   }
 
   get isOpen (): boolean { return !this.#raw.writableEnded && !this.#raw.destroyed }
@@ -48,7 +48,7 @@ export class EventStream {
       this.#unread.close()
       return
     }
-    // For a string with two-byte characters, Node counts characters until it encodes the string.
+    // Until Node encodes a string, it counts its characters as bytes, so two-byte characters are encoded here.
     this.#raw.write(memoryOf(text) > text.length ? Buffer.from(text) : text)
     this.#unread.recordWrite()
   }
@@ -59,15 +59,15 @@ export class EventStream {
 
   /** Adds a listener for the end of the connection. All share one listener of the socket, to save memory. */
   onClose (listener: () => void): void {
-    this.#closing.push(listener)
+    this.#closeListeners.push(listener)
   }
 
-  #closed (): void {
+  #onClosed (): void {
     openStreams.delete(this)
     if (openStreams.size === 0) {
       clearInterval(heartbeatTimer)
       heartbeatTimer = undefined
     }
-    for (const listener of this.#closing) listener()
+    for (const listener of this.#closeListeners) listener()
   }
 }

@@ -14,7 +14,7 @@ const silenceTimeout = 5_000
 
 interface HttpReplyOptions {
   accepted: AcceptedTypes
-  /** The number of answers that the response will contain. */
+  /** The number of answers that the response will contain, including those that are cancelled. */
   expected: number
   /** Whether the answers belong to a JSON-RPC batch. */
   isBatch: boolean
@@ -87,7 +87,7 @@ export class HttpReply implements ReplyChannel {
     this.#unread.recordWrite()
   }
 
-  /** Responds without a stream; without a body if all requests were cancelled. */
+  /** Responds without a stream; without an answer if all requests were cancelled. */
   #end (status: number): void {
     const answers = this.#answers
     // Once written, bytes are counted by the connection.
@@ -132,7 +132,7 @@ const retryAfter: Readonly<Record<number, string>> = { 429: '60', 503: '5' }
 
 /**
  * Writes a JSON response with its total length, without joining its parts. Long texts are encoded piece by piece as the
- * client reads them; anything else is written in one system call, and buffers are not copied.
+ * client reads them; anything else is written in one system call. Buffers are not copied.
  */
 export function writeJson (
   raw: ServerResponse,

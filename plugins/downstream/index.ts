@@ -4,7 +4,7 @@ import type { DownstreamOptions } from './parts.ts'
 export { type InboundRequest, firstValue } from './endpoint.ts'
 export { EventStream } from './event-stream.ts'
 export { DisconnectSignal } from './tools/exchange.ts'
-export { parseExactJson } from './tools/given.ts'
+export { parseExactJson } from './tools/parse-arguments.ts'
 export type { HttpCaller, RouteTool } from './tools/tools.ts'
 export type { DownstreamOptions } from './parts.ts'
 

@@ -6,6 +6,7 @@ import { memoryOfJson } from '../base/body/index.ts'
 import { baseLimits } from '../base/limits/index.ts'
 import { downstreamLimits } from './limits.ts'
 
+/** A client's message, or the elements of its batch. */
 export type ReceivedMessage = Message | Array<Message | MalformedMessage>
 
 /** Parses the message or batch in a client's body. @throws the errors of `parseMessage` */
@@ -20,14 +21,14 @@ export const parseClientMessage = (text: string): ReceivedMessage =>
  * @throws RpcError -32602 beyond `downstreamLimits.capabilities`
  */
 export function checkCapabilitiesSize (text: string, name: string): number {
-  const { text: most, memory } = downstreamLimits.capabilities
-  if (memoryOf(text) > most) {
-    const sentence = `has more than ${most} characters, or half as many if any is outside Latin-1; declare fewer ` +
+  const { text: maxText, memory: maxMemory } = downstreamLimits.capabilities
+  if (memoryOf(text) > maxText) {
+    const sentence = `has more than ${maxText} characters, or half as many if any is outside Latin-1; declare fewer ` +
       'members or shorter strings'
     throw new RpcError(code.invalidParams, `Invalid params: "${name}" ${sentence}`)
   }
   const size = memoryOfJson(text)
-  if (size > memory) {
+  if (size > maxMemory) {
     throw new RpcError(
       code.invalidParams, `Invalid params: "${name}" contains too many members and values; declare fewer`
     )

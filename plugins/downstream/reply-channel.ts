@@ -24,14 +24,16 @@ export interface ReplyStream {
   readonly isResumable: boolean
   /** Called with each connection that resumes the stream while it carries a reply. */
   onResume: ((connection: EventStream) => void) | undefined
+  /** Continues on a connection, which replaces the former one. */
   attach: (connection: EventStream) => void
   send: (text: string) => void
+  /** Closes the connection so that the client polls. @param retry in ms */
   pause: (retry: number) => void
   end: () => void
 }
 
 /**
- * Asks a client.
+ * Sends a client a question, and resolves to its response.
  * @param send sends a message on the question's stream
  * @throws RpcError if the client has disconnected
  */

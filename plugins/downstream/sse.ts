@@ -15,7 +15,7 @@ import { parseAccept } from './accept.ts'
 import type { Endpoint, InboundRequest } from './endpoint.ts'
 import { parseClientMessage, type ReceivedMessage } from './read-message.ts'
 import { initialize } from './legacy/initialize.ts'
-import type { LegacyRequests } from './legacy/requests.ts'
+import type { LegacyMessageHandler } from './legacy/message-handler.ts'
 import type { Sessions } from './legacy/sessions.ts'
 import { downstreamLimits } from './limits.ts'
 
@@ -27,7 +27,7 @@ class SseConnection implements MessageChannel {
   session: Session | undefined
   /** Whether its `initialize` is being handled. */
   isInitializing = false
-  /** The number of answers still to be sent. */
+  /** The number of answers that have not been sent yet. */
   #pending = 0
   #ending = false
 
@@ -71,7 +71,7 @@ class SseConnection implements MessageChannel {
 interface SseEndpointDeps {
   gateway: Gateway
   sessions: Sessions
-  requests: LegacyRequests
+  requests: LegacyMessageHandler
   /** The path to which clients POST, without a query. */
   messagesPath: string
 }
@@ -84,13 +84,12 @@ interface SseEndpointDeps {
 class SseEndpoint implements Endpoint {
   readonly #deps: SseEndpointDeps
   readonly #connections = new Map<string, SseConnection>()
+  readonly #bySession = new WeakMap<Session, SseConnection>()
   readonly #shares = new Shares(downstreamLimits.sessions, 'SSE connections')
 
   constructor (deps: SseEndpointDeps) {
     this.#deps = deps
-    deps.sessions.on('ended', (session) => {
-      for (const connection of this.#connections.values()) if (connection.session === session) connection.end()
-    })
+    deps.sessions.on('ended', (session) => { this.#bySession.get(session)?.end() })
   }
 
   /** Handles a GET: opens a connection. @throws NotAcceptable, ShareError, Draining */
@@ -126,11 +125,11 @@ class SseEndpoint implements Endpoint {
     sent: Pick<InboundRequest, 'headers' | 'address'>,
     text: string
   ): void {
-    this.#receive(this.#connection(principal, id), sent, parseClientMessage(text))
+    this.#receive(this.#connectionOf(principal, id), sent, parseClientMessage(text))
   }
 
   /** The connection that a POST is for. @throws SessionIdRequired, SessionUnknown, Draining */
-  #connection (principal: Principal, id: string | undefined): SseConnection {
+  #connectionOf (principal: Principal, id: string | undefined): SseConnection {
     if (id === undefined || id === '') throw new errors.SessionIdRequired()
     const connection = this.#connections.get(id)
     if (!connection || connection.view.principal.key !== principal.key) {
@@ -179,10 +178,11 @@ class SseEndpoint implements Endpoint {
         throw new RpcError(code.invalidRequest, 'Invalid request: the session is already initialized')
       }
       connection.isInitializing = true
-      const place = sessions.reserve(connection.view, address)
-      const { session, result } = await initialize(gateway, sessions, connection.view, request, place)
+      const reservation = sessions.reserve(connection.view, address)
+      const { session, result } = await initialize(gateway, sessions, connection.view, request, reservation)
       if (!connection.isConnected) { sessions.end(session, 'the client closed its stream'); return }
       connection.session = session
+      this.#bySession.set(session, connection)
       session.addChannel(connection, connection.stream)
       reply.finish([resultText(request.idText, result)])
     } catch (error) {

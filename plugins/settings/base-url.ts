@@ -36,7 +36,7 @@ export const configuredBaseUrl = (system: SystemConfig, { basePath, env }: Addre
 export const publicBaseUrl = (app: FastifyInstance): string =>
   configuredBaseUrl(app.settings.current.system, app.config) ?? `${listeningOrigin(app)}${app.config.basePath}`
 
-/** The origin of the address on which the gateway listens. */
+/** The origin of the address on which the gateway listens; before it listens, with port 80. */
 export function listeningOrigin (app: FastifyInstance): string {
   const { HOST: host } = app.config.env
   const { port } = app.server.address() as AddressInfo | null ?? { port: 80 }

@@ -9,8 +9,7 @@ export type { RegisteredProvider } from './access/directory.ts'
 export type { Access } from './access/index.ts'
 export {
   exposedName, alternativeItemName, hasHashSuffix, canBeShownAs, prefixedName, alternativeName, mapToOwnNames, prefixOf,
-  acceptedPrefixesOf,
-  unconvertedPrefixOf
+  acceptedPrefixesOf, unconvertedPrefixOf
 } from './access/item-names.ts'
 export { keyHeaderOf } from './access/key-header.ts'
 export {
@@ -36,7 +35,7 @@ export {
 } from './base-url.ts'
 export { withHashedToken } from './hashed-key.ts'
 export { missingNameWarnings } from './missing-names.ts'
-export { OrderedEntries, type SentEntry } from './ordered-entries.ts'
+export { OrderedEntries } from './ordered-entries.ts'
 export { withDefaults } from './sections.ts'
 export type { Settings } from './settings.ts'
 export type { SettingsOptions } from './parts.ts'

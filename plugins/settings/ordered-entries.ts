@@ -7,16 +7,21 @@ import type { Principal } from './access/view.ts'
 import { settingsLimits } from './limits.ts'
 import type { Settings } from './settings.ts'
 
-/** An entity whose entries apply in their stored order. */
-export type OrderedEntity = 'policies' | 'guards' | 'quotas'
+/** The entities whose entries apply in their stored order. */
+type OrderedEntityName = 'policies' | 'guards' | 'quotas'
 
 /** An entry as a caller sends it: without the id, which the gateway generates. */
-export type SentEntry<Name extends OrderedEntity> = Omit<EntryOf<Name>, 'id'>
+type NewEntry<Name extends OrderedEntityName> = Omit<EntryOf<Name>, 'id'>
 
-interface OrderedEntriesOptions<Name extends OrderedEntity> {
+interface OrderedEntriesOptions<Name extends OrderedEntityName> {
   /** The noun for error messages. */
   readonly noun: string
-  /** Checks an entry before it is stored. @param former the replaced one @returns what to store @throws InvalidInput */
+  /**
+   * Checks an entry before it is stored.
+   * @param former the entry that it replaces; undefined for a new entry
+   * @returns the entry to store
+   * @throws InvalidInput
+   */
   readonly check?: (entry: EntryOf<Name>, former: EntryOf<Name> | undefined) => EntryOf<Name>
   /** Prepares an entry for responses. Default: unchanged. */
   readonly show?: (entry: EntryOf<Name>) => EntryOf<Name>
@@ -25,7 +30,7 @@ interface OrderedEntriesOptions<Name extends OrderedEntity> {
 }
 
 /** The entries of an ordered entity, for the management API. Its routes allow only admins to use them. */
-export class OrderedEntries<Name extends OrderedEntity> {
+export class OrderedEntries<Name extends OrderedEntityName> {
   readonly #settings: Pick<Settings, 'current' | 'change'>
   readonly #name: Name
   readonly #noun: string
@@ -46,7 +51,7 @@ export class OrderedEntries<Name extends OrderedEntity> {
   }
 
   /** All entries, in their order. */
-  list (): Array<EntryOf<Name>> { return [...this.#in(this.#settings.current).values()].map(this.#show) }
+  list (): Array<EntryOf<Name>> { return [...this.#entriesIn(this.#settings.current).values()].map(this.#show) }
 
   /** @throws NoSuch */
   get (id: string): EntryOf<Name> { return this.#show(this.#mustHave(this.#settings.current, id)) }
@@ -55,10 +60,10 @@ export class OrderedEntries<Name extends OrderedEntity> {
   async warningsAbout (entry: EntryOf<Name>): Promise<readonly string[]> { return await this.#warn?.(entry) ?? [] }
 
   /** Adds an entry after the others. @throws InvalidInput, LimitReached */
-  async create (principal: Principal, sent: SentEntry<Name>): Promise<EntryOf<Name>> {
+  async create (principal: Principal, sent: NewEntry<Name>): Promise<EntryOf<Name>> {
     const entry = this.#checked({ ...sent, id: randomUUID() } as unknown as EntryOf<Name>, undefined)
     await this.#settings.change((snapshot) => {
-      if (this.#in(snapshot).size >= settingsLimits.orderedEntries) {
+      if (this.#entriesIn(snapshot).size >= settingsLimits.orderedEntries) {
         throw new errors.LimitReached(`There are already ${settingsLimits.orderedEntries} entries: remove one first`)
       }
       return [this.#change(entry.id, entry)]
@@ -67,7 +72,7 @@ export class OrderedEntries<Name extends OrderedEntity> {
   }
 
   /** Replaces an entry, which keeps its place. @throws NoSuch, InvalidInput */
-  async update (principal: Principal, id: string, sent: SentEntry<Name>): Promise<EntryOf<Name>> {
+  async update (principal: Principal, id: string, sent: NewEntry<Name>): Promise<EntryOf<Name>> {
     await this.#settings.change((snapshot) => {
       const former = this.#mustHave(snapshot, id)
       return [this.#change(id, this.#checked({ ...sent, id } as unknown as EntryOf<Name>, former))]
@@ -83,7 +88,7 @@ export class OrderedEntries<Name extends OrderedEntity> {
   /** Reorders the entries. @param ids the ids of all entries, each once @throws InvalidInput */
   async reorder (principal: Principal, ids: readonly string[]): Promise<Array<EntryOf<Name>>> {
     await this.#settings.change((snapshot) => {
-      const known = this.#in(snapshot)
+      const known = this.#entriesIn(snapshot)
       const missing = [...known.keys()].find((id) => !ids.includes(id))
       if (missing !== undefined || ids.length !== known.size) {
         const problem = missing === undefined
@@ -102,12 +107,12 @@ export class OrderedEntries<Name extends OrderedEntity> {
     return this.#check(entry, former)
   }
 
-  #in (snapshot: Snapshot): ReadonlyMap<string, EntryOf<Name>> {
+  #entriesIn (snapshot: Snapshot): ReadonlyMap<string, EntryOf<Name>> {
     return snapshot[this.#name] as ReadonlyMap<string, EntryOf<Name>>
   }
 
   #mustHave (snapshot: Snapshot, id: string): EntryOf<Name> {
-    const entry = this.#in(snapshot).get(id)
+    const entry = this.#entriesIn(snapshot).get(id)
     if (!entry) throw noSuchError(this.#noun, id)
     return entry
   }

@@ -1,12 +1,12 @@
 import fp from 'fastify-plugin'
 import { createServerRestriction } from './access/restricted.ts'
-import { describeEdit } from './edited.ts'
+import { describeEdit } from './describe-edit.ts'
 import { missingNameWarnings } from './missing-names.ts'
 import { Settings } from './settings.ts'
 import type { Store } from '../../db/store.ts'
 
-/** Max dangling references that one warning names. */
-const maxReferences = 20
+/** Max warnings about names that do not exist; the others are counted. */
+const maxWarnings = 20
 
 declare module 'fastify' {
   interface FastifyInstance { settings: Settings }
@@ -16,14 +16,14 @@ declare module 'fastify' {
 export default fp<{ store: Store }>(async (app, { store }) => {
   const { READONLY: readonly, ALLOW_USER_STDIO: usersMayRun } = app.config.env
   const settings = await Settings.open(store, readonly, usersMayRun ? undefined : createServerRestriction())
-  const tell = (sentences: readonly string[]): void => {
-    for (const sentence of sentences.slice(0, maxReferences)) app.log.warn(sentence)
-    if (sentences.length > maxReferences) {
-      app.log.warn(`${sentences.length - maxReferences} more; \`tool-hub check\` lists them all`)
+  const warnOfMissingNames = (sentences: readonly string[]): void => {
+    for (const sentence of sentences.slice(0, maxWarnings)) app.log.warn(sentence)
+    if (sentences.length > maxWarnings) {
+      app.log.warn(`${sentences.length - maxWarnings} more; \`tool-hub check\` lists them all`)
     }
   }
   for (const problem of settings.current.problems) app.log.warn(problem)
-  tell(missingNameWarnings(settings.current))
+  warnOfMissingNames(missingNameWarnings(settings.current))
   settings.on('changed', ({ problems }, former) => {
     const known = new Set(former.problems)
     for (const problem of problems) if (!known.has(problem)) app.log.warn(problem)
@@ -37,7 +37,7 @@ export default fp<{ store: Store }>(async (app, { store }) => {
     else {
       app.log.info(`an edit of the settings file is in effect: ${edit}`)
       const known = new Set(missingNameWarnings(former))
-      tell(missingNameWarnings(next).filter((sentence) => !known.has(sentence)))
+      warnOfMissingNames(missingNameWarnings(next).filter((sentence) => !known.has(sentence)))
     }
   })
   settings.on('outdated', (reason) => {

@@ -25,7 +25,7 @@ export interface CommitEvent {
 type MapSnapshot = (snapshot: Snapshot) => Snapshot
 
 /** Max retries of a change that conflicts with another writer's commit. */
-const retries = 20
+const maxRetries = 20
 /** Interval at which the health of the store is checked, in ms. */
 const healthInterval = 1_000
 /** A change with more values than this yields to the event loop between its steps. */
@@ -60,21 +60,23 @@ export class Settings extends EventEmitter<{
 
   /**
    * @param readonly whether READONLY is set: `problem` then ignores whether the store can be written
-   * @param view maps each stored snapshot to the one that is served, for example to mark servers that may not be
-   *   started now
+   * @param mapSnapshot maps each stored snapshot to the one that is served, for example to mark servers that may not
+   *   be started now
    */
-  static async open (store: Store, readonly = false, view: MapSnapshot = (snapshot) => snapshot): Promise<Settings> {
-    return new Settings(store, await store.load(), readonly, view)
+  static async open (
+    store: Store, readonly = false, mapSnapshot: MapSnapshot = (snapshot) => snapshot
+  ): Promise<Settings> {
+    return new Settings(store, await store.load(), readonly, mapSnapshot)
   }
 
-  private constructor (store: Store, current: Snapshot, readonly: boolean, view: MapSnapshot) {
+  private constructor (store: Store, current: Snapshot, readonly: boolean, mapSnapshot: MapSnapshot) {
     super()
     this.setMaxListeners(0)
     this.#store = store
     this.#lookUps = new StoreRefresher(store)
     this.#readonly = readonly
-    this.#mapSnapshot = view
-    this.#current = view(current)
+    this.#mapSnapshot = mapSnapshot
+    this.#current = mapSnapshot(current)
     this.#healthTimer = setInterval(() => { this.#checkStoreHealth() }, healthInterval).unref()
     this.#unsubscribe = store.onChange((snapshot) => {
       const former = this.#current
@@ -177,7 +179,7 @@ export class Settings extends EventEmitter<{
     throw new ShareError('You have exceeded the limit of changes for one user; try again in a minute', true)
   }
 
-  /** Runs changes one at a time, so that conflicts arise only with other processes. Accounts take turns. */
+  /** Runs changes one at a time, so that conflicts arise only with other processes. Owners take turns. */
   async #inTurn (owner: string, work: () => Promise<Snapshot>): Promise<Snapshot> {
     const release = await this.#turns.take(owner)
     try {
@@ -191,24 +193,24 @@ export class Settings extends EventEmitter<{
     work: (snapshot: Snapshot) => readonly Change[], by: Principal | string | undefined
   ): Promise<Snapshot> {
     const author = typeof by === 'string' ? { username: by } : by?.username === undefined ? undefined : toAuthor(by)
-    for (let left = retries; ; left--) {
+    for (let left = maxRetries; ; left--) {
       const base = this.#current
       if (typeof by === 'object') {
         assertStillValid(base, by)
         by.checkPrecondition?.()
       }
-      const asked = work(base)
-      if (asked.length === 0) return base
+      const requested = work(base)
+      if (requested.length === 0) return base
       // The token hashes come first, since a requested change may touch the same keys: renaming a server updates the
       // scopes of keys.
-      const changes = [...hashTokens(base, asked), ...asked]
-      await pauseAfter(asked)
+      const changes = [...hashTokens(base, requested), ...requested]
+      await pauseAfter(requested)
       try {
         const stored = await this.#store.commit(changes, base.version)
         this.#adopt(stored)
         const next = this.#current.version === stored.version ? this.#current : this.#mapSnapshot(stored)
-        await pauseAfter(asked)
-        this.emit('committed', { by: author, changes: asked, former: base, next })
+        await pauseAfter(requested)
+        this.emit('committed', { by: author, changes: requested, former: base, next })
         return next
       } catch (error) {
         if (error instanceof ConflictError) {
@@ -270,9 +272,9 @@ function toHttpError (error: unknown): unknown {
  * of the request.
  * @throws Unauthorized, Forbidden
  */
-function assertStillValid (snapshot: Snapshot, { inSnapshot: standing, isAdmin }: Principal): void {
-  if (standing === undefined) return
-  const now = standing(snapshot)
+function assertStillValid (snapshot: Snapshot, { inSnapshot, isAdmin }: Principal): void {
+  if (inSnapshot === undefined) return
+  const now = inSnapshot(snapshot)
   if (!now) throw new errors.Unauthorized('This credential is no longer valid, and nothing was changed')
   if (isAdmin && !now.isAdmin) throw new errors.Forbidden('You are no longer an admin, and nothing was changed')
 }

@@ -84,7 +84,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
     ? undefined
     : new ChildRecord(childRecord, (level, sentence) => { app.log[level](sentence) })
   const hooks = new UpstreamHooks()
-  const isOurs = (value: string): boolean => app.credentials.hasMatchIn(value)
+  const isOwnCredential = (value: string): boolean => app.credentials.hasMatchIn(value)
   const upstreams = new Upstreams({
     connecting: {
       clientInfo: { name: 'tool-hub', version: app.config.version },
@@ -95,7 +95,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
         startProcess: record?.start,
         problemOf: async (config) => await hooks.findProblem(config),
         install: () => app.settings.current.system.install,
-        isOurs
+        isOwnCredential
       },
       dialling: new Semaphore(
         { places: upstreamLimits.concurrentSpawns, perOwner: upstreamLimits.concurrentSpawnsPerUser, reserved: 1 }
@@ -113,7 +113,6 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
         return server === undefined ? [] : unmatchedOverrides(server, catalogue)
       }
     },
-    isOurs,
     review: {
       examine: async (...read) => { await hooks.review.examine(...read) },
       listed: (...read) => hooks.review.listed(...read)
@@ -132,8 +131,8 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
   record?.endOrphans()
   app.addHook('onReady', async () => { await upstreams.apply(serversOf(app.settings.current)) })
   app.settings.on('changed', (next, former) => {
-    const gone = new Set(removedAccountNames(former.users, next.users))
-    if (gone.size > 0) void upstreams.endLinksOf(gone)
+    const removed = new Set(removedAccountNames(former.users, next.users))
+    if (removed.size > 0) void upstreams.endLinksOf(removed)
     upstreams.apply(serversOf(next)).catch((error: unknown) => {
       app.log.error({ err: error }, 'the changed servers could not be applied')
     })

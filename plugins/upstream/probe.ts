@@ -46,8 +46,8 @@ export async function probeServer (
   }
 }
 
-/** The dependencies of an upstream that is connected once: it stores nothing, and cannot send questions to clients. */
-export const testDeps = {
+/** The dependencies of an upstream that is connected once: it stores nothing, and sends nothing to clients. */
+export const probeDeps = {
   allowance: { setHeldSize: () => {}, waitTime: () => 0, store: () => {} },
   listener: {
     log: () => {},

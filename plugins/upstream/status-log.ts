@@ -16,7 +16,8 @@ const statusWords = {
 export class StatusLog {
   readonly #log: Log
   readonly #now: () => number
-  #outage: { readonly recordStatus: keyof typeof statusWords, readonly of: Outage } | undefined
+  /** The outage that was logged last, and the status that it is about. */
+  #current: { readonly status: keyof typeof statusWords, readonly outage: Outage } | undefined
   /** When each remark was last logged, in ms since the epoch. */
   readonly #logged = new BoundedMap<string, number>(baseLimits.outages.sentences)
 
@@ -33,8 +34,8 @@ export class StatusLog {
    */
   status (status: ProviderStatus, error: string | null, version?: string): void {
     if (status === 'connected') {
-      const spoken = version === undefined ? '' : `, speaks MCP ${version}`
-      if (this.#outage?.of.recordSuccess() !== true) this.#log('info', `connected${spoken}`)
+      const revision = version === undefined ? '' : `, speaks MCP ${version}`
+      if (this.#current?.outage.recordSuccess() !== true) this.#log('info', `connected${revision}`)
     } else if (status === 'disconnected' && error === null) {
       this.#log('info', 'stopped until it is needed again')
     } else if (status === 'disconnected' || status === 'oauth_required') {
@@ -52,19 +53,20 @@ export class StatusLog {
     this.#log(level, sentence, more)
   }
 
-  end (): void { this.#outage?.of.stop() }
+  /** Stops the timers. */
+  end (): void { this.#current?.outage.stop() }
 
   /** A missing login and an unreachable server are different outages. */
   #outageOf (status: keyof typeof statusWords): Outage {
-    if (this.#outage?.recordStatus === status) return this.#outage.of
-    this.#outage?.of.stop()
+    if (this.#current?.status === status) return this.#current.outage
+    this.#current?.outage.stop()
     const made = new Outage((level, sentence) => { this.#log(level, sentence) }, statusWords[status], this.#now)
-    this.#outage = { recordStatus: status, of: made }
+    this.#current = { status, outage: made }
     return made
   }
 }
 
-/** Prints the output lines of one server's process, up to a number of lines and a size per second. */
+/** Creates a printer for the output lines of one server's process, up to a number of lines and a size per second. */
 export function limitedPrinter (print: (line: string) => void): TransportDeps['onLine'] {
   const { lines, size } = upstreamLimits.stderrLines
   const limit = new LineLimit(
@@ -88,11 +90,15 @@ export class CorrectionLog {
 
   get sentences (): string[] { return [...this.#byMessage.values()] }
 
-  /** @param what the message, as text that may contain parts from the server */
-  readonly add = (what: string, places: readonly string[]): void => {
-    if (this.#byMessage.has(what) || this.#byMessage.size >= maxSentences) return
-    const sentence = `${truncate(what, maxNameLength)}: ${describeMended(places)}`
-    this.#byMessage.set(what, sentence)
+  /**
+   * Logs the corrections in a kind of message, if they are the first ones.
+   * @param message the kind of message, such as `result of tools/call`; it may contain parts from the server
+   * @param places the paths of the corrected members
+   */
+  readonly add = (message: string, places: readonly string[]): void => {
+    if (this.#byMessage.has(message) || this.#byMessage.size >= maxSentences) return
+    const sentence = `${truncate(message, maxNameLength)}: ${describeMended(places)}`
+    this.#byMessage.set(message, sentence)
     this.#warn(sentence)
   }
 }
@@ -113,6 +119,7 @@ export class OmissionLog {
     else this.#more++
   }
 
+  /** Adds the number of the omissions that were not logged. */
   end (): void {
     if (this.#more > 0) this.#add(`${this.#more} more of its items were omitted`)
   }

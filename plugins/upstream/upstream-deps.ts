@@ -30,8 +30,6 @@ export interface UpstreamDeps {
   /** Counts the processes that clients have caused at all servers. */
   children: ChildCounts
   listener: UpstreamListener
-  /** Whether a header value contains a credential of this gateway. */
-  isOurs?: ((value: string) => boolean) | undefined
   /** Begins the logins of the server; undefined if it accepts none. */
   openLogin: (listener: LoginListener) => ServerLogin | undefined
   /** Opens the values that the server's users provide; undefined if it has no such variables. */

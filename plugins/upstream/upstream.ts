@@ -10,18 +10,18 @@ import type { ServerConfig } from '../../schemas/server.ts'
 import { hasUserVariables } from '../../schemas/user-variables.ts'
 import { configOwner, sourceIdOf } from './catalogues/cache-text.ts'
 import { Catalogues } from './catalogues/catalogues.ts'
-import { ListLoader } from './catalogues/list-learner.ts'
+import { ListLoader } from './catalogues/list-loader.ts'
 import { dispatchNotification, dispatchQuestion } from './inbound/dispatch.ts'
 import { recordAnswer } from './inbound/record-answer.ts'
 import { deadlinesOf } from './links/deadlines.ts'
-import { makeDispatch } from './inbound/make-dispatch.ts'
+import { createDispatchDeps } from './inbound/dispatch-deps.ts'
 import { CorrectionLog } from './status-log.ts'
 import { ResourceSubscriptions } from './inbound/subscriptions.ts'
 import { Circuits } from './links/circuits.ts'
 import { expandVariables, withheldNames } from './links/environment.ts'
 import { passthroughOf } from './links/passthrough.ts'
 import { Placement } from './links/placement.ts'
-import { upstreamChangesOf, RequestRunner } from './links/requests.ts'
+import { withoutUnchangedName, RequestRunner } from './links/requests.ts'
 import type { Slot } from './links/slot.ts'
 import { ConnectionSupervisor } from './links/supervisor.ts'
 import { isRemote } from './links/transport.ts'
@@ -43,11 +43,11 @@ export class Upstream implements Provider {
   readonly #requests: RequestRunner
   readonly #catalogues: Catalogues
   readonly #subscriptions: ResourceSubscriptions
-  readonly #mended: CorrectionLog
-  readonly #learner: ListLoader
+  readonly #corrections: CorrectionLog
+  readonly #listLoader: ListLoader
   readonly #circuits: Circuits
   /** Whether headers of clients are passed on to the server. */
-  readonly #passes: boolean
+  readonly #passesHeaders: boolean
   /** The logins at the server; undefined if the gateway does not log in there. */
   readonly login: ServerLogin | undefined
   /** The values that its users provide; undefined if it has no such variables. */
@@ -58,31 +58,31 @@ export class Upstream implements Provider {
     this.config = config
     this.remote = isRemote(config)
     this.#deps = deps
-    const { connecting, children, listener, isOurs, openLogin, openValues, review } = deps
+    const { connecting, children, listener, openLogin, openValues, review } = deps
     const { log, listsChanged, statusChanged } = listener
     const passthrough = passthroughOf(config, this.remote)
-    this.#passes = passthrough.names.length > 0
+    this.#passesHeaders = passthrough.names.length > 0
     this.#ineffective = [
       ...expandVariables(config, connecting.transport.environment).warnings,
       ...withheldNames(config).map((name) => `${name} in env is not passed to it: only an admin can set this variable`),
       ...passthrough.warnings
     ]
     const warn = (sentence: string): void => { log('warn', sentence) }
-    this.#mended = new CorrectionLog((sentence) => { warn(this.redact(sentence)) })
+    this.#corrections = new CorrectionLog((sentence) => { warn(this.redact(sentence)) })
     this.#placement = new Placement({
       name,
       config,
-      passedNames: this.#passes ? passthrough.names : undefined,
-      isOurs,
+      passedNames: this.#passesHeaders ? passthrough.names : undefined,
+      isOwnCredential: connecting.transport.isOwnCredential,
       kind: () => this.#supervisor.kind,
       warn,
       children
     })
     const { pool } = this.#placement
     this.#catalogues = new Catalogues({
-      target: sourceIdOf(config),
+      sourceId: sourceIdOf(config),
       owner: configOwner(config),
-      changed: listsChanged,
+      onChange: listsChanged,
       allowance: deps.allowance,
       isPerUser: hasUserVariables(config),
       examine: async (...read) => { await review.examine(name, ...read) },
@@ -91,28 +91,28 @@ export class Upstream implements Provider {
     })
     this.login = openLogin({
       onReady: (holder) => {
-        this.#learner.forget()
+        this.#listLoader.forget()
         this.#supervisor.retry(this.#slotsOf(holder).filter(({ link }) => link === undefined))
       },
       onEnded: (holder) => { void this.#supervisor.closeLinks(this.#slotsOf(holder)) }
     })
     this.values = openValues((user, values) => {
       const slots = pool.all.filter((slot) => this.values?.isLinkOf(slot.user, user))
-      this.#learner.forget()
+      this.#listLoader.forget()
       renewLinks(slots, values === undefined, (each) => { this.#supervisor.retry(each) })
     })
     this.#circuits = new Circuits(() => pool.all.map(({ circuit }) => circuit), log)
     const wake = (): void => { this.#supervisor.wake() }
-    const dispatch = makeDispatch(name, listener, this.#placement, this.#catalogues, wake)
+    const dispatch = createDispatchDeps(name, listener, this.#placement, this.#catalogues, wake)
     this.#supervisor = new ConnectionSupervisor(config, pool, this.#catalogues, {
       connecting,
-      passes: this.#passes,
+      passesHeaders: this.#passesHeaders,
       canList: (slot) => this.#placement.canList(slot),
       inbound: {
         question: async (slot, ...args) => await dispatchQuestion(dispatch, slot, ...args),
         notification: (slot, ...args) => { dispatchNotification(dispatch, slot, ...args) },
         answered: recordAnswer,
-        mended: this.#mended.add
+        mended: this.#corrections.add
       },
       authorization: (slot) => this.login?.authorization(slot.user),
       statusChanged,
@@ -120,12 +120,12 @@ export class Upstream implements Provider {
       values: this.values,
       warn
     })
-    this.#learner = new ListLoader({
+    this.#listLoader = new ListLoader({
       placement: this.#placement,
       catalogues: this.#catalogues,
       supervisor: this.#supervisor,
-      remote: this.remote,
-      needsUserLogin: () => this.#waitsForUsers,
+      isRemote: this.remote,
+      waitsForUsers: () => this.#waitsForUsers,
       lacksValues: ({ user }) => this.values?.isMissing(user) === true,
       ...deps.waiting
     })
@@ -138,9 +138,9 @@ export class Upstream implements Provider {
   get warnings (): readonly string[] {
     const { sharedApi } = this.#deps.connecting.transport
     const refused = this.#circuits.sentence ?? []
-    const leftOut = [...sharedApi.warnings, ...this.#catalogues.omissions, ...this.#mended.sentences].concat(refused)
-      .map((sentence) => this.redact(sentence))
-    return leftOut.length === 0 ? this.#ineffective : [...this.#ineffective, ...leftOut]
+    const { omissions } = this.#catalogues
+    const remarks = [...sharedApi.warnings, ...omissions, ...this.#corrections.sentences].concat(refused)
+    return [...this.#ineffective, ...remarks.map((sentence) => this.redact(sentence))]
   }
 
   get status (): ProviderStatus { return this.#supervisor.status }
@@ -215,7 +215,7 @@ export class Upstream implements Provider {
 
   caching (client: Client, kind: ListKind): Caching | undefined {
     const catalogue = this.#readCatalogue(client)
-    const slot = this.#learner.ownSlot(this.#placement.find(client)) ?? this.#placement.pool.base
+    const slot = this.#listLoader.ownSlot(this.#placement.find(client)) ?? this.#placement.pool.base
     return catalogue && this.#catalogues.caching(catalogue, kind, slot)
   }
 
@@ -224,9 +224,11 @@ export class Upstream implements Provider {
 
   get hasOwnCatalogues (): boolean { return this.#placement.pool.all.some((slot) => slot.catalogue !== undefined) }
 
-  loadLists (client: Client, only: boolean): ListLoading[] { return this.#learner.loadLists(client, only) }
+  loadLists (client: Client, isSingleServer: boolean): ListLoading[] {
+    return this.#listLoader.loadLists(client, isSingleServer)
+  }
 
-  loadListsForItem (client: Client): Promise<void> | undefined { return this.#learner.loadListsForItem(client) }
+  loadListsForItem (client: Client): Promise<void> | undefined { return this.#listLoader.loadListsForItem(client) }
 
   /**
    * Sends a request. An expired session is reopened, and the request is repeated if it cannot have been executed.
@@ -240,9 +242,9 @@ export class Upstream implements Provider {
       ? this.#placement.slotForTask(exchange.params.taskId, client, passed)
       : this.#placement.slotFor(client, passed)
     const options = {
-      changes: upstreamChangesOf(exchange, changes),
+      changes: withoutUnchangedName(exchange, changes),
       deadlines: deadlinesOf(method, this.config, this.#deps.connecting.requestTimeout),
-      headers: this.#passes || trace ? { ...passed, ...(trace && traceHeaders(trace)) } : undefined
+      headers: this.#passesHeaders || trace ? { ...passed, ...(trace && traceHeaders(trace)) } : undefined
     }
     const inSameRun = this.#placement.runGuardOf(exchange)
     return await this.#requests.run(slot, (link) => inSameRun(link).call(exchange, options), exchange)

@@ -12,7 +12,7 @@ import type { TransportDeps } from './links/transport.ts'
 import type { Logins } from './login/logins.ts'
 import { SharedApi } from './openapi/api.ts'
 import type { UserValues } from './values/values.ts'
-import { testDeps, probeServer, type ProbeResult } from './probe.ts'
+import { probeDeps, probeServer, type ProbeResult } from './probe.ts'
 import { limitedPrinter, StatusLog } from './status-log.ts'
 import { noHost } from './upstream-deps.ts'
 import { Upstream } from './upstream.ts'
@@ -30,8 +30,6 @@ interface UpstreamsDeps {
     remarks: (server: string, catalogue: Catalogue) => readonly string[]
   }
   review?: CatalogueReview
-  /** Whether a header value contains a credential of this gateway, which must not be sent to a server. */
-  isOurs?: (value: string) => boolean
   /** Receives the lines that a server's process prints, except its messages. */
   onLine: (server: string, line: string) => void
   log: (server: string, level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
@@ -59,6 +57,7 @@ export class Upstreams implements ProviderSource {
     this.#deps = deps
   }
 
+  /** Connects the servers to the gateway, which gets their events. */
   connect (host: ProviderHost): void { this.#host = host }
 
   /** Notifies the gateway that the listed items of the servers' catalogues have changed. */
@@ -147,7 +146,7 @@ export class Upstreams implements ProviderSource {
   async probe (
     name: string, { enabled: _, startOnDemand: __, ...config }: Server['config'], signal: AbortSignal
   ): Promise<ProbeResult> {
-    const { connecting, settings, logins, userValues, isOurs } = this.#deps
+    const { connecting, settings, logins, userValues } = this.#deps
     const user = settings.userOf(config)
     if (user !== undefined && this.#shares.waitTime(name, user) > 0) {
       throw new ShareError(
@@ -157,17 +156,16 @@ export class Upstreams implements ProviderSource {
     const make = (statusChanged: () => void): Upstream => new Upstream(name, config, {
       connecting: { ...connecting, transport: this.#transportFor(config, () => {}) },
       children: new ChildCounts(),
-      isOurs,
       openLogin: (listener) => logins.openForTest(name, config, listener),
       openValues: (changed) => userValues.openForTest(name, config, changed),
       allowance: {
-        ...testDeps.allowance,
+        ...probeDeps.allowance,
         remainingSize: () => this.#shares.remainingSize(name, user),
         recordRead: (size) => { this.#shares.recordRead(name, user, size) }
       },
       review: noReview,
       waiting: { isUserOwned: () => user !== undefined, shouldWaitFor: () => false },
-      listener: { ...testDeps.listener, statusChanged }
+      listener: { ...probeDeps.listener, statusChanged }
     })
     return await probeServer(make, upstreamLimits.serverTests.time, signal)
   }
@@ -225,7 +223,7 @@ export class Upstreams implements ProviderSource {
   }
 
   #make ({ name, config }: Server): Upstream {
-    const { connecting, log, cache, settings: { userOf }, logins, userValues, isOurs, onLine: print } = this.#deps
+    const { connecting, log, cache, settings: { userOf }, logins, userValues, onLine: print } = this.#deps
     const isFirst = !this.#isStarted
     const statusLog = new StatusLog((level, sentence, more) => { log(name, level, sentence, more) })
     const onLine = limitedPrinter((line) => { print(name, line) })
@@ -233,7 +231,6 @@ export class Upstreams implements ProviderSource {
     const upstream: Upstream = new Upstream(name, config, {
       connecting: { ...connecting, transport: this.#transportFor(config, onLine) },
       children: this.#children,
-      isOurs,
       openLogin: (listener) => logins.open(name, config, listener),
       openValues: (changed) => userValues.open(name, config, changed),
       review: this.#deps.review ?? noReview,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { served } from '../helpers/served.ts'
 import { test } from 'tap'
-import { withoutEnvelope } from '../../plugins/downstream/tools/hop.ts'
+import { withoutEnvelope } from '../../plugins/downstream/tools/forwarding.ts'
 import { OutgoingEnvelope } from '../../protocol/modern/outgoing.ts'
 import { paramHeadersOf, ToolHeaders } from '../../protocol/modern/param-headers.ts'
 import { FakeExchange } from '../fakes/exchange.ts'

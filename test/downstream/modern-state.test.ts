@@ -8,12 +8,12 @@ import { MemoryRecords } from '../../db/memory/records.ts'
 import { UsedRequestStates } from '../../db/ports/login-states.ts'
 import { StorageError } from '../../db/store.ts'
 import { makeView, type Principal, type View } from '../../plugins/settings/access/view.ts'
-import { createResultTranslator, requireAccepted, serverIdentityOf } from '../../plugins/downstream/modern/answers.ts'
+import { createResultTranslator, requireAccepted, serverIdentityOf } from '../../plugins/downstream/modern/result-translator.ts'
 import type { ModernExchange } from '../../plugins/downstream/modern/exchange.ts'
 import type { RequestOutcome } from '../../plugins/downstream/modern/errors.ts'
-import { ParkedCalls } from '../../plugins/downstream/modern/parked.ts'
+import { ParkedCalls } from '../../plugins/downstream/modern/parked-calls.ts'
 import { inputResponsesOf, type Parkable, type ParkedCall } from '../../plugins/downstream/modern/parked-call.ts'
-import { checkInputRequests, isInputRequest } from '../../plugins/downstream/modern/input-request.ts'
+import { checkInputRequests, requiresInput } from '../../plugins/downstream/modern/input-request.ts'
 import type { ModernRequest } from '../../plugins/downstream/modern/request.ts'
 import { RequestStates, type StateBinding, type RequestState } from '../../plugins/downstream/modern/state.ts'
 import type { Gateway } from '../../plugins/gateway/gateway.ts'
@@ -346,7 +346,7 @@ test('a question that only timing relates to a call may be answered after that c
   await t.test('or is over with its time, or its access', async () => {
     for (const end of [
       () => { mock.timers.tick(downstreamLimits.parked.time) },
-      ({ table }: Parked) => { table.forgetOf(() => true) }
+      ({ table }: Parked) => { table.revoke(() => false) }
     ]) {
       const parked = park()
       const [one] = asked(parked, related())
@@ -504,10 +504,10 @@ test('a server\'s own state goes out sealed, with its server, and comes back as 
     ['completion/complete', `,"inputRequests":${requests}`, /during completion\/complete/]
   ]
   for (const [during, more, error] of refusals) {
-    assert.throws(() => isInputRequest(client.capabilities, during, `{"resultType":"input_required"${more}}`), error)
+    assert.throws(() => requiresInput(client.capabilities, during, `{"resultType":"input_required"${more}}`), error)
   }
-  assert.ok(isInputRequest(client.capabilities, method, `{"resultType":"input_required","inputRequests":${requests}}`))
-  assert.ok(!isInputRequest(client.capabilities, method, '{"resultType":"complete","content":[],"of":"input_required"}'))
+  assert.ok(requiresInput(client.capabilities, method, `{"resultType":"input_required","inputRequests":${requests}}`))
+  assert.ok(!requiresInput(client.capabilities, method, '{"resultType":"complete","content":[],"of":"input_required"}'))
   const paramsText = '{"name":"pay","requestState":"x","inputResponses":{"a":{"action":"accept"}}}'
   const request = { paramsText } as ModernRequest
   assert.equal(withState(request, 'its own').paramsText, paramsText.replace('"x"', '"its own"'))

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { served } from '../helpers/served.ts'
 import { test } from 'tap'
-import { isCompilable } from '../../plugins/downstream/legacy/readable.ts'
+import { isCompilable } from '../../plugins/downstream/legacy/to-legacy-list.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { agent, at, KEY, type Json } from '../helpers/client.ts'
 

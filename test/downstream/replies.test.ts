@@ -12,7 +12,7 @@ import { isLoopback } from '../../plugins/base/config/listening.ts'
 import { parseSize } from '../../plugins/base/body/body.ts'
 import { parseAccept, type AcceptedTypes } from '../../plugins/downstream/accept.ts'
 import { HttpReply, writeJson } from '../../plugins/downstream/http-reply.ts'
-import { LegacyRequests } from '../../plugins/downstream/legacy/requests.ts'
+import { LegacyMessageHandler } from '../../plugins/downstream/legacy/message-handler.ts'
 import { Annexes } from '../../plugins/base/annexes/index.ts'
 import config, { type SharedEnv } from '../../plugins/base/config/config.ts'
 import { memory } from '../../plugins/base/limits/memory.ts'
@@ -105,7 +105,7 @@ test('a long batch is handled in steps: others have the event loop between them'
     for (const end = performance.now() + 1; performance.now() < end;);
   }
   const snapshot = { system: {} } as unknown as Snapshot
-  const requests = new LegacyRequests({ notify } as unknown as Gateway, () => snapshot, assert.fail)
+  const requests = new LegacyMessageHandler({ notify } as unknown as Gateway, () => snapshot, assert.fail)
   const message = { kind: 'notification', method: 'notifications/vendor', params: {}, paramsText: '{}' } as const
   requests.receive(session, Array.from({ length: 10 }, () => message), { view: session.view, headers: {}, address }, assert.fail)
   assert.equal(handledIn.length, 1, 'the first one is handled at once')

@@ -16,7 +16,7 @@ console.log(`fast-check: FC_SEED=${seed}`)
 
 test('replay: the last events of one session', async (t) => {
   const at = (replay: ReplayBuffer, stream: number, after: number): Array<[number, string]> =>
-    replay.after(stream, after).map((entry) => [entry.at, entry.data])
+    replay.after(stream, after).map((entry) => [entry.number, entry.data])
 
   await t.test('what came on one stream after one event, oldest first', async () => {
     const replay = new ReplayBuffer('ann')
@@ -44,7 +44,7 @@ test('replay: the last events of one session', async (t) => {
     for (let n = 1; n <= 4; n++) replay.add(n % 2, n, third)
     assert.deepEqual([at(replay, 1, 0).length, at(replay, 0, 0).length], [1, 2])
     replay.add(1, 5, 'x'.repeat(downstreamLimits.replaySize + 1))
-    assert.deepEqual([replay.after(1, 0).map((entry) => entry.at), at(replay, 0, 0).length], [[5], 0],
+    assert.deepEqual([replay.after(1, 0).map((entry) => entry.number), at(replay, 0, 0).length], [[5], 0],
       'the newest stays, however large, and alone')
     replay.add(1, 6, 'small')
     assert.deepEqual(at(replay, 1, 0), [[6, 'small']], 'until another comes')
@@ -102,10 +102,10 @@ test('replay: the last events of one session', async (t) => {
     fc.assert(fc.property(fc.array(fc.tuple(fc.nat(2), fc.nat(downstreamLimits.replaySize * 2)), { maxLength: 12 }), (list) => {
       const replay = new ReplayBuffer('ann')
       list.forEach(([stream, size], n) => { replay.add(stream, n, 'x'.repeat(size)) })
-      const kept = [0, 1, 2].flatMap((stream) => replay.after(stream, -1)).sort((a, b) => a.at - b.at)
+      const kept = [0, 1, 2].flatMap((stream) => replay.after(stream, -1)).sort((a, b) => a.number - b.number)
       const size = kept.reduce((sum, { data }) => sum + data.length, 0)
       assert.ok(kept.length === Math.min(list.length, 1) || size <= downstreamLimits.replaySize)
-      assert.deepEqual(kept.map((entry) => entry.at), list.map((_, n) => n).slice(list.length - kept.length), 'the oldest go first')
+      assert.deepEqual(kept.map((entry) => entry.number), list.map((_, n) => n).slice(list.length - kept.length), 'the oldest go first')
       const next = list[list.length - kept.length - 1]
       if (next !== undefined) {
         assert.ok(kept.reduce((sum, { data }) => sum + data.length, next[1]) > downstreamLimits.replaySize, 'no more go than must')
@@ -115,7 +115,7 @@ test('replay: the last events of one session', async (t) => {
   await t.test('event ids tell the stream and the place', async () => {
     fc.assert(
       fc.property(fc.nat(), fc.nat(), (stream, place) => {
-        assert.deepEqual(parseEventId(eventId(stream, place)), { stream, at: place })
+        assert.deepEqual(parseEventId(eventId(stream, place)), { stream, number: place })
       }),
       { seed }
     )

@@ -1,7 +1,7 @@
 // What callers without credentials send costs little: queries, forms and large bodies that are refused.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { parseQueryArguments } from '../../plugins/downstream/tools/given.ts'
+import { parseQueryArguments } from '../../plugins/downstream/tools/parse-arguments.ts'
 import { alice, start } from '../helpers/doors.ts'
 import { cpuTime, median } from '../helpers/measured.ts'
 

@@ -339,8 +339,8 @@ test('catalogues: by class, and for single clients where that differs', async (t
         ownCatalogues: owned,
         examine: async () => {},
         owner,
-        target,
-        changed: () => { listed++ },
+        sourceId: target,
+        onChange: () => { listed++ },
         allowance: {
           remainingSize: () => Infinity,
           setHeldSize: () => {},

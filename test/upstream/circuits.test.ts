@@ -57,6 +57,26 @@ test('a server whose requests fail is left alone, and checked before it gets ano
   assert.equal(await warnings(), '')
 })
 
+test('a call whose connection breaks is told so in one sentence, and has failed', async (t) => {
+  const upstream = await startUpstream(t, {
+    tools: [tool('echo')],
+    on: ({ method, res }) => {
+      if (method !== 'tools/call') return undefined
+      res.destroy()
+      return 'taken'
+    }
+  })
+  const app = await appFor(t, settings({ up: { url: upstream.url } }))
+  await until(() => app.upstreams.counts().connected === 1)
+  const outcomes: string[] = []
+  app.gateway.addHook('onDone', ({ outcome }) => { outcomes.push(outcome) })
+  const session = await openSession(app, '/mcp', KEY)
+  const { error } = await session.request('tools/call', { name: 'up-echo', arguments: {} })
+  assert.equal(error?.code, -32001)
+  assert.equal(error.message, 'Server "up" failed: the connection to it was lost. The request may have run')
+  assert.deepEqual(outcomes, ['failure'])
+})
+
 test('a server that hangs slows no other', async (t) => {
   const hanging = async (name: string): Promise<{ url: string, received: () => number }> => {
     const { url, received } = await startUpstream(t, { tools: [tool('echo')], on: ({ method }) => method === name ? 'never' : undefined })

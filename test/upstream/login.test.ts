@@ -6,11 +6,14 @@ import type { Outbound, OutboundAccess } from '../../plugins/base/outbound/outbo
 import { chooseScopes, parseChallenge } from '../../plugins/upstream/login/challenge.ts'
 import { discoverAuthorization } from '../../plugins/upstream/login/discovery.ts'
 import { LoginCache } from '../../plugins/upstream/login/login-cache.ts'
-import { LoginFlows, type FlowDeps } from '../../plugins/upstream/login/flows.ts'
+import { LoginFlows, type ServerLoginDeps } from '../../plugins/upstream/login/flows.ts'
 import { registerGateway } from '../../plugins/upstream/login/registration.ts'
+import { Logins } from '../../plugins/upstream/login/logins.ts'
+import { withBrowserTag } from '../../plugins/upstream/login/starts.ts'
 import { createLogin } from '../../plugins/upstream/login/stored.ts'
 import { authenticateClient, authMethodOf } from '../../plugins/upstream/login/token-requests.ts'
 import { outboundFetch } from '../../plugins/upstream/login/sdk.ts'
+import { StorageError } from '../../db/errors.ts'
 import { UpstreamError } from '../../protocol/errors.ts'
 
 const none = { configured: undefined, challenged: undefined, ofResource: undefined, ofServer: undefined, former: undefined }
@@ -202,7 +205,7 @@ void test('a refused refresh token ends the login, whatever the refusal is calle
       makeFetch: (onStatus: (status: number) => void) =>
         outboundFetch(outbound, { reach: { trusted: true }, origins: () => new Set() }, onStatus),
       binding: () => 'b'
-    } as unknown as FlowDeps
+    } as unknown as ServerLoginDeps
     const cache = new LoginCache(deps, new LoginFlows(deps))
     const renewed = await cache.renew('shared', await cache.get('shared'), {}).catch((error: unknown) => error)
     const isEnded = refusals.some((each) => each[0] === status && each[1] === body)
@@ -232,4 +235,29 @@ void test('a registration that is refused for its scopes is sent again without',
   const [asked, failure] = await register(['a'], false)
   assert.deepEqual(asked, ['a', undefined])
   assert.match(failure, /set "oauth.clientId"\) failed: the authorization server answered invalid_client_metadata: no$/)
+})
+
+void test('a login that cannot be stored is the fault of the storage, not of the authorization server', async () => {
+  const outage = new StorageError('The database is not available.', false)
+  const body = Buffer.from('{"access_token":"a","token_type":"Bearer"}')
+  const state = 's'.repeat(43)
+  const taken = { first: true, value: undefined as unknown }
+  const logins = new Logins({
+    stores: {
+      grants: { take: async () => taken },
+      tokens: { swap: async () => { throw outage } },
+      states: { remove: async () => {} }
+    },
+    outbound: { fetch: async () => ({ status: 200, headers: { 'content-type': 'application/json' }, body }) },
+    environment: {},
+    settings: () => ({ users: new Map(), keys: new Map() })
+  } as unknown as ConstructorParameters<typeof Logins>[0])
+  const login = logins.open('s', { url: 'https://mcp.example/mcp' }, { onReady: () => {}, onEnded: () => {} })
+  const holder = 'shared'
+  const frame = { binding: login?.deps.binding(holder), scopes: [], server, client: { id: 'c' } }
+  const redirectUri = 'https://hub.example/oauth/callback'
+  taken.value = { kind: 'upstream-login', server: 's', holder, codeVerifier: 'v', redirectUri, frame, start: 'h' }
+  const key = 'k'.repeat(43)
+  const sent = new URL(withBrowserTag({ server: 's', holder, url: `https://as.example/?state=${state}` }, key))
+  await assert.rejects(logins.finish({ code: 'c', state: sent.searchParams.get('state') ?? '' }, key), outage)
 })

@@ -11,6 +11,7 @@ import { DescriptionError } from '../../plugins/upstream/openapi/plan.ts'
 import { WorkerPool } from '../../plugins/base/threads/pool.ts'
 import { readDescription } from '../../plugins/upstream/openapi/describe/reader.ts'
 import { SharedApi } from '../../plugins/upstream/openapi/api.ts'
+import { ApiDescription } from '../../plugins/upstream/openapi/describe/description.ts'
 import { Outbound } from '../../plugins/base/outbound/outbound.ts'
 import { type ServerConfig } from '../../schemas/server.ts'
 import { restApi } from '../fakes/rest-api.ts'
@@ -411,6 +412,22 @@ test('descriptions by address: read with its rules, and again when they change',
     await restClient(t, { headers, openapi: { url: `${api.url}/keyed.yaml` } })
     await restClient(t, { headers, url: `http://localhost:${api.port}/api`, openapi: { url: `${api.url}/keyed.yaml` } })
     assert.deepEqual(seen, ['secret', undefined])
+  })
+  await t.test('a document that could not be used is read at the next attempt, even if it has not changed', async () => {
+    let answers = 0
+    api.at('/unfinished.json', (_request, response) => {
+      answers++
+      response.writeHead(200, { etag: '"1"' }).end('{"openapi": "3.0.0"')
+    })
+    const outbound = new Outbound({ allow: '' })
+    t.after(async () => { await outbound.close() })
+    const config = { type: 'openapi', url: `${api.url}/unfinished.json` } as const
+    const description = new ApiDescription(config, { outbound, warn: () => {}, onChange: () => {} })
+    t.after(() => { description.close() })
+    for (const attempt of [1, 2]) {
+      await assert.rejects(description.current(), /cannot be used: it is not valid JSON/)
+      assert.equal(answers, attempt)
+    }
   })
   await t.test('failures say what and where, without what may be secret; addresses are judged', async () => {
     api.at('/gone', (_request, response) => { response.writeHead(404).end('body that is not told') })

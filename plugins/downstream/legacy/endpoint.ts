@@ -14,7 +14,7 @@ import { EventStream } from '../event-stream.ts'
 import { HttpReply, writeJson } from '../http-reply.ts'
 import type { ReceivedMessage } from '../read-message.ts'
 import { initialize } from './initialize.ts'
-import { malformedAnswer, type LegacyRequests } from './requests.ts'
+import { malformedAnswer, type LegacyMessageHandler } from './message-handler.ts'
 import type { SessionReservation, Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 import { downstreamLimits } from '../limits.ts'
@@ -23,10 +23,10 @@ import { downstreamLimits } from '../limits.ts'
 export class LegacyEndpoint implements Endpoint {
   readonly #gateway: Gateway
   readonly #sessions: Sessions
-  readonly #requests: LegacyRequests
+  readonly #requests: LegacyMessageHandler
   readonly #snapshot: () => Snapshot
 
-  constructor (gateway: Gateway, sessions: Sessions, requests: LegacyRequests, snapshot: () => Snapshot) {
+  constructor (gateway: Gateway, sessions: Sessions, requests: LegacyMessageHandler, snapshot: () => Snapshot) {
     this.#gateway = gateway
     this.#sessions = sessions
     this.#requests = requests
@@ -41,7 +41,7 @@ export class LegacyEndpoint implements Endpoint {
       void this.#initialize(inbound, message, accepted, this.#sessions.reserve(inbound.view, inbound.address))
       return
     }
-    const session = this.#session(inbound)
+    const session = this.#sessionOf(inbound)
     if (Array.isArray(message)) {
       if (!allowsBatch(session.version)) {
         throw new RpcError(code.invalidRequest, `Invalid request: batches are not part of MCP ${session.version}`)
@@ -61,7 +61,7 @@ export class LegacyEndpoint implements Endpoint {
   get (inbound: InboundRequest): void {
     const { headers, raw } = inbound
     if (!parseAccept(headers.accept).events) throw new errors.NotAcceptable('text/event-stream')
-    const session = this.#session(inbound)
+    const session = this.#sessionOf(inbound)
     const lastEventId = firstValue(headers['last-event-id'])
     if (!session.canOpenStream(lastEventId)) throw new errors.TooManyStreams(downstreamLimits.streamsPerSession)
     session.listen(new EventStream(raw, { 'mcp-session-id': session.sessionId }), lastEventId)
@@ -93,10 +93,11 @@ export class LegacyEndpoint implements Endpoint {
   }
 
   async #initialize (
-    { view, raw }: InboundRequest, request: Request, accepted: AcceptedTypes, place: SessionReservation
+    { view, raw }: InboundRequest, request: Request, accepted: AcceptedTypes,
+    reservation: SessionReservation
   ): Promise<void> {
     try {
-      const { session, result } = await initialize(this.#gateway, this.#sessions, view, request, place)
+      const { session, result } = await initialize(this.#gateway, this.#sessions, view, request, reservation)
       answer(raw, accepted, resultText(request.idText, result), { 'mcp-session-id': session.sessionId })
     } catch (error) {
       answer(raw, accepted, errorText(request.idText, this.#requests.toRpcAnswerError(error).toText()))
@@ -104,14 +105,14 @@ export class LegacyEndpoint implements Endpoint {
   }
 
   #run (session: Session, message: ReceivedMessage, inbound: InboundRequest, accepted: AcceptedTypes): void {
-    const batch = Array.isArray(message)
+    const isBatch = Array.isArray(message)
     const { raw } = inbound
-    const isAnswered = this.#requests.receive(session, batch ? message : [message], inbound, (expected, onGone) =>
+    const isAnswered = this.#requests.receive(session, isBatch ? message : [message], inbound, (expected, onGone) =>
       new HttpReply(
         raw, {
           accepted,
           expected,
-          isBatch: batch,
+          isBatch,
           canPoll: session.canPoll,
           newStream: () => session.streams.open(),
           onGone
@@ -121,7 +122,7 @@ export class LegacyEndpoint implements Endpoint {
   }
 
   /** The session that a request names. @throws SessionRequired, SessionUnknown, UnsupportedVersion, ShareError */
-  #session ({ view, headers, address }: InboundRequest): Session {
+  #sessionOf ({ view, headers, address }: InboundRequest): Session {
     const version = versionOf(headers)
     const id = firstValue(headers['mcp-session-id'])
     if (id === undefined) throw new errors.SessionRequired()

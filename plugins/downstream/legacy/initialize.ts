@@ -13,7 +13,7 @@ import type { Sessions } from './sessions.ts'
 
 /**
  * `initialize` (MCP to 2025-11-25, "Lifecycle"): starts a session.
- * @param place reserved for the session; released on failure
+ * @param reservation for the session; released on failure
  * @returns the session, and the text of the result
  * @throws RpcError to answer with
  */
@@ -22,16 +22,14 @@ export async function initialize (
   sessions: Sessions,
   view: View,
   { params }: Request,
-  place: SessionReservation
+  reservation: SessionReservation
 ): Promise<{ session: Session, result: string }> {
-  const session = begin(sessions, view, params, place)
+  const session = begin(sessions, view, params, reservation)
   try {
     const { capabilities, serverInfo, instructions, identityExtra } = await gateway.describe(view, session)
     // The session may have ended while providers connected. A listener added now would never be removed.
     if (session.hasEnded) {
-      throw new RpcError(
-        code.unavailable, 'The session ended before it was initialized', 'cancelled'
-      )
+      throw new RpcError(code.unavailable, 'The session ended before it was initialized', 'cancelled')
     }
     gateway.addListener(session, session)
     const info = completeServerInfo(serverInfo, view)
@@ -56,20 +54,21 @@ function completeServerInfo (serverInfo: string, { scope }: View): string {
 }
 
 function begin (
-  sessions: Sessions, view: View, { protocolVersion, capabilities, _meta }: Request['params'], place: SessionReservation
+  sessions: Sessions,
+  view: View,
+  { protocolVersion, capabilities, _meta }: Request['params'],
+  reservation: SessionReservation
 ): Session {
   try {
     if (typeof protocolVersion !== 'string') {
-      throw new RpcError(
-        code.invalidParams, 'Invalid params: "protocolVersion" must be a string'
-      )
+      throw new RpcError(code.invalidParams, 'Invalid params: "protocolVersion" must be a string')
     }
     if (isObject(_meta) && _meta[instanceKey] === instanceId) {
       throw new RpcError(code.invalidRequest, selfReferenceMessage)
     }
-    return sessions.begin(view, negotiateVersion(protocolVersion), declaredCapabilities(capabilities), place)
+    return sessions.begin(view, negotiateVersion(protocolVersion), declaredCapabilities(capabilities), reservation)
   } catch (error) {
-    place.release()
+    reservation.release()
     throw error
   }
 }

@@ -2,16 +2,17 @@ import { memoryOf, detachedCopy } from '../../../protocol/text.ts'
 import { OwnedMap } from '../../base/limits/index.ts'
 import { downstreamLimits } from '../limits.ts'
 
-/** Estimated memory of an entry in addition to its text, in bytes. */
+/** Estimated memory of a message in addition to its text, in bytes. */
 const overhead = 128
 
-interface Message { readonly data: string }
+/** A message that is kept. `data`: its text. */
+interface KeptMessage { readonly data: string }
 
 /**
- * All entries of all buffers. Beyond the limit, the owner with the most memory loses its oldest entry, which is also
+ * The messages of all buffers. Beyond the limit, the owner with the most memory loses its oldest message, which is also
  * the oldest of its buffer, since a buffer has one owner.
  */
-const allEntries = new OwnedMap<{ dropOldest: () => void }, Message>(downstreamLimits.keptSize, {
+const allEntries = new OwnedMap<{ dropOldest: () => void }, KeptMessage>(downstreamLimits.keptSize, {
   sizeOf: ({ data }) => memoryOf(data) + overhead,
   onEvict: (_entry, buffer) => { buffer.dropOldest() }
 })
@@ -20,7 +21,7 @@ const allEntries = new OwnedMap<{ dropOldest: () => void }, Message>(downstreamL
  * Messages that wait for their client. A buffer is limited in number and size, and drops its oldest messages. All
  * buffers together are limited in size.
  */
-export class MessageBuffer<Entry extends Message> {
+export class MessageBuffer<Entry extends KeptMessage> {
   readonly #owner: string
   readonly #maxEntries: number
   readonly #maxSize: number
@@ -28,8 +29,8 @@ export class MessageBuffer<Entry extends Message> {
   #size = 0
 
   /**
-   * @param owner the owner whose share the messages count against (`ownerOf`)
-   * @param maxSize max memory of all texts, in bytes; the newest entry is kept whatever its size
+   * @param owner the owner whose share the messages count against (`chargedOwnerOf`)
+   * @param maxSize max memory of all texts, in bytes; the newest message is kept at any size
    */
   constructor (owner: string, maxEntries: number, maxSize: number) {
     this.#owner = owner
@@ -66,26 +67,27 @@ export class MessageBuffer<Entry extends Message> {
   }
 }
 
-interface Entry { readonly stream: number, readonly at: number, readonly data: string, readonly time: number }
+/** An event on a stream. `number`: its number on that stream; `time`: when it was sent, in ms since the epoch. */
+interface SentEvent { readonly stream: number, readonly number: number, readonly data: string, readonly time: number }
 
 /**
  * The last events of one session, for clients that resume a stream with `Last-Event-ID`. The newest event is kept at
  * any size, since it may be the answer that the client waits for.
  */
 export class ReplayBuffer {
-  readonly #buffer: MessageBuffer<Entry>
+  readonly #buffer: MessageBuffer<SentEvent>
 
   constructor (owner: string) {
     this.#buffer = new MessageBuffer(owner, downstreamLimits.replayEvents, downstreamLimits.replaySize)
   }
 
-  add (stream: number, at: number, data: string): void {
-    this.#buffer.add({ stream, at, data: detachedCopy(data), time: Date.now() })
+  add (stream: number, number: number, data: string): void {
+    this.#buffer.add({ stream, number, data: detachedCopy(data), time: Date.now() })
   }
 
-  /** The events on a stream after event number `at`, oldest first. */
-  after (stream: number, at: number): Array<{ at: number, data: string }> {
-    return [...this.#buffer.entries].filter((entry) => entry.stream === stream && entry.at > at)
+  /** The events on a stream after the event with this number, oldest first. */
+  after (stream: number, number: number): Array<{ number: number, data: string }> {
+    return [...this.#buffer.entries].filter((event) => event.stream === stream && event.number > number)
   }
 
   /** Drops events that are older than `downstreamLimits.replayTime`. */
@@ -103,9 +105,10 @@ export class ReplayBuffer {
 }
 
 /** An event id: the number of the stream, and of the event on the stream. */
-export const eventId = (stream: number, at: number): string => `${stream}-${at}`
+export const eventId = (stream: number, number: number): string => `${stream}-${number}`
 
-export function parseEventId (id: string): { stream: number, at: number } | undefined {
+/** Parses an event id; undefined if it is not one of `eventId`. */
+export function parseEventId (id: string): { stream: number, number: number } | undefined {
   const match = /^(\d{1,10})-(\d{1,10})$/.exec(id)
-  return match ? { stream: Number(match[1]), at: Number(match[2]) } : undefined
+  return match ? { stream: Number(match[1]), number: Number(match[2]) } : undefined
 }

@@ -21,7 +21,7 @@ interface OpenQuestion {
 /** The memory of the open questions to all clients, in bytes. */
 const questionMemory = new Shares(downstreamLimits.allQuestionsSize, 'open questions')
 
-/** The unanswered questions (JSON-RPC requests) to a legacy client, limited per client, per owner and in total. */
+/** The unanswered questions (JSON-RPC requests) to one legacy client, limited per client, per owner and in total. */
 export class OpenQuestions {
   readonly #open = new Map<number, OpenQuestion>()
   readonly #owner: string
@@ -36,7 +36,7 @@ export class OpenQuestions {
     // The question may have been withdrawn while it waited for a stream.
     if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')
     const size = memoryOfJson(question.paramsText)
-    const release = this.#hold(size)
+    const release = this.#reserve(size)
     const id = ++this.#lastId
     return await new Promise((resolve, reject) => {
       const timer = setTimeout(
@@ -70,7 +70,7 @@ export class OpenQuestions {
   }
 
   /** Reserves memory for a question. @throws RpcError beyond the limits on number and size */
-  #hold (size: number): Release {
+  #reserve (size: number): Release {
     const tooMany = new RpcError(code.internal, 'Too many requests to this client are unanswered', 'limit')
     if (this.#open.size >= downstreamLimits.questionsPerSession || this.#size + size > downstreamLimits.questionsSize) {
       throw tooMany
@@ -84,15 +84,15 @@ export class OpenQuestions {
 
   /**
    * Fails a question, and sends the client its cancellation.
-   * @param params of the upstream's own cancellation, if any
+   * @param params those of the upstream's own cancellation, if it sent one, as JSON text
    */
   #dismiss (id: number, reason: string, send: (text: string) => void, params?: string): void {
-    const open = this.#take(id)
-    if (!open) return
+    const dismissed = this.#take(id)
+    if (!dismissed) return
     send(notificationText('notifications/cancelled', params === undefined
       ? JSON.stringify({ requestId: id, reason })
       : withMembers(params, { requestId: String(id) })))
-    open.reject(new RpcError(code.internal, reason, 'internal'))
+    dismissed.reject(new RpcError(code.internal, reason, 'internal'))
   }
 
   #take (id: number): OpenQuestion | undefined {

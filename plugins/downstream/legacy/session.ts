@@ -9,7 +9,7 @@ import { detachedCopy, memoryOf } from '../../../protocol/text.ts'
 import type { View } from '../../settings/index.ts'
 import { type Release } from '../../base/limits/index.ts'
 import type { EventStream } from '../event-stream.ts'
-import type { ClientExchange, AskableClient } from '../exchange.ts'
+import type { AskableClient, LegacyExchange } from './exchange.ts'
 import { MessageBuffer } from './message-buffer.ts'
 import { OpenQuestions } from './questions.ts'
 import { ResumableStreams } from './streams.ts'
@@ -22,27 +22,28 @@ export interface MessageChannel {
   end: () => void
 }
 
-/** A place among the sessions that the gateway allows, taken for an owner before the session starts. */
+/** One of the sessions that the gateway allows, reserved for an owner before the session starts. */
 export interface SessionReservation { readonly owner: string, readonly release: Release }
 
 let lastSession = 0
 
 /** A legacy session: the client that started it with `initialize`, and its listener. */
 export class Session implements AskableClient, Listener<View> {
-  /** Internal and unique: links, log levels and subscriptions are stored under it. */
+  /** A unique internal id, under which upstreams store links, log levels and subscriptions. */
   readonly id = `session ${++lastSession}`
   /**
-   * The id that the client sends. It only finds the session and authorizes nothing: clients can choose it (rebuild).
+   * The id that the client sends (`Mcp-Session-Id`). It is not a credential: a client chooses the id of a rebuilt
+   * session.
    */
   readonly sessionId: string
   readonly view: View
   readonly version: LegacyVersion
   readonly capabilities: ClientCapabilities
   /** Released when the session ends. */
-  readonly place: SessionReservation
+  readonly reservation: SessionReservation
   readonly streams: ResumableStreams
   /** Open requests, by the client's id. */
-  readonly exchanges = new Table<RequestId, ClientExchange>()
+  readonly exchanges = new Table<RequestId, LegacyExchange>()
   level: LogLevel | undefined
   lastUsed = Date.now()
   readonly #channels = new Set<MessageChannel>()
@@ -50,24 +51,25 @@ export class Session implements AskableClient, Listener<View> {
   #questions: OpenQuestions | undefined
   /** Messages that wait until the client opens a channel. */
   #waiting: MessageBuffer<{ data: string }> | undefined
-  /** Resumes the questions that wait for a channel. */
+  /** The functions that continue the questions which wait for a channel. */
   #awaitingChannel: Set<() => void> | undefined
   #ended = false
 
   constructor (
-    sessionId: string, view: View, version: LegacyVersion, capabilities: ClientCapabilities, place: SessionReservation
+    sessionId: string, view: View, version: LegacyVersion, capabilities: ClientCapabilities,
+    reservation: SessionReservation
   ) {
     this.sessionId = sessionId
     this.view = view
     this.version = version
     this.capabilities = capabilities
-    this.place = place
+    this.reservation = reservation
     this.streams = new ResumableStreams(this.owner, this.canPoll)
   }
 
   get user (): string { return this.view.principal.user }
   get principalKey (): string { return this.view.principal.key }
-  get owner (): string { return this.place.owner }
+  get owner (): string { return this.reservation.owner }
   get listener (): Listener<View> { return this }
   get hasEnded (): boolean { return this.#ended }
 
@@ -173,8 +175,9 @@ export class Session implements AskableClient, Listener<View> {
   end (reason: string): void {
     this.#ended = true
     for (const exchange of this.exchanges.values()) {
-      exchange.end(new RpcError(code.unavailable, 'The session has ended: ' +
-        `${reason}. The request may have run`, 'cancelled'))
+      exchange.end(new RpcError(
+        code.unavailable, `The session has ended: ${reason}. The request may have run`, 'cancelled'
+      ))
     }
     this.#questions?.clear()
     this.closeChannels()
@@ -182,6 +185,7 @@ export class Session implements AskableClient, Listener<View> {
     this.streams.clear()
   }
 
+  /** Ends the streams for messages that belong to no request. */
   closeChannels (): void {
     for (const channel of this.#channels) channel.end()
     this.#channels.clear()

@@ -29,6 +29,7 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
 
   [Symbol.iterator] (): IterableIterator<Session> { return this.#sessions.values() }
 
+  /** @param id as the client sent it */
   find (view: View, id: string): Session | undefined {
     const session =
       this.#byId.get(id)?.find((each) => each.view.key === view.key && each.view.principal.key === view.principal.key)
@@ -36,15 +37,17 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
     return session
   }
 
-  /** Takes a place for a session of this caller. Release it if no session starts. @throws ShareError */
+  /** Reserves a session for this caller. Release the reservation if no session starts. @throws ShareError */
   reserve ({ principal }: View, address: string): SessionReservation {
     const owner = chargedOwnerOf(principal, address)
     return { owner, release: this.#shares.take(owner) }
   }
 
-  /** Starts a session, for `initialize`. It keeps the place until it ends. */
-  begin (view: View, version: LegacyVersion, capabilities: ClientCapabilities, place: SessionReservation): Session {
-    return this.#add(new Session(randomBytes(32).toString('base64url'), view, version, capabilities, place))
+  /** Starts a session, for `initialize`. It releases its reservation when it ends. */
+  begin (
+    view: View, version: LegacyVersion, capabilities: ClientCapabilities, reservation: SessionReservation
+  ): Session {
+    return this.#add(new Session(randomBytes(32).toString('base64url'), view, version, capabilities, reservation))
   }
 
   /**
@@ -65,7 +68,7 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
     if (others.length > 0) this.#byId.set(session.sessionId, others)
     else this.#byId.delete(session.sessionId)
     session.end(reason)
-    session.place.release()
+    session.reservation.release()
     this.emit('ended', session)
   }
 
@@ -84,8 +87,7 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
     this.#rebuilds.clear()
     for (const session of this.#sessions.values()) {
       if (!session.isBusy && Date.now() - session.lastUsed > identityLimits.sessionIdle) {
-        this
-          .end(session, 'the session was idle for too long')
+        this.end(session, 'the session was idle for too long')
       } else session.streams.expire()
     }
   }

@@ -48,7 +48,7 @@ class ResumableStream implements ReplyStream {
   /** Sends all events after the given one again. */
   replayAfter (number: number): void {
     for (const entry of this.#replay.after(this.number, number)) {
-      this.#connection?.write(eventText(entry.data, eventId(this.number, entry.at)))
+      this.#connection?.write(eventText(entry.data, eventId(this.number, entry.number)))
     }
   }
 
@@ -82,10 +82,10 @@ export class ResumableStreams {
   #replay: ReplayBuffer | undefined
   #lastStreamNumber = 0
 
-  /** @param primes whether the client accepts priming events (SEP-1699) */
-  constructor (owner: string, primes: boolean) {
+  /** @param sendsPriming whether the client accepts priming events (SEP-1699) */
+  constructor (owner: string, sendsPriming: boolean) {
     this.#owner = owner
-    this.#sendsPriming = primes
+    this.#sendsPriming = sendsPriming
   }
 
   open (): ResumableStream {
@@ -99,7 +99,7 @@ export class ResumableStreams {
   find (lastEventId: string | undefined): { stream: ResumableStream, number: number } | undefined {
     const event = lastEventId === undefined ? undefined : parseEventId(lastEventId)
     const stream = event && this.#streams.get(event.stream)
-    return stream && { stream, number: event.at }
+    return stream && { stream, number: event.number }
   }
 
   /** Drops events that are too old to be resumed from. */

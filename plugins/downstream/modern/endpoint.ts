@@ -16,19 +16,20 @@ import type { Sealer } from '../../base/secrets/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import type { AcceptedTypes } from '../accept.ts'
 import {
-  credentialHeader, InFlightTable, shuttingDownError, toRpcAnswerError, type Endpoint, type InboundRequest,
-  type LogError
+  credentialHeaderOf, InFlightTable, shuttingDownError, toRpcAnswerError, type Endpoint, type InboundRequest,
+  type LogError, type RequestOrigin
 } from '../endpoint.ts'
-import type { RequestOrigin } from '../exchange.ts'
 import { HttpReply, writeJson, ModernReplyStream } from '../http-reply.ts'
 import type { ReceivedMessage } from '../read-message.ts'
-import { createResultTranslator, requireAccepted, serverIdentityOf, type ResultTranslator } from './answers.ts'
-import { errorOutcome, httpStatusOf, isItemGone } from './errors.ts'
+import {
+  createResultTranslator, requireAccepted, serverIdentityOf, type ResultTranslator
+} from './result-translator.ts'
+import { errorOutcome, httpStatusOf, isUnknownItemError } from './errors.ts'
 import { ModernExchange } from './exchange.ts'
 import { Leases } from './leases.ts'
 import { ClientSubscriptions } from './subscriptions.ts'
 import { checkParamHeaders } from './param-headers.ts'
-import { ParkedCalls } from './parked.ts'
+import { ParkedCalls } from './parked-calls.ts'
 import { inputResponsesOf, type ParkedCall } from './parked-call.ts'
 import { checkMethod, checkRequest, type ModernRequest } from './request.ts'
 import { discoverResult } from './result.ts'
@@ -41,11 +42,11 @@ interface ModernEndpointDeps {
   gateway: Gateway
   snapshot: () => Snapshot
   logError: LogError
-  /** Seals the `requestState` of servers so that every replica can open it. */
+  /** Seals `requestState` so that every replica can open it; undefined: only this process can. */
   sealer: Sealer | undefined
   usedStates: UsedRequestStates
-  /** Whether a header value contains a credential for this gateway. */
-  isOurs?: ((value: string) => boolean) | undefined
+  /** Whether a header value contains a credential for this gateway, which is not forwarded. */
+  isOwnCredential: (value: string) => boolean
 }
 
 /** The server side of streamable HTTP for modern clients (MCP 2026-07-28), which have no sessions. */
@@ -54,7 +55,7 @@ export class ModernEndpoint implements Endpoint {
   readonly parked: ParkedCalls<ModernExchange>
   readonly subscriptions: ClientSubscriptions
   readonly #deps: ModernEndpointDeps
-  readonly #answerer: ResultTranslator
+  readonly #translator: ResultTranslator
   /** The open exchanges, including those that wait for a client to answer a question. */
   readonly #exchanges = new InFlightTable<ModernExchange>()
 
@@ -62,7 +63,7 @@ export class ModernEndpoint implements Endpoint {
     const { gateway, logError, sealer, usedStates } = deps
     this.#deps = deps
     const states = new RequestStates(usedStates, sealer)
-    this.#answerer = createResultTranslator(gateway, states)
+    this.#translator = createResultTranslator(gateway, states)
     this.parked = new ParkedCalls(states)
     this.leases = new Leases({
       onBegin: (client) => { gateway.addListener(client, client) },
@@ -85,14 +86,14 @@ export class ModernEndpoint implements Endpoint {
       throw new RpcError(code.invalidRequest, 'Invalid request: a response is not sent by a POST')
     }
     if (message.kind === 'notification') {
-      // Modern clients send no notifications over HTTP; others are ignored.
+      // MCP 2026-07-28 has no client notifications over HTTP, so this one is ignored.
       raw.writeHead(202, { 'content-length': 0 }).end()
       return
     }
     if (this.#exchanges.isClosing) throw new errors.Draining()
-    this.#refusing(inbound, message, 400, () => {
+    this.#answerErrors(inbound, message, 400, () => {
       const request = checkRequest(message, headers)
-      this.#refusing(inbound, message, 200, () => { this.#begin(inbound, accepted, request) })
+      this.#answerErrors(inbound, message, 200, () => { this.#begin(inbound, accepted, request) })
     })
   }
 
@@ -110,7 +111,7 @@ export class ModernEndpoint implements Endpoint {
     this.leases.revoke(hasAccess)
     const error = new RpcError(code.unavailable, 'Access was withdrawn. The request may have run', 'cancelled')
     for (const exchange of this.#exchanges.values()) if (!hasAccess(exchange.view)) exchange.end(error)
-    this.parked.forgetOf((view) => !hasAccess(view))
+    this.parked.revoke(hasAccess)
     this.subscriptions.revoke(hasAccess)
   }
 
@@ -122,8 +123,8 @@ export class ModernEndpoint implements Endpoint {
     }
   }
 
-  /** Runs work, and answers with its error, if any. @param status the status of errors that map to none */
-  #refusing ({ raw }: InboundRequest, { idText }: Request, status: number, work: () => void): void {
+  /** Calls `work`, and answers with the RpcError that it throws. @param status the HTTP status of errors without one */
+  #answerErrors ({ raw }: InboundRequest, { idText }: Request, status: number, work: () => void): void {
     try {
       work()
     } catch (error) {
@@ -135,8 +136,8 @@ export class ModernEndpoint implements Endpoint {
   #begin (inbound: InboundRequest, accepted: AcceptedTypes, request: ModernRequest): void {
     const { view, headers, address } = inbound
     const { method } = request
-    const { isOurs, snapshot } = this.#deps
-    const origin = { headers, address, isOurs, credentialHeader: credentialHeader(view.principal, snapshot()) }
+    const { snapshot } = this.#deps
+    const origin = { headers, address, credentialHeader: credentialHeaderOf(view.principal, snapshot()) }
     checkMethod(method)
     if (method.startsWith('tasks/')) checkTaskRequest(request)
     if (method === streamMethod && !accepted.events) throw new errors.NotAcceptable('text/event-stream')
@@ -151,7 +152,7 @@ export class ModernEndpoint implements Endpoint {
     inbound: InboundRequest, accepted: AcceptedTypes, request: ModernRequest, origin: RequestOrigin,
     resumed?: ResumedState
   ): void {
-    const { gateway } = this.#deps
+    const { gateway, isOwnCredential } = this.#deps
     const { view, address } = inbound
     const { capabilities, capabilitiesText, logLevel, method } = request
     const isList = listMethods.has(method)
@@ -165,9 +166,10 @@ export class ModernEndpoint implements Endpoint {
       this.leases.giveBack(client)
       throw error
     }
-    // Looked up again only if the server was not known yet.
+    // The surface is looked up again only if it does not contain the server's information yet.
     const serverInfo = (): string | undefined => gateway.serverInfo(view, client, surface)
-    const exchange = new ModernExchange(request, { client, view, origin, parked: this.parked, serverInfo })
+    const exchange =
+      new ModernExchange(request, { client, view, origin, parked: this.parked, serverInfo, isOwnCredential })
     if (!isList) client.exchange = exchange
     if (resumed) exchange.beginFromState(resumed.id, resumed.answersText)
     exchange.attach(request, this.#reply(inbound, accepted, exchange))
@@ -178,11 +180,11 @@ export class ModernEndpoint implements Endpoint {
     const { gateway, logError } = this.#deps
     const number = this.#exchanges.add(exchange)
     try {
-      if (resumed) await this.#take(exchange, resumed)
-      const outcome = this.#answerer.toOutcome(exchange, await gateway.handle(exchange))
+      if (resumed) await this.#consumeState(exchange, resumed)
+      const outcome = this.#translator.toOutcome(exchange, await gateway.handle(exchange))
       exchange.finish(outcome instanceof Promise ? await outcome : outcome)
     } catch (error) {
-      exchange.finish(this.#answerer.toFailure(toRpcAnswerError(error, logError), exchange))
+      exchange.finish(this.#translator.toFailure(toRpcAnswerError(error, logError), exchange))
     } finally {
       this.#exchanges.remove(number)
       if (!isList) this.leases.giveBack(exchange.client)
@@ -190,14 +192,14 @@ export class ModernEndpoint implements Endpoint {
   }
 
   /** Consumes the state of a resumed exchange. @throws RpcError if it is invalid */
-  async #take (exchange: ModernExchange, { server, use }: ResumedState): Promise<void> {
+  async #consumeState (exchange: ModernExchange, { server, use }: ResumedState): Promise<void> {
     try {
       // Another server may now have the name of the server that issued the state.
       if (server !== undefined &&
         await serverIdentityOf(this.#deps.gateway, exchange) !== server) throw callNotHereError()
       await use()
     } catch (error) {
-      exchange.forgetBeginning()
+      exchange.undoBegin()
       throw error
     }
   }
@@ -214,7 +216,7 @@ export class ModernEndpoint implements Endpoint {
     return reply
   }
 
-  /** Resumes a request with the state from an earlier answer. */
+  /** Handles a request with the state from an earlier answer: resumes the parked call, or sends the request again. */
   #resume (inbound: InboundRequest, accepted: AcceptedTypes, request: ModernRequest, origin: RequestOrigin): void {
     const { requestState } = request.params
     if (typeof requestState !== 'string') {
@@ -226,11 +228,11 @@ export class ModernEndpoint implements Endpoint {
     const id = state.kind === 'call' ? state.id : this.parked.states.idOf(requestState)
     const call = this.parked.find(id)
     const own = state.kind === 'server'
-      ? this.#answerer.withState(request, state.state)
-      : this.#answerer.withoutState(request)
+      ? this.#translator.withState(request, state.state)
+      : this.#translator.withoutState(request)
     if (call) {
       const attach = (): void => { call.exchange.attach(own, this.#reply(inbound, accepted, call.exchange)) }
-      void this.#takeUp(
+      void this.#resumeParked(
         inbound, own, call, () => { call.resume(state.kind === 'call' ? state.round : 0, answersText, attach) }
       )
       return
@@ -242,8 +244,8 @@ export class ModernEndpoint implements Endpoint {
     this.#run(inbound, accepted, own, origin, { server, id, answersText, use })
   }
 
-  /** Resumes a parked call, or fetches its answer. The call ends if the caller's view no longer shows its item. */
-  async #takeUp (
+  /** Resumes a parked call, or fetches its answer. If the caller's view does not show its item now, the call ends. */
+  async #resumeParked (
     { view, raw }: InboundRequest, request: ModernRequest, call: ParkedCall<ModernExchange>, resume: () => void
   ): Promise<void> {
     const { params, paramsText, idText } = request
@@ -256,7 +258,7 @@ export class ModernEndpoint implements Endpoint {
       if (!raw.destroyed) resume()
     } catch (error) {
       const known = toRpcAnswerError(error, this.#deps.logError)
-      if (isItemGone(known)) {
+      if (isUnknownItemError(known)) {
         call.exchange.end(known)
         call.forget()
       }

@@ -12,7 +12,7 @@ export interface RequestOutcome {
   readonly status: number
 }
 
-/** HTTP statuses of errors in the request itself (MCP 2026-07-28, "Streamable HTTP"). All others have 200. */
+/** HTTP statuses of errors in the request itself (MCP 2026-07-28, "Streamable HTTP"), by error code. */
 const statuses: Readonly<Record<number, number>> = {
   [code.parse]: 400,
   [code.invalidRequest]: 400,
@@ -22,16 +22,16 @@ const statuses: Readonly<Record<number, number>> = {
   [modernCode.unsupportedVersion]: 400
 }
 
-/** HTTP statuses when all callers together have reached a limit (503), or this caller has (429). */
+/** HTTP statuses of reached limits: 503 for a limit of all callers together, 429 for this caller's share. */
 const statusesByReason: Partial<Record<ErrorReason, number>> = { limit: 503, share: 429 }
 
-/** The HTTP status of an error. @param other the status of errors that map to none */
+/** The HTTP status of an error. @param other the status of the errors that have none of their own */
 export const httpStatusOf = ({ reason, code }: RpcError, other = 200): number =>
   statusesByReason[reason] ?? statuses[code] ?? other
 
 /**
- * Translates an error for a modern client. Codes of earlier revisions are replaced. An error about the gateway's own
- * request to a server is not the client's fault, unless the client lacks a required capability.
+ * Translates an error for a modern client. Codes of earlier revisions are replaced. The error with which a server
+ * rejects the gateway's own request becomes an internal error, unless the client lacks a required capability.
  */
 export function errorOutcome (error: RpcError, capabilities: ClientCapabilities): RequestOutcome {
   const translated = error.reason === 'upstream' ? translateUpstreamError(error, capabilities) : error
@@ -46,18 +46,18 @@ export function errorOutcome (error: RpcError, capabilities: ClientCapabilities)
   }
 }
 
-/** Codes that the modern era reserves for MCP. Legacy servers may use them ("Error Codes"). */
+/** Whether MCP 2026-07-28 reserves a code ("Error Codes"), which a legacy server may use in another meaning. */
 const isReserved = (number: number): boolean =>
   number >= -32099 && number < modernCode.unsupportedVersion && !isEventCode(number)
 
-const openUrls = { elicitation: { url: {} } }
+const urlElicitation = { elicitation: { url: {} } }
 
 /** -32042 for a client that cannot be asked: it lacks the capability, or the method does not allow questions. */
 function urlElicitationOutcome (text: string, { message }: RpcError, capabilities: ClientCapabilities): RequestOutcome {
-  if (missingOf(openUrls, capabilities) === undefined) {
+  if (missingOf(urlElicitation, capabilities) === undefined) {
     return failureOutcome(withMembers(text, { code: String(code.internal), data: undefined }), 200)
   }
-  return failureOutcome(missingCapabilities(message, openUrls).toText(), 400)
+  return failureOutcome(missingCapabilitiesError(message, urlElicitation).toText(), 400)
 }
 
 const failureOutcome = (text: string, status: number): RequestOutcome => ({ kind: 'error', text, status })
@@ -68,19 +68,17 @@ function translateUpstreamError (error: RpcError, capabilities: ClientCapabiliti
   const missing = mayLack ? missingIn(error.toText(), capabilities) : undefined
   if (missing === undefined && !isModernCode(error.code)) return error
   if (missing === undefined) {
-    return new RpcError(
-      code.internal, `The server rejected the gateway's request: ${error.message}`, 'upstream'
-    )
+    return new RpcError(code.internal, `The server rejected the gateway's request: ${error.message}`, 'upstream')
   }
-  return missingCapabilities(error.message, missing)
+  return missingCapabilitiesError(error.message, missing)
 }
 
-/** Whether the error means that a view does not show the item. */
-export const isItemGone = ({ reason }: RpcError): boolean =>
+/** Whether an error says that the view does not show the item. */
+export const isUnknownItemError = ({ reason }: RpcError): boolean =>
   reason === 'unknown-tool' || reason === 'unknown-prompt' || reason === 'unknown-resource'
 
 /** Error -32021: the request requires capabilities that the client does not declare. */
-export function missingCapabilities (
+export function missingCapabilitiesError (
   message: string, requiredCapabilities: Readonly<Record<string, unknown>>
 ): RpcError {
   const number = modernCode.missingCapability

@@ -10,13 +10,13 @@ import { mayRequireInput } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../settings/index.ts'
 import { memoryOfJson } from '../../base/body/index.ts'
 import { answerParts } from '../answer-parts.ts'
-import type { RequestOrigin } from '../exchange.ts'
+import type { RequestOrigin } from '../endpoint.ts'
 import type { ReplyChannel } from '../reply-channel.ts'
-import { isInputRequest } from './input-request.ts'
+import { requiresInput } from './input-request.ts'
 import type { ModernClient } from './leases.ts'
 import type { RequestOutcome } from './errors.ts'
 import { toModernResult } from './result.ts'
-import type { ParkedCalls } from './parked.ts'
+import type { ParkedCalls } from './parked-calls.ts'
 import type { ParkedCall } from './parked-call.ts'
 import { forwardedParamHeaders } from './param-headers.ts'
 import type { ModernRequest } from './request.ts'
@@ -33,8 +33,10 @@ interface ModernExchangeOptions {
   readonly view: View
   readonly origin: RequestOrigin
   readonly parked: ParkedCalls<ModernExchange>
-  /** The `serverInfo` of the answering server, as JSON text, if known. */
+  /** Returns the `serverInfo` of the answering server, as JSON text, if known. */
   readonly serverInfo: () => string | undefined
+  /** Whether a header value contains a credential for this gateway, which is not forwarded. */
+  readonly isOwnCredential: (value: string) => boolean
 }
 
 /**
@@ -58,7 +60,7 @@ export class ModernExchange implements Exchange<View> {
   #logLevel: LogLevel | undefined
   #waiting: WaitingRequest[] = []
   #parked: ParkedCall<ModernExchange> | undefined
-  #isAsked = false
+  #isInputRequired = false
   #over = false
 
   constructor (request: ModernRequest, options: ModernExchangeOptions) {
@@ -81,8 +83,8 @@ export class ModernExchange implements Exchange<View> {
   }
 
   get paramHeaders (): Record<string, string> | undefined {
-    const { headers, credentialHeader, isOurs } = this.#options.origin
-    return forwardedParamHeaders(headers, credentialHeader, isOurs)
+    const { origin: { headers, credentialHeader }, isOwnCredential } = this.#options
+    return forwardedParamHeaders(headers, credentialHeader, isOwnCredential)
   }
 
   get address (): string { return this.#options.origin.address }
@@ -92,8 +94,8 @@ export class ModernExchange implements Exchange<View> {
 
   /** Whether a request waits for the answer; false while the exchange is parked. */
   get isAwaited (): boolean { return this.#waiting.length > 0 }
-  /** Whether its result requests input from the client. */
-  get isInputRequired (): boolean { return this.#isAsked }
+  /** Whether the server's result requests input from the client. */
+  get isInputRequired (): boolean { return this.#isInputRequired }
   /** Whether it has been answered or cancelled. */
   get isOver (): boolean { return this.#over }
 
@@ -112,14 +114,14 @@ export class ModernExchange implements Exchange<View> {
   /**
    * Starts from a state without a parked call.
    * @param id identifies the state
-   * @param answersText its `inputResponses`
+   * @param answersText the request's `inputResponses`, as JSON text
    */
-  beginFromState (
-    id: string, answersText: string
-  ): void { this.#parked = this.#options.parked.begin(this, id, answersText) }
+  beginFromState (id: string, answersText: string): void {
+    this.#parked = this.#options.parked.begin(this, id, answersText)
+  }
 
   /** Undoes `beginFromState` if the state is invalid. */
-  forgetBeginning (): void {
+  undoBegin (): void {
     this.#parked?.forget()
     this.#parked = undefined
   }
@@ -153,8 +155,8 @@ export class ModernExchange implements Exchange<View> {
   }
 
   suspendsOn (resultText: string): boolean {
-    this.#isAsked = isInputRequest(this.client.capabilities, this.method, resultText)
-    return this.#isAsked
+    this.#isInputRequired = requiresInput(this.client.capabilities, this.method, resultText)
+    return this.#isInputRequired
   }
 
   pause (): void {}
@@ -185,7 +187,7 @@ export class ModernExchange implements Exchange<View> {
 
   /** Cancels the request for a reason of the gateway's own, and answers with the error. */
   end (error: RpcError): void {
-    // An event stream ends without an error: its client has been notified of lost access, or else opens another.
+    // An event stream ends without an error: its client was notified of lost access, or opens another stream.
     this.endStream()
     if (this.#over) return
     this.#over = true

@@ -1,6 +1,4 @@
-import {
-  requireClientCapability as checkDeclared, type ServerRequest, type ClientCapabilities
-} from '../../../protocol/capabilities.ts'
+import { requireClientCapability, type ServerRequest, type ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Question } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
@@ -10,11 +8,11 @@ import {
   requiredCapabilitiesFor
 } from '../../../protocol/modern/input-rounds.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
-import { missingCapabilities } from './errors.ts'
+import { missingCapabilitiesError } from './errors.ts'
 import { isInputRequiredResult } from './result.ts'
 
-/** Whether a result requests input. @throws RpcError if the client or the method does not allow the question */
-export function isInputRequest (capabilities: ClientCapabilities, method: string, text: string): boolean {
+/** Whether a result requests input. @throws RpcError if it does, but the client or the method does not allow that */
+export function requiresInput (capabilities: ClientCapabilities, method: string, text: string): boolean {
   if (!isInputRequiredResult(text)) return false
   if (!mayRequireInput(method)) throw refusedError(`it requests input during ${method}`)
   checkInputRequests(capabilities, text)
@@ -28,8 +26,8 @@ export function isInputRequest (capabilities: ClientCapabilities, method: string
  */
 export function checkInputRequests (capabilities: ClientCapabilities, text: string): void {
   if (!hasInputRequestsOrState(text)) throw refusedError(missingInputRequestsMessage)
-  const asked: unknown = JSON.parse(memberOf(text, 'inputRequests') ?? '{}')
-  for (const each of isObject(asked) ? Object.values(asked) : [undefined]) {
+  const requests: unknown = JSON.parse(memberOf(text, 'inputRequests') ?? '{}')
+  for (const each of isObject(requests) ? Object.values(requests) : [undefined]) {
     if (!isObject(each) || typeof each.method !== 'string') throw refusedError(invalidInputRequestsMessage)
     const params = isObject(each.params) ? each.params : {}
     try {
@@ -39,7 +37,7 @@ export function checkInputRequests (capabilities: ClientCapabilities, text: stri
       const message = `The server sent a request that is not allowed: ${error.message}`
       const requiredCapabilities = requiredCapabilitiesFor(each.method, params)
       if (requiredCapabilities === undefined) throw new RpcError(code.internal, message, 'upstream')
-      throw missingCapabilities(message, requiredCapabilities)
+      throw missingCapabilitiesError(message, requiredCapabilities)
     }
   }
 }
@@ -47,14 +45,12 @@ export function checkInputRequests (capabilities: ClientCapabilities, text: stri
 const refusedError = (why: string): RpcError =>
   new RpcError(code.internal, `The server's request cannot be answered: ${why}`, 'upstream')
 
-/** @throws RpcError to answer the server with, if the client did not declare the capability for this question */
-export function requireSupportedQuestion (capabilities: ClientCapabilities, asked: ServerRequest): void {
-  if (!inputRequestMethods.has(asked.method)) {
-    throw new RpcError(
-      code.methodNotFound, `The client does not support ${asked.method}`
-    )
+/** @throws RpcError, the answer to the server, if the client did not declare the capability for this question */
+export function requireSupportedQuestion (capabilities: ClientCapabilities, question: ServerRequest): void {
+  if (!inputRequestMethods.has(question.method)) {
+    throw new RpcError(code.methodNotFound, `The client does not support ${question.method}`)
   }
-  checkDeclared(capabilities, asked)
+  requireClientCapability(capabilities, question)
 }
 
 /** The JSON text of a question in `inputRequests`, without its progress token and elicitation id. */

@@ -29,7 +29,7 @@ export class ModernClient implements Client, Listener<View> {
   isDropped = false
   /** The number of subscriptions that use its links. A client with any is kept. */
   holders = 0
-  /** Whether it counts against its owner's share of idle clients. */
+  /** Whether it is counted against its owner's share of idle clients. */
   isCounted = false
   readonly pool: LeasePool
 
@@ -53,9 +53,7 @@ export class ModernClient implements Client, Listener<View> {
   /** Sends a question that belongs to no request as part of the current request. */
   async ask (question: Question): Promise<Response> {
     if (!this.exchange) {
-      throw new RpcError(
-        code.internal, 'The client can receive requests only during its own requests', 'internal'
-      )
+      throw new RpcError(code.internal, 'The client can receive requests only during its own requests', 'internal')
     }
     return await this.exchange.ask(question)
   }
@@ -67,6 +65,7 @@ interface LeasePool {
   /** Whether idle clients are kept. */
   readonly keepsIdle: boolean
   readonly clients: ModernClient[]
+  /** The clients that no request uses. */
   readonly free: ModernClient[]
 }
 
@@ -89,13 +88,15 @@ export class Leases {
     this.#sweeper = setInterval(() => { this.#sweep() }, downstreamLimits.leases.time / 5).unref()
   }
 
+  /** The number of idle clients that are counted. */
   get idle (): number { return this.#idle.taken }
 
   /** Acquires a client that no other request uses; return it with `giveBack`. */
   acquire (
-    view: View, address: string, capabilities: ClientCapabilities, text: string, level: LogLevel | undefined
+    view: View, address: string, capabilities: ClientCapabilities, capabilitiesText: string,
+    level: LogLevel | undefined
   ): ModernClient {
-    const pool = this.#pool(view, address, text, level)
+    const pool = this.#poolOf(view, address, capabilitiesText, level)
     // The first client is preferred, since lists and subscriptions use its links.
     const [first] = pool.clients
     const at = first ? pool.free.lastIndexOf(first) : -1
@@ -107,28 +108,30 @@ export class Leases {
 
   /** The client for a request that goes to no server: always the first, so that lists do not depend on concurrency. */
   first (
-    view: View, address: string, capabilities: ClientCapabilities, text: string, level: LogLevel | undefined
+    view: View, address: string, capabilities: ClientCapabilities, capabilitiesText: string,
+    level: LogLevel | undefined
   ): ModernClient {
-    const pool = this.#pool(view, address, text, level)
+    const pool = this.#poolOf(view, address, capabilitiesText, level)
     const client = pool.clients[0]
     if (client) {
       client.idleSince = Date.now()
       return client
     }
     const made = this.#begin(pool, view, address, capabilities, level)
-    this.#free(pool, made)
+    this.#setIdle(pool, made)
     return made
   }
 
   /** The first client, for a subscription that uses its links. It is kept until `release`. */
   hold (
-    view: View, address: string, capabilities: ClientCapabilities, text: string, level: LogLevel | undefined
+    view: View, address: string, capabilities: ClientCapabilities, capabilitiesText: string,
+    level: LogLevel | undefined
   ): ModernClient {
-    const pool = this.#pool(view, address, text, level)
+    const pool = this.#poolOf(view, address, capabilitiesText, level)
     const [known] = pool.clients
     const client = known ?? this.#begin(pool, view, address, capabilities, level)
     client.holders++
-    if (!known) this.#free(pool, client)
+    if (!known) this.#setIdle(pool, client)
     return client
   }
 
@@ -139,14 +142,14 @@ export class Leases {
     const at = pool.free.indexOf(client)
     if (client.holders > 0 || client.isCounted || at === -1) return
     pool.free.splice(at, 1)
-    this.#free(pool, client)
+    this.#setIdle(pool, client)
   }
 
   /** Returns a client that was acquired. */
   giveBack (client: ModernClient): void {
     client.exchange = undefined
     if (client.isDropped) this.#deps.onEnd(client)
-    else this.#free(client.pool, client)
+    else this.#setIdle(client.pool, client)
   }
 
   /** Ends the clients without access to their view. Those in use end when they are given back. */
@@ -162,8 +165,8 @@ export class Leases {
     for (const pool of [...this.#pools.values()]) this.#drop(pool, pool.clients)
   }
 
-  #pool (view: View, address: string, text: string, level: LogLevel | undefined): LeasePool {
-    const key = keyOf(view, address, text, level)
+  #poolOf (view: View, address: string, capabilitiesText: string, level: LogLevel | undefined): LeasePool {
+    const key = keyOf(view, address, capabilitiesText, level)
     let pool = this.#pools.get(key)
     if (!pool) {
       this.#pools.set(
@@ -182,7 +185,8 @@ export class Leases {
     return client
   }
 
-  #free (pool: LeasePool, client: ModernClient): void {
+  /** Keeps a client that no request uses, or ends it if there is no place for it. */
+  #setIdle (pool: LeasePool, client: ModernClient): void {
     client.idleSince = Date.now()
     // Clients with large capabilities are not kept: a caller could declare different ones each time.
     if (client.holders > 0 || (pool.keepsIdle && this.#hasPlace(client))) {
@@ -231,6 +235,7 @@ export class Leases {
   }
 }
 
-const keyOf = ({ principal, key }: View, address: string, text: string, level: LogLevel | undefined): string =>
-  `${principal.key}\n${hasCredential(principal) ? '' : address}\n` +
-  `${key}\n${level ?? ''}\n${text}`
+const keyOf = (
+  { principal, key }: View, address: string, capabilitiesText: string, level: LogLevel | undefined
+): string =>
+  `${principal.key}\n${hasCredential(principal) ? '' : address}\n${key}\n${level ?? ''}\n${capabilitiesText}`

@@ -9,7 +9,6 @@ import {
 } from '../../../protocol/modern/param-headers.ts'
 import type { View } from '../../settings/index.ts'
 import type { Gateway, Surface } from '../../gateway/index.ts'
-import { containsCredential } from '../../base/secrets/index.ts'
 import { firstValue } from '../endpoint.ts'
 import type { ModernRequest } from './request.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
@@ -21,22 +20,22 @@ const headersOf = memoized(({ text }: Item): readonly ParamHeader[] => paramHead
 const headerValuePattern = /^[\t\x20-\x7e]*$/
 
 /**
- * The `Mcp-Param-*` headers of a request to forward. Omits values that are too long, not visible ASCII, or contain a
- * credential for this gateway.
+ * The `Mcp-Param-*` headers of a request to forward. Omits values that are too long, have other characters than
+ * printable ASCII and tabs, or contain a credential for this gateway.
  * @param credentialHeader the header that carries the caller's credential
  * @returns undefined if there are none
  */
 export function forwardedParamHeaders (
   headers: RequestHeaders,
   credentialHeader: string | undefined,
-  isOwnCredential: (value: string) => boolean = containsCredential
+  isOwnCredential: (value: string) => boolean
 ): Record<string, string> | undefined {
   let found: Record<string, string> | undefined
   for (const name in headers) {
     if (!name.startsWith(headerNames.param) || name === credentialHeader) continue
     const value = headers[name]
-    if (typeof value !== 'string' || value.length > gatewayLimits.passthroughHeader || !headerValuePattern
-      .test(value) || isOwnCredential(value)) continue
+    if (typeof value !== 'string' || value.length > gatewayLimits.passthroughHeader ||
+      !headerValuePattern.test(value) || isOwnCredential(value)) continue
     found ??= {}
     found[name] = value
   }
@@ -45,7 +44,7 @@ export function forwardedParamHeaders (
 
 const decimal = /^-?\d+(\.\d+)?$/
 
-/** Integers are compared as numbers: 42.0 equals 42, which a string comparison would miss. */
+/** Numbers are compared by value, since `42.0` equals 42. */
 const isSameValue = (header: string, value: ParamHeaderValue): boolean =>
   header === String(value) || (typeof value === 'number' && decimal.test(header) && Number(header) === value)
 

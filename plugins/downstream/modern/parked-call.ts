@@ -32,6 +32,7 @@ export interface Parkable extends StateBinding {
   end: (error: RpcError) => void
 }
 
+/** The table of parked calls, as a call uses it. */
 export interface ParkedCallTable<Exchange extends Parkable> {
   readonly states: RequestStates
   /** Reserves memory for a call. @returns false if there is none, or the owner has used up its share */
@@ -52,7 +53,7 @@ interface OpenQuestion {
   readonly reject: (error: RpcError) => void
 }
 
-/** A request with answers that was accepted. */
+/** The last round whose answers were accepted. `at`: the time, in ms since the epoch. */
 interface AnsweredRound { readonly round: number, readonly digest: string, readonly at: number }
 
 const digestOf = (answersText: string): string => hash('sha256', answersText, 'base64url')
@@ -76,9 +77,9 @@ export class ParkedCall<Exchange extends Parkable> {
   #asked: string | undefined
   #answered: AnsweredRound | undefined
   #outcome: RequestOutcome | undefined
-  #held = 0
+  #reserved = 0
   /** The memory reserved for the latest request. */
-  #heldForRequest = 0
+  #reservedForRequest = 0
   #gathering: NodeJS.Timeout | undefined
   #expiry: NodeJS.Timeout | undefined
 
@@ -102,7 +103,8 @@ export class ParkedCall<Exchange extends Parkable> {
     requireSupportedQuestion(this.exchange.capabilities, question)
     if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')
     const size = memoryOfJson(question.paramsText)
-    if (this.#questions.size >= downstreamLimits.parked.questions || !this.#holdRequest() || !this.#hold(size)) {
+    const isFull = this.#questions.size >= downstreamLimits.parked.questions
+    if (isFull || !this.#reserveForRequest() || !this.#reserve(size)) {
       throw new RpcError(code.internal, 'Too many requests to clients are unanswered', 'limit')
     }
     const key = `question-${++this.#lastQuestion}`
@@ -129,8 +131,8 @@ export class ParkedCall<Exchange extends Parkable> {
     if (!isFirst && !isAgain) throw alreadyUsedError()
     attach()
     // The new request may take more memory than the previous one.
-    this.#free(this.#heldForRequest)
-    this.#heldForRequest = 0
+    this.#releaseMemory(this.#reservedForRequest)
+    this.#reservedForRequest = 0
     if (isFirst) {
       this.#answered = { round, digest, at: Date.now() }
       this.#asked = undefined
@@ -140,29 +142,29 @@ export class ParkedCall<Exchange extends Parkable> {
     if (this.#outcome) {
       this.#rejectAll('The request has ended')
       this.exchange.deliver(this.#outcome)
-      if (isFirst) this.#onFetched()
+      if (isFirst) this.#keepSentAnswer()
     } else if (this.#asked !== undefined) this.exchange.suspend(this.#asked)
   }
 
   /**
-   * Handles the end of the exchange. Questions that may belong to another call stay open if the client has them: the
-   * request that fetches the outcome also contains their answers.
+   * Handles the end of the exchange. A question that may belong to another call stays open if the client has it: the
+   * request that fetches the outcome contains its answer.
    * @param outcome undefined if it was cancelled
    */
   onFinished (outcome: RequestOutcome | undefined): void {
     clearTimeout(this.#gathering)
-    const isOut = outcome !== undefined && this.#asked !== undefined
+    const isFetchedLater = outcome !== undefined && this.#asked !== undefined
     this.#rejectAll('The request has ended', ({ question, round }) =>
-      !(isOut && question.outlivesRequest && round === this.#round))
+      !(isFetchedLater && question.outlivesRequest && round === this.#round))
     // No client has a state of the call.
     if (!outcome || (this.#round === 0 && !this.#answered)) { this.forget(); return }
     const size = typeof outcome.text === 'string' ? memoryOf(outcome.text) : outcome.text.length
     const tooLarge = new RpcError(
       code.internal, 'The result is too large to be kept until the client requests it', 'limit'
     )
-    this.#outcome =
-      this.#holdRequest() && this.#hold(size) ? outcome : { kind: 'error', text: tooLarge.toText(), status: 200 }
-    if (this.#asked === undefined) this.#onFetched()
+    const fits = this.#reserveForRequest() && this.#reserve(size)
+    this.#outcome = fits ? outcome : { kind: 'error', text: tooLarge.toText(), status: 200 }
+    if (this.#asked === undefined) this.#keepSentAnswer()
   }
 
   /** Releases all memory and timers of the call. */
@@ -170,8 +172,8 @@ export class ParkedCall<Exchange extends Parkable> {
     clearTimeout(this.#expiry)
     clearTimeout(this.#gathering)
     this.#rejectAll('The client did not answer in time')
-    this.#free(this.#held)
-    this.#heldForRequest = 0
+    this.#releaseMemory(this.#reserved)
+    this.#reservedForRequest = 0
     this.#release()
     this.#table.remove(this.id)
   }
@@ -185,8 +187,8 @@ export class ParkedCall<Exchange extends Parkable> {
     if (this.#questions.size > 0) this.#gather()
   }
 
-  /** Handles an answer that has been sent. It is kept in case the client did not receive it. */
-  #onFetched (): void {
+  /** Keeps an answer that has been sent for a while, in case the client did not receive it. */
+  #keepSentAnswer (): void {
     this.#release()
     this.#table.keepAnswer(this)
     clearTimeout(this.#expiry)
@@ -203,7 +205,7 @@ export class ParkedCall<Exchange extends Parkable> {
 
   #suspend (): void {
     if (this.exchange.isOver || !this.exchange.isAwaited) return
-    this.#refuse()
+    this.#rejectUnsupported()
     if (this.#questions.size === 0) return
     this.#round++
     const { exchange, id } = this
@@ -223,7 +225,7 @@ export class ParkedCall<Exchange extends Parkable> {
   }
 
   /** Rejects the questions for which the newest request lacks the capability. */
-  #refuse (): void {
+  #rejectUnsupported (): void {
     for (const [key, { question }] of [...this.#questions]) {
       try {
         requireSupportedQuestion(this.exchange.capabilities, question)
@@ -233,10 +235,10 @@ export class ParkedCall<Exchange extends Parkable> {
     }
   }
 
-  /** Rejects open questions. @param which default: all */
-  #rejectAll (why: string, which: (open: OpenQuestion) => boolean = () => true): void {
+  /** Rejects open questions. @param isRejected whether to reject one; default: all */
+  #rejectAll (why: string, isRejected: (open: OpenQuestion) => boolean = () => true): void {
     for (const [key, open] of [...this.#questions]) {
-      if (which(open)) this.#take(key)?.reject(new RpcError(code.internal, why, 'internal'))
+      if (isRejected(open)) this.#take(key)?.reject(new RpcError(code.internal, why, 'internal'))
     }
   }
 
@@ -244,27 +246,27 @@ export class ParkedCall<Exchange extends Parkable> {
     const open = this.#questions.get(key)
     if (!open) return undefined
     this.#questions.delete(key)
-    this.#free(open.size)
+    this.#releaseMemory(open.size)
     return open
   }
 
   /** Reserves memory for the latest request, which is not counted elsewhere once it is answered. */
-  #holdRequest (): boolean {
-    if (this.#heldForRequest > 0) return true
+  #reserveForRequest (): boolean {
+    if (this.#reservedForRequest > 0) return true
     const { memory } = this.exchange
-    if (!this.#hold(memory)) return false
-    this.#heldForRequest = memory
+    if (!this.#reserve(memory)) return false
+    this.#reservedForRequest = memory
     return true
   }
 
-  #free (size: number): void {
+  #releaseMemory (size: number): void {
     this.#table.releaseMemory(this.exchange.client.owner, size)
-    this.#held -= size
+    this.#reserved -= size
   }
 
-  #hold (size: number): boolean {
+  #reserve (size: number): boolean {
     if (!this.#table.reserveMemory(this.exchange.client.owner, size)) return false
-    this.#held += size
+    this.#reserved += size
     return true
   }
 }
@@ -273,9 +275,7 @@ export class ParkedCall<Exchange extends Parkable> {
 export function inputResponsesOf (paramsText: string): string {
   const text = memberOf(paramsText, 'inputResponses') ?? '{}'
   if (!text.startsWith('{')) {
-    throw new RpcError(
-      code.invalidParams, 'Invalid params: "inputResponses" must be an object'
-    )
+    throw new RpcError(code.invalidParams, 'Invalid params: "inputResponses" must be an object')
   }
   return text
 }

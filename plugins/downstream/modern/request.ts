@@ -27,9 +27,9 @@ export interface ModernRequest extends Request {
 }
 
 /**
- * Whether to handle a POST as MCP 2026-07-28: `_meta` or `MCP-Protocol-Version` contains that revision. The same
- * applies to a request without a session whose `_meta` contains any revision or whose header contains an unknown one,
- * since only 2026-07-28 defines the error for these.
+ * Whether to handle a POST as MCP 2026-07-28: if `MCP-Protocol-Version` states that revision, or `_meta` one that is
+ * not legacy; without a session, also a request whose `_meta` states any revision or whose header states an unknown
+ * one, since only 2026-07-28 defines the error for these.
  */
 export function isModernPost (headers: IncomingHttpHeaders, message: ReceivedMessage): boolean {
   const header = headers[headerNames.version]
@@ -69,7 +69,7 @@ export function checkRequest (request: Request, headers: IncomingHttpHeaders): M
       : 'MCP-Protocol-Version differs from the version in _meta')
   }
   if (!isModernVersion(version)) throw unsupportedVersion(version)
-  checkOptional(id, meta)
+  checkIdAndMeta(id, meta)
   if (!isObject(capabilities)) {
     throw invalidParams(`_meta must have ${quoteValue(metaKeys.clientCapabilities)}, an object`)
   }
@@ -89,21 +89,19 @@ const removedMethods: ReadonlySet<string> = new Set([
   'initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'
 ])
 
-/** Rejects methods that only earlier revisions have. @throws RpcError -32601 */
+/** @throws RpcError -32601 for a method that only earlier revisions have, and for the name of a notification */
 export function checkMethod (method: string): void {
   if (removedMethods.has(method) || method.startsWith('notifications/')) {
     throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
   }
 }
 
-/** Checks the id, and the optional members of the envelope. */
-function checkOptional (id: Request['id'], meta: Readonly<Record<string, unknown>>): void {
+/** Checks the id, the progress token and `clientInfo`. @throws RpcError */
+function checkIdAndMeta (id: Request['id'], meta: Readonly<Record<string, unknown>>): void {
   if (!isToken(id)) throw new RpcError(code.invalidRequest, 'Invalid request: "id" must be a string or an integer')
   const { progressToken, [metaKeys.clientInfo]: clientInfo } = meta
   if ((progressToken ?? undefined) !== undefined && !isToken(progressToken)) {
-    throw invalidParams(
-      '"progressToken" must be a string or an integer'
-    )
+    throw invalidParams('"progressToken" must be a string or an integer')
   }
   if ((clientInfo ?? undefined) === undefined) return
   if (!isObject(clientInfo) || typeof clientInfo.name !== 'string' || typeof clientInfo.version !== 'string') {
@@ -123,7 +121,7 @@ function unsupportedVersion (requested: string): RpcError {
   return new RpcError(modernCode.unsupportedVersion, message, 'request', text)
 }
 
-/** Checks `Mcp-Method` and `Mcp-Name`. */
+/** Checks `Mcp-Method` and `Mcp-Name`. @throws RpcError */
 function checkNames (method: string, params: Readonly<Record<string, unknown>>, headers: IncomingHttpHeaders): void {
   const inHeader = firstValue(headers[headerNames.method])
   if (inHeader !== method) {
@@ -134,8 +132,9 @@ function checkNames (method: string, params: Readonly<Record<string, unknown>>, 
   const name = firstValue(headers[headerNames.name])
   if (name === undefined) throw headerMismatch('Mcp-Name is missing')
   const decoded = decodeHeader(name)
-  if (decoded === undefined ||
-    decoded !== params[member]) throw headerMismatch(`Mcp-Name differs from params.${member}`)
+  if (decoded === undefined || decoded !== params[member]) {
+    throw headerMismatch(`Mcp-Name differs from params.${member}`)
+  }
 }
 
 /**
@@ -145,19 +144,19 @@ function checkNames (method: string, params: Readonly<Record<string, unknown>>, 
 const envelopeMembers: ReadonlySet<string> =
   new Set([metaKeys.protocolVersion, metaKeys.clientCapabilities, metaKeys.clientInfo])
 
-/** Max length of params whose `_meta` is cached, in characters. */
-const maxRemembered = 16 * 1024
+/** Max length of params whose `_meta` is cached, in characters: the cached part keeps all of the text in memory. */
+const maxCached = 16 * 1024
 
 interface WithoutEnvelope extends Pick<MetaParts, 'capabilitiesText' | 'capabilitiesMemory'> { readonly text: string }
 
-/** Removes the envelope from params. All other members keep their bytes. @throws RpcError as `checkDeclared` */
+/** Removes the envelope from params. All other members keep their bytes. @throws RpcError as `checkCapabilitiesSize` */
 function withoutEnvelope (paramsText: string): WithoutEnvelope {
   const members = membersOf(paramsText)
   const at = members.findIndex(({ key }) => key === '_meta')
   const meta = members[at]
   if (!meta) return { text: paramsText, capabilitiesText: '{}', capabilitiesMemory: 0 }
   const { rest, capabilitiesText, capabilitiesMemory } =
-    partsOf(paramsText.slice(meta.start, meta.end), paramsText.length <= maxRemembered)
+    partsOf(paramsText.slice(meta.start, meta.end), paramsText.length <= maxCached)
   const text = rest === ''
     ? withoutMember(paramsText, members, at, meta)
     : `${paramsText.slice(0, meta.start)}{${rest}}${paramsText.slice(meta.end)}`
@@ -176,10 +175,11 @@ interface MetaParts {
 let lastMeta: MetaParts | undefined
 
 /**
- * @param isKept whether to cache the parts, which keeps the whole params text in memory
- * @throws RpcError as `checkDeclared`
+ * The parts of a `_meta`, from the cache if they are the same as those of the last request.
+ * @param isCached whether to cache the parts
+ * @throws RpcError as `checkCapabilitiesSize`
  */
-function partsOf (metaText: string, isKept: boolean): MetaParts {
+function partsOf (metaText: string, isCached: boolean): MetaParts {
   if (lastMeta?.metaText === metaText) return lastMeta
   const rest: string[] = []
   let capabilitiesText = '{}'
@@ -189,7 +189,7 @@ function partsOf (metaText: string, isKept: boolean): MetaParts {
   }
   const capabilitiesMemory = checkCapabilitiesSize(capabilitiesText, metaKeys.clientCapabilities)
   const parts = { metaText, rest: rest.join(), capabilitiesText, capabilitiesMemory }
-  if (isKept) lastMeta = parts
+  if (isCached) lastMeta = parts
   return parts
 }
 

@@ -17,22 +17,24 @@ export const resultHead = (type: ResultType, serverInfo: string | undefined): st
 const cachingText = ({ ttlMs, isPublic }: Caching): string =>
   `"ttlMs":${ttlMs},"cacheScope":"${isPublic ? 'public' : 'private'}"`
 
-/** The caching of a result. A server's public result stays public only on a route without authentication. */
-const limitCaching = (said: Caching | undefined, isOpen: boolean): Caching =>
-  said ? { ttlMs: Math.min(said.ttlMs, gatewayLimits.freshLists.most), isPublic: said.isPublic && isOpen } : notCached
+/** Limits the caching that a server states. A public result stays public only for a caller without credentials. */
+const limitCaching = (stated: Caching | undefined, isAnonymous: boolean): Caching =>
+  stated
+    ? { ttlMs: Math.min(stated.ttlMs, gatewayLimits.freshLists.most), isPublic: stated.isPublic && isAnonymous }
+    : notCached
 
 /** The caching of a merged list. @param all one entry per server; undefined if the server states none */
-export const mergedCaching = (all: ReadonlyArray<Caching | undefined>, isOpen: boolean): Caching =>
-  limitCaching(all.length === 0 ? undefined : all.reduce(combineCaching), isOpen)
+export const mergedCaching = (all: ReadonlyArray<Caching | undefined>, isAnonymous: boolean): Caching =>
+  limitCaching(all.length === 0 ? undefined : all.reduce(combineCaching), isAnonymous)
 
 /**
- * Converts a result for a modern client. Most results have none of these members, and are not parsed.
+ * Adds the members of modern results to a server's result. Most results contain none of them, and are not parsed.
  * @param isCacheable whether the result must state its caching
- * @param isOpen whether the route needs no authentication
+ * @param isAnonymous whether the caller has no credential
  * @throws RpcError if the text is not an object
  */
 export function toModernResult (
-  text: string, serverInfo: string | undefined, isCacheable = false, isOpen = false
+  text: string, serverInfo: string | undefined, isCacheable = false, isAnonymous = false
 ): string {
   if (text.charCodeAt(0) !== 0x7b && !/^\s*\{/.test(text)) {
     throw new RpcError(code.internal, 'The server returned a result that is not an object', 'upstream')
@@ -53,20 +55,20 @@ export function toModernResult (
     _meta: withServerInfo(meta, serverInfo)
   }
   if (isCacheable) {
-    const { ttlMs, isPublic } = limitCaching(cachingOf(text), isOpen)
+    const { ttlMs, isPublic } = limitCaching(cachingOf(text), isAnonymous)
     changes.ttlMs = String(ttlMs)
     changes.cacheScope = isPublic ? '"public"' : '"private"'
   }
   return withMembers(text, changes)
 }
 
-/** The `_meta` of a result with `serverInfo`; undefined if it would be empty. @param meta as received */
+/** Adds `serverInfo` to a `_meta`; undefined if the result would be empty. @param meta as received, as JSON text */
 function withServerInfo (meta: string | undefined, serverInfo: string | undefined): string | undefined {
   const text = withMembers(meta?.startsWith('{') === true ? meta : '{}', { [metaKeys.serverInfo]: serverInfo })
   return text === '{}' ? undefined : text
 }
 
-/** Inserts `resultType` and `serverInfo` into a result; undefined if members must be replaced instead. */
+/** Inserts `resultType` and `serverInfo` into a result; undefined if that is not possible without replacing members. */
 function insertServerInfo (text: string, serverInfo: string | undefined): string | undefined {
   const members = membersOf(text)
   const metas = members.filter(({ key }) => key === '_meta')
@@ -102,13 +104,13 @@ export const discoverResult = (
   })
 }
 
-/** Caches the modern form of each list, so that it is serialized once. */
-const completeLists = new WeakMap<ListResult, { readonly head: string, readonly list: ListResult }>()
+/** The modern form of each list, cached so that it is serialized once. `head`: the members that were added. */
+const modernLists = new WeakMap<ListResult, { readonly head: string, readonly list: ListResult }>()
 
 /** Adds the members of modern results to a list. */
 export function toModernList (list: ListResult, serverInfo: string | undefined, caching: Caching): ListResult {
   const head = `${serverInfo}${cachingText(caching)}`
-  const known = completeLists.get(list)
+  const known = modernLists.get(list)
   if (known?.head === head) return known.list
   const meta = memberOf(list.extra, '_meta')
   const made = list.withExtra(withMembers(list.extra, {
@@ -117,6 +119,6 @@ export function toModernList (list: ListResult, serverInfo: string | undefined, 
     ttlMs: String(caching.ttlMs),
     cacheScope: caching.isPublic ? '"public"' : '"private"'
   }))
-  completeLists.set(list, { head, list: made })
+  modernLists.set(list, { head, list: made })
   return made
 }

@@ -13,9 +13,9 @@ import { downstreamLimits } from '../limits.ts'
 // with its answers. It is encrypted, authenticated, and bound to its principal and request.
 
 /**
- * The content of a `requestState`, before it is sealed. `call`: a call that waits in this gateway for `inputResponses`,
- * with the number of its rounds. `server`: a `requestState` of a modern server; `after` is the id of the `requestState`
- * that we sent in the previous round. `again`: no data; the request is sent to the server a second time.
+ * The content of a `requestState`, before it is sealed. `call`: a call that waits in this process for the answers of a
+ * round. `server`: the `requestState` of a modern server (`state`), and the id of the sealed state of the previous
+ * round (`after`). `again`: no data; the request is sent to the server a second time.
  */
 export type RequestState =
   { readonly kind: 'call', readonly id: string, readonly round: number } |
@@ -38,23 +38,24 @@ const expiredStateError = (): RpcError =>
 export const callNotHereError = (): RpcError => new RpcError(
   code.invalidParams,
   'The call that waits for these answers has ended, or belongs to another gateway process, or to one before a ' +
-  'restart; ' +
-  'send the request again without requestState'
+  'restart; send the request again without requestState'
 )
 
 export const alreadyUsedError = (): RpcError =>
   new RpcError(code.invalidParams, 'This requestState was already answered')
 
-/** Max remembered ids; if there are more, the oldest is dropped. */
+/** Max ids of answered states that are kept; beyond that, the oldest is dropped. */
 const maxAnswered = 10_000
 const nonceLength = 12
 const tagLength = 16
 
+/** A state that a request brings back, without a parked call. */
 export interface ResumedState {
   /** The server that issued the state (`serverIdentityOf`), if any. */
   readonly server: string | undefined
   /** Identifies the state. */
   readonly id: string
+  /** The request's `inputResponses`, as JSON text. */
   readonly answersText: string
   /** Marks the state as used, since it is valid once. */
   readonly use: () => Promise<void>
@@ -80,7 +81,7 @@ export class RequestStates {
     this.#sealer = used.outlivesProcess ? sealer : undefined
   }
 
-  /** @param until its expiry, in ms since the epoch */
+  /** Seals a state for a client. @param until its expiry, in ms since the epoch */
   seal (state: RequestState, binding: StateBinding, until: number): string {
     const content: Content = { principal: binding.view.principal.key, request: requestDigest(binding), until, state }
     const text = JSON.stringify(content)
@@ -106,7 +107,7 @@ export class RequestStates {
     return state
   }
 
-  /** Identifies a state within this process. */
+  /** Identifies a sealed state. */
   idOf (sealed: string): string { return hash('sha256', sealed, 'base64url') }
 
   /**

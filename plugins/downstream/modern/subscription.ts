@@ -32,7 +32,7 @@ const filterMembers = {
 } as const
 
 /** Parses the filter of a `subscriptions/listen` request. @throws RpcError -32602 */
-export function parseFilter ({ notifications }: Readonly<Record<string, unknown>>): SubscriptionFilter {
+export function parseSubscriptionFilter ({ notifications }: Readonly<Record<string, unknown>>): SubscriptionFilter {
   const invalid = (sentence: string): RpcError => new RpcError(code.invalidParams, `Invalid params: ${sentence}`)
   if (!isObject(notifications)) throw invalid('"notifications" must be an object')
   const flags = Object.values(filterMembers).map((name) => {
@@ -40,12 +40,12 @@ export function parseFilter ({ notifications }: Readonly<Record<string, unknown>
     if (typeof value !== 'boolean') throw invalid(`notifications.${name} must be true or false`)
     return [name, value] as const
   })
-  const texts = (name: string, what: string, most: number): string[] => {
+  const texts = (name: string, noun: string, max: number): string[] => {
     const { [name]: given = [] } = notifications
     if (!Array.isArray(given) || !given.every((each): each is string => typeof each === 'string')) {
-      throw invalid(`notifications.${name} must be a list of ${what}`)
+      throw invalid(`notifications.${name} must be a list of ${noun}`)
     }
-    if (given.length > most) throw invalid(`notifications.${name} has more than ${most} ${what}`)
+    if (given.length > max) throw invalid(`notifications.${name} has more than ${max} ${noun}`)
     return [...new Set(given)]
   }
   return {
@@ -79,12 +79,12 @@ export class Subscription implements Client, Listener<View> {
   readonly #taskChanges = new Map<unknown, () => void>()
 
   constructor (
-    idText: string, view: View, linksOf: Client, owner: string, headers: RequestHeaders, stream: EventStream
+    idText: string, view: View, linkOwner: Client, owner: string, headers: RequestHeaders, stream: EventStream
   ) {
     this.#idText = idText
     this.view = view
-    this.linkOwner = linksOf
-    this.capabilities = linksOf.capabilities
+    this.linkOwner = linkOwner
+    this.capabilities = linkOwner.capabilities
     this.owner = owner
     this.headers = headers
     this.#stream = stream

@@ -3,14 +3,13 @@ import { RpcError } from '../../../protocol/errors.ts'
 import { chargedOwnerOf, type View } from '../../settings/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { Shares } from '../../base/limits/index.ts'
-import type { RequestOrigin } from '../exchange.ts'
 import { EventStream } from '../event-stream.ts'
-import type { InboundRequest } from '../endpoint.ts'
+import type { InboundRequest, LogError, RequestOrigin } from '../endpoint.ts'
 import { withoutHeaders } from '../../../protocol/exchange.ts'
 import { waitAtMost } from '../../../protocol/wait-at-most.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
-import { parseFilter, Subscription, SubscriptionRequest, type SubscriptionFilter } from './subscription.ts'
-import { requireTasks } from './tasks.ts'
+import { parseSubscriptionFilter, Subscription, SubscriptionRequest, type SubscriptionFilter } from './subscription.ts'
+import { requireTasksExtension } from './tasks.ts'
 import { TaskWatch } from './task-watch.ts'
 import type { Leases } from './leases.ts'
 import type { ModernRequest } from './request.ts'
@@ -21,11 +20,11 @@ import { gatewayLimits } from '../../gateway/index.ts'
 export class ClientSubscriptions {
   readonly #gateway: Gateway
   readonly #leases: Leases
-  readonly #logError: (error: unknown, sentence: string) => void
+  readonly #logError: LogError
   readonly #open = new Set<Subscription>()
   readonly #shares = new Shares(downstreamLimits.listens, 'open subscriptions')
 
-  constructor (gateway: Gateway, leases: Leases, logError: (error: unknown, sentence: string) => void) {
+  constructor (gateway: Gateway, leases: Leases, logError: LogError) {
     this.#gateway = gateway
     this.#leases = leases
     this.#logError = logError
@@ -40,14 +39,14 @@ export class ClientSubscriptions {
   listen (
     { view, raw, address }: InboundRequest, request: ModernRequest, { headers, credentialHeader }: RequestOrigin
   ): void {
-    const filter = parseFilter(request.params)
-    if (filter.taskIds.length > 0) requireTasks(request)
+    const filter = parseSubscriptionFilter(request.params)
+    if (filter.taskIds.length > 0) requireTasksExtension(request)
     const owner = chargedOwnerOf(view.principal, address)
     const release = this.#shares.take(owner)
-    const passed = credentialHeader === undefined ? headers : withoutHeaders(headers, [credentialHeader])
+    const ownHeaders = credentialHeader === undefined ? headers : withoutHeaders(headers, [credentialHeader])
     const stream = new EventStream(raw, {})
     const client = this.#leases.hold(view, address, request.capabilities, request.capabilitiesText, request.logLevel)
-    const subscription = new Subscription(request.idText, view, client, owner, passed, stream)
+    const subscription = new Subscription(request.idText, view, client, owner, ownHeaders, stream)
     this.#open.add(subscription)
     const over = new AbortController()
     stream.onClose(() => {
@@ -88,8 +87,8 @@ export class ClientSubscriptions {
   }
 
   /**
-   * The accepted part of a filter: lists of the route, resources whose subscription succeeded in time, the client's
-   * tasks.
+   * Subscribes to the resources and tasks of a filter.
+   * @returns the accepted part of the filter: lists of the route, and the resources and tasks that succeeded in time
    */
   async #accept (
     subscription: Subscription, filter: SubscriptionFilter, address: string, over: AbortSignal
@@ -122,7 +121,7 @@ export class ClientSubscriptions {
     const subscribing = Promise.all([
       startEach(filter.resourceSubscriptions, subscribe), startEach(filter.taskIds, watch)
     ])
-    // If the client disconnected in the meantime, it was removed before its subscriptions started.
+    // If the client has disconnected in the meantime, subscriptions may have been made after it was removed.
     void subscribing.then(() => { if (!subscription.isOpen) this.#forget(subscription) })
     await waitAtMost(gatewayLimits.newClass, subscribing)
     return {
@@ -136,7 +135,10 @@ export class ClientSubscriptions {
   }
 }
 
-/** Starts a function for each URI or id, and yields, since finding a server may compare thousands of templates. */
+/**
+ * Calls an async function for each URI or id, and resolves when all have ended. Yields to the event loop between calls,
+ * since finding the server of a URI may compare thousands of templates.
+ */
 async function startEach (ids: readonly string[], begin: (id: string) => Promise<void>): Promise<void> {
   const begun: Array<Promise<void>> = []
   const budget = new LoopBudget()

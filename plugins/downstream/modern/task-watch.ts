@@ -7,14 +7,15 @@ import { downstreamLimits } from '../limits.ts'
 import { SubscriptionRequest, type Subscription } from './subscription.ts'
 
 /**
- * Sends a subscription each change of a task, in the form of `tasks/get`, until the task ends. The task is read when a
- * 2025-11-25 server announces a change, which it need not do, and at the poll interval that its server states.
+ * Sends a subscription each change of a task, as `tasks/get` returns it, until the task ends. The task is read when its
+ * server announces a change (MCP 2025-11-25), which it need not do, and at the poll interval that its server states.
  */
 export class TaskWatch {
   readonly taskId: string
   readonly #gateway: Gateway
   readonly #subscription: Subscription
   readonly #address: string
+  /** The last result of `tasks/get`, as JSON text. */
   #state = ''
   /** Ends the current pause. */
   #wake = (): void => {}
@@ -32,11 +33,14 @@ export class TaskWatch {
   /** Reads the task for the first time. @throws RpcError if the client has no such task */
   async begin (): Promise<void> { this.#state = await this.#read() }
 
-  /** Sends the state of the task, and its changes until it ends or the subscription does. */
+  /**
+   * Sends the state of the task, and its changes until it ends or the subscription does.
+   * @throws when the task does not exist any more, or the subscription has ended
+   */
   async run (signal: AbortSignal): Promise<void> {
-    for (let told = ''; !signal.aborted;) {
-      if (this.#state !== told) this.#subscription.deliver('notifications/tasks', told = this.#state)
-      if (terminalStates.has(smallMemberOf(told, 'status'))) return
+    for (let sent = ''; !signal.aborted;) {
+      if (this.#state !== sent) this.#subscription.deliver('notifications/tasks', sent = this.#state)
+      if (terminalStates.has(smallMemberOf(sent, 'status'))) return
       await this.#pause(signal)
       try {
         this.#state = await this.#read()
@@ -63,8 +67,8 @@ export class TaskWatch {
 
   get #interval (): number {
     const { least, most, usual } = downstreamLimits.taskWatch
-    const wanted = smallMemberOf(this.#state, 'pollIntervalMs')
-    return typeof wanted === 'number' ? Math.min(Math.max(wanted, least), most) : usual
+    const stated = smallMemberOf(this.#state, 'pollIntervalMs')
+    return typeof stated === 'number' ? Math.min(Math.max(stated, least), most) : usual
   }
 
   async #read (): Promise<string> {

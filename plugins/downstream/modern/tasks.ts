@@ -1,15 +1,15 @@
 import { hasTasksExtension, tasksExtension } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { nameMemberOf } from '../../../protocol/modern/envelope.ts'
-import { missingCapabilities } from './errors.ts'
+import { missingCapabilitiesError } from './errors.ts'
 import type { ModernRequest } from './request.ts'
 
 // The client side of the extension `io.modelcontextprotocol/tasks`.
 
 /** @throws RpcError -32021 if the request does not declare the extension */
-export function requireTasks ({ capabilities }: Pick<ModernRequest, 'capabilities'>): void {
+export function requireTasksExtension ({ capabilities }: Pick<ModernRequest, 'capabilities'>): void {
   if (hasTasksExtension(capabilities)) return
-  throw missingCapabilities('Missing required client capability', { extensions: { [tasksExtension]: {} } })
+  throw missingCapabilitiesError('Missing required client capability', { extensions: { [tasksExtension]: {} } })
 }
 
 /** Checks a request about a task. @throws RpcError -32601 for methods that the extension does not have; -32021 */
@@ -17,5 +17,5 @@ export function checkTaskRequest (request: ModernRequest): void {
   if (nameMemberOf(request.method) !== 'taskId') {
     throw new RpcError(code.methodNotFound, `Method not found: ${request.method}`)
   }
-  requireTasks(request)
+  requireTasksExtension(request)
 }

@@ -3,9 +3,9 @@ import type { Catalogue, Item } from '../../../protocol/lists.ts'
 import { type Section, showItem } from '../../gateway/index.ts'
 
 /** One tool as a view shows it. `description`: the admin's override, if any. */
-export interface ListedTool { readonly item: Item, readonly description: string | undefined, readonly enabled: boolean }
+interface ListedTool { readonly item: Item, readonly description: string | undefined, readonly enabled: boolean }
 
-/** A connected server in a view, with its tools in listed order. */
+/** A server in a view that can be called, with its tools in listed order. */
 export interface ListedServer {
   readonly name: string
   readonly description: string | undefined
@@ -13,7 +13,7 @@ export interface ListedServer {
   readonly items: readonly Item[]
   /** The tool as the view shows it; undefined if it does not. */
   readonly toTool: (item: Item) => ListedTool | undefined
-  /** Whether a tool has the plain operationId `<server>_<tool>`, which others may claim; undefined: all have it. */
+  /** Whether a tool has the plain operationId `<server>_<tool>`; undefined if no other server may claim that of any. */
   readonly hasPlainId?: ((key: string) => boolean) | undefined
 }
 

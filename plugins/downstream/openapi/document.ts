@@ -11,12 +11,13 @@ interface DocumentTool {
   readonly operationId: string
 }
 
-export type Format = 'json' | 'yaml'
+export type DocumentFormat = 'json' | 'yaml'
 
 /** The content of a document. Plain data, since it is sent to a worker thread. */
 export interface DocumentInput {
-  readonly format: Format
+  readonly format: DocumentFormat
   readonly title: string
+  /** The description in the Info Object. */
   readonly about: string
   readonly version: string
   readonly serverUrl: string
@@ -79,7 +80,7 @@ const sharedSchemas: JsonObject = {
 
 const anyObject = '{"type":"object","additionalProperties":{"description":"The arguments of the tool"}}'
 
-/** Creates the OpenAPI 3.0.3 document of tools. The time it takes depends on the tools' schemas. Pure. */
+/** Creates the OpenAPI 3.0.3 document of tools. A pure function, which takes long for large schemas. */
 export function makeDocument (
   { title, about, version, serverUrl, servers, operationUrl, isAuthenticated, isBrief }: DocumentInput
 ): JsonObject {

@@ -1,4 +1,5 @@
 // Translates single keywords of JSON Schema to OpenAPI 3.0.3. A keyword with an invalid value is dropped.
+import { isUnicodePattern } from '../../base/json-schema/index.ts'
 
 export type JsonObject = Record<string, unknown>
 
@@ -16,7 +17,7 @@ const sharedKeywords: ReadonlyMap<string, (value: unknown) => boolean> = new Map
   ['title', isString], ['description', isString], ['default', isRefFree], ['example', isRefFree],
   ['deprecated', isBoolean], ['format', isString],
   ['multipleOf', (value) => isNumber(value) && value > 0], ['minimum', isNumber], ['maximum', isNumber],
-  ['minLength', isCount], ['maxLength', isCount], ['pattern', isPattern],
+  ['minLength', isCount], ['maxLength', isCount], ['pattern', isUnicodePattern],
   ['minItems', isCount], ['maxItems', isCount], ['uniqueItems', isBoolean], ['minProperties', isCount],
   ['maxProperties', isCount]
 ])
@@ -46,18 +47,8 @@ export function translateKeywords (schema: JsonObject): JsonObject {
 
 /** Assertions: a schema that lacks one of them accepts more. */
 const assertionKeywords = new Set([
-  'multipleOf',
-  'minimum',
-  'maximum',
-  'minLength',
-  'maxLength',
-  'pattern',
-  'minItems',
-  'maxItems',
-  'uniqueItems',
-  'minProperties',
-  'maxProperties',
-  'enum'
+  'multipleOf', 'minimum', 'maximum', 'minLength', 'maxLength', 'pattern', 'minItems', 'maxItems', 'uniqueItems',
+  'minProperties', 'maxProperties', 'enum'
 ])
 
 /** Whether a translation keeps all constraints of a schema, except those of subschemas. */
@@ -103,15 +94,6 @@ function translateExclusive (
  */
 export function isRefFree (value: unknown): boolean {
   return typeof value !== 'object' || value === null || !JSON.stringify(value).includes('"$ref"')
-}
-
-function isPattern (value: unknown): boolean {
-  if (!isString(value)) return false
-  try {
-    return Boolean(new RegExp(value, 'u'))
-  } catch {
-    return false
-  }
 }
 
 /** A schema that accepts null only. */

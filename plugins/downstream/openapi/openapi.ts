@@ -10,7 +10,7 @@ import { BoundedMap, ShareError } from '../../base/limits/index.ts'
 import { TaskAborted, WorkerPool } from '../../base/threads/index.ts'
 import type { Gateway, Precedence, Section } from '../../gateway/index.ts'
 import { collectServers, type ListedServer } from './collect.ts'
-import type { DocumentInput, Format } from './document.ts'
+import type { DocumentFormat, DocumentInput } from './document.ts'
 import type { WrittenDocument } from './worker.ts'
 import { downstreamLimits } from '../limits.ts'
 
@@ -54,7 +54,7 @@ export class OpenApi {
     principal: Principal,
     name: string | undefined,
     query: Static<typeof DocumentQuery>,
-    format: Format,
+    format: DocumentFormat,
     address: string,
     hold: (bytes: number) => void = () => {}
   ): Promise<Document> {
@@ -83,14 +83,14 @@ export class OpenApi {
     const expected = expectedSize(input)
     if (expected > downstreamLimits.documentSize) throw tooLargeError()
     hold(expected)
-    return await this.#written(input, chargedOwnerOf(principal, address))
+    return await this.#write(input, chargedOwnerOf(principal, address))
   }
 
   /** Ends the thread that writes documents. */
   close (): void { this.#pool.close() }
 
   /** Writes a document, unless the same one is being written or is cached. @throws ShareError */
-  async #written (input: DocumentInput, owner: string): Promise<Document> {
+  async #write (input: DocumentInput, owner: string): Promise<Document> {
     const task = JSON.stringify(input)
     const key = createHash('sha256').update(task).digest('base64url')
     const known = this.#documents.get(key)
@@ -107,7 +107,11 @@ export class OpenApi {
     return await writing
   }
 
-  /** @throws TaskAborted; ShareError, also if the document becomes too large */
+  /**
+   * Writes a document in a worker thread.
+   * @param parsed JSON texts that the thread parses: the task is refused if they would take too much of its memory
+   * @throws TaskAborted; ShareError, also if the document becomes too large
+   */
   async #run (task: string, owner: string, parsed?: readonly string[]): Promise<Document> {
     const { time } = downstreamLimits.documents
     const { bytes, hash } =
@@ -162,7 +166,10 @@ export class OpenApi {
   }
 }
 
-/** The servers whose operationId prefix starts with the prefix of another server, and those other servers. */
+/**
+ * The servers whose operationIds may collide: those with a prefix that starts with the prefix of another server, and
+ * those other servers.
+ */
 function findContested (names: readonly string[]): Set<string> {
   const byPrefix = new Map<string, Set<string>>()
   for (const name of names) {
@@ -218,8 +225,7 @@ const expectedSize = ({ servers }: DocumentInput): number => servers.reduce((sum
 
 const tooLargeError = (): ShareError => new ShareError(
   `The document would have more than ${downstreamLimits.documentSize / 1024 / 1024} MiB; name some of the servers ` +
-  'with ?servers=, or ask for ' +
-  'those of one server or group',
+  'with ?servers=, or ask for those of one server or group',
   false
 )
 

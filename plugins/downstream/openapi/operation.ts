@@ -22,7 +22,7 @@ const maxParameters = 10
 /** Max length of one path segment, in characters, so that the URL fits into the head of a request. */
 const maxSegmentLength = 4_096
 
-/** Converts a tool to an operation; undefined if no URL can contain its name. Pure. */
+/** Converts a tool to an operation; undefined if no URL can contain its name. A pure function. */
 export function toOperation (server: string, { key, text }: Item): Operation | undefined {
   const segments = [server, key].map(pathSegment)
   if (segments.includes(undefined)) return undefined
@@ -65,9 +65,9 @@ function parametersOf (schema: unknown, translator: SchemaTranslator): JsonObjec
       !Object.values(schema.properties).every((each) => isScalarSchema(each, schema))) {
     return undefined
   }
-  const { properties, required, isComplete: isListable } = inputShapeOf(schema)
-  if (!isListable || properties.size > maxParameters || ![...properties.values()].every((each) =>
-    isScalarSchema(each, schema))) return undefined
+  const { properties, required, isComplete } = inputShapeOf(schema)
+  if (!isComplete || properties.size > maxParameters ||
+    ![...properties.values()].every((each) => isScalarSchema(each, schema))) return undefined
   return Array.from(properties, ([name, property]) =>
     toParameter(name, required.has(name), translator.translate(property).schema))
 }

@@ -13,22 +13,9 @@ const inexactAnything: TranslatedSchema = { schema: {}, isExact: false }
 
 /** Keywords that OpenAPI 3.0.3 cannot express. `nullable` is not in JSON Schema, so its meaning there is unknown. */
 const unsupportedKeywords = new Set([
-  'patternProperties',
-  'propertyNames',
-  'contains',
-  'dependentRequired',
-  'dependentSchemas',
-  'dependencies',
-  'unevaluatedProperties',
-  'unevaluatedItems',
-  'prefixItems',
-  'additionalItems',
-  'if',
-  'then',
-  'else',
-  '$dynamicRef',
-  '$recursiveRef',
-  'nullable'
+  'patternProperties', 'propertyNames', 'contains', 'dependentRequired', 'dependentSchemas', 'dependencies',
+  'unevaluatedProperties', 'unevaluatedItems', 'prefixItems', 'additionalItems', 'if', 'then', 'else', '$dynamicRef',
+  '$recursiveRef', 'nullable'
 ])
 const isSupported = (schema: JsonObject): boolean => {
   for (const keyword of Object.keys(schema)) if (unsupportedKeywords.has(keyword)) return false
@@ -54,7 +41,7 @@ export class SchemaTranslator {
   /** Up to draft 7, siblings of `$ref` are ignored. */
   readonly #isDraft7: boolean
   /** The components, by original schema. */
-  readonly #componentOf = new Map<unknown, { name: string, exact: boolean }>()
+  readonly #componentBySchema = new Map<unknown, { name: string, exact: boolean }>()
 
   /**
    * @param root the schema in which references are resolved
@@ -118,7 +105,7 @@ export class SchemaTranslator {
     const beside = this.translate(siblings)
     const target = this.#resolve(ref)
     if (target === undefined) return { schema: beside.schema, isExact: false }
-    const inlined = this.#componentOf.has(target) ? undefined : this.#inline(target)
+    const inlined = this.#componentBySchema.has(target) ? undefined : this.#inline(target)
     const translated = inlined ?? this.#component(ref, target)
     return { schema: joinSchemas(beside.schema, [translated.schema]), isExact: translated.isExact && beside.isExact }
   }
@@ -145,7 +132,7 @@ export class SchemaTranslator {
 
   /** A reference to the component of a schema, which is translated on first use. */
   #component (ref: string, target: unknown): TranslatedSchema {
-    const existing = this.#componentOf.get(target)
+    const existing = this.#componentBySchema.get(target)
     if (existing) return { schema: { $ref: `#/components/schemas/${existing.name}` }, isExact: existing.exact }
     const last = (ref.split('/').at(-1) ?? '').replace(/[^A-Za-z0-9_-]/g, '_')
     const base = `${this.#prefix}.${last === '_' || last === '' ? 'Arguments' : last}`
@@ -153,7 +140,7 @@ export class SchemaTranslator {
     for (let count = 2; this.components.has(name); count++) name = `${base}.${count}`
     // While the component itself is translated, it is unknown whether the translation is exact.
     const component = { name, exact: false }
-    this.#componentOf.set(target, component)
+    this.#componentBySchema.set(target, component)
     this.components.set(name, {})
     const translated = this.translate(target)
     this.components.set(name, translated.schema)

@@ -45,10 +45,8 @@ function isCollection (value: unknown): value is Collection {
 const scalar = (value: unknown): string => {
   if (typeof value === 'string') return quote(value)
   // YAML 1.1 parsers treat a number with an exponent as a string unless it has a dot.
-  return typeof value === 'number'
-    ? JSON.stringify(value).replace(/^(-?\d+)e/, '$1.0e')
-    : JSON.stringify(value) ??
-    'null'
+  if (typeof value === 'number') return JSON.stringify(value).replace(/^(-?\d+)e/, '$1.0e')
+  return JSON.stringify(value) ?? 'null'
 }
 
 /** Max indent in characters. Deeper values are written on one line as JSON, which is a subset of YAML. */
@@ -59,7 +57,11 @@ const flow = (value: unknown): string =>
     JSON.stringify(value, (_key, each: unknown) => typeof each === 'string' ? replaceSurrogates(each) : each)
   )
 
-/** @param start the text before the first line: a line break and the indent, or the dash of the enclosing array */
+/**
+ * Writes a value that is not empty.
+ * @param indent a line break, and the indent of its lines
+ * @param start the text before its first line: `indent`, or that of the enclosing array with its dash
+ */
 function write (value: Collection, indent: string, start: string, parts: string[]): void {
   const deeper = `${indent}  `
   let before = start

@@ -15,7 +15,10 @@ export class HttpCallExchange implements Exchange<View> {
   readonly #onCancel: Array<(reason: string) => void> = []
   cancelled: string | undefined
 
-  /** @param client the session of the request; default: none @param paramsText the text of the params, if known */
+  /**
+   * @param client the session of the caller; default: a client without a session
+   * @param paramsText the text of the params, if known
+   */
   constructor (
     view: View,
     method: string,
@@ -52,7 +55,7 @@ export class HttpCallExchange implements Exchange<View> {
 
 const plainClient = new PlainClient('', '')
 
-/** A caller without a session, as a client. @param address the owner for an unauthenticated caller */
+/** A caller without a session, as a client. @param address the caller's, which is charged if it has no credential */
 export const sessionlessClient = ({ principal }: View, address = ''): Client =>
   new PlainClient(`rest ${principal.key}`, principal.user, principal.key, false, chargedOwnerOf(principal, address))
 

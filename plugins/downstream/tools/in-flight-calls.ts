@@ -25,7 +25,7 @@ export class InFlightCalls {
    * Runs one request until its answer, or until its caller disconnects.
    * @returns the text of its result
    * @throws UpstreamFailed, UpstreamSlow, ShareError, Draining, InvalidInput, NoSuch, LimitReached; the refusal of
-   * `withdraw`
+   *   `applyAccess`
    */
   async run (exchange: HttpCallExchange, server: string, gone: DisconnectSignal): Promise<string> {
     if (this.#running.isClosing) throw new errors.Draining()
@@ -35,14 +35,16 @@ export class InFlightCalls {
     try {
       return String(await this.#gateway.handle(exchange))
     } catch (error) {
-      throw call.refusal ?? this.toHttp(error, server, exchange)
+      throw call.refusal ?? this.toHttpError(error, server, exchange)
     } finally {
       this.#running.remove(number)
     }
   }
 
   /** Translates a JSON-RPC error to an HTTP error without the server's secrets. Other errors are returned unchanged. */
-  toHttp (error: unknown, server: string, { method, params }: Pick<HttpCallExchange, 'method' | 'params'>): unknown {
+  toHttpError (
+    error: unknown, server: string, { method, params }: Pick<HttpCallExchange, 'method' | 'params'>
+  ): unknown {
     if (!(error instanceof RpcError)) return error
     const message = this.#gateway.redact(server, error.message)
     const name = String(params.name ?? params.uri ?? '')
@@ -73,8 +75,7 @@ export class InFlightCalls {
   async close (timeout: number): Promise<void> {
     await this.#running.drain(timeout)
     for (const { exchange } of this.#running.values()) {
-      exchange.cancel('the gateway is shutting down; the call may ' +
-      'have run')
+      exchange.cancel('the gateway is shutting down; the call may have run')
     }
   }
 }

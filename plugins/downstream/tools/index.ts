@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import { canUseMcp } from '../../settings/index.ts'
-import { headerSelector } from './hop.ts'
+import { createHeaderSelector } from './forwarding.ts'
 import { Tools } from './tools.ts'
 
 declare module 'fastify' {
@@ -9,7 +9,7 @@ declare module 'fastify' {
 
 /** Decorates `app.tools`: tools and prompts for plain HTTP callers. `app.ts` drains it. */
 export default fp(async (app) => {
-  const tools = new Tools(app.gateway, app.access, headerSelector(() => app.settings.current))
+  const tools = new Tools(app.gateway, app.access, createHeaderSelector(() => app.settings.current))
   app.decorate('tools', tools)
   app.auth.accessChanges.on('changed', (standingOf) => {
     tools.applyAccess((principal) => {

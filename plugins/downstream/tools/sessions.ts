@@ -6,11 +6,11 @@ import { BoundedMap, ShareError } from '../../base/limits/index.ts'
 interface RestSession { readonly client: Client, readonly principal: Principal, lastUsed: number, open: number }
 
 /**
- * Limits of sessions. `idle`: max time without a call, in ms. `most`: max sessions; if there are more, the least
- * recently used session without a running call ends. Once three quarters are in use, an owner of a tenth of all
- * sessions ends one of its own first.
+ * Limits of sessions. `idle`: max time without a call, in ms. `maxSessions`: beyond that, the least recently used
+ * session without a running call ends. Once three quarters are in use, an owner that has a tenth of `maxSessions` loses
+ * its own least recently used one for each new session.
  */
-interface SessionBounds { readonly idle: number, readonly most: number }
+interface SessionBounds { readonly idle: number, readonly maxSessions: number }
 
 /**
  * The sessions that plain HTTP callers identify by `x-session-id`. Calls of one principal with the same id share a link
@@ -26,12 +26,12 @@ export class RestSessions {
   readonly #sweeping: NodeJS.Timeout
 
   /** @param release releases a session's resources at its providers */
-  constructor ({ idle, most }: SessionBounds, release: (client: Client) => void) {
-    this.#sessions = new BoundedMap(most, {
+  constructor ({ idle, maxSessions }: SessionBounds, release: (client: Client) => void) {
+    this.#sessions = new BoundedMap(maxSessions, {
       isEvictable: (_name, { open }) => open === 0,
       onEvict: (_name, { client }) => { release(client) }
     })
-    this.#maxSessions = most
+    this.#maxSessions = maxSessions
     this.#idle = idle
     this.#release = release
     this.#sweeping = setInterval(() => { this.#sweep() }, 60_000).unref()
@@ -62,7 +62,7 @@ export class RestSessions {
   }
 
   /** Ends the sessions of principals without access. */
-  withdraw (hasAccess: (principal: Principal) => boolean): void {
+  revoke (hasAccess: (principal: Principal) => boolean): void {
     for (const [name, session] of this.#sessions) if (!hasAccess(session.principal)) this.#end(name, session)
   }
 

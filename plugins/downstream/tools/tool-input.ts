@@ -17,14 +17,14 @@ export function toolInputOf (catalogue: Catalogue | undefined, tool: string): To
   return item && inputOf(item)
 }
 
-/** The input of one tool. Neither the upstream's schema nor the caller's arguments may take long to process. */
+/** The input of one tool. Neither its schema nor a caller's arguments can make it take long. */
 export class ToolInput {
   readonly #schema: unknown
   readonly #schemaText: string | undefined
   readonly #now: () => number
   /** Undefined until the first check. Its `check` is undefined if the schema is too complex for a quick check. */
   #quick: { readonly check?: QuickCheck } | undefined
-  /** The time until which the schema is not used, because it took too long. */
+  /** The time until which arguments are not checked, because that took too long; in ms of the clock. */
   #pausedUntil = 0
 
   /** @param now a clock, in ms */

@@ -5,8 +5,8 @@ import type { CurrentPrincipalOf } from '../../identity/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { type DisconnectSignal, sessionlessClient, HttpCallExchange } from './exchange.ts'
-import { parseBodyArguments, parseQueryArguments } from './given.ts'
-import { envelopeRemoval, withoutEnvelope, type SelectHeaders } from './hop.ts'
+import { parseBodyArguments, parseQueryArguments } from './parse-arguments.ts'
+import { envelopeRemoval, withoutEnvelope, type SelectHeaders } from './forwarding.ts'
 import { InFlightCalls } from './in-flight-calls.ts'
 import { RestSessions } from './sessions.ts'
 import { toolInputOf, type ToolInput } from './tool-input.ts'
@@ -30,19 +30,18 @@ interface SentArguments { search: string, body?: string }
 export class Tools {
   readonly #gateway: Gateway
   readonly #access: Access
-  readonly #ownHeaders: SelectHeaders
+  readonly #selectHeaders: SelectHeaders
   readonly #sessions: RestSessions
   readonly #calls: InFlightCalls
 
-  constructor (gateway: Gateway, access: Access, ownHeaders: SelectHeaders) {
+  constructor (gateway: Gateway, access: Access, selectHeaders: SelectHeaders) {
     this.#gateway = gateway
     this.#access = access
-    this.#ownHeaders = ownHeaders
+    this.#selectHeaders = selectHeaders
     this.#calls = new InFlightCalls(gateway)
+    const { restSessionIdle: idle, restSessions: maxSessions } = downstreamLimits
     this.#sessions =
-      new RestSessions({ idle: downstreamLimits.restSessionIdle, most: downstreamLimits.restSessions }, (client) => {
-        gateway.removeClient(client).catch(() => {})
-      })
+      new RestSessions({ idle, maxSessions }, (client) => { gateway.removeClient(client).catch(() => {}) })
   }
 
   /**
@@ -52,10 +51,10 @@ export class Tools {
    * schema, UpstreamFailed, UpstreamSlow, ShareError
    */
   async call (caller: HttpCaller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
-    const view = this.#shown(this.#access.viewOfServer(caller.principal, server), caller)
+    const view = this.#filtered(this.#access.viewOfServer(caller.principal, server), caller)
     const input = this.#input(view, name) ??
       await this.#findAfterListing(caller, view, server, { name, arguments: args }, () => this.#input(view, name))
-    const result = await this.#fit(caller, view, server, input, name, args)
+    const result = await this.#convertAndCall(caller, view, server, input, name, args)
     if (!result.trimStart().startsWith('{')) {
       throw new errors.UpstreamFailed(
         `Server ${JSON.stringify(server)} returned something that is not the result of a tool`
@@ -67,7 +66,7 @@ export class Tools {
 
   /** @throws NoSuch for a server that the principal cannot see, or a prompt that the server is known not to have */
   requirePrompt (caller: Pick<HttpCaller, 'principal' | 'address'>, server: string, name: string): void {
-    const view = this.#shown(this.#access.viewOfServer(caller.principal, server), caller)
+    const view = this.#filtered(this.#access.viewOfServer(caller.principal, server), caller)
     const client = sessionlessClient(view)
     const isKnown = this.#gateway.surface(view, client).capabilities.has(server)
     if (isKnown && !this.#gateway.lookUp(view, client, 'prompts', name)) throw noSuchError('prompt', name)
@@ -80,7 +79,7 @@ export class Tools {
    * @throws as `call`
    */
   async prompt (caller: HttpCaller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
-    const view = this.#shown(this.#access.viewOfServer(caller.principal, server), caller)
+    const view = this.#filtered(this.#access.viewOfServer(caller.principal, server), caller)
     const texts = Object.fromEntries(
       Object.entries(args).map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)])
     )
@@ -97,11 +96,11 @@ export class Tools {
    */
   async read (caller: HttpCaller, uri: string): Promise<string> {
     const { principal, headers, address } = caller
-    const view = this.#shown(makeView(principal, { kind: 'global' }), caller)
+    const view = this.#filtered(makeView(principal, { kind: 'global' }), caller)
     const exchange = new HttpCallExchange(view, 'resources/read', { uri }, { headers, address })
     const server =
       await this.#gateway.findReader(exchange).catch((error: unknown) => {
-        throw this.#calls.toHttp(error, '', exchange)
+        throw this.#calls.toHttpError(error, '', exchange)
       })
     const result = await this.#send(caller, view, server, 'resources/read', { uri })
     if (!result.trimStart().startsWith('{')) {
@@ -122,21 +121,25 @@ export class Tools {
     const { group } = query
     // A tool argument with this name takes precedence.
     const isArgument = body === undefined && this.#inputOf(server, tool)?.hasParameter('group') === true
-    const isWord = name === undefined && group !== undefined && !isArgument
-    const view = this.#shown(this.#openView(caller.principal, server, name, isWord ? group : undefined), caller)
-    if (isWord && typeof group !== 'string') throw new errors.InvalidInput('The query names several groups; name one')
-    if (isWord) delete query.group
+    const isGroupQuery = name === undefined && group !== undefined && !isArgument
+    const openView = this.#openView(caller.principal, server, name, isGroupQuery ? group : undefined)
+    const view = this.#filtered(openView, caller)
+    if (isGroupQuery && typeof group !== 'string') {
+      throw new errors.InvalidInput('The query names several groups; name one')
+    }
+    if (isGroupQuery) delete query.group
     let args: Record<string, unknown> | undefined
     const read = (): Record<string, unknown> => {
       args ??= body === undefined ? query : parseBodyArguments(body)
       return args
     }
-    const exposed = this.#exposed(view, server, tool)
+    const exposed = this.#exposedName(view, server, tool)
     const { providers } = this.#gateway.surface(view, sessionlessClient(view))
     if (exposed === undefined && !providers.includes(server)) throw noSuchError('server', server)
     try {
-      const known = exposed ?? await this.#exposedLater(caller, view, server, tool, read)
-      return withoutEnvelope(await this.#fit(caller, view, server, this.#inputOf(server, tool), known, read()))
+      const known = exposed ?? await this.#findExposedName(caller, view, server, tool, read)
+      const input = this.#inputOf(server, tool)
+      return withoutEnvelope(await this.#convertAndCall(caller, view, server, input, known, read()))
     } catch (error) {
       // Uses the route's name of the tool, which may have another name in the view.
       throw error instanceof errors.NoSuch ? noSuchError('tool', tool) : error
@@ -145,7 +148,7 @@ export class Tools {
 
   /** Ends the calls and sessions of callers that have lost their access. */
   applyAccess (standingOf: CurrentPrincipalOf): void {
-    this.#sessions.withdraw((principal) => standingOf(principal) !== undefined)
+    this.#sessions.revoke((principal) => standingOf(principal) !== undefined)
     this.#calls.applyAccess((view, server) => {
       const principal = standingOf(view.principal)
       if (!principal) return new errors.Unauthorized('Your access was withdrawn while the call ran')
@@ -166,8 +169,8 @@ export class Tools {
       : this.#access.viewOfOpenRoute(principal, { name }, 'group or server')
   }
 
-  /** Hides from a view what hooks hide from its caller. */
-  #shown (view: View, { address }: Pick<HttpCaller, 'address'>): View {
+  /** Hides from a view the items that hooks hide from its caller. */
+  #filtered (view: View, { address }: Pick<HttpCaller, 'address'>): View {
     return this.#gateway.filteredView(view, address)
   }
 
@@ -182,19 +185,21 @@ export class Tools {
     return toolInputOf(this.#gateway.catalogue(server), tool)
   }
 
-  #exposed (view: View, server: string, tool: string): string | undefined {
+  /** The name of a tool in a view; undefined if the view does not show it. */
+  #exposedName (view: View, server: string, tool: string): string | undefined {
     return this.#gateway.exposedName(view, sessionlessClient(view), 'tools', server, tool)
   }
 
   /**
-   * Like `#exposed`, after the server's tools are known. An unreadable body is reported only for an existing tool.
+   * Like `#exposedName`, after the server's tools are known. An unreadable body is reported only for an existing tool.
    * @throws NoSuch, UpstreamFailed
    */
-  async #exposedLater (
+  async #findExposedName (
     caller: HttpCaller, view: View, server: string, tool: string, read: () => Record<string, unknown>
   ): Promise<string> {
     const params = { name: tool, arguments: tryRun(read) }
-    const exposed = await this.#findAfterListing(caller, view, server, params, () => this.#exposed(view, server, tool))
+    const find = (): string | undefined => this.#exposedName(view, server, tool)
+    const exposed = await this.#findAfterListing(caller, view, server, params, find)
     if (exposed === undefined) throw noSuchError('tool', tool)
     return exposed
   }
@@ -205,20 +210,23 @@ export class Tools {
     view: View,
     server: string,
     params: { name: string, arguments: unknown },
-    look: () =>
-    Found
+    look: () => Found
   ): Promise<Found> {
     const exchange = new HttpCallExchange(view, 'tools/call', params, { headers, address })
     try {
       await this.#gateway.waitForLists(exchange, server, params.name)
     } catch (error) {
-      throw this.#calls.toHttp(error, server, exchange)
+      throw this.#calls.toHttpError(error, server, exchange)
     }
     return look()
   }
 
-  /** Runs a tool with arguments that fit. @param name in the view @throws InvalidInput with the invalid arguments */
-  async #fit (
+  /**
+   * Converts arguments to the tool's schema, and calls the tool.
+   * @param name of the tool, in the view
+   * @throws InvalidInput with the invalid arguments
+   */
+  async #convertAndCall (
     caller: HttpCaller,
     view: View,
     server: string,
@@ -241,7 +249,7 @@ export class Tools {
   ): Promise<string> {
     const { principal, address, disconnect } = caller
     const id = principal.kind === 'anonymous' ? undefined : caller.headers['x-session-id']
-    const headers = this.#ownHeaders(principal, server, caller.headers)
+    const headers = this.#selectHeaders(principal, server, caller.headers)
     return await this.#sessions.withSession(principal, address, id, async (client) =>
       await this.#calls.run(
         new HttpCallExchange(view, method, params, { headers, address }, client, paramsText), server, disconnect

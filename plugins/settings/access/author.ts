@@ -12,6 +12,7 @@ export const authorKeyOf = ({ kind, credential }: Principal): Pick<Author, 'keyI
     ? { keyId: credential.id, keyName: credential.name }
     : {}
 
+/** The author of a change that a principal makes. */
 export const toAuthor = (principal: Principal): Author => ({
   username: principal.username ?? '', ...authorKeyOf(principal)
 })
@@ -21,7 +22,7 @@ export const toAuthor = (principal: Principal): Author => ({
  * for the operator, who uses a key from a settings file or the command line. What the principal grants is effective
  * only while all of these users have the rights for it.
  */
-export function responsibleUsersOf (users: Snapshot['users'], { createdBy: maker, username }: Principal): string[] {
+export function responsibleUsersOf (users: Snapshot['users'], { createdBy, username }: Principal): string[] {
   const user = username !== undefined && users.has(username) ? username : undefined
-  return [...new Set([maker, user])].filter((name) => name !== undefined)
+  return [...new Set([createdBy, user])].filter((name) => name !== undefined)
 }

@@ -5,8 +5,8 @@ import type { ViewScope } from './view.ts'
 /** A provider that the gateway registers itself. */
 export interface RegisteredProvider extends Server {
   /**
-   * Returns the group member that the provider is on a route; undefined if it is not part of the route. Default: the
-   * whole provider is part of the global route.
+   * Returns the items of the provider that a route includes, as a member of a group; undefined if the route does not
+   * include the provider. Default: the global route includes the whole provider, and the routes of groups do not.
    */
   readonly memberIn?: ((settings: Snapshot, scope: ViewScope) => GroupMember | undefined) | undefined
 }
@@ -15,8 +15,8 @@ export interface RegisteredProvider extends Server {
 export interface DirectorySnapshot extends Snapshot { readonly registered?: readonly RegisteredProvider[] }
 
 /**
- * The objects that access decisions are about: the configured servers, and the providers that the gateway registers
- * itself. A registered provider has an owner, a visibility and overrides like a server, and follows the same rule.
+ * The servers that access is decided for: the configured ones, and the providers that the gateway registers itself. A
+ * registered provider has an owner, a visibility and overrides, as a configured server has.
  */
 export class ServerDirectory {
   readonly #settings: () => Snapshot

@@ -13,14 +13,14 @@ declare module 'fastify' {
 }
 
 /**
- * The target in an MCP route: a group or server (`name`), or a group (`group`). `smart`: whether it is reached through
- * `$smart`.
+ * The target of a route: `name` is that of a group or a server, `group` that of a group; without both, everything.
+ * `smart`: whether the route is a `$smart` route.
  */
 interface RouteTarget { name?: string, group?: string, smart?: boolean }
 
 /** Decides which principal sees which servers, in the same way for MCP, REST and documents. */
 export interface Access {
-  /** The settings with the registered providers. It returns the same object until either changes. */
+  /** The settings with the registered providers. The same object until either changes. */
   readonly snapshot: Snapshot
   /** Registers a built-in provider, visible as servers are. Its config has owner, visibility and overrides. */
   register: (provider: RegisteredProvider) => void
@@ -30,15 +30,16 @@ export interface Access {
    * A principal's view on an MCP route.
    * @throws UnknownRoute (also if the principal may not see the target), RouteDisabled, OutOfScope
    */
-  viewOfRoute: (principal: Principal, word: RouteTarget) => View
+  viewOfRoute: (principal: Principal, target: RouteTarget) => View
   /** Returns the view of a principal on one server. @throws NoSuch, also if the principal may not see it */
   viewOfServer: (principal: Principal, name: string) => View
   /**
    * Returns the view of a caller on an open route: of a server, a group, a name that may be either, or everything.
+   * @param noun the noun for the target in the message of NoSuch
    * @throws NoSuch, also for a target that the caller may not see there; NotFound if callers without credentials have
    *   no access at all
    */
-  viewOfOpenRoute: (principal: Principal, word: RouteTarget & { server?: string }, what: string) => View
+  viewOfOpenRoute: (principal: Principal, target: RouteTarget & { server?: string }, noun: string) => View
   /** Whether this principal would get the same view now as when the view was made. */
   isViewCurrent: (view: View, principal: Principal) => boolean
   /** Whether this principal can now see a server in the scope of a view that was made earlier. */
@@ -52,7 +53,7 @@ export default fp(async (app) => {
   // Views are cached per principal and snapshot; refusals are not cached.
   let snapshot: Snapshot | undefined
   let views = new WeakMap<Principal, Map<string, View>>()
-  const once = (principal: Principal, key: string, make: (current: Snapshot) => View): View => {
+  const cached = (principal: Principal, key: string, make: (current: Snapshot) => View): View => {
     const { current } = directory
     if (current !== snapshot) { snapshot = current; views = new WeakMap() }
     let known = views.get(principal)
@@ -66,12 +67,13 @@ export default fp(async (app) => {
     get snapshot () { return directory.current },
     register: (provider) => { directory.register(provider) },
     visibleServers: visible,
-    viewOfRoute: (principal, word) =>
-      once(principal, cacheKeyOf(word), (current) => routeView(current, principal, word, publicTools)),
+    viewOfRoute: (principal, target) =>
+      cached(principal, cacheKeyOf(target), (current) => routeView(current, principal, target, publicTools)),
     viewOfServer: (principal, name) =>
-      once(principal, `server ${name}`, (current) => serverView(current, principal, name, publicTools)),
-    viewOfOpenRoute: (principal, word, what) =>
-      once(principal, `open ${cacheKeyOf(word)}`, (current) => openView(current, principal, word, what, publicTools)),
+      cached(principal, `server ${name}`, (current) => serverView(current, principal, name, publicTools)),
+    viewOfOpenRoute: (principal, target, noun) =>
+      cached(principal, `open ${cacheKeyOf(target)}`, (current) =>
+        openView(current, principal, target, noun, publicTools)),
     isViewCurrent: (former, principal) => isViewCurrent(directory.current, former, principal, publicTools),
     canSeeServer: ({ scope, presentation }, principal, server) =>
       visible(makeView(principal, scope, presentation)).some((each) => each.server.name === server)
@@ -89,27 +91,27 @@ function cacheKeyOf ({ name, group, server, smart = false }: RouteTarget & { ser
 const isSmartOn = ({ system }: Snapshot): boolean => system.smartRouting?.enabled !== false
 
 /** Whether a system key is limited to some servers and groups, and does not list this name. */
-const isUnlisted = ({ kind, keyScope: grant }: Principal, word: string): boolean =>
+const isUnlisted = ({ kind, keyScope }: Principal, name: string): boolean =>
   kind === 'system-key' &&
-  grant !== undefined &&
-  !(grant.accessType !== 'groups' && grant.servers.includes(word)) &&
-  !(grant.accessType !== 'servers' && grant.groups.includes(word))
+  keyScope !== undefined &&
+  !(keyScope.accessType !== 'groups' && keyScope.servers.includes(name)) &&
+  !(keyScope.accessType !== 'servers' && keyScope.groups.includes(name))
 
 function routeView (
-  snapshot: Snapshot, principal: Principal, { name, group, smart }: RouteTarget, anonymous: PublicToolsMode
+  snapshot: Snapshot, principal: Principal, { name, group, smart }: RouteTarget, publicTools: PublicToolsMode
 ): View {
   if (smart && !isSmartOn(snapshot)) throw new errors.UnknownRoute('"$smart"')
-  const word = group ?? name
+  const target = group ?? name
   const byName = snapshot.system.routing?.enableGroupNameRoute !== false
   // A scoped key gets the same error for every name outside its scope, so that it cannot find out which ones exist.
   const unknown = (): Error =>
-    word !== undefined && isUnlisted(principal, word)
+    target !== undefined && isUnlisted(principal, target)
       ? new errors.OutOfScope()
-      : new errors.UnknownRoute(quoteName(word ?? ''))
+      : new errors.UnknownRoute(quoteName(target ?? ''))
   const scope = scopeOf(snapshot, { name, group }, byName)
   if (!scope) throw unknown()
   const view = makeView(principal, scope, smart ? 'search' : undefined)
-  if (!isVisible(snapshot, view, anonymous)) throw unknown()
+  if (!isVisible(snapshot, view, publicTools)) throw unknown()
   if (!smart && scope.kind === 'global' && snapshot.system.routing?.enableGlobalRoute === false) {
     throw new errors.RouteDisabled()
   }
@@ -122,9 +124,9 @@ function scopeOf (snapshot: Snapshot, { name, group }: RouteTarget, byName: bool
   return name === undefined ? { kind: 'global' } : resolveRouteScope(snapshot, name, byName)
 }
 
-function serverView (snapshot: Snapshot, principal: Principal, name: string, anonymous: PublicToolsMode): View {
+function serverView (snapshot: Snapshot, principal: Principal, name: string, publicTools: PublicToolsMode): View {
   const view = makeView(principal, { kind: 'server', name })
-  if (!isVisible(snapshot, view, anonymous)) throw noSuchError('server', name)
+  if (!isVisible(snapshot, view, publicTools)) throw noSuchError('server', name)
   return view
 }
 
@@ -132,22 +134,22 @@ function openView (
   snapshot: Snapshot,
   principal: Principal,
   { name, group, server }: RouteTarget & { server?: string },
-  what: string,
-  anonymous: PublicToolsMode
+  noun: string,
+  publicTools: PublicToolsMode
 ): View {
-  if (anonymous === 'off' && principal.kind === 'anonymous') throw new errors.NotFound()
+  if (publicTools === 'off' && principal.kind === 'anonymous') throw new errors.NotFound()
   // Documents accept group names regardless of `enableGroupNameRoute`, which applies to MCP routes only.
   const scope: ViewScope | undefined = server !== undefined && name === undefined && group === undefined
     ? { kind: 'server', name: server }
     : scopeOf(snapshot, { name, group }, true)
-  const unknown = (): Error => noSuchError(what, group ?? name ?? server ?? '')
+  const unknown = (): Error => noSuchError(noun, group ?? name ?? server ?? '')
   if (!scope) throw unknown()
   const view = makeView(principal, { ...scope, open: true })
-  if (scope.kind !== 'global' && visibleServers(snapshot, view, anonymous).length === 0) throw unknown()
+  if (scope.kind !== 'global' && visibleServers(snapshot, view, publicTools).length === 0) throw unknown()
   return view
 }
 
-function isViewCurrent (snapshot: Snapshot, former: View, principal: Principal, anonymous: PublicToolsMode): boolean {
+function isViewCurrent (snapshot: Snapshot, former: View, principal: Principal, publicTools: PublicToolsMode): boolean {
   const { scope, presentation } = former
   const { enableGlobalRoute = true, enableGroupNameRoute = true } = snapshot.system.routing ?? {}
   const isSmart = presentation === 'search'
@@ -157,16 +159,16 @@ function isViewCurrent (snapshot: Snapshot, former: View, principal: Principal, 
   }
   const view = makeView(principal, scope, presentation)
   const { key } = former.unfiltered ?? former
-  return view.key === key && isVisible(snapshot, view, anonymous) && canUseRoute(snapshot, principal, scope)
+  return view.key === key && isVisible(snapshot, view, publicTools) && canUseRoute(snapshot, principal, scope)
 }
 
 /** Whether a route exists for a principal: it sees the server, or at least one server of the group. */
-function isVisible (snapshot: Snapshot, view: View, anonymous: PublicToolsMode): boolean {
+function isVisible (snapshot: Snapshot, view: View, publicTools: PublicToolsMode): boolean {
   const { scope, principal } = view
   if (scope.kind === 'global' || (principal.isAdmin && scope.kind === 'group')) return true
   if (scope.kind === 'group') {
-    return visibleServers(snapshot, view, anonymous).some(({ server }) => server.unprefixed !== true)
+    return visibleServers(snapshot, view, publicTools).some(({ server }) => server.unprefixed !== true)
   }
   const server = snapshot.servers.get(scope.name)
-  return server !== undefined && isUsableServer(server) && canSee(snapshot, principal, server, anonymous)
+  return server !== undefined && isUsableServer(server) && canSee(snapshot, principal, server, publicTools)
 }

@@ -1,13 +1,12 @@
 // The names of tools and prompts on routes that merge several servers. Each of them is valid in the model APIs of
 // agents.
 import { createHash } from 'node:crypto'
-import {
-  isModelName, maxModelNameLength as longest, toModelCharacters, toModelSeparator
-} from '../../../schemas/names.ts'
+import { isModelName, maxModelNameLength, toModelCharacters, toModelSeparator } from '../../../schemas/names.ts'
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
 
-const withHash = (name: string, identity: string): string => `${name.slice(0, longest - 9)}_${hashOf(identity)}`
+const withHash = (name: string, identity: string): string =>
+  `${name.slice(0, maxModelNameLength - 9)}_${hashOf(identity)}`
 
 /**
  * Converts a server's name, or its alias in a group, to the characters that model APIs accept. If letters are lost, a
@@ -30,8 +29,7 @@ export const unconvertedPrefixOf = (label: string, separator: string): string =>
 
 /** The prefixes that calls accept for the items of a server. */
 export function acceptedPrefixesOf (label: string, separator: string): string[] {
-  const [prefix, written] = [prefixOf(label, separator), unconvertedPrefixOf(label, separator)]
-  return prefix === written ? [prefix] : [prefix, written]
+  return [...new Set([prefixOf(label, separator), unconvertedPrefixOf(label, separator)])]
 }
 
 /**
@@ -48,7 +46,10 @@ export function prefixedName (prefix: string, name: string): string {
 export const exposedName = (label: string, separator: string, name: string): string =>
   prefixedName(prefixOf(label, separator), name)
 
-/** Whether a merged route may list an item as `shown`, which ends in a hash: a cheap check before hashing. */
+/**
+ * Whether a merged route may list an item under the name `shown`, which ends in a hash. It compares the rest of the
+ * name only, so that most items need not be hashed.
+ */
 export function canBeShownAs (shown: string, prefix: string, name: string): boolean {
   const whole = `${prefix}${name}`
   return (isModelName(whole) ? whole : toModelCharacters(whole)).startsWith(shown.slice(0, -9))
@@ -72,10 +73,12 @@ export const alternativeItemName = (name: string, server: string, key: string): 
 
 /** Maps the names that calls accept for a server's items, listed and unconverted, to the items' own names. */
 export function mapToOwnNames (label: string, separator: string, names: Iterable<string>): Map<string, string> {
-  const [prefix, written] = [prefixOf(label, separator), unconvertedPrefixOf(label, separator)]
+  const [prefix, unconverted] = [prefixOf(label, separator), unconvertedPrefixOf(label, separator)]
   const found = new Map<string, string>()
   for (const name of names) {
-    for (const other of [prefixedName(prefix, name), `${written}${name}`]) if (!found.has(other)) found.set(other, name)
+    for (const accepted of [prefixedName(prefix, name), `${unconverted}${name}`]) {
+      if (!found.has(accepted)) found.set(accepted, name)
+    }
   }
   return found
 }

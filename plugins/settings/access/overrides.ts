@@ -9,7 +9,7 @@ import type { GroupMember } from '../../../schemas/settings.ts'
 export const itemKinds = ['tools', 'prompts', 'resources', 'skills'] as const
 export type ItemKind = typeof itemKinds[number]
 
-/** Whether items of a kind have URIs. Those are the same on all routes. */
+/** Whether items of a kind are identified by URIs, which are the same on all routes, and not by names. */
 export const hasUris = (kind: ItemKind): boolean => kind === 'resources' || kind === 'skills'
 
 /** A change of an override; a description of null restores the upstream's description. */
@@ -20,7 +20,8 @@ export interface OverriddenServer { readonly name?: string, readonly config: Ser
 
 /**
  * Finds the override of one item; undefined if there is none. All reads of overrides go through this function. An
- * override under the item's own name takes precedence over one under its name on merged routes.
+ * override under the item's own name takes precedence over one under its name on merged routes. An override for all
+ * items (`*`) that disables them applies to each item whose own override does not state `enabled`.
  */
 export function overrideOf (server: OverriddenServer, kind: ItemKind, key: string): ItemOverride | undefined {
   const own = ownOverrideOf(server, kind, key)
@@ -60,14 +61,14 @@ function prefixesIn (section: Record<string, ItemOverride>, server: OverriddenSe
 }
 
 /** The names of an item on merged routes: unconverted, and as listed. */
-function * mergedNames (ofRoutes: readonly string[], key: string): Generator<string> {
-  for (const prefix of ofRoutes) {
+function * mergedNames (prefixes: readonly string[], key: string): Generator<string> {
+  for (const prefix of prefixes) {
     yield `${prefix}${key}`
     yield prefixedName(prefix, key)
   }
 }
 
-/** For each kind of item, a clause about the overrides that match no item that the server lists. */
+/** A sentence for each kind of item, about its overrides that match no item that the server lists. */
 export function unmatchedOverrides (server: OverriddenServer, { lists }: Pick<Catalogue, 'lists'>): string[] {
   return itemKinds.flatMap((kind) => {
     const section = server.config[kind] ?? {}
@@ -99,8 +100,8 @@ export function overrideMembers (override: ItemOverride | undefined): Record<str
 const emptyDescription = { description: '""' }
 
 /**
- * Defaults for members that the server does not send, as JSON text: the management API shows a missing description as
- * an empty one, and name and description of a skill beside its frontmatter.
+ * Values for members of an item that its server does not send, as JSON text, for the management API: an empty
+ * description; for a skill, the name and the description in its frontmatter.
  * @param text the item as JSON text
  */
 export function itemDefaults (kind: ItemKind, text: string): Readonly<Record<string, string>> {
@@ -132,8 +133,8 @@ export function withOverride (
   else if (enabled === false) next.enabled = false
   if (description === null) delete next.description
   else if (description !== undefined) next.description = description
-  const isBefore = overrideOf({ ...server, config: { [kind]: withoutOverride(section, key) } }, kind, key) !== undefined
-  if (isBefore && next.enabled === undefined) next.enabled = true
+  const hasOther = overrideOf({ ...server, config: { [kind]: withoutOverride(section, key) } }, kind, key) !== undefined
+  if (hasOther && next.enabled === undefined) next.enabled = true
   // Built from entries, not by assignment, since an item may be named `__proto__`.
   const others = Object.entries(section).filter(([name]) => name !== key)
   const entries = Object.keys(next).length === 0 ? others : [...others, [key, next] as const]

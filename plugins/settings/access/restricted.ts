@@ -30,9 +30,7 @@ function startProblemOf (snapshot: Snapshot, { config, problem }: Server): strin
   }
   const storer = formerAdmin(snapshot, config)
   if (storer === undefined) return undefined
-  return `${JSON.stringify(
-    storer
-  )}, who stored it, ${adminsOnlyClause}: an admin must review it, and save or enable it`
+  return `${JSON.stringify(storer)}, who stored it, ${adminsOnlyClause}: an admin must review it, and save or enable it`
 }
 
 /** The sentence in a snapshot's `problems` about a server that is not started. */

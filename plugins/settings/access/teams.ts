@@ -24,7 +24,7 @@ interface Memberships { readonly users: Snapshot['users'], readonly teams: Reado
 const memberships = new WeakMap<Snapshot['teams'], Memberships>()
 const none: readonly string[] = []
 
-/** The teams of each user. Computed once per change of users or teams. */
+/** The names of each user's teams. Computed once per change of users or teams. */
 function membershipsOf (snapshot: Teams): Memberships['teams'] {
   const known = memberships.get(snapshot.teams)
   if (known?.users === snapshot.users) return known.teams
@@ -44,7 +44,7 @@ export function teamsOf (
   return username === undefined ? none : membershipsOf(snapshot).get(username) ?? none
 }
 
-/** How `sharedWithUsers` and the owner of a key refer to a team. */
+/** The text by which `sharedWithUsers` and the owner of a key refer to a team. */
 export const teamReference = (name: string): string => `@${name}`
 
 /**

@@ -93,6 +93,7 @@ export interface View {
   readonly unfiltered?: View
 }
 
+/** @param presentation default: `raw` for a single server, otherwise `merged` */
 export function makeView (
   principal: Principal,
   scope: ViewScope,
@@ -102,8 +103,7 @@ export function makeView (
     principal,
     scope,
     presentation,
-    key: JSON
-      .stringify([...principalKeyParts(principal, scope), ...scopeKeyParts(scope), presentation])
+    key: JSON.stringify([...principalKeyParts(principal, scope), ...scopeKeyParts(scope), presentation])
   }
 }
 
@@ -140,23 +140,23 @@ export function withFilter (view: View, filter: ItemFilter): View {
  * missing, a principal gets the list of another one.
  */
 function principalKeyParts (
-  { kind, isAdmin, username, team, keyScope: grant }: Principal, { open = false }: ViewScope
+  { kind, isAdmin, username, team, keyScope }: Principal, { open = false }: ViewScope
 ): unknown[] {
-  const someone = team !== undefined ? ['team', team] : username === undefined ? 'anyone' : ['user', username]
-  const everything = isAdmin ? 'all' : someone
+  const rightsOf = team !== undefined ? ['team', team] : username === undefined ? 'anyone' : ['user', username]
+  const visible = isAdmin ? 'all' : rightsOf
   // On routes that require a credential, the scope of a key is checked by `canUseRoute`, for the route; it does not
   // filter the servers.
-  if (!open || (isAdmin && grant === undefined)) return [everything]
-  return ['open', everything, kind === 'anonymous', grant === undefined ? null : keyScopeText(grant)]
+  if (!open || (isAdmin && keyScope === undefined)) return [visible]
+  return ['open', visible, kind === 'anonymous', keyScope === undefined ? null : keyScopeText(keyScope)]
 }
 
-/** A grant as text. It may contain thousands of names. */
+/** The scope of a key as text. Cached, since it may contain thousands of names. */
 const keyScopeText = memoized(({ accessType, groups, servers }: KeyScope) =>
   JSON.stringify([accessType, groups, servers]))
 
 /**
- * Identifies the route of a view, regardless of the principal. `$smart` is another way to call the merged route's
- * items.
+ * A key that identifies the route of a view, regardless of the principal. A merged route and its `$smart` route, which
+ * call the same items, have the same key.
  */
 export const routeOf = ({ scope, presentation }: View): string =>
   JSON.stringify([...scopeKeyParts(scope), presentation === 'search' ? 'merged' : presentation])

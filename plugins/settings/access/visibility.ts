@@ -11,18 +11,18 @@ export type PublicToolsMode = Env['PUBLIC_TOOLS']
 
 /** Whether a principal may see and call a server. This is the only place that decides it. */
 export function canSee (
-  snapshot: Snapshot, principal: Principal, { config }: Server, anonymous: PublicToolsMode
+  snapshot: Snapshot, principal: Principal, { config }: Server, publicTools: PublicToolsMode
 ): boolean {
   const { isAdmin, username, team } = principal
   if (isAdmin) return true
-  if (username === undefined && team === undefined) return isVisibleToAnybody(config, anonymous)
+  if (username === undefined && team === undefined) return isVisibleToAnybody(config, publicTools)
   return config.visibility === 'public' || (username !== undefined && config.owner === username) ||
     shareOf(snapshot, principal, config.sharedWithUsers) !== undefined
 }
 
 /** Whether callers without credentials may see and call a server. PUBLIC_TOOLS=off closes the open routes, not MCP. */
-const isVisibleToAnybody = ({ visibility }: Server['config'], anonymous: PublicToolsMode): boolean =>
-  anonymous === 'all' || visibility === 'public'
+const isVisibleToAnybody = ({ visibility }: Server['config'], publicTools: PublicToolsMode): boolean =>
+  publicTools === 'all' || visibility === 'public'
 
 /** Whether an owner is an admin. A server without an owner belongs to `admin`. */
 export const isAdminOwner = ({ users }: Snapshot, owner = 'admin'): boolean =>
@@ -34,19 +34,19 @@ export const isAdminOwner = ({ users }: Snapshot, owner = 'admin'): boolean =>
  * what the owner sees.
  */
 function isShownOnOpenRoute (
-  snapshot: Snapshot, { principal, scope }: View, server: Server, anonymous: PublicToolsMode
+  snapshot: Snapshot, { principal, scope }: View, server: Server, publicTools: PublicToolsMode
 ): boolean {
-  if (anonymous !== 'off' && isVisibleToAnybody(server.config, anonymous)) return true
+  if (publicTools !== 'off' && isVisibleToAnybody(server.config, publicTools)) return true
   if (principal.kind === 'anonymous') return false
-  return canSee(snapshot, principal, server, anonymous) &&
+  return canSee(snapshot, principal, server, publicTools) &&
     (principal.keyScope === undefined || includesServer(principal.keyScope, scope, server.name))
 }
 
 /** Whether a view shows a configured server. */
-const isShown = (snapshot: Snapshot, view: View, server: Server, anonymous: PublicToolsMode): boolean =>
+const isShown = (snapshot: Snapshot, view: View, server: Server, publicTools: PublicToolsMode): boolean =>
   view.scope.open === true
-    ? isShownOnOpenRoute(snapshot, view, server, anonymous)
-    : canSee(snapshot, view.principal, server, anonymous)
+    ? isShownOnOpenRoute(snapshot, view, server, publicTools)
+    : canSee(snapshot, view.principal, server, publicTools)
 
 /** Whether a principal may change, toggle and reload a server. */
 export const canManage = (principal: Principal, { config }: Server): boolean =>
@@ -65,23 +65,25 @@ export interface VisibleServer {
  * configuration (on the routes of a group: in the order of its members); providers without a prefix come last. The
  * order decides which of two servers gets a contested name, so a user's server never takes a name from an admin's.
  */
-export function visibleServers (snapshot: DirectorySnapshot, view: View, anonymous: PublicToolsMode): VisibleServer[] {
+export function visibleServers (
+  snapshot: DirectorySnapshot, view: View, publicTools: PublicToolsMode
+): VisibleServer[] {
   const visible: VisibleServer[] = []
   for (const member of membersOf(snapshot, view.scope)) {
     const server = snapshot.servers.get(member.name)
-    if (!server || !isUsableServer(server) || !isShown(snapshot, view, server, anonymous)) continue
+    if (!server || !isUsableServer(server) || !isShown(snapshot, view, server, publicTools)) continue
     // Open routes address a tool by its server, and this provider is not a server.
     if (server.unprefixed === true && view.scope.open === true) continue
     const label = server.unprefixed === true ? '' : member.alias ?? member.name
     visible.push({ server, label, member, isOwnedByAdmin: isAdminOwner(snapshot, server.config.owner) })
   }
   // Registered providers already come after all servers, so only users' servers can be out of order.
-  if (visible.every(({ isOwnedByAdmin: ofAdmin }) => ofAdmin)) return visible
+  if (visible.every(({ isOwnedByAdmin }) => isOwnedByAdmin)) return visible
   return [0, 1, 2].flatMap((rank) => visible.filter((each) => rankOf(each) === rank))
 }
 
-const rankOf = ({ server, isOwnedByAdmin: ofAdmin }: VisibleServer): number =>
-  server.unprefixed === true ? 2 : ofAdmin ? 0 : 1
+const rankOf = ({ server, isOwnedByAdmin }: VisibleServer): number =>
+  server.unprefixed === true ? 2 : isOwnedByAdmin ? 0 : 1
 
 function membersOf (snapshot: DirectorySnapshot, scope: ViewScope): readonly GroupMember[] {
   if (scope.kind === 'server') return [{ name: scope.name }]
@@ -98,28 +100,28 @@ const groupMembersOf = (snapshot: Snapshot, id: string): readonly GroupMember[] 
   snapshot.groups.get(id)?.members ?? []
 
 /**
- * Resolves the name in a route to a scope: a group by id, then a group by name, then a server.
+ * Resolves the id or name in a route to a scope: a group by id, then a group by name, then a server.
  * @param byName whether groups are found by name, too
  * @returns undefined if there is no such group or server
  */
-export function resolveRouteScope (snapshot: Snapshot, word: string, byName: boolean): ViewScope | undefined {
-  const group = findGroup(snapshot, word, byName)
-  const server = snapshot.servers.get(word)
-  return group && (!server || group.id === word || hasPrecedence(snapshot, group, server))
-    ? groupScope(group, word)
-    : server && { kind: 'server', name: word }
+export function resolveRouteScope (snapshot: Snapshot, idOrName: string, byName: boolean): ViewScope | undefined {
+  const group = findGroup(snapshot, idOrName, byName)
+  const server = snapshot.servers.get(idOrName)
+  return group && (!server || group.id === idOrName || hasPrecedence(snapshot, group, server))
+    ? groupScope(group, idOrName)
+    : server && { kind: 'server', name: idOrName }
 }
 
 /** Finds a group by its id or name, as the scope of a view. */
-export function findGroupScope (snapshot: Snapshot, word: string, byName: boolean): ViewScope | undefined {
-  const group = findGroup(snapshot, word, byName)
-  return group && groupScope(group, word)
+export function findGroupScope (snapshot: Snapshot, idOrName: string, byName: boolean): ViewScope | undefined {
+  const group = findGroup(snapshot, idOrName, byName)
+  return group && groupScope(group, idOrName)
 }
 
-const groupScope = ({ id, name }: StoredGroup, word: string): ViewScope =>
-  ({ kind: 'group', id, name, ...(word !== id && { byName: true }) })
-const findGroup = (snapshot: Snapshot, word: string, byName: boolean): StoredGroup | undefined =>
-  snapshot.groups.get(word) ?? (byName ? findGroupByName(snapshot, word) : undefined)
+const groupScope = ({ id, name }: StoredGroup, idOrName: string): ViewScope =>
+  ({ kind: 'group', id, name, ...(idOrName !== id && { byName: true }) })
+const findGroup = (snapshot: Snapshot, idOrName: string, byName: boolean): StoredGroup | undefined =>
+  snapshot.groups.get(idOrName) ?? (byName ? findGroupByName(snapshot, idOrName) : undefined)
 
 /**
  * Whether a group takes precedence over a server of the same name on routes. A non-admin's group does not take
@@ -137,33 +139,33 @@ export const findGroupByName = (snapshot: Snapshot, name: string): StoredGroup |
   groupsByName(snapshot).get(name)
 
 /** Whether a scoped key may use a route. */
-export function canUseRoute (snapshot: Snapshot, { keyScope: grant }: Principal, scope: ViewScope): boolean {
-  if (grant === undefined) return true
-  const byGroup = includesGroup(grant, scope)
-  if (byGroup || grant.accessType === 'groups') return byGroup
+export function canUseRoute (snapshot: Snapshot, { keyScope }: Principal, scope: ViewScope): boolean {
+  if (keyScope === undefined) return true
+  const byGroup = includesGroup(keyScope, scope)
+  if (byGroup || keyScope.accessType === 'groups') return byGroup
   switch (scope.kind) {
     case 'global': return false
-    case 'server': return grant.servers.includes(scope.name)
+    case 'server': return keyScope.servers.includes(scope.name)
     case 'group': {
       const members = groupMembersOf(snapshot, scope.id)
-      const granted = setsOf(grant).servers
-      return members.length > 0 && members.every(({ name }) => granted.has(name))
+      const { servers } = setsOf(keyScope)
+      return members.length > 0 && members.every(({ name }) => servers.has(name))
     }
   }
 }
 
 interface KeyScopeSets { readonly groups: ReadonlySet<string>, readonly servers: ReadonlySet<string> }
 
-/** The names in a grant as sets, since they are looked up for each of thousands of servers. */
+/** The names in the scope of a key as sets, since they are looked up for each of thousands of servers. */
 const setsOf = memoized(({ groups, servers }: KeyScope): KeyScopeSets =>
   ({ groups: new Set(groups), servers: new Set(servers) }))
 
-function includesGroup (grant: KeyScope, scope: ViewScope): boolean {
-  if (grant.accessType === 'servers' || scope.kind !== 'group') return false
-  const { groups } = setsOf(grant)
+function includesGroup (keyScope: KeyScope, scope: ViewScope): boolean {
+  if (keyScope.accessType === 'servers' || scope.kind !== 'group') return false
+  const { groups } = setsOf(keyScope)
   return groups.has(scope.id) || groups.has(scope.name)
 }
 
 /** Whether a scoped key includes a server on an open route: it lists the server, or the route's group. */
-const includesServer = (grant: KeyScope, scope: ViewScope, server: string): boolean =>
-  includesGroup(grant, scope) || (grant.accessType !== 'groups' && setsOf(grant).servers.has(server))
+const includesServer = (keyScope: KeyScope, scope: ViewScope, server: string): boolean =>
+  includesGroup(keyScope, scope) || (keyScope.accessType !== 'groups' && setsOf(keyScope).servers.has(server))

@@ -24,14 +24,14 @@ type AuditQuery = Omit<AuditFilter, 'from' | 'to'> & DateRange & { readonly limi
 interface AuditDeps {
   readonly trail: AuditTrail
   /**
-   * Limits. The inherited ones are for entries that wait for the storage: beyond them, the oldest entries of the actor
-   * with the most entries are dropped. `part`: max characters of one `before` or `after`; `stored`: max entries in the
-   * trail.
+   * Limits. `entries` and `size` apply to the entries that wait for the storage: beyond them, the oldest entries of the
+   * actor with the largest share are dropped. `part`: max characters of one `before` or `after`; `stored`: max entries
+   * in the trail.
    */
   readonly bounds: TrailBounds & { readonly part: number, readonly stored: number }
-  /** The entity after the change; absent for `delete`. It is truncated like `before` if it is too large. */
+  /** Masks the credentials in the texts of an entry. Default: texts are stored as they are. */
   readonly mask?: (text: string) => string
-  /** Receives each new entry. */
+  /** Called with each new entry. */
   readonly notify: (entry: AuditEntry) => void
   readonly warn: (sentence: string) => void
 }

@@ -65,6 +65,7 @@ function minJsonSize (value: unknown, max: number): number {
   return size
 }
 
+/** A change of one entity. `before` and `after` contain no secrets. */
 export interface AuditedChange { entity: AuditEntry['entity'], name: string, before?: Json, after?: Json }
 
 function toAuditedChange (change: Change, former: Snapshot, next: Snapshot): AuditedChange {

@@ -90,18 +90,16 @@ export class KeyRotation {
     const { info, warn } = this.#deps
     if (left > 0) {
       warn(
-        `key rotation: ${resealedClause(
-          this.#resealedCount
-        )}; ${left} still ${left === 1 ? 'uses' : 'use'} a former key: ` +
+        `key rotation: ${resealedClause(this.#resealedCount)}; ` +
+        `${left} still ${left === 1 ? 'uses' : 'use'} a former key: ` +
         `${left === 1 ? 'it' : 'they'} cannot be decrypted, or a replica with another first key encrypts ` +
         `${left === 1 ? 'it' : 'them'}. Keep the former keys.`
       )
     } else if (this.#resealedCount > 0) {
       info(
-        `key rotation: ${resealedClause(
-          this.#resealedCount
-        )} with the first key. No stored secret needs another key: once each ` +
-        'replica has started with this first key, you can remove the former keys from ENCRYPTION_KEY'
+        `key rotation: ${resealedClause(this.#resealedCount)} with the first key. ` +
+        'No stored secret needs another key: once each replica has started with this first key, you can remove the ' +
+        'former keys from ENCRYPTION_KEY'
       )
     }
   }

@@ -7,22 +7,25 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import type { Claims, StoredClaims } from '../../gateway/index.ts'
 
-/** Max characters of a line. A catalogue may have many megabytes, so it is read and written line by line. */
+/** The length after which a line ends, in characters. A catalogue may have many megabytes, so it has several lines. */
 const lineSize = 64 * 1024
 /** The last line. A text without it is truncated. */
 const endLine = { isWhole: true }
 
-export interface KeptCatalogues {
-  /** Whether the cached catalogues were read from the current target. */
-  readonly isSame: boolean
+/** The catalogues of a server, and its claims to names, as the cache on disk has them. */
+export interface CachedCatalogues {
+  /** Whether the catalogues were read from the current source (`sourceIdOf`). */
+  readonly isSameSource: boolean
   readonly catalogues: readonly Catalogue[]
   readonly claims: StoredClaims | undefined
 }
 
+/** The owner of a server. */
 export const configOwner = ({ owner = 'admin' }: ServerConfig): string => owner
 
 /**
- * Identifies the owner of lists and the target they are read from; other changes of the config keep the lists valid.
+ * Identifies the source of a server's lists: its owner, and the command, address or description that they are read
+ * from. Other changes of the config keep the lists valid.
  */
 export const sourceIdOf = ({ type, command, args, url, openapi, ...config }: ServerConfig): string =>
   sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url, configOwner(config)]))
@@ -31,14 +34,14 @@ export const sourceIdOf = ({ type, command, args, url, openapi, ...config }: Ser
 const ownerPrefix = (owner: string): string => `{"owner":${JSON.stringify(owner)},`
 
 /**
- * Serializes a server's catalogues, and the claims that do not follow from them, as lines of JSON for the cache on
+ * Serializes a server's catalogues, and its claims to items that are not in them, as lines of JSON for the cache on
  * disk: the claims, each catalogue followed by its items, and the end line.
  */
 export function * cacheText (
-  target: string, owner: string, claims: Claims, catalogues: readonly Catalogue[]
+  sourceId: string, owner: string, claims: Claims, catalogues: readonly Catalogue[]
 ): Generator<string> {
   const { initial, items } = claims.unlistedClaims(catalogues)
-  yield `${ownerPrefix(owner)}"target":${JSON.stringify(target)},"claims":{`
+  yield `${ownerPrefix(owner)}"target":${JSON.stringify(sourceId)},"claims":{`
   yield initial === undefined ? '"items":{' : `"initial":${initial},"items":{`
   for (const kind of allListKinds) {
     yield `${kind === allListKinds[0] ? '' : ','}${JSON.stringify(kind)}:[`
@@ -78,8 +81,8 @@ function * elementsText (elements: readonly unknown[]): Generator<string> {
  * @throws SyntaxError when a line is not JSON or the text is truncated; errors from reading the text
  */
 export async function parseCacheText (
-  text: AsyncIterable<string>, target: string, owner: string
-): Promise<KeptCatalogues | undefined> {
+  text: AsyncIterable<string>, sourceId: string, owner: string
+): Promise<CachedCatalogues | undefined> {
   const budget = new LoopBudget()
   let head: Record<string, unknown> | undefined
   const found: unknown[] = []
@@ -100,7 +103,7 @@ export async function parseCacheText (
   if (!head) return undefined
   if (!isWhole) throw new SyntaxError('it is cut off')
   return {
-    isSame: head.target === target,
+    isSameSource: head.target === sourceId,
     catalogues: found.flatMap((catalogue) => toCatalogue(catalogue) ?? []),
     claims: toClaims(head.claims)
   }

@@ -5,7 +5,7 @@ import { isSameCatalogue, type Catalogue, type ListingHistory, type ListKind } f
 import { Claims, gatewayLimits } from '../../gateway/index.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import type { Slot } from '../links/slot.ts'
-import { cacheText, parseCacheText, type KeptCatalogues } from './cache-text.ts'
+import { cacheText, parseCacheText, type CachedCatalogues } from './cache-text.ts'
 import { OmissionLog } from '../status-log.ts'
 import { readCatalogue, UndeclaredTools } from './read-catalogue.ts'
 import { ReadingPace } from './reading-pace.ts'
@@ -13,11 +13,12 @@ import { type CatalogueAllowance, catalogueSize, fitCatalogue } from './shares.t
 import { upstreamLimits } from '../limits.ts'
 
 interface CataloguesDeps {
-  /** Identifies the source of the catalogues: catalogues cached from another target are not shown. */
-  target: string
+  /** Identifies the source of the catalogues (`sourceIdOf`): those that were cached from another one are not used. */
+  sourceId: string
   /** The server's owner: claims recorded for another owner are not used. */
   owner: string
-  changed: () => void
+  /** Called when the lists of any client have changed. */
+  onChange: () => void
   allowance: CatalogueAllowance
   /** Whether each user provides values: lists read on a user's link are then shown to that user only. */
   isPerUser?: boolean
@@ -30,6 +31,7 @@ interface CataloguesDeps {
 
 /** Max capability classes whose catalogues are stored on disk. */
 const maxStoredClasses = 8
+
 /** The lists of one upstream, by capability class, and by client where they differ from the class. */
 export class Catalogues {
   readonly #deps: CataloguesDeps
@@ -38,20 +40,20 @@ export class Catalogues {
   })
 
   readonly #reading = new Map<Slot, Promise<void>>()
-  /** Scheduled readings; `changed`: because of a `list_changed`, not because of a failure. */
-  readonly #due = new Map<Slot, { timer: NodeJS.Timeout, changed: boolean }>()
-  /** Readings caused by a `list_changed` that are in progress, with their start time (ms since the epoch). */
+  /** Scheduled readings; `isChanged`: whether the known lists may be outdated, false for a retry after a failure. */
+  readonly #due = new Map<Slot, { timer: NodeJS.Timeout, isChanged: boolean }>()
+  /** Scheduled readings that are in progress, with their start time (ms since the epoch). */
   readonly #refreshing = new Map<Slot, { since: number, done: Promise<void> }>()
   readonly #paces = new WeakMap<Slot, ReadingPace>()
   /** How long each catalogue may be cached according to its server, and from which time. */
-  readonly #fresh = new WeakMap<Catalogue, Freshness>()
+  readonly #freshness = new WeakMap<Catalogue, Freshness>()
   readonly #undeclared = new UndeclaredTools()
   #claims = new Claims()
   /** Settles when the stored catalogues have been restored. */
   #restoring: Promise<unknown> | undefined
   #known = false
   /** The first sentences about items that the last reading on the gateway's link omitted. */
-  #leftOut: readonly string[] = []
+  #omissions: readonly string[] = []
   #closed = false
 
   constructor (deps: CataloguesDeps) {
@@ -62,7 +64,7 @@ export class Catalogues {
   get isKnown (): boolean { return this.#known }
 
   /** The first sentences about items omitted from its lists. */
-  get omissions (): readonly string[] { return this.#leftOut }
+  get omissions (): readonly string[] { return this.#omissions }
 
   /** When each item was first listed. */
   get claims (): ListingHistory { return this.#claims }
@@ -80,12 +82,12 @@ export class Catalogues {
     return slot?.catalogue ?? this.#byClass.get(capabilityClass) ?? this.#byClass.get(emptyCapabilityClass)
   }
 
-  /** Takes over the claims of the server's former upstream, and its lists if the target is the same. */
+  /** Takes over the claims of the server's former upstream, and its lists if their source is the same. */
   takeOver (former: Catalogues): void {
     if (former.#deps.owner === this.#deps.owner) this.#claims = former.#claims
-    if (former.#deps.target !== this.#deps.target) { this.#claims.reconfigure(); return }
+    if (former.#deps.sourceId !== this.#deps.sourceId) { this.#claims.reconfigure(); return }
     this.#known = former.#known
-    this.#leftOut = former.#leftOut
+    this.#omissions = former.#omissions
     for (const [capabilityClass, catalogue] of former.#byClass) this.#byClass.set(capabilityClass, catalogue)
     this.recount()
   }
@@ -96,63 +98,62 @@ export class Catalogues {
    */
   async restoreFrom (read: () => AsyncIterable<string>): Promise<void> {
     if (this.#known) return
-    const restoring = this.#restoring = this.#restore(read()).finally(() => {
-      if (this.#restoring === restoring) this.#restoring = undefined
-    })
-    await restoring
+    this.#restoring = this.#restore(read()).finally(() => { this.#restoring = undefined })
+    await this.#restoring
   }
 
   async #restore (text: AsyncIterable<string>): Promise<void> {
-    let kept: KeptCatalogues | undefined
+    let cached: CachedCatalogues | undefined
     try {
-      kept = await parseCacheText(text, this.#deps.target, this.#deps.owner)
+      cached = await parseCacheText(text, this.#deps.sourceId, this.#deps.owner)
     } catch {
       this.#deps.warn('the cached catalogue cannot be read and is ignored')
     }
-    for (const catalogue of kept?.isSame === true ? kept.catalogues : []) await this.#deps.examine(catalogue, undefined)
-    if (!kept || this.#known || this.#closed) return
-    const { isSame, catalogues, claims } = kept
-    // If the target has changed, only the claims to names are used.
-    if (isSame) {
+    const usable = cached?.isSameSource === true ? cached.catalogues : []
+    for (const catalogue of usable) await this.#deps.examine(catalogue, undefined)
+    if (!cached || this.#known || this.#closed) return
+    const { isSameSource, catalogues, claims } = cached
+    // If the source has changed, only the claims to names are used.
+    if (isSameSource) {
       this.#known = true
       for (const catalogue of catalogues) this.#byClass.set(catalogue.capabilityClass, catalogue)
       this.recount()
     }
-    if (this.#claims.isKnown) this.#note()
+    if (this.#claims.isKnown) this.#recordClaims()
     else this.#claims.restore(claims, catalogues)
-    if (!isSame || catalogues.length === 0) this.#claims.reconfigure()
+    if (!isSameSource || catalogues.length === 0) this.#claims.reconfigure()
   }
 
+  /** Stores the catalogues and claims for the next run. */
   store (): void {
-    const { target, owner, allowance } = this.#deps
-    allowance.store(cacheText(target, owner, this.#claims, this.all.slice(0, maxStoredClasses)))
+    const { sourceId, owner, allowance } = this.#deps
+    allowance.store(cacheText(sourceId, owner, this.#claims, this.all.slice(0, maxStoredClasses)))
   }
 
-  /** Records the items that are listed now. @returns whether any item is listed for the first time */
-  #note (): boolean { return !this.#closed && this.#claims.record([...this.all, ...this.#deps.ownCatalogues()]) }
+  /** Records the claims to the items that are listed now. @returns whether any is listed for the first time */
+  #recordClaims (): boolean {
+    return !this.#closed && this.#claims.record([...this.all, ...this.#deps.ownCatalogues()])
+  }
 
-  /** Reads the lists on a slot's link, and publishes changes. @param base whether it is the gateway's slot */
-  read (slot: Slot, base: boolean): Promise<void> {
+  /** Reads the lists on a slot's link, and publishes changes. @param isBase whether it is the gateway's slot */
+  read (slot: Slot, isBase: boolean): Promise<void> {
     const running = this.#reading.get(slot)
     if (running) return running
-    const reading = this.#read(slot, base).finally(() => { this.#reading.delete(slot) })
+    const reading = this.#read(slot, isBase).finally(() => { this.#reading.delete(slot) })
     this.#reading.set(slot, reading)
     return reading
   }
 
   /** Handles `list_changed`: reads the lists again, once for a burst of notifications. */
-  refresh (slot: Slot, base: boolean): void {
-    const pace = this.#paceOf(slot)
-    this.#readIn(pace.wait, slot, base, true)
-  }
+  refresh (slot: Slot, isBase: boolean): void { this.#readIn(this.#paceOf(slot).wait, slot, isBase, true) }
 
   /**
    * Reads the lists for a client's request if a `list_changed` is pending or a list has expired.
    * @param isAlone whether no other slot reads the lists of its class
    * @returns the reading and its start time (ms since the epoch); undefined if nothing has changed
    */
-  catchUp (slot: Slot, base: boolean, isAlone = base): { since: number, done: Promise<void> } | undefined {
-    if (this.#due.get(slot)?.changed === true || this.#isStale(slot, isAlone)) this.#readAgain(slot, base)
+  catchUp (slot: Slot, isBase: boolean, isAlone = isBase): { since: number, done: Promise<void> } | undefined {
+    if (this.#due.get(slot)?.isChanged === true || this.#isStale(slot, isAlone)) this.#readAgain(slot, isBase)
     return this.#refreshing.get(slot)
   }
 
@@ -161,30 +162,30 @@ export class Catalogues {
    * @param slot the slot on which changes of the list are announced
    */
   caching (catalogue: Catalogue, kind: ListKind, slot: Slot): Caching | undefined {
-    const fresh = this.#fresh.get(catalogue)
-    const said = fresh?.lists[kind]
-    if (!fresh || !said) return undefined
-    const isChanging = this.#due.get(slot)?.changed === true || this.#refreshing.has(slot)
+    const fresh = this.#freshness.get(catalogue)
+    const stated = fresh?.lists[kind]
+    if (!fresh || !stated) return undefined
+    const isChanging = this.#due.get(slot)?.isChanged === true || this.#refreshing.has(slot)
     return {
-      ...said,
-      ttlMs: isChanging ? 0 : remainingFreshness(said.ttlMs, fresh.learnedAt, Date.now(), gatewayLimits.freshLists)
+      ...stated,
+      ttlMs: isChanging ? 0 : remainingFreshness(stated.ttlMs, fresh.learnedAt, Date.now(), gatewayLimits.freshLists)
     }
   }
 
   /** Whether a slot's lists have expired, and can be read now. */
   #isStale (slot: Slot, isAlone: boolean): boolean {
     const catalogue = isAlone ? this.of(slot, slot.key.capabilityClass) : slot.catalogue
-    const fresh = catalogue && this.#fresh.get(catalogue)
+    const fresh = catalogue && this.#freshness.get(catalogue)
     if (!fresh || !slot.link || this.#reading.has(slot) || this.#refreshing.has(slot) || this.#due.has(slot)) {
       return false
     }
     const { freshLists } = gatewayLimits
     const now = Date.now()
     const pace = this.#paceOf(slot)
-    if (staleAt(fresh, slot.link.identity.capabilities, freshLists) > now || now - pace.renewed < freshLists.least) {
+    if (staleAt(fresh, slot.link.identity.capabilities, freshLists) > now || now - pace.renewedAt < freshLists.least) {
       return false
     }
-    pace.renewed = now
+    pace.renewedAt = now
     return true
   }
 
@@ -198,11 +199,11 @@ export class Catalogues {
   /** Reports the memory that the catalogues use, after some were read, taken over, restored or removed. */
   recount (): void { if (!this.#closed) this.#deps.allowance.setHeldSize(this.#sizeBeside(undefined)) }
 
-  /** The size of all catalogues but one, in bytes of memory. */
-  #sizeBeside (left: Catalogue | undefined): number {
+  /** The size of all catalogues but one, in bytes of memory. @param excluded undefined for none */
+  #sizeBeside (excluded: Catalogue | undefined): number {
     let size = 0
-    for (const catalogue of this.#byClass.values()) if (catalogue !== left) size += catalogueSize(catalogue)
-    for (const catalogue of this.#deps.ownCatalogues()) if (catalogue !== left) size += catalogueSize(catalogue)
+    for (const catalogue of this.#byClass.values()) if (catalogue !== excluded) size += catalogueSize(catalogue)
+    for (const catalogue of this.#deps.ownCatalogues()) if (catalogue !== excluded) size += catalogueSize(catalogue)
     return size
   }
 
@@ -217,61 +218,61 @@ export class Catalogues {
     return pace
   }
 
-  #readIn (time: number, slot: Slot, base: boolean, changed: boolean): void {
+  #readIn (time: number, slot: Slot, isBase: boolean, isChanged: boolean): void {
     if (this.#due.has(slot)) return
-    this.#due.set(slot, { timer: setTimeout(() => { this.#readAgain(slot, base) }, time).unref(), changed })
+    this.#due.set(slot, { timer: setTimeout(() => { this.#readAgain(slot, isBase) }, time).unref(), isChanged })
   }
 
-  #readAgain (slot: Slot, base: boolean): void {
+  #readAgain (slot: Slot, isBase: boolean): void {
     clearTimeout(this.#due.get(slot)?.timer)
     this.#due.delete(slot)
-    const done = this.#readAfterCurrent(slot, base).finally(() => {
+    const done = this.#readAfterCurrent(slot, isBase).finally(() => {
       if (this.#refreshing.get(slot)?.done === done) this.#refreshing.delete(slot)
     })
     this.#refreshing.set(slot, { since: Date.now(), done })
   }
 
   /** Waits for the reading in progress, which may have begun before the change. */
-  async #readAfterCurrent (slot: Slot, base: boolean): Promise<void> {
+  async #readAfterCurrent (slot: Slot, isBase: boolean): Promise<void> {
     await this.#reading.get(slot)?.catch(() => {})
     try {
-      await this.read(slot, base)
+      await this.read(slot, isBase)
     } catch (error) {
       this.#deps.warn(`its lists could not be reloaded: ${messageOf(error)}`)
     }
   }
 
-  async #read (slot: Slot, base: boolean): Promise<void> {
+  async #read (slot: Slot, isBase: boolean): Promise<void> {
     const { link, key: { capabilityClass } } = slot
     if (!link) return
     const pace = this.#paceOf(slot)
     const former = slot.catalogue ?? this.#byClass.get(capabilityClass)
     const wait = this.#deps.allowance.waitTime(former === undefined)
-    if (wait > 0) { this.#readIn(wait, slot, base, true); return }
-    const most = this.#deps.allowance.remainingSize() - this.#sizeBeside(former)
-    const leftOut = new OmissionLog(this.#deps.warn)
-    const { catalogue: read, whole, fresh, fresh: { learnedAt } } =
-      await readCatalogue(link, former, most, pace.timeout, this.#undeclared, leftOut.add)
-    leftOut.end()
-    if (base) this.#leftOut = leftOut.sentences
+    if (wait > 0) { this.#readIn(wait, slot, isBase, true); return }
+    const maxSize = this.#deps.allowance.remainingSize() - this.#sizeBeside(former)
+    const omissions = new OmissionLog(this.#deps.warn)
+    const { catalogue: read, isComplete, fresh, fresh: { learnedAt } } =
+      await readCatalogue(link, former, maxSize, pace.timeout, this.#undeclared, omissions.add)
+    omissions.end()
+    if (isBase) this.#omissions = omissions.sentences
     this.#deps.allowance.recordRead(catalogueSize(read))
     if (this.#restoring) await this.#restoring
     await this.#deps.examine(read, slot.user)
     const before = this.#byClass.get(capabilityClass)
     const catalogue = this.#fitting(read, before)
-    const same = before !== undefined && isSameCatalogue(before, catalogue)
-    pace.note(whole, same)
-    if (!whole) this.#readIn(pace.retry, slot, base, false)
+    const isSame = before !== undefined && isSameCatalogue(before, catalogue)
+    pace.recordReading(isComplete, isSame)
+    if (!isComplete) this.#readIn(pace.retry, slot, isBase, false)
     // A list that a server gives for one user's login is not shown to others.
     const isPrivate = slot.user !== undefined &&
       (this.#deps.isPerUser === true || Object.values(fresh.lists).some(({ isPublic }) => !isPublic))
     const isOwn = slot.key.affinity !== 'shared' && (before !== undefined || isPrivate)
-    const shown = same ? before : isOwn ? this.#fitting(read, slot.catalogue) : catalogue
-    this.#fresh.set(shown, fresh)
-    if (isOwn) this.#publishTo(slot, same ? undefined : shown)
-    else if (!same) this.#publish(shown, slot, base && before !== undefined)
+    const shown = isSame ? before : isOwn ? this.#fitting(read, slot.catalogue) : catalogue
+    this.#freshness.set(shown, fresh)
+    if (isOwn) this.#publishTo(slot, isSame ? undefined : shown)
+    else if (!isSame) this.#publish(shown, slot, isBase && before !== undefined)
     // The gateway's lists are unchanged, so the lists of other classes are taken as unchanged, too.
-    else if (base) for (const each of this.#byClass.values()) Object.assign(this.#fresh.get(each) ?? {}, { learnedAt })
+    else if (isBase) for (const each of this.all) Object.assign(this.#freshness.get(each) ?? {}, { learnedAt })
   }
 
   /** Publishes a change of one client's lists to that client only, until the lists of its class are the same. */
@@ -280,8 +281,8 @@ export class Catalogues {
     slot.catalogue = own
     this.#known = true
     this.recount()
-    if (this.#note()) this.store()
-    this.#deps.changed()
+    if (this.#recordClaims()) this.store()
+    this.#deps.onChange()
   }
 
   /** Publishes a change to all clients of a class. @param forgetOthers other classes' lists may have changed too */
@@ -292,8 +293,8 @@ export class Catalogues {
     this.#byClass.set(capabilityClass, catalogue)
     this.#known = true
     this.recount()
-    this.#note()
+    this.#recordClaims()
     this.store()
-    this.#deps.changed()
+    this.#deps.onChange()
   }
 }

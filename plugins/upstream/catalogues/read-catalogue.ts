@@ -30,42 +30,42 @@ type ListReading = Partial<ListRead>
 /**
  * Reads all lists of an upstream. When a list fails, its former items are kept.
  * @param before the catalogue read before
- * @param most max memory of each list, in bytes
+ * @param maxSize max memory of each list, in bytes
  * @param timeout max wait for the other lists after the first one, in ms
  * @param undeclared reads tools that are not declared
  * @param warn gets a sentence for each failure and each omission
- * @returns `whole`: whether all lists were read; `fresh`: how long each list may be cached
+ * @returns `isComplete`: whether all lists were read; `fresh`: how long each list may be cached
  * @throws UpstreamError when no list can be read
  */
 export async function readCatalogue (
   link: ListConnection,
   before: Catalogue | undefined,
-  most: number,
+  maxSize: number,
   timeout: number,
   undeclared: UndeclaredTools,
   warn: (sentence: string) => void
-): Promise<{ catalogue: Catalogue, whole: boolean, fresh: Freshness }> {
-  const at = Date.now()
+): Promise<{ catalogue: Catalogue, isComplete: boolean, fresh: Freshness }> {
+  const learnedAt = Date.now()
   const { key: { capabilityClass }, identity } = link
   const { capabilities, problems } = validCapabilities(identity.capabilities)
   for (const sentence of problems.slice(0, maxProblems)) warn(sentence)
   const isDeclared = (kind: ListKind): boolean => announcesList(capabilities, kind)
   const listed = allListKinds.filter((kind) => isDeclared(kind) || (kind === 'tools' && undeclared.isWorthAsking))
   const read = async (kind: ListKind): Promise<ListReading> => isDeclared(kind)
-    ? await readOne(link, kind, most, warn)
-    : await undeclared.read(async () => await readFrom(link, kind, most, warn), () => link.closed === true)
+    ? await readOne(link, kind, maxSize, warn)
+    : await undeclared.read(async () => await readFrom(link, kind, maxSize, warn), () => link.closed === true)
   const readings = await readAll(listed.map(read), timeout)
   const lists = {} as Record<ListKind, readonly Item[]>
   const extras = {} as Record<ListKind, string>
   const fresh: Partial<Record<ListKind, Caching>> = {}
-  let whole = true
+  let isComplete = true
   for (const kind of allListKinds) {
     const at = listed.indexOf(kind)
     const reading: ListReading = at === -1 ? { items: [], extra: '{}' } : readings[at] ?? { failure: 'no answer yet' }
     const { items, extra, caching, failure } = reading
     const former = before?.lists[kind] ?? []
     if (failure !== undefined) {
-      whole = false
+      isComplete = false
       if (items === undefined) warn(`${listKinds[kind].method} failed: ${failure}`)
     }
     lists[kind] = items === undefined ? former : failure === undefined ? items : withFormer(items, former)
@@ -98,7 +98,7 @@ export async function readCatalogue (
     lists,
     extras
   }
-  return { catalogue, whole, fresh: { learnedAt: at, lists: fresh } }
+  return { catalogue, isComplete, fresh: { learnedAt, lists: fresh } }
 }
 
 /** The items that were read, and former items that may be on the missing pages. */
@@ -109,7 +109,7 @@ function withFormer (items: readonly Item[], former: readonly Item[]): readonly 
 
 /**
  * Waits for all lists.
- * @returns undefined after the timeout
+ * @returns the readings; undefined for one that takes longer than the timeout
  * @throws UpstreamError when no list can be read, or the connection has ended
  */
 async function readAll (
@@ -130,37 +130,37 @@ async function readAll (
 
 /** Reads one list. A server with resources need not have templates: an unknown method is an empty list. */
 async function readOne (
-  link: ListConnection, kind: ListKind, most: number, warn: (sentence: string) => void
+  link: ListConnection, kind: ListKind, maxSize: number, warn: (sentence: string) => void
 ): Promise<ListReading> {
   try {
-    return await readFrom(link, kind, most, warn)
+    return await readFrom(link, kind, maxSize, warn)
   } catch (error) {
     if (!(error instanceof RpcError)) throw error
     return error.code === code.methodNotFound ? { items: [], extra: '{}' } : { failure: error.message }
   }
 }
 
-/** @throws RpcError; UpstreamError, also when the connection ended before the last page */
+/** Reads all pages of one list. @throws RpcError; UpstreamError, also when the connection ended before the last page */
 async function readFrom (
-  link: ListConnection, kind: ListKind, most: number, warn: (sentence: string) => void
+  link: ListConnection, kind: ListKind, maxSize: number, warn: (sentence: string) => void
 ): Promise<ListRead> {
   const isGateway = smallMemberOf(link.identity.serverInfo, 'name') === gatewayName
   const mark = isGateway ? { _meta: JSON.stringify({ [instanceKey]: instanceId }) } : {}
   const request = async (method: string, params: string): Promise<string> =>
     await link.request(method, withMembers(params, mark))
-  const list = await readList(kind, request, warn, most)
+  const list = await readList(kind, request, warn, maxSize)
   if (list.failure !== undefined && link.closed === true) throw new UpstreamError('broken', list.failure)
   return list
 }
 
-/** Max attempts after the connection failed. */
+/** After this many consecutive connection failures, the tools are not requested again. */
 const maxLosses = 3
 const emptyList = { items: [], extra: '{}', caching: undefined }
 
 /**
  * Reads the tools of a server that does not declare tools, since some servers list them nevertheless. Each server is
- * asked once, and again with each reading if it answers; one that does not answer, or ends because of the request, is
- * not asked again.
+ * asked once, and again with each reading if it lists tools; one that does not answer, or whose connection ends because
+ * of the request, is not asked again.
  */
 export class UndeclaredTools {
   /** The reason why the server has no tools, as a clause; undefined if it lists tools. */

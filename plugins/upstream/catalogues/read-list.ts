@@ -9,6 +9,7 @@ import { LoopBudget } from '../../../protocol/yield.ts'
 import { toItem } from './to-item.ts'
 import { upstreamLimits } from '../limits.ts'
 
+/** One list of an upstream, as far as it was read. `extra`: the other members of the result, as an object's text. */
 export interface ListRead {
   readonly items: Item[]
   readonly extra: string
@@ -21,23 +22,23 @@ export interface ListRead {
  * Reads all pages of one of an upstream's lists. When a later page fails, the earlier ones are returned.
  * @param request sends a request to the upstream; resolves to the text of its result
  * @param warn gets a sentence for everything that is omitted or corrected
- * @param most max memory of its items, in bytes; at most `upstreamLimits.listSize`
+ * @param maxSize max memory of its items, in bytes; at most `upstreamLimits.listSize`
  * @throws RpcError, UpstreamError when the first page cannot be read
  */
 export async function readList (
   kind: ListKind,
   request: (method: string, params: string) => Promise<string>,
   warn: (sentence: string) => void,
-  most = Infinity
+  maxSize = Infinity
 ): Promise<ListRead> {
-  return await new ListReader(kind, request, warn, Math.max(0, Math.min(most, upstreamLimits.listSize))).read()
+  return await new ListReader(kind, request, warn, Math.max(0, Math.min(maxSize, upstreamLimits.listSize))).read()
 }
 
 class ListReader {
   readonly #kind: ListKind
   readonly #request: (method: string, params: string) => Promise<string>
   readonly #warn: (sentence: string) => void
-  readonly #mostSize: number
+  readonly #maxSize: number
   readonly #items: Item[] = []
   readonly #seen = new Set<string>()
   #size = 0
@@ -51,12 +52,12 @@ class ListReader {
     kind: ListKind,
     request: (method: string, params: string) => Promise<string>,
     warn: (sentence: string) => void,
-    size: number
+    maxSize: number
   ) {
     this.#kind = kind
     this.#request = request
     this.#warn = (sentence) => { warn(`${kind}: ${sentence}`) }
-    this.#mostSize = size
+    this.#maxSize = maxSize
   }
 
   async read (): Promise<ListRead> {
@@ -120,7 +121,7 @@ class ListReader {
   }
 
   async #take (list: string, budget: LoopBudget, page: number): Promise<void> {
-    const notes = {
+    const remarks = {
       warn: (sentence: string) => { this.#warn(sentence) },
       mended: (name: string, place: string) => {
         if (this.#mended++ === 0) {
@@ -132,15 +133,15 @@ class ListReader {
     const before = this.#items.length
     for (const text of eachElement(list)) {
       if (budget.isSpent) await budget.yieldToEventLoop()
-      const item = toItem(text, this.#kind, notes)
+      const item = toItem(text, this.#kind, remarks)
       if (item === undefined) continue
       if (this.#seen.has(item.key)) {
         repeated.push(item.key)
         continue
       }
-      const why = this.#refusal(item)
-      if (why !== undefined) {
-        this.#warn(why)
+      const reason = this.#overflow(item)
+      if (reason !== undefined) {
+        this.#warn(reason)
         this.#isFull = true
         break
       }
@@ -155,11 +156,11 @@ class ListReader {
     }
   }
 
-  /** The reason to reject this item and all following ones; undefined if the item is accepted. It is then counted. */
-  #refusal ({ text }: Item): string | undefined {
+  /** Counts an item. @returns the reason to omit it and all following ones; undefined if it is within the limits */
+  #overflow ({ text }: Item): string | undefined {
     if (this.#items.length >= upstreamLimits.listItems) return `only the first ${upstreamLimits.listItems} are included`
     this.#size += memoryOf(text)
-    return this.#size > this.#mostSize ? `only the items within ${this.#mostSize} bytes are included` : undefined
+    return this.#size > this.#maxSize ? `only the items within ${this.#maxSize} bytes are included` : undefined
   }
 }
 

@@ -6,20 +6,21 @@ const settleTime = 30
 const longestSettleTime = 10_000
 /** Max delay before a failed list is read again, in ms. The delay starts at `upstreamLimits.listRetry` and grows. */
 const longestRetry = 60_000
-/** Max consecutive failures that lengthen the two times below. */
+/** Max consecutive failures that lengthen `timeout` and `retry`. */
 const maxFailures = 5
 
-/** Decides when the lists of one connection are read again. Times are in ms since the epoch. */
+/** Decides when the lists of one connection are read again. */
 export class ReadingPace {
-  /** The time at which the lists were last read because of their age. */
-  renewed = -Infinity
+  /** The time at which the lists were last read because of their age, in ms since the epoch. */
+  renewedAt = -Infinity
   #settle = settleTime
-  #read = -Infinity
+  /** The time of the last reading, in ms since the epoch. */
+  #readAt = -Infinity
   #failures = 0
 
   /** The delay before the reading that a `list_changed` causes now, in ms. */
   get wait (): number {
-    if (Date.now() - this.#read > 10 * this.#settle) this.#settle = settleTime
+    if (Date.now() - this.#readAt > 10 * this.#settle) this.#settle = settleTime
     return this.#settle
   }
 
@@ -29,10 +30,10 @@ export class ReadingPace {
   /** Time until lists that failed are read again, in ms. */
   get retry (): number { return Math.min(upstreamLimits.listRetry * 2 ** (this.#failures - 1), longestRetry) }
 
-  /** Records the outcome of a reading. @param whole whether no list failed @param same whether nothing had changed */
-  note (whole: boolean, same: boolean): void {
-    this.#read = Date.now()
-    this.#failures = whole ? 0 : Math.min(this.#failures + 1, maxFailures)
-    this.#settle = same ? Math.min(2 * this.#settle, longestSettleTime) : settleTime
+  /** Records a reading. @param isComplete whether no list failed @param isSame whether nothing had changed */
+  recordReading (isComplete: boolean, isSame: boolean): void {
+    this.#readAt = Date.now()
+    this.#failures = isComplete ? 0 : Math.min(this.#failures + 1, maxFailures)
+    this.#settle = isSame ? Math.min(2 * this.#settle, longestSettleTime) : settleTime
   }
 }

@@ -3,14 +3,14 @@ import { memoryOf } from '../../../protocol/text.ts'
 import { TokenBucket } from '../../base/limits/index.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/** Limits the size (in bytes of memory) and the reading rate of a server's catalogues, and stores them. */
+/** Limits the size of a server's catalogues and how often they are read, and stores them. Sizes are memory in bytes. */
 export interface CatalogueAllowance {
   /** The max size that the catalogues of all classes may reach together. */
   readonly remainingSize: () => number
   /** Reports the total size of the catalogues. */
   readonly setHeldSize: (size: number) => void
   /**
-   * How long the lists must not be read again, in ms, because its owner's lists were read too often.
+   * The time until the lists may be read again, in ms, if its owner's lists were read too often; 0: at once.
    * @param isFirst whether nothing is known of the server yet
    */
   readonly waitTime: (isFirst: boolean) => number
@@ -41,7 +41,7 @@ export class CatalogueShares {
   }
 
   /**
-   * How long a server's lists must not be read again, in ms. The servers of one user share a limit; each server of an
+   * The time until a server's lists may be read again, in ms. The servers of one user share a limit; each server of an
    * admin has its own.
    */
   waitTime (server: string, user: string | undefined): number {

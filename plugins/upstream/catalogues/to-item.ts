@@ -41,9 +41,9 @@ function parseMembers (text: string, key: string, kind: ListKind): Record<string
 }
 
 /** Converts an item to the stored form. @param written the server's text @returns undefined if the item is omitted */
-export function toItem (written: string, kind: ListKind, notes: ItemRemarks): Item | undefined {
+export function toItem (written: string, kind: ListKind, remarks: ItemRemarks): Item | undefined {
   const { key } = listKinds[kind]
-  const { warn } = notes
+  const { warn } = remarks
   if (written.length > upstreamLimits.itemSize) {
     const name = smallMemberOf(written, key)
     const which = typeof name === 'string' ? JSON.stringify(truncate(name, 200)) : 'an item'
@@ -58,11 +58,9 @@ export function toItem (written: string, kind: ListKind, notes: ItemRemarks): It
   }
   const name = value[key]
   // A name with such characters may look like another name, and breaks log lines.
-  const seen = key !== 'name'
-    ? name
-    : name.replace(invisibleCharacters, '\u{fffd}')
-  if (seen !== name) {
-    warn(`${JSON.stringify(seen)} has control characters in its name and was omitted`)
+  const visible = key === 'name' ? name.replace(invisibleCharacters, '\u{fffd}') : name
+  if (visible !== name) {
+    warn(`${JSON.stringify(visible)} has control characters in its name and was omitted`)
     return undefined
   }
   const changes: Record<string, string> = {}
@@ -93,7 +91,7 @@ export function toItem (written: string, kind: ListKind, notes: ItemRemarks): It
     warn(`${JSON.stringify(name)} was omitted for clients of revisions before ${latestModern}, which do not support ` +
       'its inputSchema')
   }
-  if (places[0] !== undefined) notes.mended(name, places[0])
+  if (places[0] !== undefined) remarks.mended(name, places[0])
   return item
 }
 

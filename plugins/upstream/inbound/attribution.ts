@@ -16,12 +16,13 @@ export interface InboundMessage<Call, Owner> {
   owner: Owner | undefined
 }
 
+/** The recipient of a message, or the reason why it has none. */
 export type Attribution<Call, Owner> =
   | { kind: 'call', call: Call }
   | { kind: 'owner', owner: Owner }
   | { kind: 'over' }
   | { kind: 'idle' }
-  /** Calls of several clients are open. */
+  // Calls of several clients are open.
   | { kind: 'contested' }
 
 /**
@@ -43,7 +44,7 @@ export function attributeMessage<Call extends object, Owner> ({
   const latest = open.at(-1)
   if (latest !== undefined) {
     const client = ownerOf(latest)
-    if (open.every((call) => ownerOf(call) === client) && taskOwners.every((worker) => worker === client)) {
+    if (open.every((call) => ownerOf(call) === client) && taskOwners.every((taskOwner) => taskOwner === client)) {
       return { kind: 'call', call: open.findLast((call) => !isAsked(call)) ?? latest }
     }
   }

@@ -13,9 +13,11 @@ import type { Slot } from '../links/slot.ts'
 import { attributeMessage, type Attribution } from './attribution.ts'
 import { dispatchStreamEvent } from './stream-events.ts'
 
-/** Handlers for the requests and notifications that an upstream sends. */
+/** The dependencies of the dispatch of the questions and notifications that an upstream sends. */
 export interface DispatchDeps {
+  /** The server's name. */
   name: string
+  /** Called when the upstream announces that a list has changed. */
   refresh: (slot: Slot) => void
   /** Called when several clients had calls open, so that a question had no certain recipient. */
   onContested: () => void
@@ -70,8 +72,8 @@ function recipientOf (
 ): Attribution<Call, Client> {
   const taskId = relatedTaskOf(params)
   if (taskId === undefined) {
-    const workers = tasks.taskClientsOn(link).map(({ id }) => id)
-    return attributeMessage({ origin, open: link.openCalls, ...recipients, taskOwners: workers, owner })
+    const taskOwners = tasks.taskClientsOn(link).map(({ id }) => id)
+    return attributeMessage({ origin, open: link.openCalls, ...recipients, taskOwners, owner })
   }
   const known = tasks.knowsTask(taskId)
   const isOwn = origin !== undefined && origin !== 'over' && (!known || tasks.hasTask(taskId, origin.client))
@@ -110,7 +112,7 @@ export async function dispatchQuestion (
   const target = questionRecipientOf(deps, slot, link, question, origin)
   if (target.kind === 'owner') return await askClient(deps, slot, question, target.owner, target.owner)
   const { call } = target
-  const asker = askedClientOf(call)
+  const askedClient = askedClientOf(call)
   // Only timing relates the question to the call.
   const isGuessed = origin === undefined && call.exchange?.canSuspend === true
   try {
@@ -120,7 +122,7 @@ export async function dispatchQuestion (
   } catch (error) {
     // The call has ended, but the question may be about another call of the same client.
     const isLeft = origin === undefined && call.isOver && !question.signal.aborted &&
-      link.openCalls.some((each) => askedClientOf(each) === asker)
+      link.openCalls.some((each) => askedClientOf(each) === askedClient)
     if (!isLeft) throw error
     return await dispatchQuestion(deps, slot, link, question, undefined)
   }
@@ -139,7 +141,7 @@ async function askClient (
   if (question.method === 'elicitation/create') tasks.recordElicitation(question.params.elicitationId, client)
   const taskId = relatedTaskOf(question.params)
   if (taskId === undefined) return await by.ask(question)
-  const handle = await knownHandle(() => taskHandle(client, taskId))
+  const handle = await findHandle(() => taskHandle(client, taskId))
   if (handle === undefined) return await by.ask(question)
   const paramsText = replaceTaskId(question.paramsText, taskId, handle)
   const params = JSON.parse(paramsText) as Record<string, unknown>
@@ -147,14 +149,18 @@ async function askClient (
   return resultText === undefined ? answer : { ...answer, resultText: replaceTaskId(resultText, handle, taskId) }
 }
 
-/** Looks for a handle once more if the response that starts the task has not reached the client yet. */
-async function knownHandle (find: () => string | undefined): Promise<string | undefined> {
+/**
+ * Finds a handle. If it is not known, the response that starts the task may still be on its way to the client, so it is
+ * looked up once more after the pending events.
+ */
+async function findHandle (find: () => string | undefined): Promise<string | undefined> {
   const known = find()
   if (known !== undefined) return known
   await new Promise((resolve) => { setImmediate(resolve) })
   return find()
 }
 
+/** Counts a call's questions while they wait for the client's answer. */
 async function countWhilePending (call: Call, answer: Promise<Response>): Promise<Response> {
   pendingQuestions.set(call, (pendingQuestions.get(call) ?? 0) + 1)
   try {
@@ -221,7 +227,7 @@ function deliver (
 async function deliverOfTask (
   deps: DispatchDeps, client: Client | undefined, { method, paramsText }: Notification, taskId: string
 ): Promise<void> {
-  const handle = client && await knownHandle(() => deps.taskHandle(client, taskId, paramsText))
+  const handle = client && await findHandle(() => deps.taskHandle(client, taskId, paramsText))
   if (handle === undefined) deps.onDropped(method)
   else deliver(deps, client, method, replaceTaskId(paramsText, taskId, handle))
 }

@@ -10,7 +10,7 @@ export function recordAnswer ({ tasks }: Slot, link: Link, call: Call, { resultT
   const { client, method, params } = call
   // A server of either era may answer with a task if the client accepts one.
   const mayBegin = method === 'tools/call' && (params.task !== undefined ||
-    (call.exchange?.taskForm !== undefined && resultText?.includes('askId') === true))
+    (call.exchange?.taskForm !== undefined && resultText?.includes('"taskId"') === true))
   if (!mayBegin && errorText === undefined && !method.startsWith('tasks/')) return
   if (errorText === undefined && method === 'tasks/result') { tasks.endTask(params.taskId); return }
   if (errorText !== undefined) {

@@ -14,7 +14,6 @@ export class ResourceSubscriptions {
   readonly #server: string
   readonly #placement: Placement
   readonly #requests: RequestRunner
-
   readonly #open: (slot: Slot) => void
 
   /** @param open opens a slot's link, and restores the state that the slot remembers */
@@ -25,11 +24,13 @@ export class ResourceSubscriptions {
     this.#requests = requests
   }
 
+  /** The URIs that a client is subscribed to. */
   of (client: Client): string[] {
     return this.#placement.pool.all.flatMap(({ subscriptions }) => subscriptions.urisOf(client.id))
   }
 
   /**
+   * Subscribes a client.
    * @param paramsText the client's params, as JSON text
    * @returns the text of the result
    * @throws RpcError from the upstream; -32000 when the client has too many subscriptions; -32001 when its owner has
@@ -39,7 +40,7 @@ export class ResourceSubscriptions {
     const slot = this.#placement.slotFor(
       client, this.#placement.passedHeadersOf(client.headersOf?.('resources/subscribe'))
     )
-    if (!slot.link) await this.#requests.link(slot)
+    if (!slot.link) await this.#requests.waitForLink(slot)
     this.#checkCount(slot, client)
     const isFirst = addToTable(slot, client, uri)
     slot.link?.recordUser(client)
@@ -57,7 +58,7 @@ export class ResourceSubscriptions {
     }
   }
 
-  /** Restores a client's subscription on its link, at once or when the link is open. @throws RpcError like `add` */
+  /** Restores a client's subscription on its link, at once or when the link is open. @throws RpcError as `add` */
   restore (client: Client, uri: string): void {
     const slot = this.#placement.slotFor(
       client, this.#placement.passedHeadersOf(client.headersOf?.('resources/subscribe'))

@@ -10,7 +10,7 @@ import { startChild, type StartedProcess, type StartProcess } from '../../../pro
 /** Time between SIGTERM and SIGKILL for processes of a former gateway, in ms. */
 const killGrace = 2_000
 /**
- * Time that an entry is kept after its process has ended, in ms: meanwhile the gateway ends the process's descendants.
+ * How long an entry is kept after its process has ended, in ms: in this time, the gateway ends the descendants.
  */
 const entryLinger = 10_000
 
@@ -37,7 +37,7 @@ export class ChildRecord {
   }
 
   /**
-   * Starts to end the processes of gateways that no longer run. `start` waits for this, since they may hold ports and
+   * Begins to end the processes of gateways that do not run. `start` waits for this, since they may hold ports and
    * files.
    */
   endOrphans (): void {

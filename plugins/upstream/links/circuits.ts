@@ -3,12 +3,12 @@ import { upstreamLimits } from '../limits.ts'
 import { UserActionRequired } from '../login/problems.ts'
 import { backoffDelay } from './heartbeat.ts'
 
-/** The consecutive failures of one slot, and the time until which its requests are refused. */
+/** The circuit breaker of one slot: counts consecutive failures, and refuses requests for a while. */
 export class Circuit {
   failures = 0
   /** Whether requests are refused until `until`, and after that until a probe has succeeded. */
   isOpen = false
-  /** In ms since the epoch. */
+  /** The end of the pause in which requests are refused without a probe, in ms since the epoch. */
   until = 0
   /** How often it was opened since the last response. */
   timesOpened = 0
@@ -75,6 +75,7 @@ export class Circuits {
     circuit.failures = upstreamLimits.circuit.failures - 1
   }
 
+  /** Records a response to a request, which closes the circuit. */
   recordAnswer (circuit: Circuit): void {
     circuit.failures = 0
     circuit.timesOpened = 0
@@ -86,7 +87,7 @@ export class Circuits {
   }
 }
 
-/** Whether an error shows that the server, or the network path to it, is out of order. */
+/** Whether an error shows that the server, or the network path to it, does not work. */
 function isFailure (error: UpstreamError): boolean {
   if (error instanceof UserActionRequired) return false
   switch (error.fault) {

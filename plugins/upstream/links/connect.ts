@@ -30,13 +30,14 @@ export interface ConnectDeps {
   warn: (sentence: string) => void
   /**
    * Called when there is no connection after `gatewayLimits.connectionWait`.
-   * @param lastWords the last lines of the process's output
+   * @param lastLines the last lines of the process's output
    */
-  late: (lastWords: string) => void
+  onSlow: (lastLines: string) => void
   /** The login that a slot's link uses; undefined if it uses none. */
   authorization: (slot: Slot) => AuthorizationSource | undefined
-  /** The server's era as far as it is known, and the headers that its tools read. */
+  /** The server's era, as far as it is known. */
   eras: EraMemory
+  /** The arguments that the server's tools read from headers (`Mcp-Param-*`). */
   tools: ToolHeaders
   /** Whether the slot is the gateway's: other links use what its link finds out. */
   isBase: boolean
@@ -45,13 +46,14 @@ export interface ConnectDeps {
 /**
  * Opens a link for a slot, with the first transport that finds a server.
  * @param config with its variables expanded
- * @param passes whether headers of the slot's client are passed on to this server
+ * @param passesHeaders whether headers of the slot's client are passed on to this server
+ * @param kinds the transports to try, in order
  * @throws UpstreamError, RpcError of the first transport
  */
 export async function openLink (
   slot: Slot,
   config: ServerConfig,
-  passes: boolean,
+  passesHeaders: boolean,
   kinds: readonly TransportType[],
   deps: ConnectDeps,
   handlers: LinkHandlers
@@ -59,7 +61,7 @@ export async function openLink (
   let failure: unknown
   for (const kind of kinds) {
     try {
-      return { link: await openOnce(slot, config, passes, kind, deps, handlers), kind }
+      return { link: await openOnce(slot, config, passesHeaders, kind, deps, handlers), kind }
     } catch (error) {
       failure ??= error
       // Only an answer that says "not here" is a reason to try the older transport.
@@ -69,18 +71,22 @@ export async function openLink (
   throw kinds.length === 1 ? withTypeHint(failure) : failure
 }
 
-/** Adds a hint to the error of a server whose config states the transport: there may be another one at its address. */
+/** Adds a hint to the error of a server whose config states the transport: its address may have another transport. */
 function withTypeHint (error: unknown): unknown {
   if (!(error instanceof UpstreamError) || (error.status !== 404 && error.status !== 405)) return error
   const { fault, message, status, detail } = error
   return new UpstreamError(fault, `${message}: check "url" and "type"`, { status, detail })
 }
 
-/** @param era the era to begin in; undefined to use the known one @throws UpstreamError, RpcError */
+/**
+ * Opens a link with one transport.
+ * @param era the era to begin in; default: the known one
+ * @throws UpstreamError, RpcError
+ */
 async function openOnce (
   slot: Slot,
   config: ServerConfig,
-  passes: boolean,
+  passesHeaders: boolean,
   kind: TransportType,
   deps: ConnectDeps,
   handlers: LinkHandlers,
@@ -90,11 +96,11 @@ async function openOnce (
     deps
   const { owner, trusted } = outboundAccessOf(config)
   // The semaphore is held while spawning or connecting only: a slow server does not delay the connections of others.
-  const leave = await dialling.take(owner, trusted)
+  const release = await dialling.take(owner, trusted)
   try {
     const problem = transports[kind].locatedBy === 'command' ? await transportDeps.problemOf?.(config) : undefined
     if (problem !== undefined) throw new UpstreamError('unreachable', problem)
-    const passed = passes ? () => slot.passed : undefined
+    const passed = passesHeaders ? () => slot.passed : undefined
     const authorization = deps.authorization(slot)
     const transport = await makeTransport(kind, { config, deps: { ...transportDeps, warn }, passed, authorization })
     const makeSession: SessionFactory = transports[kind].isDualEra
@@ -106,8 +112,8 @@ async function openOnce (
     const link = new Link(makeSession, { key, owner: slot.owner, capabilities, clientInfo, initTimeout }, handlers)
     slot.openingLink = link
     if (slot.hasEnded) throw new UpstreamError('closed', 'it is no longer needed')
-    const timer = setTimeout(() => { deps.late(transport.lastLines ?? '') }, gatewayLimits.connectionWait).unref()
-    await link.open(leave).finally(() => { clearTimeout(timer) })
+    const timer = setTimeout(() => { deps.onSlow(transport.lastLines ?? '') }, gatewayLimits.connectionWait).unref()
+    await link.open(release).finally(() => { clearTimeout(timer) })
     if (slot.hasEnded) {
       await link.close()
       throw new UpstreamError('closed', 'it is no longer needed')
@@ -122,9 +128,9 @@ async function openOnce (
     if (era === 'legacy') eras.markLegacy()
   } finally {
     slot.openingLink = undefined
-    leave()
+    release()
   }
-  return await openOnce(slot, config, passes, kind, deps, handlers, era)
+  return await openOnce(slot, config, passesHeaders, kind, deps, handlers, era)
 }
 
 /** How long the recorded era is valid, in ms. */

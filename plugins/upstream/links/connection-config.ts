@@ -14,8 +14,8 @@ const unrelatedMembers: ReadonlySet<string> = new Set([
 /** Whether a connection made with one config can be used with the other. */
 export function isSameConnection (a: ServerConfig, b: ServerConfig): boolean {
   // The gateway's link has the owner's values, which were given for this server, not for a later one of the same name.
-  const isOwners = hasUserVariables(a) || hasUserVariables(b)
-  if (isOwners && (a.owner !== b.owner || a.createdAt !== b.createdAt)) return false
+  const hasValues = hasUserVariables(a) || hasUserVariables(b)
+  if (hasValues && (a.owner !== b.owner || a.createdAt !== b.createdAt)) return false
   const names = new Set([...Object.keys(a), ...Object.keys(b)].filter((name) => !unrelatedMembers.has(name)))
   const textOf = (config: ServerConfig, name: string): string | undefined =>
     JSON.stringify(config[name as keyof ServerConfig])
@@ -29,7 +29,7 @@ interface ConnectableConfig {
   readonly redact: (text: string) => string
 }
 
-/** The config of one server with its variables expanded. */
+/** Expands the variables in the config of one server. */
 export class PreparedConfig {
   readonly #written: ServerConfig
   readonly #environment: ProcessEnvironment
@@ -53,7 +53,10 @@ export class PreparedConfig {
     this.#install = install
   }
 
-  /** Recomputed only when the package indexes change: a config may have thousands of secrets. */
+  /**
+   * The config without values of users. Recomputed only when the package indexes change: a config may have thousands of
+   * secrets.
+   */
   get current (): ConnectableConfig {
     const install = this.#install?.()
     if (this.#last && isDeepStrictEqual(this.#last.install, install)) return this.#last
@@ -69,15 +72,15 @@ export class PreparedConfig {
   async forUser (user: string | undefined): Promise<ConnectableConfig> {
     const { current } = this
     if (!this.#values) return current
-    const { redact, ...own } = this.#expand(current.install, await this.#values.valuesFor(user))
-    return { ...own, redact: (text) => this.redact(redact(text)) }
+    const { redact, ...expanded } = this.#expand(current.install, await this.#values.valuesFor(user))
+    return { ...expanded, redact: (text) => this.redact(redact(text)) }
   }
 
   #expand (install: PackageIndexes | undefined, values?: GivenValues): ConnectableConfig {
     const written = values ? withoutMissingValues(this.#written, values) : this.#written
     const { config, hide } = expandVariables(written, this.#environment, values)
-    const withoutSecrets = configScrubber({ ...config, install })
-    return { config, install, redact: (text) => withoutSecrets(hide(text)) }
+    const scrub = configScrubber({ ...config, install })
+    return { config, install, redact: (text) => scrub(hide(text)) }
   }
 
   /** Masks the secrets of the config used for the last connection, and the values of users. */

@@ -8,42 +8,22 @@ export interface PackageIndexes { npmRegistry?: string, pythonIndexUrl?: string 
 
 /** The variables that a child process inherits: enough to run, without secrets. */
 const inheritedNames = [
-  'PATH',
-  'HOME',
-  'USER',
-  'LOGNAME',
-  'SHELL',
-  'LANG',
-  'LC_ALL',
-  'LC_CTYPE',
-  'TZ',
-  'TMPDIR',
-  'TERM',
-  'SSL_CERT_FILE',
-  'NODE_EXTRA_CA_CERTS',
-  'SystemRoot',
-  'APPDATA',
-  'PATHEXT'
+  'PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TMPDIR', 'TERM', 'SSL_CERT_FILE',
+  'NODE_EXTRA_CA_CERTS', 'SystemRoot', 'APPDATA', 'PATHEXT'
 ]
 
-/**
- * The variables that set the registry for npm, pnpm, yarn, bun and corepack; below, those that set the index for pip
- * and uv.
- */
+/** The variables that set the registry for npm, pnpm, yarn, bun and corepack. */
 const npmNames = [
-  'npm_config_registry',
-  'pnpm_config_registry',
-  'YARN_REGISTRY',
-  'YARN_NPM_REGISTRY_SERVER',
-  'BUN_CONFIG_REGISTRY',
+  'npm_config_registry', 'pnpm_config_registry', 'YARN_REGISTRY', 'YARN_NPM_REGISTRY_SERVER', 'BUN_CONFIG_REGISTRY',
   'COREPACK_NPM_REGISTRY'
 ]
+/** The variables that set the package index for pip and uv. */
 const pythonNames = ['UV_DEFAULT_INDEX', 'UV_INDEX_URL', 'PIP_INDEX_URL']
 
-/** Variables that make a program load or run other code. */
+/** The names of variables that make a program load or run other code. */
 const codeInjectors = /^(LD_.*|DYLD_.*|NODE_OPTIONS|PYTHONSTARTUP|BASH_ENV|GIT_SSH_COMMAND)$/i
 
-/** The names in `env` that are withheld from a child, because a user without admin rights wrote them. */
+/** The variables in `env` that a child does not get: a user without admin rights set them, and they could run code. */
 export function withheldNames ({ env = {}, storedByUser }: ServerConfig): string[] {
   const isUsers = createUserAuthorshipCheck(storedByUser)
   return Object.keys(env).filter((name) => codeInjectors.test(name) && isUsers('env', name))
@@ -68,16 +48,18 @@ export function childEnvironment (
   ] as const) {
     // If a config sets one variable of a family, none is added: a variable of another package manager could override
     // it.
-    if (address && !mentions(own, names)) for (const name of names) result[name] = address
+    if (address && !setsAny(own, names)) for (const name of names) result[name] = address
   }
   return { ...result, ...own }
 }
 
-function mentions (env: Readonly<Record<string, string>>, names: readonly string[]): boolean {
+/** Whether an environment sets one of these variables, in upper or lower case. */
+function setsAny (env: Readonly<Record<string, string>>, names: readonly string[]): boolean {
   const lower = new Set(names.map((name) => name.toLowerCase()))
   return Object.keys(env).some((name) => lower.has(name.toLowerCase()))
 }
 
+/** The environment variables of a process, by name. */
 export type ProcessEnvironment = Readonly<Record<string, string | undefined>>
 
 /** A config to connect with, with its variables expanded. */
@@ -113,7 +95,7 @@ const minHiddenLength = 4
  */
 const attributedMembers: ReadonlySet<string> = new Set(['env', 'headers', 'url', 'args'])
 
-/** Expands the variables of a text. `place` is a member of the config, `within` a name or index in it. */
+/** Expands the variables of a text at `place`, a member of the config; `within`: the name or index in that member. */
 type ExpandText = (text: string, place: string, ...within: Array<string | number>) => string
 
 /** Matches a variable in a text; group 1 is its name. */
@@ -164,10 +146,10 @@ export function mapVariablePlaces (config: ServerConfig, fill: ExpandText): Serv
 }
 
 /**
- * A variable of the environment or, with group 1, a value that each user gives; group 2 is its name, group 3 its
- * default (`${NAME:-default}`, as in shells and Claude Code).
+ * Matches a variable of the environment or, if group 1 is not empty, a value that each user gives; group 2 is its name,
+ * group 3 its default (`${NAME:-default}`, as in shells and Claude Code).
  */
-const filledPattern = /\$\{(user\.(?=\w+\}))?([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}/g
+const expansionPattern = /\$\{(user\.(?=\w+\}))?([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}/g
 
 /**
  * Replaces `${NAME}` by its value in the environment, in the places of `mapVariablePlaces`. Values are not expanded
@@ -181,7 +163,7 @@ export function expandVariables (
   const warnings = new Set<string>()
   const values = new Map<string, string>()
   const isLeft = keepsVariables(config.storedByUser)
-  const fill: ExpandText = (text, place, ...within) => text.replace(filledPattern, (
+  const fill: ExpandText = (text, place, ...within) => text.replace(expansionPattern, (
     written, ofUser: string | undefined, name: string, fallback: string | undefined
   ) => {
     if (ofUser !== undefined) {

@@ -1,4 +1,4 @@
-/** The checks of a connected server. */
+/** The settings of the two timers of a connected server. */
 interface HeartbeatOptions {
   /** The interval of `check`, in ms; undefined: never. */
   keepAlive: number | undefined
@@ -10,7 +10,7 @@ interface HeartbeatOptions {
   stop: () => void
 }
 
-/** The two timers of a connected server. Neither keeps the process alive. */
+/** The timers that check a connected server, and stop it when it is idle. They do not keep the process alive. */
 export class Heartbeat {
   #timers: NodeJS.Timeout[] = []
 

@@ -14,7 +14,7 @@ interface SharingPolicy {
   contested: boolean
 }
 
-/** The properties of a client that determine its link. */
+/** The properties of a client that determine the link which serves it. */
 export interface LinkClient {
   id: string
   user: string

@@ -16,6 +16,7 @@ export interface LinkHandlers {
   question: (link: Link, question: Question, origin: MessageOrigin) => Promise<Response>
   /** Called for each notification, except progress of an open call. */
   notification: (link: Link, notification: Notification, origin: MessageOrigin) => void
+  /** Called when an invalid member of a message is treated as absent. */
   mended?: SessionHandlers['mended']
   /** Called when a call is answered, before anything that the upstream sent later is forwarded. */
   answered: (link: Link, call: Call, response: Response) => void
@@ -69,7 +70,11 @@ export class Link {
   get openCalls (): readonly Call[] { return this.#session.openCalls }
   get busy (): boolean { return this.#session.busy }
 
-  /** @param onDialled called when the process is spawned or the socket requested @throws UpstreamError, RpcError */
+  /**
+   * Opens the connection.
+   * @param onDialled called when the process was spawned or the socket requested
+   * @throws UpstreamError, RpcError
+   */
   async open (onDialled: () => void): Promise<void> { await this.#session.open(onDialled) }
 
   /** Sends a client's request. The response may be an error. @throws UpstreamError when there is no response */
@@ -121,7 +126,7 @@ export class Link {
   /**
    * Sets the minimum level of log messages (`logging/setLevel`), if the server supports logging.
    * @param paramsText the params of the client's request, if they have other members than the level
-   * @throws like `request`
+   * @throws as `request`
    */
   async setLevel (level: LogLevel, paramsText?: string): Promise<void> {
     const before = this.level

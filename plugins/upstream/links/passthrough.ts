@@ -13,46 +13,31 @@ export type PassedHeaders = Readonly<Record<string, string>>
  * gateway, and those that proxies add about the client.
  */
 const neverPassed = new Set([
-  'connection',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'http2-settings',
-  'host',
-  'expect',
-  'accept',
-  'accept-encoding',
-  'cookie',
-  'x-auth-token',
-  'x-session-id',
-  'last-event-id',
-  'forwarded',
-  'x-real-ip'
+  'connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings', 'host', 'expect',
+  'accept', 'accept-encoding', 'cookie', 'x-auth-token', 'x-session-id', 'last-event-id', 'forwarded', 'x-real-ip'
 ])
 const neverPrefixes = /^(proxy-|content-|mcp-|x-forwarded-)/
-const isName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
+const namePattern = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 
 /** Whether a header name (in lower case) may be passed on if it is configured. */
 export const isForwardable = (name: string): boolean =>
-  isName.test(name) && !neverPassed.has(name) && !neverPrefixes.test(name)
+  namePattern.test(name) && !neverPassed.has(name) && !neverPrefixes.test(name)
 
 /** The header names that a config passes on, in lower case, and a sentence for each name that cannot be passed on. */
-export function passthroughOf (config: ServerConfig, remote: boolean): { names: string[], warnings: string[] } {
+export function passthroughOf (config: ServerConfig, isRemote: boolean): { names: string[], warnings: string[] } {
   const written = passthroughNames(config)
-  if (written.length > 0 && !remote) {
+  if (written.length > 0 && !isRemote) {
     return {
       names: [],
       warnings: ['passthroughHeaders have no effect: a server that is a command receives no HTTP headers']
     }
   }
-  const set = new Set(Object.keys(config.headers ?? {}).map((name) => name.toLowerCase()))
+  const configured = new Set(Object.keys(config.headers ?? {}).map((name) => name.toLowerCase()))
   const names = new Set<string>()
   const warnings: string[] = []
   for (const name of written.map((each) => each.toLowerCase())) {
     if (!isForwardable(name)) warnings.push(`passthroughHeaders: ${JSON.stringify(name)} is never forwarded`)
-    else if (set.has(name)) {
+    else if (configured.has(name)) {
       warnings.push(`passthroughHeaders: ${JSON.stringify(name)} is not forwarded, since "headers" sets it`)
     } else names.add(name)
   }
@@ -63,7 +48,7 @@ export function passthroughOf (config: ServerConfig, remote: boolean): { names: 
  * The headers of a request that are passed on to a server; undefined when there are none.
  * @param names as `passthroughOf` returns them
  * @param headers the request's headers, without the one that authenticated the caller
- * @param isOwnCredential whether a value holds a credential of this gateway
+ * @param isOwnCredential whether a value contains a credential of this gateway; default: decided by its form
  * @throws RpcError -32602 for a value that cannot be sent
  */
 export function selectPassedHeaders (
@@ -73,11 +58,11 @@ export function selectPassedHeaders (
   isOwnCredential: (value: string) => boolean = containsCredential
 ): PassedHeaders | undefined {
   let passed: Record<string, string> | undefined
-  const hop = headers.connection === undefined ? undefined : namesIn(textOf(headers.connection) ?? '')
+  const hopByHop = headers.connection === undefined ? undefined : namesIn(textOf(headers.connection) ?? '')
   for (const name of names) {
     const value = textOf(headers[name])
     // Headers named in the client's `Connection` header are hop-by-hop (RFC 9110, section 7.6.1).
-    if (value === undefined || hop?.has(name) === true) continue
+    if (value === undefined || hopByHop?.has(name) === true) continue
     const problem = problemOf(value)
     if (problem !== undefined) {
       throw new RpcError(

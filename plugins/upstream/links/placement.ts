@@ -16,9 +16,9 @@ interface PlacementDeps {
   config: ServerConfig
   /** Names of client headers that are passed on to the server, in lower case; undefined: none. */
   passedNames: readonly string[] | undefined
-  /** Whether a value contains a credential of this gateway, which is not passed on. Default: decided by its prefix. */
-  isOurs?: ((value: string) => boolean) | undefined
-  /** The transport that last reached it. */
+  /** Whether a value contains a credential of this gateway, which is not passed on. Default: decided by its form. */
+  isOwnCredential?: ((value: string) => boolean) | undefined
+  /** The transport of the last successful connection; undefined if there was none. */
   kind: () => TransportType | undefined
   warn: (sentence: string) => void
   children: ChildCounts
@@ -45,7 +45,7 @@ export class Placement {
     return transports[this.#deps.kind() ?? serverTypeOf(this.#deps.config) ?? 'stdio']
   }
 
-  /** @param passed the client's headers that are passed on; undefined to ignore headers */
+  /** The key of the link that serves a client. @param passed the client's headers that are passed on; default: none */
   keyOf (client: Client, passed?: PassedHeaders): LinkKey {
     const { config } = this.#deps
     const sharing = {
@@ -61,10 +61,11 @@ export class Placement {
     })
   }
 
+  /** The slot of a client, regardless of headers that are passed on; undefined if there is none yet. */
   find (client: Client): Slot | undefined { return this.pool.find(this.keyOf(client)) }
 
   /**
-   * The slot for a request. From now on its link sends notifications to the client.
+   * The slot for a client's request. Its link sends notifications to the client from then on.
    * @throws RpcError -32001 if all slots are in use
    */
   slotFor (client: Client, passed: PassedHeaders | undefined): Slot {
@@ -75,7 +76,7 @@ export class Placement {
     return slot
   }
 
-  /** The slot for a client's request. */
+  /** Like `slotFor`, but does not register the client for notifications. */
   slotOf (client: Client, passed: PassedHeaders | undefined): Slot {
     // Without a session, no state can carry headers from one client to another.
     if (!this.#traits.hasSession) return this.pool.take(this.keyOf(client), client)
@@ -97,8 +98,8 @@ export class Placement {
 
   /** The headers of a request that are passed on. @throws RpcError -32602 for a value that cannot be sent */
   passedHeadersOf (headers: RequestHeaders | undefined): PassedHeaders | undefined {
-    const { name, passedNames, isOurs } = this.#deps
-    return passedNames && headers && selectPassedHeaders(name, passedNames, headers, isOurs)
+    const { name, passedNames, isOwnCredential } = this.#deps
+    return passedNames && headers && selectPassedHeaders(name, passedNames, headers, isOwnCredential)
   }
 
   /** Like `passedHeadersOf`, for a request. Its headers are read only if some are passed on. */
@@ -113,6 +114,7 @@ export class Placement {
     return slot ? [slot] : []
   }
 
+  /** The slots whose links get a client's notification. */
   notifiedSlots (client: Client, method: string): Slot[] {
     const slots = this.slotsOf(client)
     // A link opened later requests the roots itself; if headers are passed on, the client's headers are missing here.
@@ -137,7 +139,7 @@ export class Placement {
 
   /**
    * The slot for a request about a task: one that has the task for the principal, otherwise the client's.
-   * @throws like `slotFor`
+   * @throws as `slotFor`
    */
   slotForTask (taskId: unknown, client: Client, passed: PassedHeaders | undefined): Slot {
     const own = this.find(client)
@@ -145,7 +147,7 @@ export class Placement {
     return this.pool.all.find(({ tasks }) => tasks.hasTask(taskId, client)) ?? this.slotFor(client, passed)
   }
 
-  /** Implements `Provider.taskRun`: the tasks of a process end with the process. @throws like `slotFor` */
+  /** Implements `Provider.taskRun`: the tasks of a process end with the process. @throws as `slotFor` */
   taskRun (exchange: Exchange, taskId: string): string | undefined {
     const { client } = exchange
     const { tasks, link } = this.slotForTask(taskId, client, this.passedBy(exchange))

@@ -22,18 +22,19 @@ export class ChildCounts {
     else this.#counts.delete(owner)
   }
 
+  /** Whether an owner may cause one more process to be started now. */
   mayStart (owner: string): boolean { return this.#starts.waitTime(owner) === 0 }
 
-  start (owner: string): void { this.#starts.spend(owner, 1) }
+  recordStart (owner: string): void { this.#starts.spend(owner, 1) }
 }
 
 interface PoolOptions {
   readonly server: string
   /** The key of the gateway's slot. */
   readonly base: LinkKey
-  /** Whether each link is a local process: `upstreamLimits.childrenPerOwner` then applies per owner. */
+  /** Whether each link is a local process, whose number is limited per owner (`upstreamLimits.childrenPerOwner`). */
   readonly isProcess: boolean
-  /** Shared by all servers: `upstreamLimits.allChildrenPerOwner` applies per owner. */
+  /** The processes of all servers, limited per owner (`upstreamLimits.allChildrenPerOwner`). */
   readonly children: ChildCounts
   /** Time after which an unused link that a class of clients shares is closed, in ms. */
   readonly idleTimeout: number
@@ -76,15 +77,15 @@ export class SlotPool {
       throw new RpcError(code.unavailable, sentence, 'share')
     }
     this.#makeRoom(owner)
-    if (isProcess) children.start(owner)
+    if (isProcess) children.recordStart(owner)
     const slot = key.affinity === 'session'
       ? new Slot(
         key, ownLinkCapabilities(client.capabilities), {
-          countedTo: owner, owner: client.linkOwner ?? client, user: client.user
+          shareOwner: owner, owner: client.linkOwner ?? client, user: client.user
         }
       )
       : new Slot(key, sharedLinkCapabilities(client.capabilities), {
-        countedTo: owner, user: key.affinity === 'user' ? client.user : undefined
+        shareOwner: owner, user: key.affinity === 'user' ? client.user : undefined
       })
     this.#slots.set(key.key, slot)
     this.#count(slot, 1)
@@ -133,25 +134,26 @@ export class SlotPool {
   /** Makes room for one more slot of an owner, if needed by ending an idle one. @throws RpcError -32001 */
   #makeRoom (owner: string): void {
     const { server, isProcess, children } = this.#options
-    const most = upstreamLimits.linksPerServer
+    const maxLinks = upstreamLimits.linksPerServer
     const own = this.#ownedBy(owner)
-    const isCrowded = this.#slots.size >= most * 3 / 4 && own.length >= most / 10
-    const hasAllHere = own.length >= (isProcess ? upstreamLimits.childrenPerOwner : most)
+    const isCrowded = this.#slots.size >= maxLinks * 3 / 4 && own.length >= maxLinks / 10
+    const hasAllHere = own.length >= (isProcess ? upstreamLimits.childrenPerOwner : maxLinks)
     const hasAll = isProcess && children.of(owner) >= upstreamLimits.allChildrenPerOwner
     if (hasAllHere || hasAll || isCrowded) {
       const sentence = `You have reached your limit of connections to server ${JSON.stringify(server)}; end some, ` +
         'or try again later'
       this.#evict(own, sentence, 'share')
-    } else if (this.#slots.size >= most) {
-      this.#evict(this.all, `Server ${JSON.stringify(server)} has ` +
-        `${most} connections, all in use; try again later`, 'limit')
+    } else if (this.#slots.size >= maxLinks) {
+      const sentence = `Server ${JSON.stringify(server)} has ${maxLinks} connections, all in use; try again later`
+      this.#evict(this.all, sentence, 'limit')
     }
   }
 
   /**
    * Ends the link that has been idle for longest. If none is idle and the owner's share is used up, ends the link that
    * has waited longest for its client's answer.
-   * @throws RpcError -32001 with the text `sentence` if no link can be ended
+   * @param sentence the message of the error
+   * @throws RpcError -32001 if no link can be ended
    */
   #evict (candidates: readonly Slot[], sentence: string, reason: 'share' | 'limit'): void {
     let oldest: Slot | undefined
@@ -162,7 +164,7 @@ export class SlotPool {
     }
     if (!oldest && reason === 'share') oldest = findUnanswered(candidates)
     if (!oldest) throw new RpcError(code.unavailable, sentence, reason)
-    for (const call of oldest.link?.openCalls ?? []) call.cancel(new UpstreamError('closed', gaveWayError))
+    for (const call of oldest.link?.openCalls ?? []) call.cancel(new UpstreamError('closed', evictedClause))
     void this.#end(oldest)
   }
 
@@ -179,7 +181,7 @@ export class SlotPool {
   }
 }
 
-const gaveWayError =
+const evictedClause =
   'its request was not answered, and its connection was needed for other calls of the same caller'
 
 /** The slot that has waited longest for its clients' answers, and does nothing else. */

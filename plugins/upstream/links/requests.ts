@@ -9,7 +9,7 @@ import type { ConnectionSupervisor } from './supervisor.ts'
 import { upstreamLimits } from '../limits.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-/** Runs clients' requests on a server's links: waits for a link, repeats requests, and creates errors. */
+/** Runs clients' requests on a server's links: waits for a link, repeats requests, and converts errors. */
 export class RequestRunner {
   readonly #server: string
   readonly #supervisor: ConnectionSupervisor
@@ -31,7 +31,7 @@ export class RequestRunner {
     const { circuit } = slot
     for (let isFirstTry = true; ; isFirstTry = false) {
       if (circuit.isOpen) await this.#passCircuit(slot, exchange)
-      const link = slot.link ?? await this.link(slot, exchange)
+      const link = slot.link ?? await this.waitForLink(slot, exchange)
       try {
         const result = await work(link)
         if (circuit.failures > 0) this.#circuits.recordAnswer(circuit)
@@ -55,13 +55,13 @@ export class RequestRunner {
     if (method === 'notifications/roots/list_changed' || slot.circuit.isOpen) return
     if (slot.waitingNotifications >= upstreamLimits.waitingNotifications) return
     slot.waitingNotifications++
-    this.link(slot)
+    this.waitForLink(slot)
       .then((link) => { link.notify(method, paramsText) }, () => {})
       .finally(() => { slot.waitingNotifications-- })
   }
 
   /** Resolves to the slot's link once it is open. @throws RpcError -32001 */
-  async link (slot: Slot, exchange?: Exchange): Promise<Link> {
+  async waitForLink (slot: Slot, exchange?: Exchange): Promise<Link> {
     const { connectionWait } = gatewayLimits
     // If the last connection failed, not every request waits the full time for the next one.
     const since = slot.circuit.failures > 0 && slot.opening ? Date.now() - slot.lastTry : 0
@@ -134,7 +134,7 @@ export class RequestRunner {
         code.unavailable, `Request timed out: server ${this.#name} gave ${why}`, 'timeout'
       )
       case 'broken': return new RpcError(
-        code.unavailable, `Server ${this.#name} failed: ${why}. The request may have run', 'no-answer`
+        code.unavailable, `Server ${this.#name} failed: ${why}. The request may have run`, 'no-answer'
       )
       case 'no-room':
       case 'share-used': {
@@ -153,8 +153,8 @@ export class RequestRunner {
   #redacted (error: UpstreamError): string { return this.#supervisor.redact(error.messageForClients) }
 }
 
-/** The changes of a request's params, without an unchanged name, which needs no rewriting. */
-export function upstreamChangesOf ({ params: { name } }: Exchange, changes: ParamChanges): ParamChanges {
+/** The changes of a request's params, except that of a name to itself: unchanged params need not be rewritten. */
+export function withoutUnchangedName ({ params: { name } }: Exchange, changes: ParamChanges): ParamChanges {
   if (typeof name !== 'string' || changes.name !== JSON.stringify(name)) return changes
   const { name: _, ...others } = changes
   return others

@@ -13,9 +13,10 @@ import { TaskRegistry } from './task-registry.ts'
 /** The level at which most servers send log messages if none is set. */
 const defaultLevel: LogLevel = 'info'
 
+/** See the members of `Slot`. */
 interface SlotOptions {
   readonly owner?: Client
-  readonly countedTo?: string
+  readonly shareOwner?: string
   readonly user?: string
 }
 
@@ -36,16 +37,19 @@ export class Slot {
   readonly tasks = new TaskRegistry()
   readonly circuit = new Circuit()
   link: Link | undefined
+  /** The attempt to open the link, while it is in progress. */
   opening: Promise<Link> | undefined
-  /** The link that is being opened. It is closed if the slot ends. */
+  /** The link that is being opened. */
   openingLink: Link | undefined
-  /** Whether the slot has ended: a link that is still opening is closed. */
+  /** Whether the slot has ended. A link that is being opened is then closed. */
   hasEnded = false
   /** The number of notifications that are sent once the link is open. */
   waitingNotifications = 0
   /** The params of the last request for a log level, if they have other members than the level. */
   levelParams: string | undefined
+  /** The time of the last attempt to open the link, in ms since the epoch. */
   lastTry = 0
+  /** The number of retries since the link was last open. */
   failures = 0
   /** The newest headers of its client, for messages that have none of their own. */
   passed: PassedHeaders | undefined
@@ -56,15 +60,15 @@ export class Slot {
   /** The clients that the slot serves and that can be notified. */
   readonly #clients = new Map<string, Client>()
 
-  constructor (key: LinkKey, capabilities: ClientCapabilities, { owner, countedTo = '', user }: SlotOptions = {}) {
+  constructor (key: LinkKey, capabilities: ClientCapabilities, { owner, shareOwner = '', user }: SlotOptions = {}) {
     this.key = key
     this.capabilities = capabilities
     this.owner = owner
-    this.shareOwner = countedTo
+    this.shareOwner = shareOwner
     this.user = user
   }
 
-  /** Restores the state that the slot keeps on a new link. */
+  /** Restores on a new link the state that the slot keeps. */
   async restore (link: Link): Promise<void> {
     if (this.level !== undefined) await link.setLevel(this.level, this.levelParams).catch(() => {})
     for (const client of this.subscriptions.clients) link.recordUser(client)
@@ -94,7 +98,8 @@ export class Slot {
   }
 
   /**
-   * The time since which all of its calls wait for clients' answers, in ms since the epoch; undefined if one does not.
+   * The time since which all of its calls wait for clients' answers, in ms since the epoch; undefined if one does not,
+   * or if the link is needed for something else.
    */
   get awaitingClientSince (): number | undefined {
     const calls = this.link?.openCalls ?? []
@@ -113,8 +118,10 @@ export class Slot {
     await Promise.all([link?.close(), openingLink?.close()])
   }
 
+  /** Whether a client is registered for the messages of the link. */
   knows (client: Client): boolean { return this.#clients.has(client.id) }
 
+  /** Registers a client for the messages of the link, if it can receive any. */
   serve (client: Client): void {
     if (client.listener) this.#clients.set(client.id, client)
   }
@@ -133,6 +140,7 @@ export class Slot {
     return isSet ? lowest : undefined
   }
 
+  /** Sets the log level of the link to the one that its clients want. */
   updateLevel (): void {
     const level = this.link && this.level
     if (level !== undefined) this.link?.setLevel(level).catch(() => {})
@@ -152,9 +160,9 @@ export class Slot {
   takeOver (from: Slot, client: Client): void {
     this.serve(client)
     this.updateLevel()
-    const fresh = this.subscriptions.takeOver(from.subscriptions, client)
+    const added = this.subscriptions.takeOver(from.subscriptions, client)
     if (this.subscriptions.countOf(client.id) > 0) this.link?.recordUser(client)
-    for (const uri of fresh) this.link?.subscribe(uri).catch(() => {})
+    for (const uri of added) this.link?.subscribe(uri).catch(() => {})
   }
 
   /** Removes a client. @returns the URIs without any subscriber left */

@@ -19,10 +19,10 @@ export class SubscriptionTable {
   get uris (): Iterable<string> { return this.#byUri.keys() }
   get clients (): Client[] { return [...this.#byClient.values()].map(({ client }) => client) }
 
-  has (uri: string, id?: string): boolean {
-    return id === undefined ? this.#byUri.has(uri) : this.#byUri.get(uri)?.has(id) === true
-  }
+  /** Whether a client is subscribed to a resource. */
+  has (uri: string, id: string): boolean { return this.#byUri.get(uri)?.has(id) === true }
 
+  /** The clients that are subscribed to a resource under exactly this URI. */
   of (uri: string): Client[] { return [...this.#byUri.get(uri)?.values() ?? []] }
 
   urisOf (id: string): string[] { return [...this.#byClient.get(id)?.releases.keys() ?? []] }

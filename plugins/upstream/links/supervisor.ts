@@ -24,7 +24,9 @@ type OnSlot<Handler extends (...args: never[]) => unknown> =
 
 interface SupervisorDeps {
   connecting: ConnectionSettings
-  passes: boolean
+  /** Whether headers of clients are passed on to the server. */
+  passesHeaders: boolean
+  /** Whether lists that are read on a slot's link are shown. */
   canList: (slot: Slot) => boolean
   inbound: {
     question: OnSlot<LinkHandlers['question']>
@@ -61,9 +63,9 @@ export class ConnectionSupervisor {
   /** The time at which the first attempt to connect began. */
   #startedAt = Date.now()
   /** Whether the first connection attempt is still in progress. */
-  #first = true
+  #isFirstAttempt = true
   readonly #config: ServerConfig
-  readonly #remote: boolean
+  readonly #isRemote: boolean
   readonly #pool: SlotPool
   readonly #catalogues: Catalogues
   readonly #deps: SupervisorDeps
@@ -79,7 +81,7 @@ export class ConnectionSupervisor {
 
   constructor (config: ServerConfig, pool: SlotPool, catalogues: Catalogues, deps: SupervisorDeps) {
     this.#config = config
-    this.#remote = isRemote(config)
+    this.#isRemote = isRemote(config)
     this.#pool = pool
     this.#catalogues = catalogues
     this.#deps = deps
@@ -87,28 +89,30 @@ export class ConnectionSupervisor {
     this.#prepared = new PreparedConfig(config, environment, install, deps.values)
   }
 
+  /** Opens the gateway's link, unless the server is started on demand and its lists are known. */
   start (): void {
     this.#startedAt = Date.now()
     this.wake()
     const { startOnDemand } = this.#config
-    if (startOnDemand === true && !this.#remote && this.#catalogues.has(emptyCapabilityClass) &&
+    if (startOnDemand === true && !this.#isRemote && this.#catalogues.has(emptyCapabilityClass) &&
         this.#pool.base.subscriptions.size === 0) {
-      this.#first = false
+      this.#isFirstAttempt = false
       this.#setStatus('disconnected', null)
       return
     }
     void this.ensureLink(this.#pool.base).catch(() => {})
   }
 
+  /** Opens the links of the slots with subscriptions. */
   wake (): void {
     for (const slot of this.#pool.all) {
       if (slot !== this.#pool.base && slot.subscriptions.size > 0) void this.ensureLink(slot).catch(() => {})
     }
   }
 
-  /** Max wait of a merged list for it, in ms; 0 except during the first connection attempt with no lists known. */
+  /** Max wait of a merged list for this server, in ms; 0 if its lists are known, or the first attempt has ended. */
   get firstAnswerBudget (): number {
-    const isNew = this.#first && !this.#catalogues.isKnown
+    const isNew = this.#isFirstAttempt && !this.#catalogues.isKnown
     return isNew ? Math.max(this.#startedAt + gatewayLimits.firstAnswerBudget - Date.now(), 0) : 0
   }
 
@@ -156,40 +160,40 @@ export class ConnectionSupervisor {
   /** Opens the slot's link and restores the state that the slot keeps. */
   async #open (slot: Slot): Promise<Link> {
     if (this.#closed) throw new UpstreamError('closed', 'the server was stopped')
-    const base = slot === this.#pool.base
-    if (base) clearTimeout(this.#retry)
+    const isBase = slot === this.#pool.base
+    if (isBase) clearTimeout(this.#retry)
     const spacing = slot.lastTry + minRetryInterval - Date.now()
     if (spacing > 0) await new Promise((resolve) => { setTimeout(resolve, spacing) })
     slot.lastTry = Date.now()
-    if (base) this.#setStatus('connecting', this.error)
+    if (isBase) this.#setStatus('connecting', this.error)
     try {
       const link = await this.#connect(slot)
       slot.link = link
       // The catalogue of a link that serves a single client is read again.
-      const fresh = base || slot.catalogue !== undefined ||
+      const readsLists = isBase || slot.catalogue !== undefined ||
         (this.#deps.canList(slot) && !this.#catalogues.has(slot.key.capabilityClass))
       await slot.restore(link)
-      if (fresh) await this.#catalogues.read(slot, base)
+      if (readsLists) await this.#catalogues.read(slot, isBase)
       slot.failures = 0
       this.#deps.circuits.recordProbe(slot.circuit)
-      if (base) this.openTime = Date.now() - slot.lastTry
+      if (isBase) this.openTime = Date.now() - slot.lastTry
       // A server that was stopped until needed is running again, no matter which link started it.
-      if (base || (this.status === 'disconnected' && this.error === null)) this.#connected()
+      if (isBase || (this.status === 'disconnected' && this.error === null)) this.#connected()
       return link
     } catch (error) {
       const failure = error instanceof UpstreamError ? error : new UpstreamError('refused', messageOf(error))
       this.#deps.circuits.recordFailure(slot.circuit, failure)
       await slot.closeLinks()
-      if (base && !this.#closed) this.#disconnected(failure)
-      if (!base) this.#retryLater(slot)
+      if (isBase && !this.#closed) this.#disconnected(failure)
+      if (!isBase) this.#retryLater(slot)
       throw failure
     } finally {
-      if (base) this.#first = false
+      if (isBase) this.#isFirstAttempt = false
     }
   }
 
   async #connect (slot: Slot): Promise<Link> {
-    const { connecting, passes, warn, authorization } = this.#deps
+    const { connecting, passesHeaders, warn, authorization } = this.#deps
     const { question, notification, answered, mended } = this.#deps.inbound
     const { config, redact } = await this.#prepared.forUser(slot.user)
     // The transport of the last connection is tried first; the server may have changed since.
@@ -201,14 +205,14 @@ export class ConnectionSupervisor {
       tools: this.#tools,
       isBase: slot === this.#pool.base,
       warn: (sentence: string) => { warn(redact(sentence)) },
-      late: (lastWords: string) => {
+      onSlow: (lastLines: string) => {
         if (this.#hasLoggedSlow) return
         this.#hasLoggedSlow = true
         const [waited, left] = [gatewayLimits.connectionWait, connecting.initTimeout].map((time) => `${time / 1_000} s`)
-        warn(redact(`no answer for ${waited}; it may take ${left} in all (INIT_TIMEOUT)${lastWords}`))
+        warn(redact(`no answer for ${waited}; it may take ${left} in all (INIT_TIMEOUT)${lastLines}`))
       }
     }
-    const { link, kind } = await openLink(slot, config, passes, kinds, deps, {
+    const { link, kind } = await openLink(slot, config, passesHeaders, kinds, deps, {
       question: async (...args) => await question(slot, ...args),
       notification: (...args) => { notification(slot, ...args) },
       answered: (...args) => { answered(slot, ...args) },
@@ -224,9 +228,9 @@ export class ConnectionSupervisor {
     this.#hasLoggedSlow = false
     const { enableKeepAlive = true, keepAliveInterval = 60_000, startOnDemand, idleTimeoutMs = 300_000 } = this.#config
     this.#heartbeat.start({
-      keepAlive: this.#remote && enableKeepAlive ? keepAliveInterval : undefined,
+      keepAlive: this.#isRemote && enableKeepAlive ? keepAliveInterval : undefined,
       check: () => { void this.#check(Math.min(keepAliveInterval, 10_000)) },
-      idle: !this.#remote && startOnDemand === true ? idleTimeoutMs : undefined,
+      idle: !this.#isRemote && startOnDemand === true ? idleTimeoutMs : undefined,
       idleSince: () => this.#idleSince(),
       stop: () => { this.#stopUntilNeeded() }
     })
@@ -241,15 +245,15 @@ export class ConnectionSupervisor {
   #disconnected (error: UpstreamError): void {
     this.#heartbeat.stop()
     clearTimeout(this.#retry)
-    const healthy = this.connectedAt !== undefined && Date.now() - this.connectedAt > delayResetTime
-    this.#failures = healthy ? 1 : this.#failures + 1
+    const wasStable = this.connectedAt !== undefined && Date.now() - this.connectedAt > delayResetTime
+    this.#failures = wasStable ? 1 : this.#failures + 1
     this.connectedAt = undefined
     this.reason = this.redact(error.messageForClients)
-    const waits = error instanceof UserActionRequired
-    const isLogin = waits && error.isLogin
-    this.#setStatus(isLogin ? 'oauth_required' : 'disconnected', this.redact(`${error.message}${error.detail}`))
+    const needsUser = error instanceof UserActionRequired
+    const status = needsUser && error.isLogin ? 'oauth_required' : 'disconnected'
+    this.#setStatus(status, this.redact(`${error.message}${error.detail}`))
     // Retrying is useless until a user logs in or provides values.
-    if (waits || (this.#remote && this.#config.enableKeepAlive === false)) return
+    if (needsUser || (this.#isRemote && this.#config.enableKeepAlive === false)) return
     this.#retry = setTimeout(() => {
       void this.ensureLink(this.#pool.base).catch(() => {})
     }, backoffDelay(this.#failures)).unref()
@@ -258,11 +262,8 @@ export class ConnectionSupervisor {
   /** Reopens a link with subscribers, without a limit on attempts. */
   #retryLater (slot: Slot): void {
     const isWanted = (): boolean => !slot.hasEnded && !this.#closed && slot.subscriptions.size > 0
-    if (isWanted()) {
-      setTimeout(() => {
-        if (isWanted()) void this.ensureLink(slot).catch(() => {})
-      }, backoffDelay(++slot.failures)).unref()
-    }
+    const open = (): void => { if (isWanted()) void this.ensureLink(slot).catch(() => {}) }
+    if (isWanted()) setTimeout(open, backoffDelay(++slot.failures)).unref()
   }
 
   async #check (timeout: number): Promise<void> {

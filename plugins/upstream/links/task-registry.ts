@@ -1,12 +1,10 @@
 import type { Client } from '../../../protocol/exchange.ts'
+import { terminalStates } from '../../../protocol/task-shapes.ts'
 import { memoryOf } from '../../../protocol/text.ts'
 import { OwnedMap } from '../../base/limits/index.ts'
 import type { Link } from './link.ts'
 import { upstreamLimits } from '../limits.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
-
-/** States of a task after which only its result remains to be fetched (MCP 2025-11-25, "Tasks"). */
-const terminalStates: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled'])
 
 /**
  * The recipient of a task's progress: the token of the call that started the task stays valid. `token` is the
@@ -19,6 +17,7 @@ interface TaskProgress {
 interface AwaitedEntry {
   /** The owner that the entry is counted for: the principal, or the address of an unauthenticated caller. */
   readonly owner: string
+  /** The time until which the entry is kept, in ms since the epoch. */
   readonly until: number
   /** Whether the task is finished, so that only its result remains to be fetched. */
   readonly isOver: boolean
@@ -97,6 +96,7 @@ export class TaskRegistry {
     return this.#tasks.get(String(id))?.principal === principalKeyOf(client)
   }
 
+  /** The call that started a task; undefined if the task or the call is unknown here. */
   beginOf (id: unknown): TaskBegin | undefined { return this.#tasks.get(String(id))?.begin }
 
   /** Whether a task may run on a link: unless the upstream last mentioned it on another link. */
@@ -135,6 +135,7 @@ export class TaskRegistry {
     })
   }
 
+  /** Records that the result of a task was fetched. */
   endTask (id: unknown): void {
     const task = this.#tasks.get(String(id))
     if (task) this.#tasks.set(String(id), { ...task, isOver: true })

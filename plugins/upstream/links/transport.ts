@@ -31,7 +31,7 @@ const traitsOf = (config: Pick<ServerConfig, 'type' | 'command' | 'url'>): typeo
 export const isRemote = (config: ServerConfig): boolean => traitsOf(config).locatedBy !== 'command'
 
 /** Whether a server is an MCP server at a URL, where the gateway may log in. */
-export const isMcpUrl = (config: ServerConfig): boolean => traitsOf(config).locatedBy === 'address'
+export const isRemoteMcpServer = (config: ServerConfig): boolean => traitsOf(config).locatedBy === 'address'
 
 export interface TransportDeps {
   outbound: Outbound
@@ -45,8 +45,8 @@ export interface TransportDeps {
   problemOf?: (config: ServerConfig) => Promise<string | undefined>
   /** The package indexes for children, from the current settings. */
   install?: () => PackageIndexes | undefined
-  /** Whether a value holds a credential of this gateway. */
-  isOurs?: (value: string) => boolean
+  /** Whether a value contains a credential of this gateway, which is not sent to a server. */
+  isOwnCredential?: (value: string) => boolean
   /** Called for each line that a child prints to stderr, or to stdout if it is not a message. */
   onLine: (line: PrintedLine) => void
   /** Masks the secrets of the config in a text. */
@@ -74,26 +74,25 @@ interface TransportInput {
   readonly reading: { meter: MemoryMeter, pace: MessagePace | undefined, owner: string }
 }
 
-/** Creates a transport without starting it. @throws UpstreamError `refused` when the config is invalid */
-type MakeTransport = (making: TransportInput) => Transport | Promise<Transport>
+type MakeTransport = (input: TransportInput) => Transport | Promise<Transport>
 
 /** The transport factory for each type of `schemas/transports.ts`. */
 const transportFactories: Readonly<Record<TransportType, MakeTransport>> = {
   stdio: makeStdio,
-  sse (making) {
-    const { headers, ...options } = httpOptions(making)
+  sse (input) {
+    const { headers, ...options } = httpOptions(input)
     // The headers of the opening request are also sent with each POST.
-    return new SseTransport({ ...options, headers: { ...making.passed?.(), ...headers } })
+    return new SseTransport({ ...options, headers: { ...input.passed?.(), ...headers } })
   },
-  'streamable-http': (making) => new HttpTransport({ ...httpOptions(making), clientHeaders: making.passed }),
-  async openapi ({ config, deps: { outbound, sharedApi, isOurs, warn }, passed, reading: { owner } }) {
+  'streamable-http': (input) => new HttpTransport({ ...httpOptions(input), clientHeaders: input.passed }),
+  async openapi ({ config, deps: { outbound, sharedApi, isOwnCredential, warn }, passed, reading: { owner } }) {
     const { OpenApiTransport } = await import('../openapi/transport.ts')
     return new OpenApiTransport({
       config,
       outbound,
       // The description is read with the values of the link's user.
       sharedApi: hasUserVariables(config) ? new SharedApi() : sharedApi,
-      isOurs,
+      isOwnCredential,
       clientHeaders: passed,
       warn,
       owner

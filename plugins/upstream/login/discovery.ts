@@ -17,7 +17,7 @@ export interface AuthorizationDiscovery {
   /** The resource to request a token for (RFC 8707), exactly as the server states it. */
   readonly resource: string | undefined
   readonly resourceScopes: readonly string[] | undefined
-  /** Whether the server publishes nothing about its authorization, so only the fixed paths of MCP 2025-03-26 remain. */
+  /** Whether the server publishes no metadata, so that only the fixed paths of MCP 2025-03-26 remain. */
   readonly isGuess: boolean
 }
 
@@ -77,9 +77,9 @@ async function fetchedIssuer (
   const { issuer } = metadata
   if (isSameIdentifier(issuer, url)) return issuer
   const own = URL.canParse(issuer) ? await readServer(issuer, makeFetch).catch(() => undefined) : undefined
-  const isOwn = own?.issuer === issuer && own.authorization_endpoint === metadata.authorization_endpoint &&
+  const isConfirmed = own?.issuer === issuer && own.authorization_endpoint === metadata.authorization_endpoint &&
     own.token_endpoint === metadata.token_endpoint
-  return isOwn ? issuer : url
+  return isConfirmed ? issuer : url
 }
 
 /**
@@ -135,9 +135,9 @@ async function readResource (
     return fail(`the protected resource metadata at ${metadataUrl.origin}${metadataUrl.pathname} cannot be read`)
   }
   const { resource } = described
-  const isOurs = URL.canParse(resource) &&
+  const isSameResource = URL.canParse(resource) &&
     checkResourceAllowed({ requestedResource: resourceUrlFromServerUrl(serverUrl), configuredResource: resource })
-  return isOurs
+  return isSameResource
     ? described
     : fail('the server\'s metadata is for another resource ' +
       `(${visibleText(resource, 200)}) than its address: check "url"`)
@@ -167,7 +167,8 @@ async function readServer (url: string, makeFetch: MakeFetch): Promise<Authoriza
 }
 
 /**
- * @param isNamed whether a resource names this authorization server
+ * Checks the metadata of an authorization server.
+ * @param isNamed whether the metadata of the resource names it
  * @throws UpstreamError for metadata of another issuer (RFC 8414, section 3.3), without PKCE, or with an endpoint that
  *   browsers must not open
  */

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { OneTimeValues } from '../../../db/ports/grants.ts'
 import type { LoginStates } from '../../../db/ports/login-states.ts'
@@ -10,8 +10,8 @@ import { BoundedMap } from '../../base/limits/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { type BearerChallenge, chooseScopes } from './challenge.ts'
 import { discoverAuthorization, type AuthorizationDiscovery } from './discovery.ts'
-import { newFlowId, type LoginFlow } from './problems.ts'
-import { knownClient, registerGateway, type GatewayClient } from './registration.ts'
+import type { LoginFlow } from './problems.ts'
+import { clientWithoutRegistration, registerGateway, type GatewayClient } from './registration.ts'
 import { loadSdk } from './sdk.ts'
 import { hashOfTicket, newTicket, storeLoginStart } from './starts.ts'
 import { toRegistration, neededMetadata, type LoginClient, type LoginWithoutTokens } from './stored.ts'
@@ -34,25 +34,29 @@ export interface LoginTarget {
   readonly isPerUser: boolean
 }
 
-/** Dependencies of the logins of one server. */
-export interface FlowDeps {
+/**
+ * Dependencies of the logins of one server. The *holder* of a login is a user, a bearer key, or all users together
+ * (`server-login.ts`).
+ */
+export interface ServerLoginDeps {
   readonly target: LoginTarget
   readonly stores: LoginStores
   readonly makeFetch: (onStatus?: (status: number) => void) => FetchLike
-  /** Returns a hash of the server's target and the account of a holder. */
+  /** Returns a hash of the server's owner and addresses and of a holder's account: a login is valid only for these. */
   readonly binding: (holder: string) => string
+  /** Returns the gateway as a client of authorization servers. */
   readonly self: () => Promise<GatewayClient>
   /**
    * Called once the authorization server is known, before anything is stored there.
    * @throws UpstreamError to prevent the login
    */
-  readonly mayBegin?: (found: AuthorizationDiscovery) => Promise<void>
+  readonly beforeBegin?: (found: AuthorizationDiscovery) => Promise<void>
 }
 
-/** The reason for an authorization request: the server's challenge, and the scopes that were requested before. */
+/** The reason for an authorization request. */
 export interface LoginNeed {
   readonly challenge: BearerChallenge
-  /** The scopes that the login has requested before. */
+  /** The scopes that the login has requested before; undefined for a new login. */
   readonly former?: readonly string[]
 }
 
@@ -87,17 +91,18 @@ const checkTime = 2_000
 interface OpenFlow extends LoginFlow {
   readonly recipients: Set<Client>
   readonly start: string
+  /** When it was last known to be open, in ms since the epoch. */
   checkedAt: number
 }
 
 /** A server's authorization requests: finds the authorization server, registers there, and creates the URLs to open. */
 export class LoginFlows {
-  readonly #deps: FlowDeps
+  readonly #deps: ServerLoginDeps
   readonly #flows = new BoundedMap<string, OpenFlow>(upstreamLimits.login.flows)
   readonly #beginning = new Map<string, Promise<LoginFlow>>()
   #discovered: { readonly at: number, readonly from: string, readonly found: AuthorizationDiscovery } | undefined
 
-  constructor (deps: FlowDeps) {
+  constructor (deps: ServerLoginDeps) {
     this.#deps = deps
   }
 
@@ -147,7 +152,7 @@ export class LoginFlows {
     for (const { listener } of flow.recipients) listener?.deliver('notifications/elicitation/complete', params)
   }
 
-  /** @throws UpstreamError with a message for the operator */
+  /** The authorization of the server, cached for a while. @throws UpstreamError with a message for the operator */
   async discover ({ resourceMetadata }: BearerChallenge): Promise<AuthorizationDiscovery> {
     const { target: { url, oauth, isAdminStored }, makeFetch } = this.#deps
     const serverUrl = url()
@@ -179,9 +184,9 @@ export class LoginFlows {
   }
 
   async #begin (holder: string, need: LoginNeed): Promise<LoginFlow> {
-    const { target: { server: name }, stores: { grants, states }, self: findSelf, binding, mayBegin } = this.#deps
+    const { target: { server: name }, stores: { grants, states }, self: findSelf, binding, beforeBegin } = this.#deps
     const found = await this.discover(need.challenge)
-    await mayBegin?.(found)
+    await beforeBegin?.(found)
     const self = await findSelf()
     const scopes = this.scopesFor(found, need)
     const client = await this.#client(found, scopes, self)
@@ -209,17 +214,15 @@ export class LoginFlows {
         scopes,
         server: neededMetadata(server),
         client,
-        ...(resource === undefined
-          ? {}
-          : { resource })
+        ...(resource === undefined ? {} : { resource })
       },
       start: hashOfTicket(ticket),
       ...(issuer === undefined ? {} : { issuer }),
-      namesIssuer: (metadata as Record<string, unknown>
-        | undefined)?.authorization_response_iss_parameter_supported === true
+      namesIssuer:
+        (metadata as Record<string, unknown> | undefined)?.authorization_response_iss_parameter_supported === true
     }
     const begunAt = Date.now()
-    await grants.put(hashOfState(state), newFlowId(), saved, begunAt + upstreamLimits.login.flowTime)
+    await grants.put(hashOfState(state), randomUUID(), saved, begunAt + upstreamLimits.login.flowTime)
     const recipients = new Set<Client>()
     const addRecipient = (client: Client): void => {
       if (recipients.size < upstreamLimits.login.notified) recipients.add(client)
@@ -228,7 +231,7 @@ export class LoginFlows {
     await storeLoginStart(states, ticket, start, begunAt + upstreamLimits.login.flowTime)
     const url = new URL(`login/${ticket}`, self.redirectUri).href
     const flow = {
-      url, id: newFlowId(), scopes, begunAt, recipients, addRecipient, start: saved.start, checkedAt: begunAt
+      url, id: randomUUID(), scopes, begunAt, recipients, addRecipient, start: saved.start, checkedAt: begunAt
     }
     this.#flows.setNewest(holder, flow)
     return flow
@@ -237,7 +240,7 @@ export class LoginFlows {
   /** The gateway's client, registered if needed. If several replicas register at once, one registration is kept. */
   async #client (found: AuthorizationDiscovery, scopes: readonly string[], self: GatewayClient): Promise<LoginClient> {
     const { target: { server, oauth }, stores: { tokens }, binding, makeFetch } = this.#deps
-    const known = knownClient(oauth, found, self)
+    const known = clientWithoutRegistration(oauth, found, self)
     if (known) return known
     const read = async (): Promise<{ version: string | undefined, client: LoginClient | undefined }> => {
       const stored = await tokens.find(server, clientHolder)

@@ -1,7 +1,7 @@
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import type { BearerChallenge } from './challenge.ts'
-import { clientHolder, type FlowDeps, type LoginFlows, type LoginTarget } from './flows.ts'
+import { clientHolder, type ServerLoginDeps, type LoginFlows, type LoginTarget } from './flows.ts'
 import { authorizationFailure, isRefreshRefused, oauthCodeOf } from './problems.ts'
 import { toLoginRecord, type ServerLoginRecord } from './stored.ts'
 import { requestClientCredentials, refreshLogin } from './token-requests.ts'
@@ -20,10 +20,10 @@ const claimPause = 100
  * refused.
  */
 export class LoginCache {
-  readonly #deps: FlowDeps
+  readonly #deps: ServerLoginDeps
   readonly #flows: LoginFlows
-  /** Whether the gateway logs in as itself. */
-  readonly isOwn: boolean
+  /** Whether the gateway logs in as itself (client credentials), so that no user need log in. */
+  readonly usesClientCredentials: boolean
   /** The logins by holder; null if a holder has none. */
   readonly #held = new BoundedMap<string, CachedLogin | null>(upstreamLimits.login.holders)
   readonly #loading = new Map<string, Promise<CachedLogin | null>>()
@@ -31,15 +31,15 @@ export class LoginCache {
   /** Holders whose login was refused. Their links are closed after the error with the needed action was sent. */
   readonly #dropped = new Set<string>()
 
-  constructor (deps: FlowDeps, flows: LoginFlows) {
+  constructor (deps: ServerLoginDeps, flows: LoginFlows) {
     this.#deps = deps
     this.#flows = flows
-    this.isOwn = deps.target.oauth.grantType === 'client_credentials'
+    this.usesClientCredentials = deps.target.oauth.grantType === 'client_credentials'
   }
 
   get size (): number { return this.#held.size }
 
-  /** The login in memory. @returns null if there is none; undefined if it is not loaded */
+  /** The login of a holder, if it is in memory. @returns null if the holder has none; undefined if it is not loaded */
   peek (holder: string): CachedLogin | null | undefined { return this.#held.get(holder) }
 
   /** Stores a login in memory, unless the server or the account has changed since it was created. */
@@ -67,7 +67,7 @@ export class LoginCache {
 
   async #load (holder: string): Promise<CachedLogin | null> {
     const { stores: { tokens }, target: { server }, binding } = this.#deps
-    const stored = this.isOwn ? undefined : await tokens.find(server, holder)
+    const stored = this.usesClientCredentials ? undefined : await tokens.find(server, holder)
     const login = stored && toLoginRecord(stored.value, binding(holder))
     const held = login ? { version: stored.version, login } : null
     // A login created in the meantime is newer.
@@ -78,13 +78,15 @@ export class LoginCache {
   /**
    * Gets a new token, once for all waiting requests.
    * @param scopes the scopes to request, for a login of the gateway itself
-   * @returns null if the authorization server reports that the login has ended
+   * @returns null if there is no login, or the authorization server reports that it has ended
    */
   async renew (
     holder: string, held: CachedLogin | null, challenge: BearerChallenge, scopes?: readonly string[]
   ): Promise<CachedLogin | null> {
-    const renew = async (): Promise<CachedLogin | null> =>
-      this.isOwn ? await this.#obtain(holder, challenge, scopes) : held && await this.#refresh(holder, held)
+    const renew = async (): Promise<CachedLogin | null> => {
+      if (this.usesClientCredentials) return await this.#obtain(holder, challenge, scopes)
+      return held && await this.#refresh(holder, held)
+    }
     const renewing = this.#renewing.get(holder) ?? renew().finally(() => { this.#renewing.delete(holder) })
     this.#renewing.set(holder, renewing)
     return await renewing
@@ -100,7 +102,7 @@ export class LoginCache {
     this.#dropped.add(holder)
   }
 
-  get requests (): { oauth: LoginTarget['oauth'], fetchFn: ReturnType<FlowDeps['makeFetch']> } {
+  get requests (): { oauth: LoginTarget['oauth'], fetchFn: ReturnType<ServerLoginDeps['makeFetch']> } {
     return { oauth: this.#deps.target.oauth, fetchFn: this.#deps.makeFetch() }
   }
 

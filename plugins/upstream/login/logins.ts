@@ -5,14 +5,14 @@ import { isolationOf, passthroughNames, type ServerConfig } from '../../../schem
 import { type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { removedAccountNames, accountSubjectOf } from '../../identity/index.ts'
-import { isMcpUrl, isRemote } from '../links/transport.ts'
+import { isRemoteMcpServer, isRemote } from '../links/transport.ts'
 import { expandVariables, type ProcessEnvironment } from '../links/environment.ts'
-import { type FlowDeps, hashOfState, type LoginStores, type SavedFlow } from './flows.ts'
+import { type ServerLoginDeps, hashOfState, type LoginStores, type SavedFlow } from './flows.ts'
 import { outboundFetch } from './sdk.ts'
 import type { AuthorizationDiscovery } from './discovery.ts'
 import { authorizationFailure, UserActionRequired } from './problems.ts'
 import {
-  manualRegistrationAdvice, clientDocument, knownClient, registrationObstacle, credentialsRequiredError,
+  manualRegistrationAdvice, clientDocument, clientWithoutRegistration, registrationObstacle, credentialsRequiredError,
   type GatewayClient
 } from './registration.ts'
 import { holderOf, ServerLogin, type LoginListener } from './server-login.ts'
@@ -24,8 +24,9 @@ interface LoginsDeps {
   readonly outbound: Outbound
   readonly environment: ProcessEnvironment
   readonly settings: () => Snapshot
+  /** Returns the gateway as a client of authorization servers. */
   readonly self: () => GatewayClient
-  /** Resolves once the address on which the gateway listens is known. */
+  /** Resolves once the public address of the gateway is known. */
   readonly listening: () => Promise<void>
 }
 
@@ -35,7 +36,7 @@ interface LoginOutcome {
   readonly title: string
   readonly text: string
   /**
-   * The stored login, if `ok`. `user`: the user it acts for; undefined if all users share it, or a bearer key has it.
+   * The stored login, if `ok`. `whose`: on whose behalf it is used, as words; `user`: the user, if it is that of one.
    */
   readonly login?: { readonly server: string, readonly whose: string, readonly user?: string }
 }
@@ -43,10 +44,14 @@ interface LoginOutcome {
 /** The parameters of an authorization response (RFC 6749, section 4.1.2; RFC 9207, section 2). */
 type LoginResponse = Readonly<Partial<Record<'code' | 'state' | 'iss' | 'error' | 'error_description', string>>>
 
-const prefix = holderOf('')
+const userPrefix = holderOf('')
 /** A system key without an owner has a login of its own; usernames cannot contain a space. */
 const keyPrefix = holderOf('key ')
-const isKeyHolder = (holder: string): boolean => holder.startsWith(keyPrefix)
+
+/** The user who holds a login; undefined if a bearer key holds it, or all users share it. */
+const usernameOf = (holder: string): string | undefined =>
+  holder.startsWith(userPrefix) && !holder.startsWith(keyPrefix) ? holder.slice(userPrefix.length) : undefined
+
 /** How far back changes of other replicas are looked up, in ms: longer than a write to a slow storage takes. */
 const lookBack = 30_000
 
@@ -77,22 +82,22 @@ export class Logins {
   openForTest (name: string, config: ServerConfig, listener: LoginListener): ServerLogin | undefined {
     if (!takesLogin(config)) return undefined
     const deps = this.#depsOf(name, config)
-    const mayBegin = async (found: AuthorizationDiscovery): Promise<void> => {
+    const beforeBegin = async (found: AuthorizationDiscovery): Promise<void> => {
       if (found.isGuess) throw credentialsRequiredError()
       const obstacle = registrationObstacle(found, deps.target.oauth)
       if (obstacle !== undefined) {
         const self = await deps.self()
-        if (!knownClient(deps.target.oauth, found, self)) {
+        if (!clientWithoutRegistration(deps.target.oauth, found, self)) {
           throw new UpstreamError('unauthorized', `${obstacle}: ${manualRegistrationAdvice(self)}`)
         }
       }
       throw new UserActionRequired('login', 'manager', undefined,
         `the upstream requires a login (OAuth) at ${found.server.url}`)
     }
-    return new ServerLogin({ ...deps, mayBegin }, listener)
+    return new ServerLogin({ ...deps, beforeBegin }, listener)
   }
 
-  #depsOf (name: string, config: ServerConfig): FlowDeps {
+  #depsOf (name: string, config: ServerConfig): ServerLoginDeps {
     const { stores, outbound, environment, self, listening } = this.#deps
     const redirectUri = config.oauth?.redirectUri
     const reach = outboundAccessOf(config)
@@ -181,16 +186,14 @@ export class Logins {
       return await refuse('The login was refused', `The authorization server of ${JSON.stringify(saved.server)} ` +
         `answered: ${why}`)
     }
-    try {
-      const { codeVerifier, redirectUri, frame } = saved
-      const { target: { oauth }, makeFetch } = login.deps
-      const made = await exchangeCode(frame, { code, codeVerifier, redirectUri }, { oauth, fetchFn: makeFetch() })
-      await login.storeLogin(saved.holder, made)
-    } catch (reason) {
-      const { message } = authorizationFailure(reason, 'the exchange of the code')
-      return await refuse('The login failed', `At server ${JSON.stringify(saved.server)}, ${message}.`)
+    const { codeVerifier, redirectUri, frame, server, holder } = saved
+    const { target: { oauth }, makeFetch } = login.deps
+    const made = await exchangeCode(frame, { code, codeVerifier, redirectUri }, { oauth, fetchFn: makeFetch() })
+      .catch((reason: unknown) => authorizationFailure(reason, 'the exchange of the code'))
+    if (made instanceof UpstreamError) {
+      return await refuse('The login failed', `At server ${JSON.stringify(server)}, ${made.message}.`)
     }
-    const { server, holder } = saved
+    await login.storeLogin(holder, made)
     const who = this.#beneficiaryOf(holder)
     const use = `Tool-Hub now uses this login at server ${JSON.stringify(server)}, for ${who.whose}.`
     return {
@@ -198,17 +201,13 @@ export class Logins {
     }
   }
 
+  /** On whose behalf a login is used, as words. `user`: absent if a bearer key holds it, or all users share it. */
   #beneficiaryOf (holder: string): { whose: string, user?: string } {
-    const user = holder.startsWith(prefix) && !isKeyHolder(holder) ? holder.slice(prefix.length) : undefined
-    return { whose: this.#describeBeneficiary(holder), ...(user === undefined ? {} : { user }) }
-  }
-
-  /** Describes on whose behalf a login is used. */
-  #describeBeneficiary (holder: string): string {
-    if (!holder.startsWith(prefix)) return 'everybody who may use the server'
-    if (!isKeyHolder(holder)) return `the user ${holder.slice(prefix.length)}`
-    return 'the bearer key ' +
-      `${JSON.stringify(this.#deps.settings().keys.get(holder.slice(keyPrefix.length))?.name ?? '')}`
+    const user = usernameOf(holder)
+    if (user !== undefined) return { whose: `the user ${user}`, user }
+    if (!holder.startsWith(keyPrefix)) return { whose: 'everybody who may use the server' }
+    const { name = '' } = this.#deps.settings().keys.get(holder.slice(keyPrefix.length)) ?? {}
+    return { whose: `the bearer key ${JSON.stringify(name)}` }
   }
 
   /** Looks up the logins that other replicas have recently stored or removed. @throws StorageError */
@@ -243,7 +242,7 @@ export class Logins {
 
   /** Identifies the account of a holder; the result differs from that of a later account of the same name. */
   #subject (holder: string): string {
-    const user = holder.startsWith(prefix) ? this.#deps.settings().users.get(holder.slice(prefix.length)) : undefined
+    const user = this.#deps.settings().users.get(usernameOf(holder) ?? '')
     return user ? accountSubjectOf(user) : holder
   }
 }
@@ -253,7 +252,7 @@ const failedLogin = (title: string, text: string): LoginOutcome => ({ ok: false,
 /** Whether the gateway may log in at a server: it must be an MCP server at a URL, without other credentials. */
 function takesLogin (config: ServerConfig): boolean {
   const given = [...Object.keys(config.headers ?? {}), ...passthroughNames(config)]
-  return isMcpUrl(config) && !given.some((name) => name.toLowerCase() === 'authorization')
+  return isRemoteMcpServer(config) && !given.some((name) => name.toLowerCase() === 'authorization')
 }
 
 /** The origins of the addresses in a config. */

@@ -1,14 +1,15 @@
-import { randomUUID } from 'node:crypto'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { visibleText } from '../../base/pages/index.ts'
 
+/** A page of the gateway on which a user logs in at a server, or enters values for it. */
 export interface UserPage {
   /** The URL to open. */
   readonly url: string
   /** The id of the URL elicitation that sends a client there. */
   readonly id: string
+  /** In ms since the epoch. */
   readonly begunAt: number
   /** Records that a client was sent the URL, so that it is notified when the page is completed. */
   readonly addRecipient: (client: Client) => void
@@ -17,18 +18,17 @@ export interface UserPage {
 /** An authorization request that waits for its user. */
 export interface LoginFlow extends UserPage { readonly scopes: readonly string[] }
 
-export const newFlowId = (): string => randomUUID()
-
+/** The party that must act: a manager of the server, the user of the request, or nobody, if the request has no user. */
 export type LoginActor = 'manager' | 'user' | 'nobody'
 
 interface ActionWords {
   /** The end of the sentence "Server … wants you to". */
   readonly action: string
-  /** The texts for clients, by the party that must act. `user`: a user for whom there is a page, at this URL. */
+  /** The texts for clients, by the party that must act; `user`: if there is a page for the user, at this URL. */
   readonly manager: string
   readonly nobody: string
   readonly user: (url: string) => string
-  /** For a user for whom there is no page. */
+  /** The text for a user if there is no page. */
   readonly userAlone: string
 }
 
@@ -104,15 +104,15 @@ const isOAuthFailure = (error: unknown): error is OAuthFailure =>
 /** The error code of an authorization server (RFC 6749, section 5.2); undefined for other errors. */
 export const oauthCodeOf = (error: unknown): string | undefined => isOAuthFailure(error) ? error.errorCode : undefined
 
-/** Codes of errors that pass. */
-const passingCodes: ReadonlySet<string> = new Set(['temporarily_unavailable', 'too_many_requests'])
+/** OAuth error codes of temporary conditions. */
+const temporaryCodes: ReadonlySet<string> = new Set(['temporarily_unavailable', 'too_many_requests'])
 
 /**
  * Whether an authorization server refuses a refresh token. The code for that is `invalid_grant` (RFC 6749, section
  * 5.2), but some servers send another code, or none, and some the status 200.
  */
 export const isRefreshRefused = (error: unknown, status: number): boolean => isOAuthFailure(error) &&
-  (error.errorCode === 'invalid_grant' || ([200, 400, 401].includes(status) && !passingCodes.has(error.errorCode)))
+  (error.errorCode === 'invalid_grant' || ([200, 400, 401].includes(status) && !temporaryCodes.has(error.errorCode)))
 
 /**
  * The failure of a request to an authorization server, as a message for the operator. From the response, only an OAuth

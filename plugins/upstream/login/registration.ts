@@ -16,7 +16,7 @@ export interface GatewayClient {
 }
 
 /** The client metadata of the gateway (RFC 7591, section 2). */
-const describeClient = ({ baseUrl, redirectUri }: GatewayClient) => ({
+const clientMetadata = ({ baseUrl, redirectUri }: GatewayClient) => ({
   client_name: 'Tool-Hub',
   client_uri: baseUrl,
   redirect_uris: [redirectUri],
@@ -29,15 +29,15 @@ const describeClient = ({ baseUrl, redirectUri }: GatewayClient) => ({
 /** The Client ID Metadata Document (draft-ietf-oauth-client-id-metadata-document). */
 export const clientDocument = (self: GatewayClient): Record<string, unknown> => ({
   client_id: self.documentUrl,
-  ...describeClient(self),
+  ...clientMetadata(self),
   token_endpoint_auth_method: 'none'
 })
 
 /**
- * The client to use without registration: the one in the config, or the client ID metadata document if it is supported;
- * otherwise undefined.
+ * The client to use without registration: the one in the config, or the gateway's Client ID Metadata Document if the
+ * authorization server supports that; undefined if the gateway must register.
  */
-export function knownClient (
+export function clientWithoutRegistration (
   oauth: UpstreamOAuth, { server: { metadata } }: AuthorizationDiscovery, self: GatewayClient
 ): LoginClient | undefined {
   if (oauth.clientId !== undefined) {
@@ -84,7 +84,7 @@ export async function registerGateway (
     'client_secret_basic'
   const { registerClient } = await loadSdk()
   const register = async (scope?: string): ReturnType<typeof registerClient> => await registerClient(url, {
-    metadata, clientMetadata: { ...describeClient(self), token_endpoint_auth_method: method }, scope, fetchFn
+    metadata, clientMetadata: { ...clientMetadata(self), token_endpoint_auth_method: method }, scope, fetchFn
   })
   try {
     // Some servers refuse a registration for its scopes, which are optional there (RFC 7591, section 2).

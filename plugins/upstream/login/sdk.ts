@@ -12,6 +12,7 @@ type Sdk = typeof auth & typeof utils
 
 let loading: Promise<Sdk> | undefined
 
+/** Loads the SDK's OAuth client. */
 export const loadSdk = async (): Promise<Sdk> => await (loading ??= (async () => {
   const [auth, utils] = await Promise.all([
     import('@modelcontextprotocol/sdk/client/auth.js'),
@@ -23,14 +24,14 @@ export const loadSdk = async (): Promise<Sdk> => await (loading ??= (async () =>
 /** Statuses of responses without a body. */
 const bodilessStatuses = new Set([204, 205, 304])
 
-/** The outbound access of a server, and the addresses that it applies to. */
+/** The outbound access that an address gets, if it is one of the config's. */
 interface LoginAccess {
   readonly reach: OutboundAccess
   /** The origins that the config contains: those of the server and of its authorization server. */
   readonly origins: () => ReadonlySet<string>
 }
 
-const namedHint = '. The server itself provides this address: if it is correct, set "oauth.issuer" to its ' +
+const unknownOriginHint = '. The server itself provides this address: if it is correct, set "oauth.issuer" to its ' +
   'authorization server'
 
 /**
@@ -56,7 +57,7 @@ export function outboundFetch (
       returnsRedirects: true
     }).catch((error: unknown) => {
       throw !isKnown && error instanceof UpstreamError && error.fault === 'unreachable'
-        ? error.withDetail(namedHint)
+        ? error.withDetail(unknownOriginHint)
         : error
     })
     onStatus(status)

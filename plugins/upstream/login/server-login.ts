@@ -2,7 +2,7 @@ import { UpstreamError } from '../../../protocol/errors.ts'
 import type { AuthorizationSource, Challenge } from '../../../protocol/transports/authorization.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import { parseChallenge, type BearerChallenge } from './challenge.ts'
-import { LoginFlows, type FlowDeps, type LoginNeed } from './flows.ts'
+import { LoginFlows, type ServerLoginDeps, type LoginNeed } from './flows.ts'
 import { LoginCache, type CachedLogin } from './login-cache.ts'
 import { authorizationFailure, UserActionRequired, type LoginFlow, type LoginActor } from './problems.ts'
 import { bearerHeader, needsRefresh, type ServerLoginRecord } from './stored.ts'
@@ -28,26 +28,26 @@ export interface LoginListener {
  * header, refreshes tokens before they expire, and provides the URL to open when a login is needed.
  */
 export class ServerLogin {
-  readonly deps: FlowDeps
+  readonly deps: ServerLoginDeps
   readonly flows: LoginFlows
-  readonly #held: LoginCache
-  /** The required logins, by the holder who must log in. */
-  readonly #wanted = new BoundedMap<string, LoginNeed>(upstreamLimits.login.holders)
+  readonly #cache: LoginCache
+  /** The logins that are required but missing, by holder. */
+  readonly #missing = new BoundedMap<string, LoginNeed>(upstreamLimits.login.holders)
   /** The last challenge of the server; undefined while it has required no login. */
   #challenge: BearerChallenge | undefined
   readonly #listener: LoginListener
 
-  constructor (deps: FlowDeps, listener: LoginListener) {
+  constructor (deps: ServerLoginDeps, listener: LoginListener) {
     this.deps = deps
     this.flows = new LoginFlows(deps)
-    this.#held = new LoginCache(deps, this.flows)
+    this.#cache = new LoginCache(deps, this.flows)
     this.#listener = listener
   }
 
   /** Whether logins are in use, so that changes by other replicas are looked up. */
-  get isActive (): boolean { return this.#held.size > 0 }
+  get isActive (): boolean { return this.#cache.size > 0 }
 
-  /** @param user as links are distinguished; undefined for the gateway's link */
+  /** The source of the header for a link. @param user the user of the link; undefined for the gateway's link */
   authorization (user: string | undefined): AuthorizationSource {
     const holder = this.holder(user)
     return {
@@ -56,20 +56,20 @@ export class ServerLogin {
     }
   }
 
-  /** The holder of the login of a link or a caller; undefined if there is none, since each user has a login. */
+  /** The holder of the login that a link or a caller uses; undefined if each user has a login, and there is no user. */
   holder (user: string | undefined): string | undefined {
-    if (!this.deps.target.isPerUser || this.#held.isOwn) return sharedHolder
+    if (!this.deps.target.isPerUser || this.#cache.usesClientCredentials) return sharedHolder
     return user === undefined ? undefined : holderOf(user)
   }
 
   /** The flow that a holder must complete. @returns undefined if no login is known to be missing */
   pendingLogin (holder: string): { readonly flow: LoginFlow | undefined } | undefined {
-    return this.#wanted.has(holder) ? { flow: this.flows.current(holder) } : undefined
+    return this.#missing.has(holder) ? { flow: this.flows.current(holder) } : undefined
   }
 
   /** The error for a client whose holder must log in; undefined if no login is known to be missing. */
   refusal (holder: string | undefined): UserActionRequired | undefined {
-    if (holder === undefined || !this.#wanted.has(holder)) return undefined
+    if (holder === undefined || !this.#missing.has(holder)) return undefined
     // A new request is begun if this one was ended on another replica.
     void this.prepare(holder)
     return this.#toError(holder, this.flows.current(holder))
@@ -77,11 +77,11 @@ export class ServerLogin {
 
   /** Ensures that there is a URL for a holder who must log in. Never throws: the next look-up tries again. */
   async prepare (holder: string): Promise<void> {
-    if (holder === anonymousHolder || this.#held.isOwn || this.#challenge === undefined) return
+    if (holder === anonymousHolder || this.#cache.usesClientCredentials || this.#challenge === undefined) return
     try {
-      const held = await this.#held.get(holder)
-      if (!held && !this.#wanted.has(holder)) this.#wanted.set(holder, { challenge: this.#challenge })
-      const need = this.#wanted.get(holder)
+      const held = await this.#cache.get(holder)
+      if (!held && !this.#missing.has(holder)) this.#missing.set(holder, { challenge: this.#challenge })
+      const need = this.#missing.get(holder)
       if (need) await this.flows.begin(holder, need)
     } catch {}
   }
@@ -95,43 +95,46 @@ export class ServerLogin {
 
   /** Ends a holder's login, here and at the authorization server. @returns whether there was one */
   async endLogin (holder: string): Promise<boolean> {
-    const held = await this.#held.get(holder)
+    const held = await this.#cache.get(holder)
     const { stores: { tokens }, target: { server } } = this.deps
     await tokens.remove(server, holder)
     this.#end(holder)
     if (holder === sharedHolder) await this.flows.forget()
-    if (held) await revokeTokens(held.login, this.#held.requests).catch(() => {})
+    if (held) await revokeTokens(held.login, this.#cache.requests).catch(() => {})
     return held !== null
   }
 
   /** Forgets the login of a holder whose account was removed or replaced, and closes its links. */
   forget (holder: string): void {
-    this.#wanted.delete(holder)
+    this.#missing.delete(holder)
     this.flows.end(holder)
-    if (this.#held.peek(holder)) this.#end(holder)
+    if (this.#cache.peek(holder)) this.#end(holder)
   }
 
   /** Handles a login that another replica has stored or removed. */
   async onChanged (holder: string, version: string | undefined): Promise<void> {
-    const held = this.#held.peek(holder)
-    const isKnown = held !== undefined || this.#wanted.has(holder)
-    if (!isKnown || held?.version === version || this.#held.isRenewing(holder)) return
-    this.#held.forget(holder)
-    const now = await this.#held.get(holder)
+    const held = this.#cache.peek(holder)
+    const isKnown = held !== undefined || this.#missing.has(holder)
+    if (!isKnown || held?.version === version || this.#cache.isRenewing(holder)) return
+    this.#cache.forget(holder)
+    const now = await this.#cache.get(holder)
     if (now) this.#ready(holder, now)
     else if (held) this.#end(holder)
   }
 
   #header (holder: string): string | undefined | Promise<string | undefined> {
-    const held = this.#held.peek(holder)
+    const held = this.#cache.peek(holder)
     if (held && !needsRefresh(held.login)) return bearerHeader(held.login)
-    if (held === null && !this.#held.isOwn) return undefined
+    if (held === null && !this.#cache.usesClientCredentials) return undefined
     return this.#fresh(holder)
   }
 
   async #fresh (holder: string): Promise<string | undefined> {
-    const held = await this.#held.get(holder)
-    if (!held) return this.#held.isOwn && this.#challenge ? this.#headerOf(await this.#renew(holder, null)) : undefined
+    const held = await this.#cache.get(holder)
+    if (!held) {
+      if (!this.#cache.usesClientCredentials || !this.#challenge) return undefined
+      return this.#headerOf(await this.#renew(holder, null))
+    }
     if (!needsRefresh(held.login)) return bearerHeader(held.login)
     try {
       return this.#headerOf(await this.#renew(holder, held))
@@ -150,21 +153,21 @@ export class ServerLogin {
     const challenge = parseChallenge(wwwAuthenticate)
     this.#challenge = status === 401 ? challenge : this.#challenge ?? challenge
     if (holder === undefined || holder === anonymousHolder) throw this.#toError(holder, undefined)
-    const held = await this.#held.get(holder)
+    const held = await this.#cache.get(holder)
     if (held && sentAuthorization !== bearerHeader(held.login)) {
       // Another request has obtained a new token in the meantime.
       if (!isRetry) return true
       throw new UpstreamError('unauthorized', 'its login has just changed: try again', { isPublic: true })
     }
     if (status === 403) return await this.#stepUp(holder, held, challenge)
-    const canRenew = this.#held.isOwn || held?.login.refreshToken !== undefined
+    const canRenew = this.#cache.usesClientCredentials || held?.login.refreshToken !== undefined
     if (canRenew && !isRetry && await this.#renew(holder, held)) return true
-    if (this.#held.isOwn) {
+    if (this.#cache.usesClientCredentials) {
       throw new UpstreamError(
         'unauthorized', 'the upstream rejected the token that its authorization server issued (HTTP 401)'
       )
     }
-    if (held) await this.#held.drop(holder, held)
+    if (held) await this.#cache.drop(holder, held)
     return await this.#require(holder, { challenge })
   }
 
@@ -181,13 +184,16 @@ export class ServerLogin {
         'unauthorized', `the upstream refuses the request because of a missing scope (HTTP 403), and ${which}`
       )
     }
-    if (!this.#held.isOwn) return await this.#require(holder, { challenge, former })
+    if (!this.#cache.usesClientCredentials) return await this.#require(holder, { challenge, former })
     return await this.#renew(holder, held, [...former, ...missing]) !== null
   }
 
-  /** @throws UserActionRequired with the URL to open, UpstreamError when there is no way to log in */
+  /**
+   * Records that a holder must log in.
+   * @throws UserActionRequired with the URL to open, UpstreamError when there is no way to log in
+   */
   async #require (holder: string, need: LoginNeed): Promise<never> {
-    this.#wanted.set(holder, need)
+    this.#missing.set(holder, need)
     let flow: LoginFlow
     try {
       flow = await this.flows.begin(holder, need)
@@ -195,7 +201,7 @@ export class ServerLogin {
       throw authorizationFailure(error, 'the login')
     } finally {
       // Links are closed after the request has failed with the error that states the needed action.
-      if (this.#held.takeDropped(holder)) setImmediate(() => { this.#listener.onEnded(holder) })
+      if (this.#cache.takeDropped(holder)) setImmediate(() => { this.#listener.onEnded(holder) })
     }
     throw this.#toError(holder, flow)
   }
@@ -212,18 +218,18 @@ export class ServerLogin {
   }
 
   async #renew (holder: string, held: CachedLogin | null, scopes?: readonly string[]): Promise<CachedLogin | null> {
-    return await this.#held.renew(holder, held, this.#challenge ?? {}, scopes)
+    return await this.#cache.renew(holder, held, this.#challenge ?? {}, scopes)
   }
 
   #ready (holder: string, held: CachedLogin): void {
-    this.#held.set(holder, held)
-    this.#wanted.delete(holder)
+    this.#cache.set(holder, held)
+    this.#missing.delete(holder)
     this.flows.end(holder)
     this.#listener.onReady(holder)
   }
 
   #end (holder: string): void {
-    this.#held.set(holder, null)
+    this.#cache.set(holder, null)
     this.#listener.onEnded(holder)
   }
 }

@@ -4,10 +4,10 @@ import { isObject } from '../../../protocol/json.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 
 /**
- * The start of a login in a browser. Its URL leads to a page that names server and user. Only the browser that
- * continues from there can complete the login, since the `state` carries a tag derived from that browser's cookie. A
- * person who opens another person's URL sees on the page whose login it is (login CSRF; MCP 2025-11-25, Elicitation,
- * "Phishing").
+ * The start of a login in a browser. Its URL, which contains a secret *ticket*, leads to a page that names server and
+ * user. Only the browser that continues from there can complete the login, since the `state` carries a tag derived from
+ * that browser's cookie. A person who opens another person's URL sees on the page whose login it is (login CSRF; MCP
+ * 2025-11-25, Elicitation, "Phishing").
  */
 export interface LoginStart {
   readonly server: string
@@ -16,6 +16,7 @@ export interface LoginStart {
   readonly url: string
 }
 
+/** A new ticket: 256 random bits. */
 export const newTicket = (): string => randomBytes(32).toString('base64url')
 
 /** The key under which the start of a login is stored. */
@@ -28,23 +29,23 @@ export async function storeLoginStart (
   await states.put(hashOfTicket(ticket), { kind: 'upstream-login', value: start, createdAt: Date.now() }, expiresAt)
 }
 
-/** @returns undefined if it is unknown or has expired */
+/** Finds the start of a login by its ticket. @returns undefined if it is unknown or has expired */
 export async function findLoginStart (states: LoginStates, ticket: string): Promise<LoginStart | undefined> {
   const state = /^[\w-]{43}$/.test(ticket) ? await states.find(hashOfTicket(ticket)) : undefined
   return state?.kind === 'upstream-login' && isObject(state.value) ? state.value as unknown as LoginStart : undefined
 }
 
 /** Proves that a browser with this key has seen a page (`start`), or was redirected with a request (`state`). */
-const proofOf = (key: string, what: 'start' | 'state', of: string): string =>
-  createHmac('sha256', key).update(`${what} ${of}`).digest('base64url')
+const proofOf = (key: string, kind: 'start' | 'state', value: string): string =>
+  createHmac('sha256', key).update(`${kind} ${value}`).digest('base64url')
 
-function isProof (given: string, key: string | undefined, what: 'start' | 'state', of: string): boolean {
+function isProof (given: string, key: string | undefined, kind: 'start' | 'state', value: string): boolean {
   if (key === undefined || key.length < 43) return false
-  const [one, other] = [Buffer.from(given), Buffer.from(proofOf(key, what, of))]
+  const [one, other] = [Buffer.from(given), Buffer.from(proofOf(key, kind, value))]
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-/** The token in the link on a start page: only the browser with the cookie can present it. */
+/** The token in the link on a start page, which only the browser with this key in its cookie can present. */
 export const linkToken = (key: string, ticket: string): string => proofOf(key, 'start', ticket)
 export const isLinkToken = (token: string, key: string | undefined, ticket: string): boolean =>
   isProof(token, key, 'start', ticket)

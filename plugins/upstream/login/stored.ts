@@ -17,7 +17,7 @@ export interface LoginClient {
   readonly method?: string
 }
 
-/** A stored registration (RFC 7591), valid at that authorization server and for that redirect URI only. */
+/** A stored registration (RFC 7591), valid only for its binding, authorization server and redirect URI. */
 export interface StoredRegistration {
   readonly binding: string
   readonly issuer: string
@@ -111,7 +111,7 @@ export function toRegistration (
 /** The header value for an access token (RFC 6750, section 2.1). */
 export const bearerHeader = ({ accessToken }: ServerLoginRecord): string => `Bearer ${accessToken}`
 
-/** When a token is refreshed: when less than this share of its lifetime, and less than this time in ms, remains. */
+/** A token is refreshed when less than this share of its lifetime, and less than this time (ms), remains. */
 const refreshMargin = { share: 0.1, time: 60_000 }
 
 /** Whether a login should be refreshed before its token is used. */

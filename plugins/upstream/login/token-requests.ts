@@ -1,8 +1,9 @@
-import { createPrivateKey, type KeyObject, randomUUID, sign } from 'node:crypto'
+import { constants, createPrivateKey, type KeyObject, randomUUID, sign } from 'node:crypto'
 import type { OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
+import { clientBasicAuthorization } from '../openapi/http-syntax.ts'
 import type { AuthorizationDiscovery } from './discovery.ts'
 import { loadSdk } from './sdk.ts'
 import {
@@ -12,10 +13,12 @@ import {
 /** The dependencies of requests to a token endpoint. */
 interface TokenDeps { readonly oauth: UpstreamOAuth, readonly fetchFn: FetchLike }
 
+/** A client as the SDK's functions take it. */
 const clientInformation = ({ id, secret }: LoginClient) => ({
   client_id: id, ...(secret === undefined ? {} : { client_secret: secret })
 })
 
+/** The function with which the SDK adds the client's authentication to a request. */
 const authentication = (client: LoginClient, server: AuthorizationServer, oauth: UpstreamOAuth) =>
   (headers: Headers, params: URLSearchParams): void => { authenticateClient(headers, params, client, server, oauth) }
 
@@ -112,8 +115,6 @@ export async function revokeTokens (
 /** The lifetime of an assertion, in seconds. */
 const assertionLife = 300
 
-const formEncode = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1)
-
 /**
  * Adds the client's authentication to a request to the token or revocation endpoint (RFC 6749, section 2.3; OpenID
  * Connect Core, section 9). The method is taken from the config, otherwise from the registration, otherwise it is one
@@ -132,12 +133,9 @@ export function authenticateClient (
       params.set('client_assertion_type', 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer')
       params.set('client_assertion', assertion(client.id, metadata?.issuer ?? url, oauth))
       return
-    case 'client_secret_basic': {
-      // RFC 6749, section 2.3.1: both parts are form-encoded first.
-      const credentials = `${formEncode(client.id)}:${formEncode(client.secret ?? '')}`
-      headers.set('authorization', `Basic ${Buffer.from(credentials).toString('base64')}`)
+    case 'client_secret_basic':
+      headers.set('authorization', clientBasicAuthorization(client.id, client.secret ?? ''))
       return
-    }
     case 'client_secret_post':
       params.set('client_secret', client.secret ?? '')
       params.set('client_id', client.id)
@@ -181,7 +179,9 @@ function assertion (clientId: string, audience: string, oauth: UpstreamOAuth): s
       key,
       dsaEncoding: 'ieee-p1363',
       // RSASSA-PSS with a salt as long as the hash (RFC 7518, section 3.5).
-      ...(alg.startsWith('PS') ? { padding: 6, saltLength: -1 } : {})
+      ...(alg.startsWith('PS') && {
+        padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST
+      })
     })
     return `${header}.${claims}.${signature.toString('base64url')}`
   } catch {

@@ -5,7 +5,7 @@ import type { ApiDescription } from './describe/description.ts'
 export interface DescribedApi { readonly description: ApiDescription, readonly credentials: ApiCredentials }
 
 /**
- * The API of a server of type `openapi`. All links to it share the object, which lives from the first link to the last.
+ * The API of a server of type `openapi`, which all links to it share. It exists while there is a link.
  */
 export class SharedApi {
   #api: DescribedApi | undefined

@@ -5,7 +5,7 @@ import type { RequestBody } from './plan.ts'
 export const isHeaderName = (name: string): boolean => /^[\w!#$%&'*+.^`|~-]+$/.test(name)
 
 /**
- * A header value in the form that `undici` sends: with characters beyond Latin-1 as UTF-8.
+ * Converts a header value for `undici`, which sends Latin-1: characters beyond it are sent as UTF-8.
  * @returns undefined for a value with a control character, which headers must not contain
  */
 export function toHeaderValue (value: string): string | undefined {
@@ -31,10 +31,16 @@ export function toHeader (name: string, value: string): [string, string] {
   return [name.toLowerCase(), sent]
 }
 
+const formEncode = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1)
+
+/** The `Authorization` value for the id and secret of an OAuth client (RFC 6749, section 2.3.1). */
+export const clientBasicAuthorization = (id: string, secret: string): string =>
+  `Basic ${Buffer.from(`${formEncode(id)}:${formEncode(secret)}`).toString('base64')}`
+
 /** Whether a media type is `application/json` or has the suffix `+json`. */
 export const isJsonMediaType = (type: string): boolean => /^[^;]*[/+]json\s*(;|$)/i.test(type)
 
-/** The format in which values of a media type are written. */
+/** The format in which the arguments of a body with a media type are encoded. */
 export const bodyFormatOf = (mediaType: string): RequestBody['format'] => {
   const essence = mediaType.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (isJsonMediaType(essence) || essence === '*/*') return 'json'

@@ -91,6 +91,7 @@ export interface CompiledDescription {
   /** Sentences about omitted parts, with the reasons. */
   warnings: string[]
 }
+
 /** Thrown for arguments from which no request can be created. The message is for the caller of the tool. */
 export class ArgumentError extends Error {
   override readonly name = 'ArgumentError'

@@ -22,8 +22,8 @@ interface OpenApiTransportOptions {
   sharedApi: SharedApi
   /** Headers of the client that the connection serves, used when a request has no headers of its own. */
   clientHeaders?: () => Readonly<Record<string, string>> | undefined
-  /** Whether a value holds a credential of this gateway. */
-  isOurs?: ((value: string) => boolean) | undefined
+  /** Whether a value contains a credential of this gateway. Default: decided by its form. */
+  isOwnCredential?: ((value: string) => boolean) | undefined
   /** The owner that requests are counted for if no client causes them. */
   owner: string
   warn: (sentence: string) => void

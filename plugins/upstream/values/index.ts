@@ -19,7 +19,7 @@ export default fp<{ userValues: UserValueRecords, loginStates: LoginStates, conn
     records,
     states: loginStates,
     settings: () => app.settings.current,
-    isOurs: (value) => app.credentials.hasMatchIn(value),
+    isOwnCredential: (value) => app.credentials.hasMatchIn(value),
     baseUrl: () => publicBaseUrl(app)
   })
   app.decorate('userValues', values)

@@ -12,7 +12,7 @@ import { UserActionRequired, type UserPage } from '../login/problems.ts'
 /** Called when the values of a user have changed; `values` is undefined if the user has removed them. */
 export type ValuesListener = (user: string, values: GivenValues | undefined) => void
 
-export interface ServerValuesDeps {
+interface ServerValuesDeps {
   readonly server: string
   readonly config: ServerConfig
   /** The user whose values the gateway's link uses. */
@@ -25,7 +25,7 @@ export interface ServerValuesDeps {
   readonly changed: ValuesListener
 }
 
-/** The address of a page. `version`: the version of the stored values that it adds to; undefined if there are none. */
+/** The URL of a page, and the version of the stored values that it adds to; undefined if there are none. */
 export interface PageAddress { readonly url: string, readonly version: string | undefined }
 
 interface HeldValues { readonly version: string, readonly values: GivenValues }
@@ -40,7 +40,7 @@ export class ServerValues {
   /** The values of users who have provided all that are required. */
   readonly #held = new BoundedMap<string, HeldValues>(upstreamLimits.login.holders)
   /** Users who are known to lack values, with their pages. */
-  readonly #wanted = new BoundedMap<string, OpenPage | undefined>(upstreamLimits.login.flows)
+  readonly #lacking = new BoundedMap<string, OpenPage | undefined>(upstreamLimits.login.flows)
   readonly #opening = new Map<string, Promise<OpenPage | undefined>>()
   /** Values that may still occur in texts of the server, even if they have changed since. */
   readonly #masked = new BoundedMap<string, true>(4 * upstreamLimits.login.holders)
@@ -56,7 +56,7 @@ export class ServerValues {
   has (user: string): boolean { return this.#held.has(user) }
 
   /** Whether a user is known to lack values. */
-  isMissing (user: string): boolean { return this.#wanted.has(user) }
+  isMissing (user: string): boolean { return this.#lacking.has(user) }
 
   /** @throws RpcError with the page to open, for a client whose user has not provided all required values */
   async require (client: Client): Promise<void> {
@@ -66,9 +66,9 @@ export class ServerValues {
 
   /** The error for a client whose user is known to lack values; undefined if none are known to be missing. */
   refusal (client: Client): RpcError | undefined {
-    if (!this.#wanted.has(client.user)) return undefined
+    if (!this.#lacking.has(client.user)) return undefined
     void this.#refuse(client.user)
-    return this.#toError(client.user, this.#wanted.get(client.user)).toRpcError(this.#deps.server, client)
+    return this.#toError(client.user, this.#lacking.get(client.user)).toRpcError(this.#deps.server, client)
   }
 
   /** The values for a link. @param user undefined for links of the gateway @throws UserActionRequired, StorageError */
@@ -133,7 +133,7 @@ export class ServerValues {
 
   /** The page of a user: a recent or a new one. @returns undefined if there is none now */
   async #openPage (user: string): Promise<OpenPage | undefined> {
-    const known = this.#wanted.get(user)
+    const known = this.#lacking.get(user)
     if (known && Date.now() - known.begunAt < upstreamLimits.login.flowTime / 2) return known
     const key = this.#deps.keyOf(user)
     const address = key && await this.#deps.openPage(key).catch(() => undefined)
@@ -149,20 +149,20 @@ export class ServerValues {
             if (recipients.size < upstreamLimits.login.notified) recipients.add(client)
           }
         }
-    this.#wanted.setNewest(user, page)
+    this.#lacking.setNewest(user, page)
     return page
   }
 
   /** Forgets a page that was created for another version of the values, and so has become invalid. */
   #dropPage (user: string, version: string | undefined): void {
-    const page = this.#wanted.get(user)
-    if (page && (version === undefined || page.version !== version)) this.#wanted.setNewest(user, undefined)
+    const page = this.#lacking.get(user)
+    if (page && (version === undefined || page.version !== version)) this.#lacking.setNewest(user, undefined)
   }
 
   /** Notifies the clients that were sent the page of a user who has provided the required values. */
   #endPage (user: string): void {
-    const page = this.#wanted.get(user)
-    this.#wanted.delete(user)
+    const page = this.#lacking.get(user)
+    this.#lacking.delete(user)
     const params = JSON.stringify({ elicitationId: page?.id })
     for (const { listener } of page?.recipients ?? []) listener?.deliver('notifications/elicitation/complete', params)
   }
@@ -176,6 +176,6 @@ export async function findValues (
   return stored?.account === account && stored.target === target ? stored : undefined
 }
 
-/** A value, in the encodings in which a text may contain it. */
+/** The forms in which a text may contain a value: as it is, in JSON, and percent-encoded. */
 const spellingsOf = (value: string): string[] =>
   [...new Set([value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value)])]

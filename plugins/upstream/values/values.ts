@@ -22,14 +22,15 @@ interface UserValuesDeps {
   readonly states: LoginStates
   readonly settings: () => Snapshot
   /** Whether a value contains a credential of this gateway, which must not be sent to a server. */
-  readonly isOurs: (value: string) => boolean
-  /** The address of this gateway. */
+  readonly isOwnCredential: (value: string) => boolean
+  /** The public base URL of this gateway. */
   readonly baseUrl: () => string
 }
 
 /** Values by the names of their variables; null removes a value. */
 type GivenByUser = Readonly<Record<string, string | null>>
 
+/** A page on which a user enters values. */
 interface TicketPage {
   readonly server: Server
   readonly user: string
@@ -43,7 +44,7 @@ interface PageState extends UserValueKey { readonly version?: string }
 /** How far back changes of other replicas are looked up, in ms: longer than a write to a slow storage takes. */
 const lookBack = 30_000
 /** Max attempts to store values that are changed concurrently. */
-const tries = 5
+const maxAttempts = 5
 
 /** Identifies the target that the values of a server's users are sent to. */
 const targetOf = memoized((config: ServerConfig) => sha256(userVariableTarget(config)))
@@ -106,7 +107,7 @@ export class UserValues {
   async give (server: Server, user: string, given: GivenByUser): Promise<string[]> {
     const key = this.#check(server, user, given)
     if ((server.config.userVariables ?? []).length === 0) return []
-    for (let left = tries; left > 0; left--) {
+    for (let left = maxAttempts; left > 0; left--) {
       const stored = await this.#deps.records.find(key.server, key.user)
       const values = valuesAfter(key, stored, given)
       if (await this.#swap(key, stored?.version, values)) return missingVariables(server.config, values)
@@ -130,7 +131,11 @@ export class UserValues {
     return await this.#swap(key, version, values)
   }
 
-  /** @throws InvalidInput for a value that cannot be used, NotFound for an unknown user */
+  /**
+   * Checks values that a user gives.
+   * @returns the key under which they are stored
+   * @throws InvalidInput for a value that cannot be used, NotFound for an unknown user
+   */
   #check (server: Server, user: string, given: GivenByUser): UserValueKey {
     const names = new Set((server.config.userVariables ?? []).map(({ name }) => name))
     for (const [name, value] of Object.entries(given)) {
@@ -143,7 +148,7 @@ export class UserValues {
     return key
   }
 
-  /** @returns false if the stored values have another version */
+  /** Stores all values of a user. @returns false if the stored ones have another version, so that nothing is stored */
   async #swap (key: UserValueKey, version: string | undefined, values: GivenValues): Promise<boolean> {
     if (!await this.#deps.records.swap(key, version, Object.fromEntries(values))) return false
     await this.#servers.get(key.server)?.onChanged(key.user)
@@ -196,7 +201,8 @@ export class UserValues {
   /**
    * Renames a server without losing its values: they are copied to the new name before the settings change.
    * @param next the new name
-   * @throws like `change`
+   * @param change makes the change of the settings
+   * @throws as `change`
    */
   async keepOver (
     server: Server, next: string, settings: Settings, change: () => Promise<unknown>
@@ -255,7 +261,9 @@ export class UserValues {
   }
 
   #ownProblem (value: string): string | undefined {
-    return this.#deps.isOurs(value) ? 'is a credential of this gateway, which is never sent to a server' : undefined
+    return this.#deps.isOwnCredential(value)
+      ? 'is a credential of this gateway, which is never sent to a server'
+      : undefined
   }
 
   #keyOf ({ name, config }: Pick<Server, 'name' | 'config'>, user: string): UserValueKey | undefined {

@@ -110,7 +110,7 @@ test('one caller who holds calls without end does not shut out the next one', as
 
 test('a caller who names sessions without end gives up its own, and nobody else\'s', async (t) => {
   const released: string[] = []
-  const sessions = new RestSessions({ idle: 60_000, most: 40 }, ({ owner }) => { released.push(owner ?? '') })
+  const sessions = new RestSessions({ idle: 60_000, maxSessions: 40 }, ({ owner }) => { released.push(owner ?? '') })
   t.after(() => { sessions.close() })
   const principal = (username: string): Principal => ({ key: `user ${username}`, kind: 'user', user: username, username, isAdmin: false })
   const call = async (username: string, id: string): Promise<string | undefined> =>

@@ -70,7 +70,7 @@ test('an answer that does not come, and a server that is away', async (t) => {
   assert.equal(unknown.statusCode, 404, 'a tool that is known not to be there')
 })
 
-test('toHttp: each reason has its status', async () => {
+test('toHttpError: each reason has its status', async () => {
   const calls = new InFlightCalls({ handle: async () => '{}', redact: (_server, text) => text.replaceAll('secret', '***') })
   const table: Record<ErrorReason, [number, status: number]> = {
     request: [code.invalidRequest, 502],
@@ -89,13 +89,13 @@ test('toHttp: each reason has its status', async () => {
     internal: [code.internal, 502]
   }
   for (const [reason, [number, status]] of Object.entries(table)) {
-    const error = calls.toHttp(new RpcError(number, 'the secret', reason as ErrorReason), 'up', exchange()) as { statusCode: number, message: string }
+    const error = calls.toHttpError(new RpcError(number, 'the secret', reason as ErrorReason), 'up', exchange()) as { statusCode: number, message: string }
     assert.equal(error.statusCode, status, reason)
     assert.ok(!error.message.includes('secret'), reason)
   }
-  assert.equal((calls.toHttp(new RpcError(code.invalidParams, 'what'), 'up', exchange()) as { statusCode: number }).statusCode, 400)
+  assert.equal((calls.toHttpError(new RpcError(code.invalidParams, 'what'), 'up', exchange()) as { statusCode: number }).statusCode, 400)
   const other = new Error('the secret')
-  assert.equal(calls.toHttp(other, 'up', exchange()), other, 'what is no JSON-RPC error is somebody else\'s to answer')
+  assert.equal(calls.toHttpError(other, 'up', exchange()), other, 'what is no JSON-RPC error is somebody else\'s to answer')
 })
 
 test('a caller that goes away cancels its call; one that had gone before the call began, too', async () => {

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'tap'
 import { maxHeaderSize } from '../../../plugins/base/errors/client-error.ts'
-import { parseQueryArguments } from '../../../plugins/downstream/tools/given.ts'
+import { parseQueryArguments } from '../../../plugins/downstream/tools/parse-arguments.ts'
 import { admin, alice, key, raw, start, type World } from '../../helpers/doors.ts'
 import { baseLimits } from '../../../plugins/base/limits/limits.ts'
 

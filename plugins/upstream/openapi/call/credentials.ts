@@ -3,7 +3,7 @@ import { parseJsonObject } from '../../../../protocol/json.ts'
 import { withoutBom } from '../../../../protocol/text.ts'
 import { securityOf, type OpenApiSecurity } from '../../../../schemas/openapi-upstream.ts'
 import type { Outbound, OutboundAccess } from '../../../base/outbound/index.ts'
-import { toHeader } from '../http-syntax.ts'
+import { clientBasicAuthorization, toHeader } from '../http-syntax.ts'
 import type { SecurityDefaults } from '../plan.ts'
 import type { ApiRequest } from './request.ts'
 import { percentEncode } from './values.ts'
@@ -28,17 +28,17 @@ const discoveryPath = '/.well-known/openid-configuration'
 export class ApiCredentials {
   readonly #security: Security
   readonly #outbound: Outbound
-  readonly #reach: OutboundAccess
+  readonly #access: OutboundAccess
   #token: AccessToken | undefined
   #fetching: Promise<AccessToken> | undefined
   #tokenEndpoint: string | undefined
   /** Whether the token endpoint accepts the client's secret in the body rather than in a header. */
   #isSecretInBody = false
 
-  constructor (security: OpenApiSecurity | undefined, outbound: Outbound, reach: OutboundAccess) {
+  constructor (security: OpenApiSecurity | undefined, outbound: Outbound, access: OutboundAccess) {
     this.#security = securityOf(security ?? { type: 'none' })
     this.#outbound = outbound
-    this.#reach = reach
+    this.#access = access
   }
 
   /**
@@ -84,8 +84,8 @@ export class ApiCredentials {
   }
 
   /**
-   * The `Authorization` value for credentials of type `http`. `credentials` may be encoded or, for basic,
-   * `user:password`.
+   * The `Authorization` value for credentials of type `http`. For Basic, the configured `credentials` are either in
+   * base64 or `user:password`.
    */
   #httpAuthorization (): string {
     const { scheme, token, username = '', password = '', credentials } = this.#security
@@ -137,7 +137,7 @@ export class ApiCredentials {
     if (isSecretInBody) {
       body.set('client_id', clientId)
       body.set('client_secret', clientSecret)
-    } else headers.authorization = `Basic ${toBase64(`${formEncode(clientId)}:${formEncode(clientSecret)}`)}`
+    } else headers.authorization = clientBasicAuthorization(clientId, clientSecret)
     return await this.#request(endpoint, 'the token endpoint', { method: 'POST', headers, body: body.toString() })
   }
 
@@ -175,7 +175,7 @@ export class ApiCredentials {
     if (!URL.canParse(url)) throw new UpstreamError('refused', `${subject} is not an absolute http or https address`)
     try {
       return await this.#outbound.fetch(url, {
-        ...this.#reach,
+        ...this.#access,
         ...options,
         maxSize: upstreamLimits.openapi.token,
         timeout: upstreamLimits.openapi.tokenTime
@@ -197,7 +197,6 @@ function renewalTime (expiresIn: unknown): number {
 }
 
 const toBase64 = (text: string): string => Buffer.from(text).toString('base64')
-const formEncode = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1)
 
 /** A URL without its query and credentials, which may be secret. */
 export function withoutQuery (url: string): string {

@@ -16,8 +16,8 @@ interface OperationCallerOptions {
   outbound: Outbound
   /** Headers of the client that the connection serves, used when a call has no headers of its own. */
   clientHeaders?: () => Readonly<Record<string, string>> | undefined
-  /** Whether a value holds a credential of this gateway. */
-  isOurs?: ((value: string) => boolean) | undefined
+  /** Whether a value contains a credential of this gateway. Default: decided by its form. */
+  isOwnCredential?: ((value: string) => boolean) | undefined
   warn: (sentence: string) => void
 }
 
@@ -31,7 +31,7 @@ interface OperationCall {
   signal: AbortSignal
 }
 
-/** The largest timer value, in ms, used as no timeout: the deadline of the call ends the request. */
+/** No timeout, as the largest delay of a timer in ms: the deadline of the call ends the request. */
 const noTimeout = 2 ** 31 - 1
 
 /** Calls the operations of an API as tools. */
@@ -45,6 +45,7 @@ export class OperationCaller {
   }
 
   /**
+   * Checks that the URL of the API is known and may get the configured credentials.
    * @throws UpstreamError if neither the configuration nor the description states the URL of the API, or if the
    *   description states one that must not get the configured credentials
    */
@@ -53,8 +54,7 @@ export class OperationCaller {
     if (!this.#hasCredentials || origin === this.#credentialOrigin(compiled)) return
     throw new UpstreamError(
       'refused',
-      `the description has the server ${origin}, but was fetched from another origin: to send the ` +
-      'credentials of ' +
+      `the description has the server ${origin}, but was fetched from another origin: to send the credentials of ` +
       '"openapi.security" there, set "url" to the address of the API, and "openapi.url" to that of the description'
     )
   }
@@ -77,7 +77,7 @@ export class OperationCaller {
       if (error instanceof ArgumentError) return errorResult(error.message)
       throw error
     }
-    if (this.#holdsOurs(request)) {
+    if (this.#containsOwnCredential(request)) {
       return errorResult(
         'An argument for a header or a cookie contains a credential of this gateway, which is never forwarded'
       )
@@ -86,7 +86,7 @@ export class OperationCaller {
     const securityDefaults = this.#securityDefaults(compiled)
     const isConfigured = this.#addHeaders(request, headers, compiled)
     if (!isConfigured && !plan.anonymous && this.#hasCredentials) {
-      this.#warnOf(request.origin)
+      this.#warnOfOrigin(request.origin)
       return errorResult(
         'The credentials of this API are for another server than this operation, so it was not called'
       )
@@ -101,15 +101,18 @@ export class OperationCaller {
     return toToolResult(await this.#fetch(request, memoryOwner, signal))
   }
 
-  /** @param request with only the headers and cookies that come from the arguments */
-  #holdsOurs ({ headers, cookies }: ApiRequest): boolean {
-    const { isOurs = containsCredential } = this.#options
-    return [...headers.values(), ...cookies].some(isOurs)
+  /**
+   * Whether a header or a cookie contains a credential of this gateway.
+   * @param request with only the headers and cookies that come from the arguments
+   */
+  #containsOwnCredential ({ headers, cookies }: ApiRequest): boolean {
+    const { isOwnCredential = containsCredential } = this.#options
+    return [...headers.values(), ...cookies].some(isOwnCredential)
   }
 
   /**
    * Adds the headers of the configuration and of the client. They are sent to the origin of the credentials only.
-   * @returns whether the request may carry them, and credentials
+   * @returns whether the request goes to that origin, and so may carry credentials
    */
   #addHeaders (request: ApiRequest, headers: OperationCall['headers'], compiled: CompiledDescription): boolean {
     const { config, clientHeaders } = this.#options
@@ -123,7 +126,7 @@ export class OperationCaller {
     return true
   }
 
-  async #fetch (request: ApiRequest, cause: string, signal: AbortSignal): Promise<ApiResponse> {
+  async #fetch (request: ApiRequest, memoryOwner: string, signal: AbortSignal): Promise<ApiResponse> {
     const { config, outbound } = this.#options
     const { method, origin, path, query, configuredQuery, cookies, body } = request
     const headers = Object.fromEntries(request.headers)
@@ -137,7 +140,7 @@ export class OperationCaller {
         body,
         maxSize: upstreamLimits.openapi.answer,
         timeout: noTimeout,
-        memoryOwner: cause,
+        memoryOwner,
         signal,
         returnsRedirects: true
       })
@@ -176,8 +179,8 @@ export class OperationCaller {
     return { apiKey, tokenUrl: onlySameOrigin(tokenUrl), openIdConnectUrl: onlySameOrigin(openIdConnectUrl) }
   }
 
-  /** Logs a warning, once for each origin. */
-  #warnOf (origin: string): void {
+  /** Logs once that operations at an origin cannot be called. */
+  #warnOfOrigin (origin: string): void {
     if (this.#warned.has(origin) || this.#warned.size >= upstreamLimits.openapi.warnings) return
     this.#warned.add(origin)
     this.#options.warn(`its description has operations at ${origin}, which cannot be called, since its credentials ` +

@@ -44,8 +44,7 @@ export function toRequest (plan: OperationPlan, paramsText: string, server: stri
     if (location === 'query') query.push(...pairsOf(name, parameter, value))
     else if (location === 'cookie') cookies.push(...pairsOf(name, parameter, value))
     else if (location === 'header') {
-      headers
-        .set(name.toLowerCase(), headerValue(parameter, expandParameter(parameter, text)))
+      headers.set(name.toLowerCase(), headerValue(parameter, expandParameter(parameter, text)))
     } else pathValues.set(name, expandParameter(parameter, text))
   }
   const body = takeBody(plan, args)

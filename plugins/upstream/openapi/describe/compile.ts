@@ -227,7 +227,7 @@ function compileOperation (context: OperationContext, described: DescribedOperat
   return { plan, name, tool: tool(name), unplaced }
 }
 
-/** The parameters of an operation and of its path item, resolved. Those of the operation come first. */
+/** The parameters of a path item and its operation, resolved. One of the operation replaces that of the path item. */
 function parametersOf (operation: Dict, pathItem: Dict, refs: References): Dict[] {
   const parameters = new Map<string, Dict>()
   for (const list of [pathItem.parameters, operation.parameters]) {

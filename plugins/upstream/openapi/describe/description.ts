@@ -26,7 +26,7 @@ interface FetchedVersion { etag: string | undefined, lastModified: string | unde
 export class ApiDescription {
   readonly #config: ServerConfig
   readonly #deps: DescriptionDeps
-  /** undefined if the configuration holds the description itself. */
+  /** The URL of the description; undefined if the configuration contains the description itself. */
   readonly #url: string | undefined
   readonly #closed = new AbortController()
   #current: Promise<CompiledDescription> | undefined
@@ -45,7 +45,7 @@ export class ApiDescription {
   /** Sentences about omitted parts in the last reading, with the reasons. */
   get warnings (): readonly string[] { return this.#warnings }
 
-  /** @throws UpstreamError with the reason and the location of the problem */
+  /** The compiled description, read on first use. @throws UpstreamError with the reason and location of the problem */
   async current (): Promise<CompiledDescription> {
     this.#current ??= this.#readFirst()
     return await this.#current
@@ -65,6 +65,8 @@ export class ApiDescription {
       return compiled
     } catch (error) {
       this.#current = undefined
+      // Otherwise the next attempt would take the document, which was not read, as unchanged.
+      this.#fetchedVersion = undefined
       throw this.#toUpstreamError(error)
     }
   }

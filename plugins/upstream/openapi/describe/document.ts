@@ -59,7 +59,7 @@ function checkMemory (text: string, format: 'json' | 'yaml'): void {
   }
 }
 
-/** Creates an error without any part of the text: not everyone who sees the error may see the description. */
+/** Creates an error that quotes nothing of the text, since users may see the error who may not see the description. */
 function syntaxError ({ mark, reason }: YAMLException, jsonError: unknown): DescriptionError {
   const position = mark ? ` (line ${mark.line + 1}, column ${mark.column + 1})` : ''
   if (jsonError instanceof Error) {

@@ -1,5 +1,6 @@
 // The keywords of JSON Schema 2020-12 in the schemas of a description.
 import { isObject } from '../../../../protocol/json.ts'
+import { isUnicodePattern } from '../../../base/json-schema/index.ts'
 import { DescriptionError } from '../plan.ts'
 import type { References } from './refs.ts'
 
@@ -51,22 +52,17 @@ const assertionEntries = Object.entries(assertions)
 
 /** Keywords whose value is a schema, except `items` and `additionalProperties`, which are converted separately. */
 export const schemaKeywords = [
-  'not',
-  'if',
-  'then',
-  'else',
-  'contains',
-  'propertyNames',
-  'unevaluatedItems',
-  'unevaluatedProperties',
+  'not', 'if', 'then', 'else', 'contains', 'propertyNames', 'unevaluatedItems', 'unevaluatedProperties',
   'contentSchema'
 ] as const
 /** Keywords whose value is an array of schemas. */
 export const schemaListKeywords = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as const
 
-/** All keywords whose value is a schema, an array of schemas, or an object of schemas. */
+/** All keywords whose value is a schema. */
 export const schemaKeywordSet: ReadonlySet<string> = new Set(['items', 'additionalProperties', ...schemaKeywords])
+/** All keywords whose value is an array of schemas. */
 export const schemaListKeywordSet: ReadonlySet<string> = new Set(schemaListKeywords)
+/** All keywords whose value is an object of schemas. */
 export const schemaMapKeywordSet: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas'])
 
 /** The direct subschemas of a schema. */
@@ -85,21 +81,13 @@ export function subschemasOf (schema: Readonly<Record<string, unknown>>): unknow
  */
 export function toUnicodePattern (value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
-  if (isPattern(value)) return value
+  if (isUnicodePattern(value)) return value
   const withoutEscapes = value.replace(/\\([^])/g, (escape, character: string) => {
     // An unescaped dash would form a range in a character class.
     if (character === '-') return '\\x2d'
     return /[A-Za-z0-9^$\\.*+?()[\]{}|/]/.test(character) ? escape : character
   })
-  return isPattern(withoutEscapes) ? withoutEscapes : undefined
-}
-
-function isPattern (value: string): boolean {
-  try {
-    return new RegExp(value, 'u') instanceof RegExp
-  } catch {
-    return false
-  }
+  return isUnicodePattern(withoutEscapes) ? withoutEscapes : undefined
 }
 
 /** Whether the conversion drops a member of `patternProperties`, because its pattern is invalid. */
@@ -142,7 +130,7 @@ export function relaxSchema ({
 /** Finds schemas whose conversion is lossy: a constraint is dropped, so that the result accepts more. */
 export class LossDetector {
   readonly #refs: References
-  /** The references in the schema of each reference, as `losslessRefs` returns them. */
+  /** For each reference, the references in its target, as `losslessRefs` returns them. */
   readonly #refsIn = new Map<string, readonly string[] | undefined>()
 
   constructor (refs: References) {

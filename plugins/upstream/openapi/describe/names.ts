@@ -6,8 +6,8 @@ import { isModelName, maxModelNameLength as maxNameLength, toModelCharacters } f
 const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
 
 /**
- * Returns a name that model APIs accept unchanged; reduces others to the allowed characters and the max length. May be
- * empty.
+ * Reduces a name to the characters and the length that model APIs accept. A name that they accept is unchanged. The
+ * result may be empty.
  */
 function toNameCharacters (text: string): string {
   if (isModelName(text)) return text
@@ -18,7 +18,7 @@ function toNameCharacters (text: string): string {
   return name.slice(0, end)
 }
 
-/** A name that ends with a hash of `identity`. */
+/** Shortens a name if needed, and appends a hash of `identity`. */
 const withHash = (name: string, identity: string): string =>
   `${name.slice(0, maxNameLength - 9)}_${shortHash(identity)}`
 

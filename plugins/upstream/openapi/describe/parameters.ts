@@ -21,20 +21,8 @@ const styles: Readonly<Record<ParameterLocation, readonly SerializationStyle[]>>
 
 /** Headers that no parameter can set: OpenAPI ignores the first three, the others are hop-by-hop or framing headers. */
 const reservedHeaders = new Set([
-  'accept',
-  'content-type',
-  'authorization',
-  'host',
-  'connection',
-  'content-length',
-  'transfer-encoding',
-  'keep-alive',
-  'upgrade',
-  'te',
-  'trailer',
-  'expect',
-  'proxy-authorization',
-  'cookie'
+  'accept', 'content-type', 'authorization', 'host', 'connection', 'content-length', 'transfer-encoding',
+  'keep-alive', 'upgrade', 'te', 'trailer', 'expect', 'proxy-authorization', 'cookie'
 ])
 
 /** A Parameter Object with its reference resolved. */

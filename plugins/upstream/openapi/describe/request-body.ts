@@ -202,14 +202,7 @@ const maxDepth = 16
 
 /** Keywords that make a list of properties an incomplete description of an object. */
 const conditionalKeywords = [
-  'oneOf',
-  'anyOf',
-  'not',
-  'if',
-  'patternProperties',
-  'propertyNames',
-  'unevaluatedProperties',
-  '$dynamicRef'
+  'oneOf', 'anyOf', 'not', 'if', 'patternProperties', 'propertyNames', 'unevaluatedProperties', '$dynamicRef'
 ]
 
 /**

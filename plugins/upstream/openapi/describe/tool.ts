@@ -85,6 +85,7 @@ const details: readonly Detail[] = [
   { hops: 0, depth: 1, isTerse: true }
 ]
 
+/** The text of a schema in the most detail that fits. */
 function schemaText (schema: JsonSchema, schemas: SchemaConverter, maxLength: number): string {
   for (const detail of details) {
     const text = writeSchema(schema, schemas, detail, maxLength)

@@ -12,6 +12,7 @@ export interface ReadTask {
   readonly baseUrl: string | undefined
 }
 
+/** The compiled description, or the reason why it cannot be used. */
 export type ReadResult = { readonly compiled: CompiledDescription } | { readonly problem: string }
 
 const { values, characters, depth, schema, plan, operations, total, warnings, instructions } = upstreamLimits.openapi
@@ -19,6 +20,7 @@ const compileLimits = {
   schema, plan, operations, total, warnings, instructions, description: upstreamLimits.description
 }
 
+/** Reads a description. */
 export function run ({ document, baseUrl }: ReadTask): ReadResult {
   try {
     const parsed = parseDocument(new TextDecoder().decode(document), { values, characters, depth })

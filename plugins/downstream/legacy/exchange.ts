@@ -1,33 +1,25 @@
-import { code, RpcError } from '../../protocol/errors.ts'
+import { code, RpcError } from '../../../protocol/errors.ts'
 import {
   type Client, type Exchange, type RequestHeaders, type Question, type TaskForm, withoutHeaders
-} from '../../protocol/exchange.ts'
-import { passesLogLevel } from '../../protocol/listener.ts'
-import { errorText, notificationText, type Request, type Response } from '../../protocol/message.ts'
-import type { View } from '../settings/index.ts'
-import { answerParts } from './answer-parts.ts'
-import type { AskClient, ReplyChannel } from './reply-channel.ts'
+} from '../../../protocol/exchange.ts'
+import { passesLogLevel } from '../../../protocol/listener.ts'
+import { errorText, notificationText, type Request, type Response } from '../../../protocol/message.ts'
+import type { View } from '../../settings/index.ts'
+import { answerParts } from '../answer-parts.ts'
+import type { RequestOrigin } from '../endpoint.ts'
+import type { AskClient, ReplyChannel } from '../reply-channel.ts'
 
-/** A client that receives questions as JSON-RPC requests. */
+/** A legacy client, which receives questions as JSON-RPC requests. */
 export interface AskableClient extends Client {
   readonly view: View
+  /** Asks on the stream of one of the client's requests. */
   askOn: AskClient
   /** Sends a message that belongs to no request. */
   send: (text: string) => void
 }
 
-/** The HTTP request that carried an exchange. */
-export interface RequestOrigin {
-  readonly headers: RequestHeaders
-  /** The header that carries the caller's credential, in lower case. It is not forwarded. */
-  readonly credentialHeader: string | undefined
-  readonly address: string
-  /** Whether a header value contains a credential for this gateway and must not be forwarded. */
-  readonly isOurs?: ((value: string) => boolean) | undefined
-}
-
 /** One request of a legacy client, answered on a reply channel. */
-export class ClientExchange implements Exchange<View> {
+export class LegacyExchange implements Exchange<View> {
   view: View
   readonly method: string
   readonly params: Record<string, unknown>

@@ -21,12 +21,12 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
     this.states = states
   }
 
-  /** The number of running calls that are or were parked. */
+  /** The number of calls that are or were parked and have not ended. */
   get count (): number { return this.#calls.size }
   /** The memory reserved for the calls, in bytes. */
   get size (): number { return this.#sizes.taken }
 
-  /** @throws RpcError if there are too many */
+  /** Parks an exchange for its first question. @throws RpcError if too many are parked */
   open (exchange: Exchange): ParkedCall<Exchange> {
     try {
       const call = new ParkedCall(this, exchange, this.#shares.take(exchange.client.owner))
@@ -58,12 +58,12 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
 
   /** Reserves memory for a call. @returns false if there is none, or the owner has used up its share */
   reserveMemory (owner: string, size: number): boolean {
-    if (this.#takes(owner, size)) return true
+    if (this.#reserve(owner, size)) return true
     for (const call of [...this.#finished.values()]) call.forget()
-    return this.#takes(owner, size)
+    return this.#reserve(owner, size)
   }
 
-  #takes (owner: string, size: number): boolean {
+  #reserve (owner: string, size: number): boolean {
     try {
       this.#sizes.add(owner, size)
       return true
@@ -87,9 +87,9 @@ export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<E
   }
 
   /** Drops the kept answers of views without access. */
-  forgetOf (isGone: (view: View) => boolean): void {
+  revoke (hasAccess: (view: View) => boolean): void {
     for (const call of [...this.#calls.values(), ...this.#finished.values()]) {
-      if (call.exchange.isOver && isGone(call.exchange.view)) call.forget()
+      if (call.exchange.isOver && !hasAccess(call.exchange.view)) call.forget()
     }
   }
 

@@ -4,37 +4,42 @@ import { toLegacyTool } from '../../../protocol/modern/for-legacy-clients.ts'
 import type { Item, ListKind } from '../../../protocol/lists.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { ListResult, ListEntry } from '../../gateway/index.ts'
-import { resolvePointer } from '../../base/json-schema/index.ts'
+import { isUnicodePattern, resolvePointer } from '../../base/json-schema/index.ts'
 
-/** Converts lists of the gateway to a form that legacy clients can read; once per list. */
-/** The readable form of each item, and the text from which it was made. Kept longer than the item's list. */
-const readableItems = new WeakMap<Item, { readonly text: string, readonly readable: string | undefined }>()
+/**
+ * The legacy form of each item (undefined if it has none), and the text that it was made from. Items are kept longer
+ * than their lists.
+ */
+const legacyItems = new WeakMap<Item, { readonly text: string, readonly legacy: string | undefined }>()
 
-/** A list without what legacy clients cannot read: many of them reject a whole list because of one unreadable item. */
-export const readableList = memoized(async (list: ListResult): Promise<ListResult> => {
+/**
+ * Converts a list to one that legacy clients can read: many of them reject a whole list because of one item. Cached per
+ * list.
+ */
+export const toLegacyList = memoized(async (list: ListResult): Promise<ListResult> => {
   const budget = new LoopBudget()
   const entries: ListEntry[] = []
   let isSame = true
   for (const entry of list.entries) {
-    const readable = readableEntry(list.kind, entry)
-    if (readable !== undefined) entries.push(readable)
-    isSame &&= readable === entry
+    const legacy = toLegacyEntry(list.kind, entry)
+    if (legacy !== undefined) entries.push(legacy)
+    isSame &&= legacy === entry
     if (budget.isSpent) await budget.yieldToEventLoop()
   }
   return isSame ? list : list.withEntries(entries)
 })
 
 /** Returns undefined for an item that must be omitted. */
-function readableEntry (kind: ListKind, entry: ListEntry): ListEntry | undefined {
+function toLegacyEntry (kind: ListKind, entry: ListEntry): ListEntry | undefined {
   const { text, item } = entry
   if (!item) return entry
-  const known = readableItems.get(item)
-  const readable = known?.text === text ? known.readable : readableItem(kind, text)
-  if (known?.text !== text) readableItems.set(item, { text, readable })
-  return readable === text ? entry : readable === undefined ? undefined : { ...entry, text: readable }
+  const known = legacyItems.get(item)
+  const legacy = known?.text === text ? known.legacy : toLegacyItem(kind, text)
+  if (known?.text !== text) legacyItems.set(item, { text, legacy })
+  return legacy === text ? entry : legacy === undefined ? undefined : { ...entry, text: legacy }
 }
 
-function readableItem (kind: ListKind, text: string): string | undefined {
+function toLegacyItem (kind: ListKind, text: string): string | undefined {
   switch (kind) {
     case 'tools': return withoutBadOutputSchema(toLegacyTool(text))
     case 'resources': case 'resourceTemplates': return withoutBadTime(text)
@@ -42,7 +47,7 @@ function readableItem (kind: ListKind, text: string): string | undefined {
   }
 }
 
-/** Removes an `outputSchema` that clients cannot compile. Calls do not need it. */
+/** Removes an `outputSchema` that clients cannot compile: without it, they can still call the tool. */
 function withoutBadOutputSchema (text: string | undefined): string | undefined {
   const output = text === undefined ? undefined : memberOf(text, 'outputSchema')
   if (text === undefined || output === undefined || isCompilable(JSON.parse(output))) return text
@@ -75,7 +80,7 @@ const schemaValueKeywords = [
 const isNumber = (value: unknown): boolean => typeof value === 'number'
 const isText = (value: unknown): boolean => typeof value === 'string'
 const isBoolean = (value: unknown): boolean => typeof value === 'boolean'
-/** Checks of the values of other keywords, as validators make them. Former drafts and OpenAPI 3.0 allow others. */
+/** Checks of keyword values, as Ajv makes them. Earlier drafts and OpenAPI 3.0 allow other values. */
 const valueChecks = new Map<string, (value: unknown) => boolean>([
   ...[
     'maximum', 'minimum', 'exclusiveMaximum', 'exclusiveMinimum', 'multipleOf', 'maxLength', 'minLength', 'maxItems',
@@ -86,14 +91,14 @@ const valueChecks = new Map<string, (value: unknown) => boolean>([
   ...['required', 'anyOf', 'allOf', 'oneOf'].map((keyword) => [keyword, Array.isArray] as const),
   ...['properties', 'patternProperties'].map((keyword) => [keyword, isObject] as const),
   ['enum', (value) => Array.isArray(value) && value.length > 0],
-  // The second schema with the same id is rejected, and so is the name that draft 4 has for it.
+  // Ajv rejects a second schema with the same `$id`, and `id`, its name in draft 4.
   ['$id', () => false],
   ['id', () => false]
 ])
 
 /**
- * Whether a validator can compile a schema without first checking it against its meta-schema. Legacy SDKs compile the
- * `outputSchema` of every listed tool, and reject the whole list if one fails.
+ * Whether Ajv compiles a schema without checking it against its meta-schema. Legacy SDKs compile the `outputSchema` of
+ * every listed tool in this way, and reject the whole list if one fails.
  * @param root the whole schema, for resolving references
  */
 export function isCompilable (schema: unknown, root: unknown = schema): boolean {
@@ -105,8 +110,8 @@ export function isCompilable (schema: unknown, root: unknown = schema): boolean 
   if (nullable !== undefined && (type === undefined || (nullable === false && [type].flat().includes('null')))) {
     return false
   }
-  if (typeof pattern === 'string' && !isPattern(pattern)) return false
-  if (isObject(patternProperties) && !Object.keys(patternProperties).every(isPattern)) return false
+  if (typeof pattern === 'string' && !isUnicodePattern(pattern)) return false
+  if (isObject(patternProperties) && !Object.keys(patternProperties).every(isUnicodePattern)) return false
   if (typeof $ref === 'string' && $ref !== '#' && resolvePointer(root, $ref) === undefined) return false
   const subschemas = [
     ...schemaMapKeywords.flatMap((keyword) => isObject(schema[keyword]) ? Object.values(schema[keyword]) : []),
@@ -115,12 +120,4 @@ export function isCompilable (schema: unknown, root: unknown = schema): boolean 
     ...items === undefined ? [] : [items].flat()
   ]
   return subschemas.every((each) => isCompilable(each, root))
-}
-
-function isPattern (text: string): boolean {
-  try {
-    return RegExp(text, 'u') instanceof RegExp
-  } catch {
-    return false
-  }
 }

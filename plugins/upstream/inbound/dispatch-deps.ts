@@ -3,8 +3,8 @@ import type { Placement } from '../links/placement.ts'
 import type { UpstreamListener } from '../upstream-deps.ts'
 import type { DispatchDeps } from './dispatch.ts'
 
-/** Creates the callbacks that forward a server's messages to clients. @param wake opens links that clients wait for */
-export function makeDispatch (
+/** Creates the dependencies of the dispatch of a server's messages. @param wake opens links that clients wait for */
+export function createDispatchDeps (
   name: string,
   { broadcast, log, ...listener }: UpstreamListener,
   placement: Placement,
@@ -16,8 +16,8 @@ export function makeDispatch (
     ...listener,
     name,
     refresh: (slot) => {
-      const from = placement.canList(slot) ? slot : base
-      catalogues.refresh(from, from === base)
+      const listing = placement.canList(slot) ? slot : base
+      catalogues.refresh(listing, listing === base)
     },
     onContested: () => {
       if (!placement.isolateClients()) return

@@ -27,14 +27,14 @@ export function withoutEnvelope (result: string): string {
   return changes === noChanges ? result : withMembers(result, changes)
 }
 
-/** Selects the headers from a caller that may be forwarded to a server. */
+/** Selects the headers of a plain HTTP caller that may be forwarded to a server. */
 export type SelectHeaders = (principal: Principal, server: string, headers: IncomingHttpHeaders) => IncomingHttpHeaders
 
 /**
- * Removes `Authorization` if it identified the user. Later, `passedOn` removes bearer keys and the gateway's own
- * credentials from any header. Headers for a server that receives none are not copied.
+ * Creates a function that removes `Authorization` if it identified the user. Bearer keys, and other credentials of the
+ * gateway in any header, are removed later (`selectPassedHeaders`). Headers are not copied for a server that gets none.
  */
-export const headerSelector = (snapshot: () => Snapshot): SelectHeaders => ({ kind }, server, headers) => {
+export const createHeaderSelector = (snapshot: () => Snapshot): SelectHeaders => ({ kind }, server, headers) => {
   const config = snapshot().servers.get(server)?.config
   if (config === undefined || passthroughNames(config).length === 0) return headers
   const isByToken = kind === 'access-token' || (kind === 'user' && headers['x-auth-token'] === undefined)

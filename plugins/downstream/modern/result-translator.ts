@@ -10,8 +10,8 @@ import type { ModernRequest } from './request.ts'
 import type { RequestStates } from './state.ts'
 import { downstreamLimits } from '../limits.ts'
 
-/** The methods, besides lists, whose results state their caching. */
-const cachedMethods: ReadonlySet<string> = new Set(['resources/read', 'skills/get'])
+/** The methods, besides those of lists, whose results state how long they may be cached. */
+const cacheableMethods: ReadonlySet<string> = new Set(['resources/read', 'skills/get'])
 
 /** Translates results of the gateway to modern answers, and resumed requests to requests of the gateway. */
 export interface ResultTranslator {
@@ -22,15 +22,15 @@ export interface ResultTranslator {
    * error.
    */
   toFailure: (error: RpcError, exchange: ModernExchange) => RequestOutcome
-  /** Returns the request with the server's own state. */
+  /** Replaces the sealed state in a request by the server's own. */
   withState: (request: ModernRequest, state: string) => ModernRequest
-  /** Returns the request as it was first sent. */
+  /** Removes the state and the input responses from a request. */
   withoutState: (request: ModernRequest) => ModernRequest
 }
 
 /**
- * Identifies the server of a request. The name alone is not enough: when a state comes back, another server may have
- * it.
+ * Identifies the server of a request. Its name is not sufficient: when a client returns a state, another server may
+ * have that name.
  * @throws the errors of `providerOf`
  */
 export async function serverIdentityOf (
@@ -41,51 +41,49 @@ export async function serverIdentityOf (
   return serverIdentity(provider, section?.server.config)
 }
 
-const result = (text: string | Buffer): RequestOutcome => ({ kind: 'result', text, status: 200 })
+const resultOutcome = (text: string | Buffer): RequestOutcome => ({ kind: 'result', text, status: 200 })
 
+/** @param states seals the states that are sent to clients */
 export function createResultTranslator (gateway: Gateway, states: RequestStates): ResultTranslator {
-  const until = (): number => Date.now() + downstreamLimits.parked.time
+  const stateExpiry = (): number => Date.now() + downstreamLimits.parked.time
 
   /** Forwards a server's `input_required`. Its state is sealed together with the identity of the server. */
   const forwardQuestion = async (text: string, exchange: ModernExchange): Promise<RequestOutcome> => {
     const state: unknown = JSON.parse(memberOf(text, 'requestState') ?? 'null')
     const own = toModernResult(text, exchange.serverInfo)
-    if (typeof state !== 'string') return result(own)
+    if (typeof state !== 'string') return resultOutcome(own)
     const server = await serverIdentityOf(gateway, exchange)
     const { requestState: before } = exchange.params
     const after = typeof before === 'string' ? { after: states.idOf(before) } : {}
-    const sealed = states.seal({ kind: 'server', server, state, ...after }, exchange, until())
-    return result(withMembers(own, { requestState: JSON.stringify(sealed) }))
+    const sealed = states.seal({ kind: 'server', server, state, ...after }, exchange, stateExpiry())
+    return resultOutcome(withMembers(own, { requestState: JSON.stringify(sealed) }))
   }
 
-  const stripState = (request: ModernRequest): ModernRequest =>
-    ({
-      ...request,
-      paramsText: withMembers(request.paramsText, { inputResponses: undefined, requestState: undefined })
-    })
-
   return {
-    withoutState: stripState,
+    withoutState: (request) => ({
+      ...request, paramsText: withMembers(request.paramsText, { inputResponses: undefined, requestState: undefined })
+    }),
     toOutcome: (exchange, answer) => {
       const { method, serverInfo, view } = exchange
-      const isOpen = view.principal.kind === 'anonymous'
+      const isAnonymous = view.principal.kind === 'anonymous'
       if (typeof answer === 'string') {
         if (exchange.isInputRequired) return forwardQuestion(answer, exchange)
-        return result(toModernResult(answer, serverInfo, cachedMethods.has(method), isOpen))
+        return resultOutcome(toModernResult(answer, serverInfo, cacheableMethods.has(method), isAnonymous))
       }
       const { kind } = answer
       // Servers without this kind of list do not affect its caching.
       const sections = gateway.sections(view, exchange.client)
         .filter(({ catalogue }) => catalogue === undefined || announcesList(catalogue.capabilities, kind))
-      const caching = mergedCaching(sections.map(({ provider }) => provider?.caching?.(exchange.client, kind)), isOpen)
+      const caching =
+        mergedCaching(sections.map(({ provider }) => provider?.caching?.(exchange.client, kind)), isAnonymous)
       const owner = chargedOwnerOf(view.principal, exchange.address)
-      return toModernList(answer, serverInfo, caching).bytes(owner).then(result)
+      return toModernList(answer, serverInfo, caching).bytes(owner).then(resultOutcome)
     },
     toFailure: (error, exchange) => {
       const toolError = toolErrorOf(exchange.method, error)
-      if (toolError !== undefined) return result(toModernResult(toolError, exchange.serverInfo))
-      const question = elicitationOf(error, exchange, () => states.seal({ kind: 'again' }, exchange, until()))
-      return question === undefined ? errorOutcome(error, exchange.client.capabilities) : result(question)
+      if (toolError !== undefined) return resultOutcome(toModernResult(toolError, exchange.serverInfo))
+      const question = elicitationOf(error, exchange, () => states.seal({ kind: 'again' }, exchange, stateExpiry()))
+      return question === undefined ? errorOutcome(error, exchange.client.capabilities) : resultOutcome(question)
     },
     withState: (request, state) =>
       ({ ...request, paramsText: withMembers(request.paramsText, { requestState: JSON.stringify(state) }) })
@@ -100,7 +98,7 @@ export function requireAccepted (answersText: string): void {
 }
 
 /**
- * Translates error -32042 of legacy servers, which requires URLs to be opened before a retry, to `input_required`.
+ * Translates error -32042 of legacy servers, which requires the user to open URLs before a retry, to `input_required`.
  * @param seal seals the state for the retry
  * @returns the text of the result; undefined if the client cannot open URLs, or the error contains none
  */
@@ -108,9 +106,9 @@ function elicitationOf (error: RpcError, exchange: ModernExchange, seal: () => s
   const { elicitation } = exchange.client.capabilities
   if (error.code !== code.urlElicitationRequired || !exchange.canSuspend) return undefined
   if (!isObject(elicitation) || elicitation.url === undefined) return undefined
-  const named = smallMemberOf(memberOf(error.toText(), 'data') ?? '{}', 'elicitations')
-  if (!Array.isArray(named)) return undefined
-  const requests = named.flatMap((each: unknown, at) => {
+  const elicitations = smallMemberOf(memberOf(error.toText(), 'data') ?? '{}', 'elicitations')
+  if (!Array.isArray(elicitations)) return undefined
+  const requests = elicitations.flatMap((each: unknown, at) => {
     if (!isObject(each) || typeof each.url !== 'string') return []
     const params = {
       mode: 'url', message: typeof each.message === 'string' ? each.message : error.message, url: each.url

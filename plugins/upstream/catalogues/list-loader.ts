@@ -14,9 +14,10 @@ interface ListLoaderDeps {
   readonly placement: Placement
   readonly catalogues: Catalogues
   readonly supervisor: ConnectionSupervisor
-  readonly remote: boolean
-  /** Whether only the gateway's link lacks a login. A user's link is opened with that user's login. */
-  readonly needsUserLogin: () => boolean
+  /** Whether the server is not a local process. */
+  readonly isRemote: boolean
+  /** Whether only the gateway's link lacks a login or values: a user's link is opened with that user's. */
+  readonly waitsForUsers: () => boolean
   /** Whether the client's user is known to lack required values. Without them no link is opened. */
   readonly lacksValues: (client: Client) => boolean
   /** Whether a user without admin rights owns the server. */
@@ -32,36 +33,37 @@ interface ListLoaderDeps {
 export class ListLoader {
   readonly #deps: ListLoaderDeps
   /** When clients of each capability class began to wait for lists that are still missing, in ms since the epoch. */
-  readonly #asked = new BoundedMap<string, number>(upstreamLimits.classesPerServer)
+  readonly #waitingSince = new BoundedMap<string, number>(upstreamLimits.classesPerServer)
 
   constructor (deps: ListLoaderDeps) {
     this.#deps = deps
   }
 
   /** Lets clients wait again for lists that were not read in time, because somebody has logged in at the server. */
-  forget (): void { this.#asked.clear() }
+  forget (): void { this.#waitingSince.clear() }
 
   /**
    * The readings that the answer to a list request waits for; none when the lists are known.
-   * @param only whether the route shows this server alone; false: a merged list
+   * @param isSingleServer whether the route shows this server alone; false: a merged list
    */
-  loadLists (client: Client, only: boolean): ListLoading[] {
-    const { placement, catalogues, remote, isUserOwned, shouldWaitFor } = this.#deps
+  loadLists (client: Client, isSingleServer: boolean): ListLoading[] {
+    const { placement, catalogues, isRemote, isUserOwned, shouldWaitFor } = this.#deps
     const key = placement.keyOf(client)
     const { capabilityClass } = key
     const own = placement.pool.find(key)
     const reading = this.#catchUp(own)
     // Merged lists do not wait for a user's server whose lists are known: `list_changed` follows.
-    const isAwaited = only || !isUserOwned()
+    const isAwaited = isSingleServer || !isUserOwned()
     const changed = isAwaited ? reading : []
     if (catalogues.has(capabilityClass) || own?.catalogue || this.#deps.lacksValues(client)) return changed
-    const budget = this.#budget(capabilityClass, only)
+    const budget = this.#budget(capabilityClass, isSingleServer)
     if (budget <= 0) return changed
     // In a merged list, a new capability class gets the lists of clients without capabilities, and no process is
     // started to read its own.
-    const isShown = !only && catalogues.has(emptyCapabilityClass)
-    if (isShown && !remote && !own?.link) return changed
-    const done = this.#read(only || isShown ? placement.listingSlot(client) : placement.pool.base).catch(() => {})
+    const isShown = !isSingleServer && catalogues.has(emptyCapabilityClass)
+    if (isShown && !isRemote && !own?.link) return changed
+    const slot = isSingleServer || isShown ? placement.listingSlot(client) : placement.pool.base
+    const done = this.#read(slot).catch(() => {})
     const isLeftOut = isShown || !(isAwaited || (!catalogues.isKnown && shouldWaitFor(client)))
     return isLeftOut ? changed : [...changed, { done, budget }]
   }
@@ -94,36 +96,38 @@ export class ListLoader {
   }
 
   /** Max wait for the lists of a class of clients, in ms. */
-  #budget (capabilityClass: string, only: boolean): number {
-    const { supervisor, remote, needsUserLogin } = this.#deps
-    if (supervisor.status === 'connecting') return only ? gatewayLimits.connectionWait : supervisor.firstAnswerBudget
-    if (supervisor.status !== 'connected' && !needsUserLogin()) return 0
-    const since = Date.now() - (this.#asked.get(capabilityClass) ?? -Infinity)
+  #budget (capabilityClass: string, isSingleServer: boolean): number {
+    const { supervisor, isRemote, waitsForUsers } = this.#deps
+    if (supervisor.status === 'connecting') {
+      return isSingleServer ? gatewayLimits.connectionWait : supervisor.firstAnswerBudget
+    }
+    if (supervisor.status !== 'connected' && !waitsForUsers()) return 0
+    const since = Date.now() - (this.#waitingSince.get(capabilityClass) ?? -Infinity)
     // After the first wait timed out, no client waits for this class again until `newClassRetry` has passed.
     const left = since > upstreamLimits.newClassRetry ? gatewayLimits.newClass : gatewayLimits.newClass - since
     // In a merged list, clients wait only briefly for a server that needs no process (it answers at once, or hangs) or
     // that is known to be slow.
-    const startsInTime = !remote && supervisor.openTime < gatewayLimits.newClass
-    return only || startsInTime ? left : Math.min(left, gatewayLimits.firstAnswerBudget)
+    const startsInTime = !isRemote && supervisor.openTime < gatewayLimits.newClass
+    return isSingleServer || startsInTime ? left : Math.min(left, gatewayLimits.firstAnswerBudget)
   }
 
   /** Reads the lists on a slot. @throws UpstreamError */
   async #read (slot: Slot): Promise<void> {
     const { catalogues, supervisor, placement } = this.#deps
     const { capabilityClass } = slot.key
-    if (Date.now() - (this.#asked.get(capabilityClass) ?? -Infinity) > upstreamLimits.newClassRetry) {
-      this.#asked.set(capabilityClass, Date.now())
+    if (Date.now() - (this.#waitingSince.get(capabilityClass) ?? -Infinity) > upstreamLimits.newClassRetry) {
+      this.#waitingSince.set(capabilityClass, Date.now())
     }
     try {
       await supervisor.ensureLink(slot)
     } catch (error) {
       // The next client may have logged in, so it waits as if no client had waited before.
-      if (error instanceof UserActionRequired) this.#asked.delete(capabilityClass)
+      if (error instanceof UserActionRequired) this.#waitingSince.delete(capabilityClass)
       throw error
     }
     const isKnown = (): boolean => catalogues.has(capabilityClass) || slot.catalogue !== undefined
     if (!isKnown()) await catalogues.read(slot, slot === placement.pool.base)
     // The lists are known. If a change makes them unknown again, clients wait for them again.
-    if (isKnown()) this.#asked.delete(capabilityClass)
+    if (isKnown()) this.#waitingSince.delete(capabilityClass)
   }
 }

@@ -5,10 +5,10 @@ import { LoopBudget } from '../../../protocol/yield.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { chargedOwnerOf } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
-import { credentialHeader, InFlightTable, toRpcAnswerError, type InboundRequest, type LogError } from '../endpoint.ts'
-import { ClientExchange } from '../exchange.ts'
+import { credentialHeaderOf, InFlightTable, toRpcAnswerError, type InboundRequest, type LogError } from '../endpoint.ts'
+import { LegacyExchange } from './exchange.ts'
 import type { ReplyChannel } from '../reply-channel.ts'
-import { readableList } from './readable.ts'
+import { toLegacyList } from './to-legacy-list.ts'
 import type { Session } from './session.ts'
 import { downstreamLimits } from '../limits.ts'
 
@@ -16,7 +16,7 @@ import { downstreamLimits } from '../limits.ts'
 export const malformedAnswer = ({ idText, error }: MalformedMessage): string => errorText(idText, error.toText())
 
 /** Handles the messages of legacy clients in their sessions, for all transports. */
-export class LegacyRequests {
+export class LegacyMessageHandler {
   readonly #gateway: Gateway
   readonly #snapshot: () => Snapshot
   readonly #logError: LogError
@@ -32,8 +32,8 @@ export class LegacyRequests {
 
   /**
    * Handles the messages of one POST in order. Requests are answered on a reply channel.
-   * @param openReply creates the channel for a number of answers, and calls `onGone` when the client has disconnected
-   * for good
+   * @param openReply creates the channel for a number of answers; the channel calls `onGone` when the client has
+   *   disconnected for good
    * @returns false if there is nothing to answer
    * @throws Draining
    */
@@ -45,7 +45,7 @@ export class LegacyRequests {
   ): boolean {
     if (this.isClosing && messages.some(({ kind }) => kind === 'request')) throw new errors.Draining()
     const answers = messages.filter(({ kind }) => kind === 'request' || kind === 'malformed').length
-    const started: ClientExchange[] = []
+    const started: LegacyExchange[] = []
     let isGone = false
     const reply = answers === 0
       ? undefined
@@ -53,14 +53,14 @@ export class LegacyRequests {
         isGone = true
         for (const exchange of started) exchange.cancel('the client went away')
       })
-    const origin = { headers, address, credentialHeader: credentialHeader(view.principal, this.#snapshot()) }
+    const origin = { headers, address, credentialHeader: credentialHeaderOf(view.principal, this.#snapshot()) }
     const handle = (message: Message | MalformedMessage): void => {
       if (message.kind === 'malformed') reply?.finish([malformedAnswer(message)])
       else if (message.kind === 'response') session.questions.answer(message)
       else if (message.kind === 'notification') {
         if (!session.receive(message)) this.#gateway.notify(session.view, session, message.method, message.paramsText)
       } else if (reply && !isGone) {
-        const exchange = new ClientExchange(session, message, origin, reply)
+        const exchange = new LegacyExchange(session, message, origin, reply)
         started.push(exchange)
         void this.#run(session, message, exchange)
       }
@@ -69,7 +69,7 @@ export class LegacyRequests {
     return answers > 0
   }
 
-  /** Handles messages in order, and yields to the event loop during a long batch. */
+  /** Calls `handle` for each message in order, and yields to the event loop during a long batch. */
   async #handleInSteps (
     messages: ReadonlyArray<Message | MalformedMessage>, handle: (message: Message | MalformedMessage) => void
   ): Promise<void> {
@@ -90,9 +90,10 @@ export class LegacyRequests {
   /** Refuses new requests, and waits for the open ones. @param timeout in ms */
   async drain (timeout: number): Promise<void> { await this.#inFlight.drain(timeout) }
 
+  /** Converts an error to the JSON-RPC error for the client, and logs an unexpected one. */
   toRpcAnswerError (error: unknown): RpcError { return toRpcAnswerError(error, this.#logError) }
 
-  async #run (session: Session, request: Request, exchange: ClientExchange): Promise<void> {
+  async #run (session: Session, request: Request, exchange: LegacyExchange): Promise<void> {
     if (session.exchanges.has(request.id)) {
       const sentence = `Invalid request: a request with id ${JSON.stringify(request.id)} is already in flight`
       exchange.fail(new RpcError(code.invalidRequest, sentence))
@@ -116,7 +117,7 @@ export class LegacyRequests {
     try {
       const result = await this.#gateway.handle(exchange)
       const owner = chargedOwnerOf(exchange.view.principal, exchange.address)
-      exchange.succeed(typeof result === 'string' ? result : await (await readableList(result)).bytes(owner))
+      exchange.succeed(typeof result === 'string' ? result : await (await toLegacyList(result)).bytes(owner))
     } catch (error) {
       const toolError = toolErrorOf(exchange.method, error)
       if (toolError === undefined) exchange.fail(this.toRpcAnswerError(error))
