@@ -8,7 +8,7 @@ import { chmod, cp, mkdir, readdir, readFile, stat, symlink, writeFile } from 'n
 import { join } from 'node:path'
 import { before, t, test } from 'tap'
 import { createOfflineApi } from '../../cli/offline.ts'
-import { gatewayPathsOf } from '../../cli/places.ts'
+import { gatewayPathsOf } from '../../cli/gateway-paths.ts'
 import { PgliteDriver } from '../../db/postgres/connection/pglite.ts'
 import { openDatabase } from '../../db/postgres/open.ts'
 import { readEnv } from '../../schemas/read-env.ts'
