@@ -72,5 +72,5 @@ export function credentialProblem (headers: FastifyRequest['headers'], snapshot:
  * Whether a principal may use a user's routes (`/:user/…`): its own routes, or those of all users with an unscoped
  * system key.
  */
-export const canUseRoutesOf = ({ kind, username, keyScope: grant }: Principal, named: string): boolean =>
-  kind === 'system-key' ? grant === undefined : username === named || username === canonicalUsername(named)
+export const canUseRoutesOf = ({ kind, username, keyScope }: Principal, named: string): boolean =>
+  kind === 'system-key' ? keyScope === undefined : username === named || username === canonicalUsername(named)
