@@ -21,7 +21,7 @@ import { lastingCredentialOf, principalOfCredential } from './lasting-credential
 import { AccessChanges } from './access-changes.ts'
 import { accessTokenStep } from './steps/access-token.ts'
 import { bearerKeyStep, principalOfKey, keyRestriction, currentPrincipalOfKey } from './steps/bearer-key.ts'
-import { createLocalCredentialCheck, localCredentialStep } from './steps/local-credential.ts'
+import { createLocalCredentialCheck, forwardingHeaders, localCredentialStep } from './steps/local-credential.ts'
 import { type LoginClaims, loginTokenStep } from './steps/login-token.ts'
 import { anonymousAccessOf, warnOfOpenTools, warnOfSkippedAuth, warnOfWeakSecret } from './exposure.ts'
 import type { Auth } from './auth.ts'
@@ -254,12 +254,11 @@ function mcpPrincipalOf (user: User | undefined): Principal | undefined {
   return { ...principalOfUser(user, inLaterSnapshot), kind: 'user-key' }
 }
 
-/** Returns the credentials in the standard headers, and the headers that show whether a proxy forwarded the request. */
-function headerCredentialsOf ({ headers, socket }: FastifyRequest): RequestCredentials {
-  const { authorization, 'x-auth-token': login, forwarded, 'x-forwarded-for': forwardedFor } = headers
-  return {
-    headers: { authorization, 'x-auth-token': login, forwarded, 'x-forwarded-for': forwardedFor }, query: {}, socket
-  }
+/** Returns a request's credentials in the standard headers, and the headers that show whether a proxy forwarded it. */
+function headerCredentialsOf ({ headers, socket, ip }: FastifyRequest): RequestCredentials {
+  const names = ['authorization', 'x-auth-token', ...forwardingHeaders]
+  const kept = Object.fromEntries(names.map((name) => [name, headers[name]])) as RequestCredentials['headers']
+  return { headers: kept, query: {}, socket, ip }
 }
 
 /** Refuses a token sent in two ways (RFC 6750, section 2), even if only one would be used. @throws TokenTwice */

@@ -40,7 +40,7 @@ export function createLocalCredentialCheck (token: string | undefined): (credent
 }
 
 /** Headers in which proxies state the original client. */
-const forwardingHeaders =
+export const forwardingHeaders =
   ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via']
 
 /** Whether a request comes from this machine and not through a proxy. */
