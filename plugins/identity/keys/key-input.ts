@@ -3,7 +3,7 @@ import type { BearerKey } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
 import { owningTeam, type Principal, responsibleUsersOf } from '../../settings/index.ts'
 import { storedUsernameOf } from '../users/rules.ts'
-import { toExpiry } from './state.ts'
+import { toExpiry } from './expiry.ts'
 
 type KeyScopeMembers = Required<Pick<BearerKey, 'kind' | 'accessType' | 'allowedGroups' | 'allowedServers'>>
 type RequestedMembers = Partial<Pick<BearerKey, keyof KeyScopeMembers | 'owner'>>
@@ -93,8 +93,8 @@ export function ownerAndCreatorOf (
  * @throws Forbidden if the key would depend on three users
  */
 export function keyCreatorOf (sponsors: readonly string[], owner: string | undefined): string | undefined {
-  const [maker = owner, ...more] = sponsors.filter((name) => name !== owner)
-  if (more.length === 0) return maker
+  const [creator = owner, ...more] = sponsors.filter((name) => name !== owner)
+  if (more.length === 0) return creator
   throw new errors.Forbidden(
     `Your key depends on the rights of ${sponsors.map((name) => JSON.stringify(name)).join(' and ')}. ` +
     'To give rights to another key, log in, or use a key that depends on your rights only'
@@ -104,7 +104,7 @@ export function keyCreatorOf (sponsors: readonly string[], owner: string | undef
 /** The members of a change of a key. A member with its current value is not a change. */
 export type KeyChange =
   Partial<Omit<BearerKey, 'id' | 'token' | 'tokenHash' | 'tokenMask' | 'createdAt' | 'lastUsedAt' | 'expiresAt'>> & {
-  /** ISO 8601; null if the key never expires. */
+    /** ISO 8601; null if the key never expires. */
     expiresAt?: string | null
   }
 
@@ -133,8 +133,8 @@ export function applyKeyChange (key: BearerKey, asked: KeyChange, byAdmin: boole
   }
   const differing = given.filter((member) => JSON.stringify(change[member]) !== JSON.stringify(before[member]))
   const fixed = differing.find((member) => member === 'kind' || member === 'owner')
-  const own = differing.every((member) => member === 'name' || member === 'enabled')
-  if (!byAdmin && !own) {
+  const isOwnChange = differing.every((member) => member === 'name' || member === 'enabled')
+  if (!byAdmin && !isOwnChange) {
     throw new errors.Forbidden(
       'You can change only "name" and "enabled" of your bearer keys; ask an admin for other changes'
     )
@@ -149,7 +149,10 @@ export function applyKeyChange (key: BearerKey, asked: KeyChange, byAdmin: boole
   return expiresAt === undefined || expiresAt === null ? rest : { ...rest, expiresAt }
 }
 
-/** Lists sent for a key with `accessType: all` restrict it to the names in them, as for a new key. */
+/**
+ * Derives the access type for a change that sends lists without one to a key with access to everything: as for a new
+ * key, the lists restrict it.
+ */
 function withDerivedAccessType (change: KeyChange, before: KeyChange): KeyChange {
   const { accessType, allowedGroups, allowedServers } = change
   const isNarrowed = [allowedGroups, allowedServers].some((list) => list !== undefined && list.length > 0)

@@ -10,9 +10,10 @@ import { maskToken, sha256 } from '../../base/secrets/index.ts'
 import { legacyKeyIgnoredWarning, convertLegacyKey, legacyKeyConvertedWarning } from './legacy-key.ts'
 import {
   ownerAndCreatorOf, applyKeyChange, type KeyChange, keyCreatorOf, requestedKeyScope, fullUserScope
-} from './new-key.ts'
+} from './key-input.ts'
 import { isActiveKey, widensRights, inactivityOf, requiredAdminsOf } from './rights.ts'
-import { keyExpiryOf, toExpiry, KeyUsage } from './state.ts'
+import { keyExpiryOf, toExpiry } from './expiry.ts'
+import { KeyUsage } from './usage.ts'
 import { identityLimits } from '../limits.ts'
 
 /** The members of a new key as the caller sends them. */
@@ -53,7 +54,7 @@ export class BearerKeys {
     this.usage = new KeyUsage(settings)
   }
 
-  /** Finds the active key with this token, by one hash and one look-up. */
+  /** Finds the active key with this token. Runs on every call. */
   find (token: string): BearerKey | undefined {
     const key = this.#findStored(token)
     return key && isActiveKey(key, this.#settings.current) ? key : undefined
@@ -96,8 +97,8 @@ export class BearerKeys {
       const { bearerAuthKey, ...routing } = system.routing ?? {}
       if (!bearerAuthKey) return []
       const key = convertLegacyKey(bearerAuthKey)
-      const isThere = [...keys.values()].some((other) => withHashedToken(other).tokenHash === key.tokenHash)
-      const known = system.bearerAuthKeyMigrated === true || isThere
+      const exists = [...keys.values()].some((other) => withHashedToken(other).tokenHash === key.tokenHash)
+      const known = system.bearerAuthKeyMigrated === true || exists
       outcome = known ? 'dropped' : 'migrated'
       return [
         ...(known ? [] : [{ entity: 'bearerKeys' as const, key: key.id, value: key }]),
@@ -116,7 +117,7 @@ export class BearerKeys {
 
   /** Returns the keys that a principal may manage: all keys for an admin, otherwise the user's own. */
   list (principal: Principal): ShownKey[] {
-    return [...this.#settings.current.keys.values()].filter((key) => mayManage(principal, key)).map((key) =>
+    return [...this.#settings.current.keys.values()].filter((key) => canManage(principal, key)).map((key) =>
       this.#toShownKey(key))
   }
 
@@ -130,7 +131,7 @@ export class BearerKeys {
    * create no other. `createdBy` is the caller, or the creator of the system key that the caller uses.
    * @returns the key with its token, which is not shown again, and warnings for names in its scope that do not exist
    *   yet
-   * @throws InvalidInput, LimitReached; Forbidden for a team's key
+   * @throws InvalidInput; ShareUsed beyond `identityLimits.keysPerUser`; Forbidden for a team's key
    */
   async create (principal: Principal, { name, ...asked }: KeyRequest): Promise<{ data: ShownKey, warnings: string[] }> {
     checkKeyName(name)
@@ -152,7 +153,7 @@ export class BearerKeys {
     const snapshot = await this.#settings.change((base) => {
       Object.assign(key, ownerAndCreatorOf(base, principal, key.kind, principal.isAdmin ? asked : {}))
       if (!principal.isAdmin &&
-          [...base.keys.values()].filter((other) => mayManage(principal, other)).length >= identityLimits.keysPerUser) {
+          [...base.keys.values()].filter((other) => canManage(principal, other)).length >= identityLimits.keysPerUser) {
         throw new errors.ShareUsed(`You already have ${identityLimits.keysPerUser} bearer keys: remove one first`)
       }
       return [{ entity: 'bearerKeys', key: key.id, value: key }]
@@ -161,13 +162,13 @@ export class BearerKeys {
       asked[name] !== undefined && JSON.stringify(asked[name]) !== JSON.stringify(key[name])
     const ignored = (principal.isAdmin ? [] : scopeMembers.filter(differs))
       .map((name) => `"${name}" is for admins only: your own keys give access to what you can see`)
-    return { data: { ...this.#toShownKey(key), token }, warnings: [...ignored, ...unknownNameWarnings(snapshot, key)] }
+    return { data: { ...this.#toShownKey(key), token }, warnings: [...ignored, ...nameWarningsOf(snapshot, key)] }
   }
 
   /**
    * Changes a key. Users may change `name` and `enabled` of their own keys. Kind and owner cannot be changed, since
-   * others may already hold the token. A caller who widens the key's rights becomes its creator (`createdBy`), unless
-   * the caller is the operator.
+   * others may already hold the token. If the change widens the key's rights, the account behind the caller becomes its
+   * creator (`createdBy`).
    * @throws NoSuch, Forbidden, InvalidInput
    */
   async update (principal: Principal, id: string, change: KeyChange): Promise<{ data: ShownKey, warnings: string[] }> {
@@ -182,7 +183,7 @@ export class BearerKeys {
       return [{ entity: 'bearerKeys', key: id, value: createdBy === value.createdBy ? value : { ...value, createdBy } }]
     }, principal)
     const key = requireManagedKey(snapshot, principal, id)
-    return { data: this.#toShownKey(key), warnings: unknownNameWarnings(snapshot, key) }
+    return { data: this.#toShownKey(key), warnings: nameWarningsOf(snapshot, key) }
   }
 
   /** Removes a key. @throws NoSuch, Forbidden for another user's key */
@@ -223,14 +224,14 @@ function indexByHash (keys: Snapshot['keys']): Map<string, BearerKey> {
 /** The members of a new key that only admins may set. */
 const scopeMembers = ['kind', 'owner', 'accessType', 'allowedGroups', 'allowedServers'] as const
 
-const mayManage = (principal: Principal, key: BearerKey): boolean =>
+const canManage = (principal: Principal, key: BearerKey): boolean =>
   principal.isAdmin || (key.kind === 'user' && key.owner === principal.username)
 
 /** Finds a key that the principal may manage. @throws NoSuch, Forbidden */
 function requireManagedKey ({ keys }: Snapshot, principal: Principal, id: string): BearerKey {
   const key = keys.get(id)
   if (!key) throw noSuchError('bearer key', id)
-  if (!mayManage(principal, key)) throw new errors.Forbidden('This bearer key belongs to another user')
+  if (!canManage(principal, key)) throw new errors.Forbidden('This bearer key belongs to another user')
   return key
 }
 
@@ -252,7 +253,7 @@ function checkKeyName (name: string): void {
  * to a server or group once it is created. Scopes may list thousands of names: beyond `maxWarnings`, only their number
  * is given.
  */
-function unknownNameWarnings (snapshot: Snapshot, key: BearerKey): string[] {
+function nameWarningsOf (snapshot: Snapshot, key: BearerKey): string[] {
   const { groups, servers, teams, users } = snapshot
   const { accessType = 'all', allowedGroups = [], allowedServers = [], owner, kind } = key
   const groupNames = new Set([...groups.values()].flatMap(({ id, name }) => [id, name]))
