@@ -249,15 +249,15 @@ function checkKeyName (name: string): void {
 }
 
 /**
- * Returns a sentence for each server, group and user that a key names and that does not exist. The key will give access
- * to a server or group once it is created. Scopes may list thousands of names: beyond `maxWarnings`, only their number
- * is given.
+ * Returns a sentence for each group and server in a key's scope that does not exist, to which the key gives access once
+ * it is created, and for each user that makes the key invalid. Scopes may list thousands of names: beyond
+ * `maxScopeWarnings`, only the number of further ones is given.
  */
 function nameWarningsOf (snapshot: Snapshot, key: BearerKey): string[] {
   const { groups, servers, teams, users } = snapshot
   const { accessType = 'all', allowedGroups = [], allowedServers = [], owner, kind } = key
   const groupNames = new Set([...groups.values()].flatMap(({ id, name }) => [id, name]))
-  const unknown = [
+  const scopeWarnings = [
     ...accessType === 'groups' || accessType === 'custom'
       ? allowedGroups.filter((name) => !groupNames.has(name)).map((name) => 'There is no group ' +
         `${JSON.stringify(name)} yet: ${opensLaterClause}`)
@@ -265,7 +265,9 @@ function nameWarningsOf (snapshot: Snapshot, key: BearerKey): string[] {
     ...accessType === 'servers' || accessType === 'custom'
       ? allowedServers.filter((name) => !servers.has(name)).map((name) => 'There is no server ' +
         `${JSON.stringify(name)} yet: ${opensLaterClause}`)
-      : [],
+      : []
+  ]
+  const userWarnings = [
     ...owner === undefined || users.has(owner) || owningTeam(snapshot, owner)
       ? []
       : [`There is no user ${JSON.stringify(owner)}, the owner of the ` +
@@ -277,9 +279,10 @@ function nameWarningsOf (snapshot: Snapshot, key: BearerKey): string[] {
       .filter((name) => users.get(name)?.isAdmin !== true)
       .map((name) => `${JSON.stringify(name)} is not an admin, so this ${kind ?? 'system'} key is not valid`)
   ]
-  const left = unknown.length - maxWarnings
-  return left > 0 ? [...unknown.slice(0, maxWarnings), `${left} more servers and groups do not exist yet`] : unknown
+  const left = scopeWarnings.length - maxScopeWarnings
+  const omitted = left > 0 ? [`${left} more servers and groups do not exist yet`] : []
+  return [...scopeWarnings.slice(0, maxScopeWarnings), ...omitted, ...userWarnings]
 }
 
 const opensLaterClause = 'the key gives access to it as soon as it exists'
-const maxWarnings = 20
+const maxScopeWarnings = 20

@@ -40,6 +40,20 @@ test('who gives a key more is its maker; a name and less leave it as it is', asy
   assert.equal(await opensMcp(admin, String(made.token)), false)
 })
 
+test('many unknown servers in a scope do not hide the warning that the key is not valid', async (t) => {
+  const allowedServers = Array.from({ length: 25 }, (_, index) => `later-${index}`)
+  const id = 'wide'
+  const wide = { id, name: id, token: `${id}-0123456789abcdef`, createdBy: 'gone', accessType: 'servers', allowedServers }
+  const { admin } = await started(t, {}, { bearerKeys: [{ id: 'k', name: 'k', token: KEY, accessType: 'all' }, wide] })
+  const { status, body } = await admin.ask('PUT', '/auth/keys/wide', { name: 'other' })
+  assert.equal(status, 200)
+  const warnings = at(body, 'warnings') as string[]
+  assert.equal(warnings.filter((each) => each.startsWith('There is no server')).length, 20)
+  assert.deepEqual(warnings.slice(20), [
+    '5 more servers and groups do not exist yet', '"gone" is not an admin, so this system key is not valid'
+  ])
+})
+
 test('an operator\'s key that an admin widens is that admin\'s; by such a key it stays the operator\'s', async (t) => {
   const narrow = ['one', 'two'].map((name) =>
     ({ id: name, name, token: `narrow-${name}-0123456789abcdef`, accessType: 'servers', allowedServers: ['a'] }))
