@@ -67,14 +67,14 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     this.#deps = deps
   }
 
-  get isOn (): boolean { return this.#deps.settings.offReason === undefined && this.#deps.logins !== undefined }
+  get isEnabled (): boolean { return this.#deps.settings.offReason === undefined && this.#deps.logins !== undefined }
 
   /** The path of social login below the base path. */
   get path (): string { return this.#deps.settings.path }
 
   /** The providers that users can choose from. */
   get providers (): ReadonlyArray<{ id: string, name: string }> {
-    return this.isOn ? this.#deps.providers.map(({ id, name }) => ({ id, name })) : []
+    return this.isEnabled ? this.#deps.providers.map(({ id, name }) => ({ id, name })) : []
   }
 
   /** @throws SocialLoginOff with the reason */
@@ -83,8 +83,10 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     if (off !== undefined) throw new errors.SocialLoginOff(off)
   }
 
-  /** Whether social login is on and its public origin is this one, so that logins from here return here. */
-  isServedAt (origin: string): boolean { return this.isOn && originOf(this.#deps.addresses.base()) === origin }
+  /**
+   * Whether social login is enabled with this public origin, so that a login that starts at the origin returns to it.
+   */
+  isServedAt (origin: string): boolean { return this.isEnabled && originOf(this.#deps.addresses.base()) === origin }
 
   /**
    * Begins a login.
@@ -171,7 +173,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
    * @throws StorageAway
    */
   identify (headers: IncomingHttpHeaders, snapshot: Snapshot): Promise<Principal | undefined> | undefined {
-    if (!this.isOn || !hasSessionCookie(headers)) return undefined
+    if (!this.isEnabled || !hasSessionCookie(headers)) return undefined
     return this.#findSession(headers).then((found) => found && principalOfSession(found.session, snapshot))
   }
 
@@ -227,11 +229,11 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   async #start (): Promise<RunningBetterAuth> {
     const { settings, logins, providers, accounts, addresses: { base, defaultOrigins }, lifetime, log } = this.#deps
     if (!logins) throw new errors.SocialLoginOff('there is no database')
-    const { createBetterAuth: makeBetterAuth } = await import('./better-auth.ts')
+    const { createBetterAuth } = await import('./better-auth.ts')
     const mount = new URL(`${base()}${settings.path}`)
     const cookies = cookieNames(base())
     const trusted = new Set(settings.trustedOrigins ?? defaultOrigins())
-    const auth = makeBetterAuth({
+    const auth = createBetterAuth({
       database: await logins.loadAdapter(),
       secret: await logins.loadSigningKey(),
       mountUrl: mount,
@@ -248,9 +250,9 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
         return { person, username: user.username }
       },
       resolvedAccount: () => {
-        const { account: entered } = this.#login.getStore() ?? {}
-        if (!entered) throw new Error('a session has no account')
-        return entered
+        const { account } = this.#login.getStore() ?? {}
+        if (!account) throw new Error('a session has no account')
+        return account
       },
       runStep: async (run) => {
         try {
