@@ -39,16 +39,16 @@ export function * removedAccountNames (
 
 /**
  * Creates the principal of a user who has logged in.
- * @param standing returns the same principal later; undefined if the login has ended
+ * @param inSnapshot returns the principal in later settings; undefined if the login has ended
  */
-export const principalOfUser = (user: User, standing: Principal['inSnapshot']): Principal => ({
+export const principalOfUser = (user: User, inSnapshot: Principal['inSnapshot']): Principal => ({
   // Derived from the account, so that a later account of the same name does not inherit sessions.
   key: `user ${accountSubjectOf(user)}`,
   kind: 'user',
   user: user.username,
   username: user.username,
   isAdmin: user.isAdmin === true,
-  inSnapshot: standing
+  inSnapshot
 })
 
 const digest = (parts: readonly unknown[]): string =>
@@ -76,7 +76,8 @@ export function toShownAccount (
  * user knows their tokens. A server that is not started because its owner may not store it (`problem`) is disabled,
  * since it would start as soon as `admin` owns it.
  * @param sponsors the users on whose rights the removal relies. They become responsible for the servers that pass to
- *   `admin` and are in force; other servers that the user stored wait until an admin saves or enables them
+ *   `admin`, if the users who stored them still have the rights (`hasStoredRights`); other servers that the user stored
+ *   wait until an admin saves or enables them
  */
 export function changesForRemoval (snapshot: Snapshot, username: string, sponsors: readonly string[]): Change[] {
   const { servers, groups, keys, teams, policies } = snapshot
@@ -149,9 +150,9 @@ function replaceStorer (config: ServerConfig, username: string, others: readonly
 }
 
 /**
- * Returns the changes for a user who ceases to be an admin: configs that the user owns and that have no recorded
- * author, since an earlier version stored them, get the user as their author. Restricted servers are judged by their
- * owner anyway.
+ * Returns the changes for a user who ceases to be an admin: the user is recorded in `storedBy` of each config that the
+ * user owns and that, stored by an earlier version, does not say who stored it. Restricted configs need no record,
+ * since the rights of their owner decide.
  */
 export function changesForDemotion ({ servers }: Snapshot, username: string): Change[] {
   return [...servers.values()].flatMap(({ name, config }): Change[] => {

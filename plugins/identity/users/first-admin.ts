@@ -7,7 +7,11 @@ import { defaultOwner, passwordWeaknesses } from './rules.ts'
 /** The admin created by a first start. `password`: a generated one, which nobody knows yet. */
 export interface FirstAdmin { username: string, password?: string }
 
-/** Creates the first admin, unless there are users already. @returns undefined if this process created none */
+/**
+ * Creates the first admin, unless there are users already.
+ * @param given, announce as for `Users.createFirstAdmin`
+ * @returns undefined if this process created none
+ */
 export async function createFirstAdmin (
   settings: Settings,
   passwords: Passwords,

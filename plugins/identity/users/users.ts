@@ -80,8 +80,7 @@ export class Users {
   addNameRule (rule: (name: string) => string | undefined): void { this.#nameRules.push(rule) }
 
   /**
-   * Stores an account without a password, for a person identified by a provider. It cannot be logged in to with a
-   * password.
+   * Stores an account without a password, for a person identified by a provider. Logins with a password are refused.
    * @param user with a canonical name that `usernameProblem` accepts
    * @throws InvalidInput if the name is taken, LimitReached, ReadOnly
    */
