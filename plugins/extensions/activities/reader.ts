@@ -122,7 +122,9 @@ export class ActivityReader {
 
   /** Returns the distinct servers, tools, groups, users and keys of the activities that a principal may see. */
   async filterValues (principal: Principal): Promise<ActivityFilterValues> {
-    return await awaitRecords(this.#activities.listFilterValues(this.#filterOf(principal, {}) ?? {}))
+    const activities = this.#activities
+    const filter = this.#filterOf(principal, {})
+    return filter ? await awaitRecords(activities.listFilterValues(filter)) : noFilterValues
   }
 
   /** Removes activities that are older than a number of days. @returns the number of removed activities */
@@ -151,6 +153,8 @@ export class ActivityReader {
       activity.timestamp >= (this.#accountCreatedAt(username) ?? 0)
   }
 }
+
+const noFilterValues: ActivityFilterValues = { servers: [], tools: [], groups: [], usernames: [], keyNames: [] }
 
 const toShown = ({ timestamp, ...activity }: Activity): ShownActivity =>
   ({ ...activity, timestamp: new Date(timestamp).toISOString() })
