@@ -40,9 +40,9 @@ function renderingsOf (text: string, isPlain: boolean): Renderings {
   const containers = new Containers()
   return {
     highestLevel: maxLevel,
-    render: (level, most) => {
+    render: (level, maxLength) => {
       try {
-        return new Writer(containers, isPlain, most).write(text, amountOf(level))
+        return new Writer(containers, isPlain, maxLength).write(text, amountOf(level))
       } catch (error) {
         if (error instanceof TooLong) return undefined
         throw error
@@ -113,11 +113,11 @@ class Writer {
   /** The number of characters that may still be written. */
   #remainingLength: number
 
-  /** @param most max length of the rendering, in characters */
-  constructor (containers: Containers, isPlain: boolean, most: number) {
+  /** @param maxLength max length of the rendering, in characters */
+  constructor (containers: Containers, isPlain: boolean, maxLength: number) {
     this.#containers = containers
     this.#isPlain = isPlain
-    this.#remainingLength = most
+    this.#remainingLength = maxLength
   }
 
   /** Writes a shortened value. @throws TooLong */

@@ -3,7 +3,7 @@ import { truncate } from '../../../../protocol/text.ts'
 import { formatQuantity } from './strategy.ts'
 
 /** Length to which a line is truncated by default, in characters. */
-const longestLine = 400
+const maxLineLength = 400
 
 /** Splits a short text into lines, without their line breaks. */
 export const splitLines = (text: string): string[] => text.replace(/\r?\n$/, '').split(/\r?\n/)
@@ -32,7 +32,7 @@ export function lineAt (text: string, start: number): string {
 }
 
 /** Cuts a long line. */
-export function shortenLine (line: string, longest = longestLine): string {
+export function shortenLine (line: string, longest = maxLineLength): string {
   if (line.length <= longest) return line
   const head = truncate(line, longest)
   return `${head}… (${formatQuantity(line.length - head.length, 'more character')})`
