@@ -17,7 +17,7 @@ export interface WebhookQuestion {
   readonly text: string
 }
 
-/** `text` of `replace` is the arguments or result to use, as JSON text. */
+/** The answer of a webhook. `text` of `replace`: the arguments or result to use, as JSON text. */
 export type WebhookAnswer =
   { readonly action: 'accept' } |
   { readonly action: 'reject', readonly message: string | undefined } |
