@@ -19,7 +19,7 @@ const types = { trace: 'debug', debug: 'debug', info: 'info', warn: 'warn', erro
  * Number of characters beyond the max length that are still redacted before a message is truncated, so that no part of
  * a secret remains.
  */
-const margin = 2_048
+const redactionMargin = 2_048
 /** Terminal escape sequences (ECMA-48). */
 // eslint-disable-next-line no-control-regex
 const escapeSequences = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g
@@ -111,7 +111,8 @@ export class LogRing {
    */
   #toMessage (message: string): string {
     const { message: max } = this.#bounds
-    const plain = this.#redact(message.slice(0, max + margin).replace(escapeSequences, '').replace(controls, ' '))
+    const start = message.slice(0, max + redactionMargin)
+    const plain = this.#redact(start.replace(escapeSequences, '').replace(controls, ' '))
     return plain.length <= max ? plain : Buffer.from(plain.slice(0, max)).toString()
   }
 }

@@ -26,7 +26,7 @@ export default fp(async (app) => {
   const questions = new Map<string, number>()
   const added: AddedMetric[] = []
   let registry: Promise<Registry> | undefined
-  const open = async (): Promise<Registry> =>
+  const createRegistry = async (): Promise<Registry> =>
     (await import('./registry.ts')).createMetricRegistry(app, { calls, questions, added })
 
   app.gateway.addHook('onDone', ({ provider, exchange, outcome: given, isToolError, duration }) => {
@@ -52,7 +52,7 @@ export default fp(async (app) => {
     },
     gauge: (name, help, read) => { added.push({ kind: 'gauge', name, help, read }) },
     read: async (principal) => {
-      const text = await (await (registry ??= open())).metrics()
+      const text = await (await (registry ??= createRegistry())).metrics()
       if (!principal || (principal.isAdmin && principal.keyScope === undefined)) return text
       const visible = new Set(
         app.access.visibleServers(makeView(principal, { kind: 'global', open: true })).map(({ server }) => server.name)

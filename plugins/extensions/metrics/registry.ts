@@ -20,7 +20,7 @@ interface MetricSources {
 }
 
 /** Max number of servers in `toolhub_upstream_up`, in the order of the configuration. */
-const shownServers = 2_000
+const maxListedServers = 2_000
 
 /** Creates the registry of all metrics, and starts to collect Node's own (event loop, garbage collection). */
 export function createMetricRegistry (app: FastifyInstance, { calls, questions, added }: MetricSources): Registry {
@@ -75,7 +75,7 @@ export function createMetricRegistry (app: FastifyInstance, { calls, questions, 
       registers: [register],
       collect () {
         this.reset()
-        let left = shownServers
+        let left = maxListedServers
         for (const [server, state] of app.upstreams.states()) {
           if (left-- > 0) this.set({ server }, state[member] ? 1 : 0)
         }
