@@ -6,14 +6,14 @@ import { workers } from '../../base/threads/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import { keyOf, type Definition, type DefinitionKind } from './definitions.ts'
 import { lookalikeKey, normalizeName } from './lookalike-names.ts'
-import type { Finding, Scan } from './scan/scan.ts'
+import type { DefinitionFinding, Scan } from './scan/scan.ts'
 
 /** The scan of one catalogue. */
 interface CatalogueScan { readonly digest: string, readonly scan: Scan, readonly tools: readonly string[] }
 
 const noScan: Scan = { findings: [], names: [] }
 
-/** Scans what servers list for content that may poison agents, and again after changes. */
+/** Scans the definitions of servers for content that may poison agents, and again after changes. */
 export class DefinitionScanner {
   readonly #log: Pick<FastifyBaseLogger, 'warn'>
   /** By server and catalogue (`PinnedServer.source`). */
@@ -55,8 +55,8 @@ export class DefinitionScanner {
   }
 
   async #scan (server: string, definitions: readonly Definition[]): Promise<Scan> {
-    const { text: most, time } = extensionsLimits.definitionScan
-    let left: number = most
+    const { text: maxText, time } = extensionsLimits.definitionScan
+    let left: number = maxText
     const end = definitions.findIndex(({ text }) => (left -= text.length) < 0)
     const scanned =
       definitions.slice(0, end === -1 ? undefined : end).map(({ kind, item, text }) => ({ kind, item, text }))
@@ -65,7 +65,7 @@ export class DefinitionScanner {
       const found = await workers.run<Scan>('plugins/extensions/pins/scan/scan', scanned, { owner: server, time })
       const scan = { ...found, findings: [...rest, ...found.findings] }
       if (scan.findings.length > 0) {
-        const [{ kind, item, place, message }] = scan.findings as [Finding]
+        const [{ kind, item, place, message }] = scan.findings as [DefinitionFinding]
         const more = scan.findings.length > 1 ? ` (and ${scan.findings.length - 1} more remarks)` : ''
         const which = `the ${kind} ${JSON.stringify(item)}${place === '' ? '' : ` (${place})`}`
         this.#log.warn({ server }, `${server}: check ${which}: ${message}${more}`)
@@ -106,16 +106,18 @@ export class DefinitionScanner {
     return [...distinct.values()].slice(0, extensionsLimits.definitionScan.warnings)
   }
 
+  /** Removes the scans of deleted servers. */
   forget (servers: readonly string[]): void {
     for (const server of servers) this.#scans.delete(server)
     this.#forgetNames()
   }
 }
 
-/** Returns a finding that a definition and those after it were not scanned. */
-const unscannedFindings = (definition: Definition | undefined, why: string): Finding[] => definition === undefined
-  ? []
-  : [{ kind: definition.kind, item: definition.item, place: '', message: `not all definitions were checked: ${why}` }]
+/** Returns the finding that a definition, and those after it, were not scanned. */
+function unscannedFindings (definition: Definition | undefined, why: string): DefinitionFinding[] {
+  const message = `not all definitions were checked: ${why}`
+  return definition ? [{ kind: definition.kind, item: definition.item, place: '', message }] : []
+}
 
 const isPlain = (name: string): boolean => /^[a-z]*$/.test(name)
 
