@@ -7,7 +7,7 @@ export type { ExtensionOptions } from './parts.ts'
 
 export { prepareLog } from './logs/logger.ts'
 export type { ShownApproval } from './policies/approvals.ts'
-export { escapeInvisible } from './policies/visible.ts'
+export { escapeInvisible } from './policies/escape-invisible.ts'
 export { explanationKey, type ScoreReasons } from './smart-routing/reasons.ts'
 
 /** The extensions of the gateway: hooks that observe or change calls, and presentations that change what is listed. */

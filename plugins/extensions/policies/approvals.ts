@@ -49,16 +49,21 @@ interface ApprovalDeps {
   readonly now: () => number
 }
 
-/** A canonical form of a value: objects become lists of their members in alphabetical order. */
-function canonical (value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(canonical)
+/**
+ * Returns a value in which objects are lists of their members in alphabetical order, so that equal values are written
+ * alike.
+ */
+function withSortedMembers (value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withSortedMembers)
   if (!isObject(value)) return value
-  return { members: Object.keys(value).sort().map((key) => [key, canonical(value[key])]) }
+  return { members: Object.keys(value).sort().map((key) => [key, withSortedMembers(value[key])]) }
 }
 
-/** Identifies a call by its caller, item and arguments, and the policy that asks. */
-export const callDigestOf = ({ principal, subject: { server, kind, name }, args, policy }: CallToApprove): string =>
-  hash('sha256', JSON.stringify([principal.key, server, kind, name, canonical(args ?? {}), policy.id]), 'base64url')
+/** Returns a digest that identifies a call: of its caller, item and arguments, and the policy that asks. */
+export function callDigestOf ({ principal, subject: { server, kind, name }, args, policy }: CallToApprove): string {
+  const parts = [principal.key, server, kind, name, withSortedMembers(args ?? {}), policy.id]
+  return hash('sha256', JSON.stringify(parts), 'base64url')
+}
 
 /**
  * Calls that wait for approvers. A waiting call is refused; when its caller repeats it after the approval, it runs and
@@ -94,8 +99,8 @@ export class Approvals {
     return await this.#request(call, digest)
   }
 
-  /** @throws Refusal if too many calls of the caller wait */
-  async #mustHaveRoom (owner: string, { name }: Policy): Promise<void> {
+  /** Checks the number of an owner's calls that wait for a decision. @throws Refusal if it is too high */
+  async #checkPendingLimit (owner: string, { name }: Policy): Promise<void> {
     const { pending } = extensionsLimits.approvals
     const waiting = (await this.#deps.store.list())
       .filter(({ approval }) => approval.owner === owner && this.#stateOf(approval) === 'pending')
@@ -104,7 +109,10 @@ export class Approvals {
       'calls are already waiting for a decision')
   }
 
-  /** @throws Refusal if the arguments are too large to show, or too many calls of the caller wait */
+  /**
+   * Requests an approval.
+   * @throws Refusal if the arguments are too large to show, or too many calls of the caller wait
+   */
   async #request ({ principal, subject, args, policy }: CallToApprove, digest: string): Promise<Approval> {
     const shownArgs = withTruncatedTexts(args ?? {})
     if (subject.name.length + shownArgs.length > extensionsLimits.approvals.stored) {
@@ -114,7 +122,7 @@ export class Approvals {
     const owner = principal.username === undefined ? principal.key : `user ${principal.username}`
     const release = await this.#requests.take(owner, false)
     try {
-      await this.#mustHaveRoom(owner, policy)
+      await this.#checkPendingLimit(owner, policy)
       return await this.#add({ principal, subject, policy }, { digest, owner, shownArgs })
     } finally {
       release()
@@ -158,7 +166,7 @@ export class Approvals {
     this.#requireApprover(principal)
     const all = await this.#deps.store.list()
     return all
-      .filter(({ approval }) => this.#mayDecide(principal, approval) &&
+      .filter(({ approval }) => this.#canDecide(principal, approval) &&
         (state === undefined || this.#stateOf(approval) === state))
       .slice(0, limit)
       .map(({ approval }) => this.#show(approval))
@@ -168,7 +176,7 @@ export class Approvals {
   async waitingFor (principal: Principal): Promise<ReadonlySet<string>> {
     if (!this.mayApprove(principal)) return new Set()
     const all = await this.#deps.store.list()
-    return new Set(all.flatMap(({ approval }) => this.#mayDecide(principal, approval) &&
+    return new Set(all.flatMap(({ approval }) => this.#canDecide(principal, approval) &&
       !this.#isOwn(principal, approval) &&
       this.#stateOf(approval) === 'pending'
       ? approval.id
@@ -186,7 +194,7 @@ export class Approvals {
   ): Promise<{ readonly decided: ShownApproval, readonly former: ApprovalState }> {
     this.#requireApprover(principal)
     const stored = await this.#deps.store.find(id)
-    if (stored === undefined || !this.#mayDecide(principal, stored.approval)) throw noSuchError('approval', id)
+    if (stored === undefined || !this.#canDecide(principal, stored.approval)) throw noSuchError('approval', id)
     const { approval } = stored
     if (this.#isOwn(principal, approval)) throw new errors.Forbidden('You cannot decide about your own call')
     const decided: Approval = { ...approval, state, decidedBy: usernameOf(principal) ?? '' }
@@ -212,8 +220,11 @@ export class Approvals {
     return false
   }
 
-  /** Admins decide about all calls, others about those of policies that name them now, and no former user. */
-  #mayDecide (
+  /**
+   * Whether a principal may decide about a call. Admins decide about all calls; a user decides about calls under
+   * policies that name the user now, if they are not older than the account.
+   */
+  #canDecide (
     { isAdmin, username }: Pick<Principal, 'isAdmin' | 'username'>, { policy, createdAt }: Approval
   ): boolean {
     if (isAdmin) return true
@@ -222,7 +233,7 @@ export class Approvals {
     return username !== undefined && approvers.includes(username) && !isOfFormerAccount(snapshot, username, createdAt)
   }
 
-  /** Whether the user who decided may still decide: is not removed, demoted or no longer named by the policy. */
+  /** Whether the user who decided could still decide, that is, was not removed, demoted, or dropped from the policy. */
   #isByApprover (approval: Approval): boolean {
     const { decidedBy = '', createdAt } = approval
     // The operator's system keys and callers without authentication have no user.
@@ -230,10 +241,10 @@ export class Approvals {
     const snapshot = this.#deps.snapshot()
     const user = snapshot.users.get(decidedBy)
     return user !== undefined && !isOfFormerAccount(snapshot, decidedBy, createdAt) &&
-      this.#mayDecide({ isAdmin: user.isAdmin === true, username: decidedBy }, approval)
+      this.#canDecide({ isAdmin: user.isAdmin === true, username: decidedBy }, approval)
   }
 
-  /** @throws Forbidden */
+  /** Checks that a principal may decide about any calls. @throws Forbidden */
   #requireApprover (principal: Principal): void {
     if (this.mayApprove(principal)) return
     throw new errors.Forbidden('Only admins, and those whom a policy names as approvers, see approvals')

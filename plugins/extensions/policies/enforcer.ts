@@ -11,7 +11,7 @@ import { extensionsLimits } from '../limits.ts'
 import type { PrincipalFacts } from './cel.ts'
 import { callDigestOf, type Approvals, type CallToApprove } from './approvals.ts'
 import { appliedPolicyOf, decideAbout, type Verdict } from './decision.ts'
-import { ambiguityIn } from './exact.ts'
+import { ambiguityIn } from './ambiguity.ts'
 import { kindOfRequest, routePathOf, toPrincipalFacts, type Subject } from './facts.ts'
 import type { Match } from './rule.ts'
 import { Ruleset } from './ruleset.ts'
@@ -37,7 +37,7 @@ interface Caller {
 export class PolicyEnforcer {
   readonly #deps: EnforcerDeps
   #policies: Snapshot['policies'] | undefined
-  /** Of `#policies`. */
+  /** Compiled from `#policies`. */
   #ruleset = new Ruleset([])
   /** The last caller of each view. */
   readonly #callers = new WeakMap<View, Caller>()
@@ -132,7 +132,7 @@ export class PolicyEnforcer {
     const { arguments: args } = exchange.params
     const asked: CallToApprove = { principal: exchange.view.principal, subject, args, argsText, policy }
     const digest = callDigestOf(asked)
-    if (!this.#isContinued(exchange, digest)) await this.#askSomebody(exchange, asked)
+    if (!this.#isContinued(exchange, digest)) await this.#askForApproval(exchange, asked)
     if (call.policy !== undefined) this.#allowed.set(call.policy, digest)
   }
 
@@ -149,11 +149,11 @@ export class PolicyEnforcer {
     return until > this.#deps.now()
   }
 
-  /** @throws Refusal unless the call is allowed */
-  async #askSomebody (exchange: Exchange<View>, asked: CallToApprove): Promise<void> {
+  /** Asks the client or an approver whether a call may be made. @throws Refusal unless it is allowed now */
+  async #askForApproval (exchange: Exchange<View>, asked: CallToApprove): Promise<void> {
     const { policy } = asked
     const answer = policy.approvers === undefined || policy.approvers.length === 0
-      ? await (await import('./question.ts')).askClient(exchange, asked)
+      ? await (await import('./ask-client.ts')).askClient(exchange, asked)
       : 'unanswerable'
     if (answer === 'accepted') return
     const why = reasonFor(policy)

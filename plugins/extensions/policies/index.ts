@@ -61,7 +61,7 @@ export default fp<PolicyOptions>(async (app, { store }) => {
   })
 }, { name: 'policies', dependencies: ['settings', 'access', 'gateway', 'notifications'] })
 
-/** Checks a policy. @throws InvalidInput */
+/** Checks a policy beyond its schema. @throws InvalidInput */
 function checkPolicy (policy: Policy): Policy {
   const { approvers, then: decision } = policy
   if (approvers !== undefined && decision !== 'ask') {

@@ -52,7 +52,10 @@ function compileStored (policy: Policy): Condition | undefined {
 export const variablePreventingHide = ({ variables }: Condition): string | undefined =>
   ['args', 'now'].find((name) => variables.has(name))
 
-/** Evaluates a rule. A rule that fails is returned as a match, so that it denies. */
+/**
+ * Evaluates a rule.
+ * @returns undefined if it does not match; a rule that fails is returned as a match, so that it denies
+ */
 export function evaluate (rule: Rule, context: PolicyContext): Match | undefined {
   if (rule.condition === undefined) return { rule, problem: 'its condition is not valid' }
   try {
@@ -62,7 +65,7 @@ export function evaluate (rule: Rule, context: PolicyContext): Match | undefined
   }
 }
 
-/** A rule that fails denies. */
+/** Returns the decision of a matching rule; a rule that failed denies. */
 export const decisionOf = ({ rule, problem }: Match): Policy['then'] =>
   problem === undefined ? rule.policy.then : 'deny'
 
@@ -81,8 +84,11 @@ export function rulesOfItem (rules: readonly Rule[], context: PolicyContext): Ru
   return { hiding: undefined, steps, hasFailed }
 }
 
-/** Returns the rule that hides an item from lists. @param rules rules that use neither arguments nor time */
-export function findHiding (rules: readonly Rule[], context: PolicyContext): Match | undefined {
+/**
+ * Returns the match of the rule that hides an item from lists; undefined if the item is listed.
+ * @param rules rules that use neither arguments nor time
+ */
+export function findHidingMatch (rules: readonly Rule[], context: PolicyContext): Match | undefined {
   for (const rule of rules) {
     const match = evaluate(rule, context)
     if (match !== undefined) return decisionOf(match) === 'hide' ? match : undefined
