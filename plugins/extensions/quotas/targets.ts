@@ -5,6 +5,7 @@ import { authorKeyOf, teamReference, teamsOf } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
 
 const minuteInMs = 60_000
+/** Returns the period of a quota, in ms. */
 export const windowOf = ({ per }: Quota): number => per === 'minute' ? minuteInMs : 24 * 60 * minuteInMs
 
 /** Returns the tool that a request calls, or whose task it refers to; undefined for prompts and resources. */
