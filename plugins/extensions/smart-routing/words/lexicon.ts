@@ -17,9 +17,9 @@ interface LanguageFile { language: string, stop: string, words: Record<string, s
 
 const languages = ['de', 'es', 'fr', 'pt', 'it', 'nl', 'pl', 'sv', 'tr', 'ru', 'zh', 'ja', 'ko']
 /** Max number of letters that `*` stands for in `word*`. */
-const longestEnding = 5
+const maxEndingLength = 5
 /** Max number of characters of a word in a script without spaces. */
-const longestUnspaced = 8
+const maxUnspacedLength = 8
 
 /** The thesaurus of domain terms, and its translations. A term is a stem, or several stems joined: `pullrequest`. */
 export class Lexicon {
@@ -128,7 +128,7 @@ export class Lexicon {
   isForeign (word: string): boolean { return this.#foreign.has(word) }
 
   #findByBeginning (word: string): readonly ForeignWord[] {
-    for (let length = word.length; length >= Math.max(3, word.length - longestEnding); length--) {
+    for (let length = word.length; length >= Math.max(3, word.length - maxEndingLength); length--) {
       const found = this.#beginnings.get(word.slice(0, length))
       if (found) return word.includes(' ', length) ? [] : found
     }
@@ -140,7 +140,7 @@ export class Lexicon {
     const found: ForeignWord[][] = []
     const characters = [...text]
     for (let at = 0; at < characters.length;) {
-      let length = Math.min(longestUnspaced, characters.length - at)
+      let length = Math.min(maxUnspacedLength, characters.length - at)
       for (; length > 0; length--) {
         const word = this.#unspaced.get(characters.slice(at, at + length).join(''))
         if (!word) continue

@@ -14,15 +14,15 @@ export interface Concept { readonly weight: number, readonly variants: readonly 
 /**
  * `words`: the words of the query; foreign words are translated, and unknown words are followed by their corrections.
  */
-interface Question { readonly concepts: readonly Concept[], readonly words: readonly string[] }
+interface InterpretedQuery { readonly concepts: readonly Concept[], readonly words: readonly string[] }
 
 const bounds = extensionsLimits.wordSearch
 /** Max number of words of a foreign phrase. */
-const longestPhrase = 4
+const maxPhraseWords = 4
 
 /** Interprets a query, using the terms of a vocabulary. */
-export function readQuestion (query: string, lexicon: Lexicon, vocabulary: Vocabulary): Question {
-  const { concepts, words } = new QuestionReader(query.slice(0, bounds.question), lexicon, vocabulary)
+export function interpretQuery (query: string, lexicon: Lexicon, vocabulary: Vocabulary): InterpretedQuery {
+  const { concepts, words } = new QueryReader(query.slice(0, bounds.question), lexicon, vocabulary)
   return { concepts: withoutRepetition(concepts), words }
 }
 
@@ -50,7 +50,7 @@ function withoutRepetition (concepts: readonly Concept[]): Concept[] {
   }))
 }
 
-class QuestionReader implements Question {
+class QueryReader implements InterpretedQuery {
   readonly concepts: Concept[] = []
   readonly words: string[] = []
   readonly #lexicon: Lexicon
@@ -64,10 +64,10 @@ class QuestionReader implements Question {
   readonly #added = new Set<string>()
   #lookUps = 0
 
-  constructor (question: string, lexicon: Lexicon, vocabulary: Vocabulary) {
+  constructor (query: string, lexicon: Lexicon, vocabulary: Vocabulary) {
     this.#lexicon = lexicon
     this.#vocabulary = vocabulary
-    for (const { text, weight, hint = '' } of literalsOf(question)) {
+    for (const { text, weight, hint = '' } of literalsOf(query)) {
       for (const word of wordsOf(text, bounds.words - this.#list.length, false)) {
         this.#list.push(word)
         this.#weights.push(weight)
@@ -76,7 +76,7 @@ class QuestionReader implements Question {
     }
     this.#stems = this.#list.map(stemOf)
     this.#languages = this.#guessLanguages()
-    for (const run of unspacedRuns(question).slice(0, bounds.words)) {
+    for (const run of unspacedRuns(query).slice(0, bounds.words)) {
       for (const meanings of lexicon.splitUnspaced(run)) this.#addForeign(meanings, 1)
     }
     for (let at = 0; at < this.#list.length;) at += this.#addPhrase(at) || this.#addWord(at)
@@ -128,7 +128,7 @@ class QuestionReader implements Question {
    * @returns the number of words that need no further processing
    */
   #addPhrase (at: number): number {
-    for (let length = Math.min(longestPhrase, this.#list.length - at); length > 1; length--) {
+    for (let length = Math.min(maxPhraseWords, this.#list.length - at); length > 1; length--) {
       const foreign = this.#foreign(this.#list.slice(at, at + length).join(' '))
       if (foreign.length === 0) continue
       this.#addForeign(foreign, 1)
@@ -160,9 +160,9 @@ class QuestionReader implements Question {
       return 1
     }
     const foreign = this.#foreign(word)
-    const isSpoken = foreign.some(({ language }) => this.#languages.has(language))
+    const isInQueryLanguage = foreign.some(({ language }) => this.#languages.has(language))
     const isKnown = this.#isKnown(word)
-    if (foreign.length > 0 && isSpoken) this.#addForeign(foreign, factor, isKnown ? [{ term, weight: 1 }] : [])
+    if (foreign.length > 0 && isInQueryLanguage) this.#addForeign(foreign, factor, isKnown ? [{ term, weight: 1 }] : [])
     else if (isKnown) {
       this.#add([{ term, weight: 1 }], factor * (this.#lexicon.isCommon(word) ? tuning.everyday : 1))
       this.words.push(word)

@@ -26,8 +26,11 @@ const penalty = { first: 0.8, useless: 0.9 }
 const maxMistakesIn = (word: string): number =>
   lacksVowel.test(word) ? 1 : numberPattern.test(word) ? 0 : maxMistakes(word.length)
 
-/** Finds the known words that differ from a word by at most `most` mistakes; plurals are also compared as singulars. */
-function compare (
+/**
+ * Calls `found` with each known word that differs from a word by at most `most` mistakes; plurals are also compared as
+ * singulars.
+ */
+function visitSimilar (
   word: string, most: number, source: Source, found: (mistakes: number, known: KnownWord) => void
 ): void {
   for (const form of new Set([word, singularOf(word)])) {
@@ -65,7 +68,8 @@ function toVariants (candidates: Candidate[]): Variant[] {
 export function similarToolWords (word: string, vocabulary: Vocabulary): Variant[] {
   const found: Candidate[] = []
   if (maxMistakesIn(word) > 0) {
-    compare(word, 1, (length) => [vocabulary.begun(word.charCodeAt(0), length)], (mistakes, { term, places = [] }) => {
+    const letter = word.charCodeAt(0)
+    visitSimilar(word, 1, (length) => [vocabulary.startingWith(letter, length)], (mistakes, { term, places = [] }) => {
       found.push({ term, mistakes, rank: mistakes, places: places.length })
     })
   }
@@ -88,8 +92,8 @@ export function similarWords (word: string, vocabulary: Vocabulary, lexicon: Lex
     const rank = mistakes + (other.charCodeAt(0) === letter ? 0 : penalty.first) + (isUseful ? 0 : penalty.useless)
     found.push({ term, mistakes, rank, places: places?.length ?? 0 })
   }
-  compare(word, most, (length) => [vocabulary.begun(letter, length), lexicon.ofLength(length)], add)
+  visitSimilar(word, most, (length) => [vocabulary.startingWith(letter, length), lexicon.ofLength(length)], add)
   const isClear = found.some(({ rank }) => rank <= 1)
-  if (word.length > 3 && !isClear) compare(word, 1, (length) => vocabulary.notBegun(letter, length), add)
+  if (word.length > 3 && !isClear) visitSimilar(word, 1, (length) => vocabulary.notStartingWith(letter, length), add)
   return toVariants(found)
 }
