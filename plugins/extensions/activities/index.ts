@@ -77,7 +77,7 @@ class Retention {
     this.#beginRound()
   }
 
-  /** Resolves when no step is running any more. */
+  /** Stops. Resolves when the current step has ended. */
   async close (): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)

@@ -142,7 +142,10 @@ export class Webhooks {
     return '{}'
   }
 
-  /** Returns what a subscription requires: a credential that can be stored, and an https address. @throws RpcError */
+  /**
+   * Returns the requirements of a subscription: a credential that can be stored, and an https address.
+   * @throws RpcError
+   */
   #requireWebhooks ({ view }: Exchange<View>): { credential: EventSubscription['credential'], base: string } {
     const credential = this.#deps.credentialOf(view)
     if (credential === undefined) {

@@ -145,7 +145,7 @@ export class Guards {
     if (masked === text) return { members }
     const parts = paramsOf(masked)
     const found = members.map((given, at): Param => {
-      // If the text could not be searched, nothing of it is kept.
+      // If the text could not be searched, `masked` is `{}`, and every member is replaced by `{}`.
       const { name, text } = parts[at] ?? { name: given.name, text: '{}' }
       if (name === given.name && text === withoutToken(name, given.text)) return given
       const token = given.name === '_meta' ? memberOf(given.text, 'progressToken') : undefined

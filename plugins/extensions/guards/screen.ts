@@ -49,7 +49,7 @@ interface ScreenDeps {
   readonly warn: (error: unknown, sentence: string) => void
 }
 
-/** Searches texts for what guards detect. Text beyond a message's budget is searched in a worker thread. */
+/** Searches texts for the content that guards detect. Long messages are searched in a worker thread. */
 export class Screen {
   readonly #deps: ScreenDeps
 

@@ -118,7 +118,7 @@ export function compareWithPins (before: PinnedServer | undefined, reading: Defi
 /**
  * Compares a pin with the listed definition.
  * @param definition undefined if the item is not listed now
- * @returns the new pin; the same object if nothing has changed; undefined if the pin is not needed any more
+ * @returns the new pin; the same object if nothing has changed; undefined if the pin is to be removed
  */
 function comparePin (
   pin: Pin,

@@ -20,7 +20,7 @@ export class DefinitionScanner {
   readonly #scans = new Map<string, Map<string, CatalogueScan>>()
   /** The names of all tools and their servers; rebuilt after a change. */
   #index: NameIndex | undefined
-  /** The known warnings about each server; removed by a change, since pages of all servers ask for them often. */
+  /** The warnings about each server, cached until a change: pages that list all servers read them often. */
   readonly #warnings = new Map<string, readonly DefinitionWarning[]>()
 
   constructor (log: Pick<FastifyBaseLogger, 'warn'>) {

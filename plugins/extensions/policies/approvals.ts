@@ -285,8 +285,8 @@ export class Approvals {
 }
 
 /**
- * Returns the names of all who can act as a principal: its user, the owner and the creator of its key, and the members
- * of the team that owns it.
+ * Returns the names of all users who can act as a principal: its user, the owner and the creator of its key, and the
+ * members of the team that owns it.
  */
 function peopleBehind (snapshot: Pick<Snapshot, 'keys' | 'teams' | 'users'>, principal: Principal): Set<string> {
   const { keys, teams } = snapshot

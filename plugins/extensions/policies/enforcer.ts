@@ -25,7 +25,7 @@ export interface EnforcerDeps {
   readonly now: () => number
 }
 
-/** The caller of a view, and what the policies hide from it. */
+/** The caller of a view, and the filter of the items that the policies hide from it. */
 interface Caller {
   readonly snapshot: Snapshot
   readonly address: string | undefined

@@ -49,7 +49,7 @@ const textOf = (value: unknown): string | undefined => typeof value === 'string'
 
 /** Number of tools between two checks of the time budget. */
 const toolsPerCheck = 64
-/** Max number of cached `ShownTool`s for one item; beyond, the oldest is dropped, often that of a former view. */
+/** Max number of cached `ShownTool`s for one item; beyond that, the oldest is dropped, often that of a former view. */
 const maxShownTools = 8
 /** The `ShownTool`s of each item. Views that show an item in the same way share one and its derived data. */
 const shownToolsByItem = new WeakMap<Item, ShownTool[]>()

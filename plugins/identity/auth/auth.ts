@@ -9,7 +9,8 @@ import type { AnonymousAccess } from './exposure.ts'
 export interface Auth {
   /**
    * Identifies the caller on an MCP route. Returns a promise only if a step of the chain must wait.
-   * @param named the username in the route's path, if any: a credential is then required, whatever the settings say
+   * @param named the username in the route's path, if any: a credential is then required, even with
+   *   `routing.enableBearerAuth` off
    * @throws Unauthorized, InsufficientScope, WrongUser, TokenTwice, DataAway, StorageAway, StorageError
    */
   identifyMcpCaller: (request: FastifyRequest, named?: string) => Principal | Promise<Principal>

@@ -253,7 +253,7 @@ export class Interactions {
     return { clientId, client, scopes, isSelfRegistered: stored?.origin !== 'admin', fingerprint }
   }
 
-  /** Switches the browser's session to another user, who has logged in over an existing login. */
+  /** Switches the browser's session to the user who has just logged in, if it belongs to another user. */
   async #changeAccount (
     { provider, raw, reply }: BrowserRequest, details: Interaction, account: string
   ): Promise<void> {

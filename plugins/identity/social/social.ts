@@ -201,7 +201,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     }
   }
 
-  /** Passes a request to better-auth as if received over HTTP. @throws what a step of the login threw */
+  /** Passes a request to better-auth as if received over HTTP. @throws the error of a failed step of the login */
   async #request (
     path: string, init: RequestInit & { headers: Record<string, string> }, login: LoginInProgress = {}
   ): Promise<{ response: Response }> {

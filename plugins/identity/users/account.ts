@@ -16,9 +16,9 @@ export const accountMarkOf = ({ username, password, createdAt, restoredAt }: Use
   digest([username, password, createdAt, ...(restoredAt === undefined ? [] : [restoredAt])])
 
 /**
- * Like `accountMarkOf`, but also changes when the user becomes an admin or stops being one. What an admin granted to a
- * client ends with the admin's rights, even if the user regains them; what the user granted without admin rights never
- * gets them.
+ * Returns the mark of an account with its admin rights: it also changes when the user becomes an admin or stops being
+ * one. So an authorization that an admin grants to a client ends with the admin rights, even if the user regains them,
+ * and one that the user grants without admin rights never gets them.
  */
 export const rightsMarkOf = (user: User): string =>
   user.isAdmin === true ? `${accountMarkOf(user)}+${user.demotedAt ?? ''}` : accountMarkOf(user)
@@ -140,7 +140,10 @@ export const changesForUnsharing = ({ servers }: Snapshot, name: string): Change
     return value === server.config ? [] : [{ entity: 'mcpServers', key: server.name, value }]
   })
 
-/** Replaces one of the users who stored a config by others. A name with a space matches no user. */
+/**
+ * Replaces a user in the list of those who stored a config.
+ * @param others the names in place of the user; one with a space matches no user
+ */
 function replaceStorer (config: ServerConfig, username: string, others: readonly string[]): ServerConfig {
   const storers = storersOf(config)
   if (!storers.includes(username)) return config

@@ -74,7 +74,7 @@ export class ToolUseLearning {
     })
   }
 
-  /** Stores what was learned since the last write. */
+  /** Stores the uses that were counted since the last write. */
   async close (): Promise<void> {
     await this.#counting
     clearTimeout(this.#timer)

@@ -8,7 +8,7 @@ import { tuning } from './tuning.ts'
 import type { Vocabulary } from './vocabulary.ts'
 import { extensionsLimits } from '../../limits.ts'
 
-/** One thing that a query asks for. A tool scores by its best variant. */
+/** A word of a query with its synonyms, spellings and translations. A tool scores by its best variant. */
 export interface Concept { readonly weight: number, readonly variants: readonly Variant[] }
 
 /**
