@@ -63,8 +63,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   }
 
   /**
-   * Finds a valid access token. Returns a promise only if the storage must be read first: every call comes through
-   * here.
+   * Finds a valid access token. Runs on every call, so it returns a promise only if the storage must be read first.
    * @param address the IP address of the client
    * @returns undefined if it is not a valid access token
    * @throws StorageError

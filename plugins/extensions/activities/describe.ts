@@ -46,8 +46,8 @@ export function describeCall (call: FinishedCall, { includesPayloads: payloads, 
     text === undefined ? undefined : truncateBytes(redact(provider, text.slice(0, max + redactionMargin)), max)
   /**
    * Redacts a payload, and truncates it if it is too long.
-   * @param whole the params of which the payload is a slice. Long params are not kept in memory by it: the result of
-   *   `redactAndTruncate` is a copy
+   * @param whole the params that contain the payload. If they are long, the payload is copied by `redactAndTruncate`,
+   *   since a slice would keep all of them in memory
    */
   const payload = (text: string | undefined, whole = ''): string | undefined =>
     text !== undefined && Math.max(text.length, whole.length) <= maxUncutPayload

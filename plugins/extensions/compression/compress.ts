@@ -6,7 +6,7 @@ import { searchStrategy } from './strategies/search.ts'
 import {
   formatNumber, type Renderings, type Strategy, type StrategyName, formatQuantity
 } from './strategies/strategy.ts'
-import { hasCutRuns, type CountTokens } from './tokens.ts'
+import { hasSplitRuns, type CountTokens } from './tokens.ts'
 import { truncate } from '../../../protocol/text.ts'
 
 const strategies: Readonly<Record<StrategyName, Strategy>> = {
@@ -37,7 +37,8 @@ export function compressText (
   const before = count(text)
   if (before < minTokens) return undefined
   const wanted = strategy === 'auto' ? detectStrategy(text) : strategy
-  const heading = headingFor(maxOutputTokens, hasCutRuns(text) ? `about ${formatNumber(before)}` : formatNumber(before))
+  const total = formatNumber(before)
+  const heading = headingFor(maxOutputTokens, hasSplitRuns(text) ? `about ${total}` : total)
   // The token count in the first line is not known yet, so the longest possible one is assumed.
   const longestHeading = (used: StrategyName): string => heading(used, formatNumber(before))
   const room = maxOutputTokens - count(longestHeading(wanted)) - 2

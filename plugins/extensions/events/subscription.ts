@@ -66,8 +66,8 @@ export function requestedLifetimeText ({ ttlMs }: Exchange['params']): string | 
 }
 
 /**
- * Returns when a subscription expires unless refreshed, in ms since 1970: as the server granted, but no later than
- * requested and allowed.
+ * Returns the time at which a subscription expires unless it is refreshed, in ms since 1970: the time that the server
+ * granted, but no later than requested and allowed.
  */
 export function subscriptionExpiryOf (refreshBefore: unknown, { ttlMs }: Exchange['params'], now = Date.now()): number {
   const granted = typeof refreshBefore === 'string' ? Date.parse(refreshBefore) : NaN

@@ -103,7 +103,7 @@ export class Webhooks {
       own: known?.own ?? { token: this.#deps.sealer.seal(id, sealContext), secret: newSecret() },
       expiresAt: Math.max(known?.expiresAt ?? 0, subscriptionExpiryOf(undefined, params))
     }
-    // Stored first: the server may send its verification to any replica before it responds.
+    // The subscription is stored first, since the server may send its verification to any replica before it responds.
     if (known) await records.update(begun)
     else if (!await records.add(begun)) return await this.subscribe(exchange)
     const delivery = withMembers(memberOf(paramsText, 'delivery') ?? '{}', {

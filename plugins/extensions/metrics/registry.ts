@@ -19,7 +19,7 @@ interface MetricSources {
   readonly added: readonly AddedMetric[]
 }
 
-/** Max number of servers in `toolhub_upstream_up`, in the order of the configuration. */
+/** Max number of servers in each metric with one value per server, in the order of the configuration. */
 const maxListedServers = 2_000
 
 /** Creates the registry of all metrics, and starts to collect Node's own (event loop, garbage collection). */

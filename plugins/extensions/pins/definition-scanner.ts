@@ -133,7 +133,7 @@ class NameIndex {
         this.#byName.set(tool.toLowerCase(), owners.add(server))
         const key = lookalikeKey(tool)
         const alike = this.#byLookalikeKey.get(key) ?? []
-        // To name one lookalike, a bounded number is enough.
+        // A warning names one lookalike, so a bounded number of candidates is enough.
         if (alike.length < 100) alike.push({ server, tool })
         this.#byLookalikeKey.set(key, alike)
       }

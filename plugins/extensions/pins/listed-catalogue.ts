@@ -2,7 +2,7 @@ import { nextCatalogueId, type Catalogue, type Item } from '../../../protocol/li
 import { isAccepted, type Pin, type PinMode, type PinnedServer } from './compare.ts'
 import { itemDigestOf, digestOfInstructions, instructionsItem, keyOf, kindOf, pinnedLists } from './definitions.ts'
 
-/** How a definition that is not accepted is treated: listed as it was pinned (`changed`), or omitted (`withheld`). */
+/** The treatment of a definition that is not accepted: listed as it was pinned (`changed`), or omitted (`withheld`). */
 export type UnacceptedState = 'changed' | 'withheld'
 
 /** The part of a catalogue that is listed, and the definitions that cannot be used, by `keyOf`. */

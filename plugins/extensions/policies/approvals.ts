@@ -299,7 +299,7 @@ function peopleBehind (snapshot: Pick<Snapshot, 'keys' | 'teams' | 'users'>, pri
   return new Set(names.filter((name) => name !== undefined))
 }
 
-/** Returns arguments as JSON text for approvers: all members, with long texts cut. */
+/** Returns arguments as JSON text for approvers: all members, with long texts truncated. */
 function withTruncatedTexts (args: unknown): string {
   const { text: max } = extensionsLimits.approvals
   return JSON.stringify(args, (_name, value: unknown) => typeof value === 'string' && value.length > max

@@ -70,7 +70,7 @@ export interface Condition {
   readonly variables: ReadonlySet<string>
   /** The members of `principal` that it uses; undefined if it may use any. */
   readonly principalMembers: ReadonlySet<string> | undefined
-  /** @throws Error with a clause that says why it cannot be evaluated */
+  /** Evaluates the condition. @throws Error with a clause that says why it cannot be evaluated */
   readonly isTrue: (context: PolicyContext) => boolean
 }
 

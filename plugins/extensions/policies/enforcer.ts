@@ -194,7 +194,7 @@ function subjectOf (exchange: Exchange<View>, server: string, name: string): Sub
   return kind && { server, kind, name }
 }
 
-/** The view of the route that a client uses: that of `$smart` for a tool that it calls by `call_tool`. */
+/** Returns the view of the route that a client uses: the view of `$smart` for a tool called through `call_tool`. */
 function requestedViewOf (exchange: Exchange<View>): View {
   let first: Exchange = exchange
   while (first instanceof DerivedExchange) first = first.original

@@ -181,7 +181,7 @@ export class CallContext implements PolicyContext {
     this.#argsText = argsText
   }
 
-  /** @throws Error with a clause if conditions cannot read the arguments; the same error each time */
+  /** The arguments as CEL values. @throws Error with a clause if they cannot be converted; the same error each time */
   get args (): PolicyContext['args'] {
     if (this.#problem === undefined) {
       try {

@@ -13,7 +13,7 @@ import { Ruleset } from './ruleset.ts'
 export interface PolicyTestDeps {
   readonly snapshot: () => Snapshot
   readonly existing: ExistingObjects
-  /** @throws NoSuch, NotRecorded */
+  /** Returns a recorded call that a principal may see. @throws NoSuch, NotRecorded */
   readonly findActivity: (
     principal: Principal, id: string
   ) => Promise<Omit<Activity, 'timestamp'> & { timestamp: string }>

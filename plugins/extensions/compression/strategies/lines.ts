@@ -31,10 +31,10 @@ export function lineAt (text: string, start: number): string {
   return text.slice(start, found > start && text.charCodeAt(found - 1) === 0x0d ? found - 1 : found)
 }
 
-/** Cuts a long line. */
-export function shortenLine (line: string, longest = maxLineLength): string {
-  if (line.length <= longest) return line
-  const head = truncate(line, longest)
+/** Truncates a line that is longer than `maxLength` characters, and states how many characters are missing. */
+export function shortenLine (line: string, maxLength = maxLineLength): string {
+  if (line.length <= maxLength) return line
+  const head = truncate(line, maxLength)
   return `${head}… (${formatQuantity(line.length - head.length, 'more character')})`
 }
 

@@ -193,10 +193,12 @@ function shapeOf (line: string): string {
     .replace(/\d+/g, '#')
 }
 
-/** Max number of failures with the highest rank, of shown lines of a stack, and of entries searched for a stack. */
-const foremostFailures = 6
-const frames = 12
-const longestStack = 200
+/** Max number of failures with the highest rank. */
+const maxTopFailures = 6
+/** Max number of shown lines of a stack trace. */
+const maxStackLines = 12
+/** Max number of entries after a failure in which its stack trace is searched. */
+const maxStackEntries = 200
 
 /** Max distance from a failure at which an entry ranks higher than others of its kind. */
 const maxNearDistance = 8
@@ -250,7 +252,7 @@ function prioritiesOf (text: string, starts: OffsetList, kinds: OffsetList): Uin
   }
   const isForemost = (index: number): boolean => (kinds.at(index) & severeFlag) !== 0 || values[index] === rank.failure
   const top = new Set(
-    [...failures.filter(isForemost).slice(0, foremostFailures), ...failures.slice(0, foremostFailures)]
+    [...failures.filter(isForemost).slice(0, maxTopFailures), ...failures.slice(0, maxTopFailures)]
   )
   for (const index of failures) {
     const isTop = top.has(index)
@@ -258,14 +260,14 @@ function prioritiesOf (text: string, starts: OffsetList, kinds: OffsetList): Uin
     for (const near of [-2, -1, 1, 2]) raise(index + near, isTop ? rank.near : rank.warning)
     const [stack, causes] = isTop ? [rank.stack, rank.end] : [rank.laterStack, rank.laterStack]
     let shown = 0
-    for (let next = index + 1; next < total && next <= index + longestStack; next++) {
+    for (let next = index + 1; next < total && next <= index + maxStackEntries; next++) {
       const start = starts.at(next)
       const line = stripAnsiCodes(lineAt(text.slice(start, start + parsedLength), 0))
       if (!continuation.test(line)) break
       const isCause = cause.test(line)
       // The frame after a cause shows its location.
-      if (isCause) shown = Math.min(shown, frames - 2)
-      if (isCause || shown++ < frames) raise(next, isCause ? causes : stack)
+      if (isCause) shown = Math.min(shown, maxStackLines - 2)
+      if (isCause || shown++ < maxStackLines) raise(next, isCause ? causes : stack)
     }
   }
   return values

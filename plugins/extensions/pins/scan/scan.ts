@@ -24,7 +24,7 @@ const maxText = 32 * 1024
 /** Matches a name that the model is told to call. */
 const calledName = /\b(?:call|invoke|use|run|execute|trigger)s? (?:the )?[`'"]?([a-z][a-z0-9]*(?:[_-][a-z0-9]+)+)\b/g
 
-/** Scans definitions; deterministic. */
+/** Searches definitions for signs of prompt injection. The same definitions always have the same result. */
 export function scanDefinitions (definitions: readonly ScannedDefinition[]): Scan {
   const findings: DefinitionFinding[] = []
   const names: Array<Scan['names'][number]> = []

@@ -35,7 +35,7 @@ export class ToolUses {
 
   toText (): string { return JSON.stringify([...this.#tools].map(([tool, uses]) => [tool, [...uses]])) }
 
-  /** @param text a result of `toText`; anything else is ignored */
+  /** Restores the uses from a text. @param text a result of `toText`; anything else is ignored */
   static fromText (text: string): ToolUses {
     const uses = new ToolUses()
     try {
