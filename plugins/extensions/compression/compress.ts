@@ -40,7 +40,7 @@ export function compressText (
   const total = formatNumber(before)
   const heading = headingFor(maxOutputTokens, hasSplitRuns(text) ? `about ${total}` : total)
   // The token count in the first line is not known yet, so the longest possible one is assumed.
-  const longestHeading = (used: StrategyName): string => heading(used, formatNumber(before))
+  const longestHeading = (used: StrategyName): string => heading(used, total)
   const room = maxOutputTokens - count(longestHeading(wanted)) - 2
   let used = wanted
   let body = fitRendering(strategies[wanted](text), room, count)

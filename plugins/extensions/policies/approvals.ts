@@ -1,5 +1,5 @@
 import { hash, randomUUID } from 'node:crypto'
-import type { Approval, Approvals as ApprovalStore, StoredApproval } from '../../../db/ports/approvals.ts'
+import type { Approval, Approvals, StoredApproval } from '../../../db/ports/approvals.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import type { Policy } from '../../../schemas/policies.ts'
 import { Refusal } from '../../../protocol/errors.ts'
@@ -40,7 +40,7 @@ export interface ShownApproval {
 }
 
 interface ApprovalDeps {
-  readonly store: ApprovalStore
+  readonly store: Approvals
   /** Returns the current settings: the policies and their approvers, and the users behind a principal. */
   readonly snapshot: () => Pick<Snapshot, 'keys' | 'policies' | 'teams' | 'users'>
   /** Sends a new approval to the operator's webhook. */
@@ -69,7 +69,7 @@ export function callDigestOf ({ principal, subject: { server, kind, name }, args
  * Calls that wait for approvers. A waiting call is refused; when its caller repeats it after the approval, it runs and
  * uses the approval up.
  */
-export class Approvals {
+export class CallApprovals {
   readonly #deps: ApprovalDeps
   /** Handles the requests of a caller one at a time, so that their number is exact. */
   readonly #requests = new Semaphore({ places: Infinity, perOwner: 1 })

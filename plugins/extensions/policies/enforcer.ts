@@ -9,7 +9,7 @@ import { unknownItem, type AppliedPolicy, type FinishedCall, type GatewayCall } 
 import { hasCredential, type ItemFilter, type View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import type { PrincipalFacts } from './cel.ts'
-import { callDigestOf, type Approvals, type CallToApprove } from './approvals.ts'
+import { callDigestOf, type CallApprovals, type CallToApprove } from './approvals.ts'
 import { appliedPolicyOf, decideAbout, type Verdict } from './decision.ts'
 import { ambiguityIn } from './ambiguity.ts'
 import { kindOfRequest, routePathOf, toPrincipalFacts, type Subject } from './facts.ts'
@@ -20,7 +20,7 @@ export interface EnforcerDeps {
   /** The settings with the registered providers. */
   readonly snapshot: () => Snapshot
   readonly catalogueOf: (provider: string, client: Client) => Catalogue | undefined
-  readonly approvals: Pick<Approvals, 'useOrRequest'>
+  readonly approvals: Pick<CallApprovals, 'useOrRequest'>
   /** In ms since 1970. */
   readonly now: () => number
 }
@@ -176,7 +176,7 @@ export class PolicyEnforcer {
         `${approval.id}). Then make the same call again`)
   }
 
-  async #useOrRequest (asked: CallToApprove): ReturnType<Approvals['useOrRequest']> {
+  async #useOrRequest (asked: CallToApprove): ReturnType<CallApprovals['useOrRequest']> {
     try {
       return await this.#deps.approvals.useOrRequest(asked)
     } catch (error) {
