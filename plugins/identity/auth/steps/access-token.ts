@@ -1,5 +1,6 @@
 import type { StoredToken } from '../../../../db/ports/tokens.ts'
 import type { Snapshot } from '../../../../db/store.ts'
+import type { SystemConfig } from '../../../../schemas/settings.ts'
 import type { AccessTokens } from '../../access-tokens.ts'
 import { type AddressConfig, configuredBaseUrl, type Principal } from '../../../settings/index.ts'
 import { rightsMarkOf } from '../../users/account.ts'
@@ -49,12 +50,16 @@ function audienceOf (resource: string | undefined, base: string | undefined, bas
   return audience === '' ? {} : { audience }
 }
 
+/** Returns those of a credential's scopes that the settings still allow. */
+export function allowedScopesAmong (scopes: readonly string[], { oauthServer }: SystemConfig): readonly string[] {
+  const allowed = oauthServer?.allowedScopes
+  return Array.isArray(allowed) ? scopes.filter((scope) => allowed.includes(scope)) : scopes
+}
+
 function toPrincipal (token: StoredToken, { users, system }: Snapshot, config: AddressConfig): Principal | undefined {
   const { family, clientId, username = '', mark, scope, resource } = token
   const user = users.get(username)
   if (system.oauthServer?.enabled !== true || !user || mark !== rightsMarkOf(user)) return undefined
-  // A scope that the settings no longer allow is ignored.
-  const allowed = system.oauthServer.allowedScopes
   return {
     key: `token ${family}`,
     kind: 'access-token',
@@ -62,7 +67,7 @@ function toPrincipal (token: StoredToken, { users, system }: Snapshot, config: A
     username: user.username,
     isAdmin: user.isAdmin === true,
     credential: { id: family, name: clientId },
-    scopes: scope.split(' ').filter((each) => !Array.isArray(allowed) || allowed.includes(each)),
+    scopes: allowedScopesAmong(scope.split(' '), system),
     ...audienceOf(resource, configuredBaseUrl(system, config), config.basePath),
     inSnapshot: (later) => toPrincipal(token, later, config)
   }
