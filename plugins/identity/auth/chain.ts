@@ -53,7 +53,7 @@ export function hasCredentials (
   { headers, query }: RequestCredentials, routes: RouteClass, keyHeader: string
 ): boolean {
   if (headers[keyHeader] !== undefined) return true
-  if (routes === 'mcp') return false
+  if (routes === 'mcp') return bearerTokenIn(headers.authorization) !== undefined
   if (routes === 'api' && (query.token !== undefined || hasSessionCookie(headers))) return true
   return headers.authorization !== undefined || headers['x-auth-token'] !== undefined
 }
