@@ -110,8 +110,8 @@ export const originalsProvider = (originals: Originals): Provider & { readonly u
     const uri = String(exchange.params.uri)
     const { key } = (exchange as Exchange<View>).view.principal
     const [whole = '', query = ''] = uri.split('?', 2)
-    const asked = new URLSearchParams(query)
-    const part = originals.read(whole, key, amountOf(asked, 'offset', 0), amountOf(asked, 'length', Infinity))
+    const parameters = new URLSearchParams(query)
+    const part = originals.read(whole, key, amountOf(parameters, 'offset', 0), amountOf(parameters, 'length', Infinity))
     if (part === undefined) {
       const sentence = `Resource not found: ${uri} (originals of compressed results are kept for an hour)`
       throw new RpcError(code.resourceNotFound, sentence, 'unknown-resource')
@@ -128,8 +128,8 @@ function contentsOf (uri: string, { text, mimeType, offset, end, size }: Origina
 }
 
 /** Reads a number of bytes from the query of a URI. @param otherwise the default @throws RpcError -32602 */
-function amountOf (asked: URLSearchParams, name: string, otherwise: number): number {
-  const value = asked.get(name)
+function amountOf (parameters: URLSearchParams, name: string, otherwise: number): number {
+  const value = parameters.get(name)
   if (value === null) return otherwise
   if (!/^\d{1,15}$/.test(value)) {
     throw new RpcError(code.invalidParams, `Invalid params: "${name}" in the URI must be a number of bytes`)

@@ -71,8 +71,8 @@ export function requestedLifetimeText ({ ttlMs }: Exchange['params']): string | 
  */
 export function subscriptionExpiryOf (refreshBefore: unknown, { ttlMs }: Exchange['params'], now = Date.now()): number {
   const granted = typeof refreshBefore === 'string' ? Date.parse(refreshBefore) : NaN
-  const wanted = typeof ttlMs === 'number' && ttlMs > 0 ? Math.max(ttlMs, 60_000) : lifetime
-  return Math.min(Number.isNaN(granted) ? Infinity : granted, now + Math.min(wanted, lifetime))
+  const requested = typeof ttlMs === 'number' && ttlMs > 0 ? Math.max(ttlMs, 60_000) : lifetime
+  return Math.min(Number.isNaN(granted) ? Infinity : granted, now + Math.min(requested, lifetime))
 }
 
 /**

@@ -35,12 +35,12 @@ export async function askWebhook (
   const { text, ...others } = question
   const member = question.type === 'call' ? 'arguments' : 'result'
   // The text is inserted without parsing, so that its numbers keep all digits.
-  const asked = `${JSON.stringify(others).slice(0, -1)},"${member}":${text}}`
+  const requestBody = `${JSON.stringify(others).slice(0, -1)},"${member}":${text}}`
   const { status, body } = await outbound.fetch(url, {
     trusted: true,
     method: 'POST',
-    headers: signWebhook(secret, asked),
-    body: asked,
+    headers: signWebhook(secret, requestBody),
+    body: requestBody,
     maxSize: webhookAnswer,
     timeout: timeoutMs,
     returnsRedirects: 'all'

@@ -12,7 +12,7 @@ import { ContentRefusal, SearchedCharacters, type TextOrigin, type Screen } from
 import type { GuardWebhooks } from './webhooks.ts'
 import { changedParams, objectOf, paramsOf, withoutToken, type Param } from './params.ts'
 
-/** Methods whose params have a name, which the gateway resolves, and arguments, which guards' webhooks judge. */
+/** Methods whose params have a name, which the gateway resolves, and arguments, which are sent to guards' webhooks. */
 const namedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
 /**
  * Members of params that are not searched: the server or the gateway created them, or they answer questions of the
@@ -24,8 +24,10 @@ const unsearchedMembers: ReadonlySet<string> = new Set(['taskId', 'cursor', 'req
  */
 const addressMembers: ReadonlyMap<string, string> = new Map([['uri', 'the URI'], ['ref', '"ref"']])
 const isAboutEvents = (method: string): boolean => method.startsWith('events/')
-/** The members of params that webhooks judge, by method; for methods in `namedMethods`, these are the arguments. */
-const judgedMembers: Readonly<Record<string, readonly string[]>> =
+/**
+ * The members of params that are sent to webhooks, by method; for methods in `namedMethods`, these are the arguments.
+ */
+const webhookMembers: Readonly<Record<string, readonly string[]>> =
   { 'resources/read': ['uri'], 'completion/complete': ['ref', 'argument', 'context'] }
 
 /** A message to search: its origin, its owner, and how much of it has been searched. */
@@ -113,7 +115,7 @@ export class Guards {
         members = found.members
         // The remaining guards still mask the members for the records.
         refusal ??= found.refusal
-        if (!refusal) members = await this.#judge(guard, call, members)
+        if (!refusal) members = await this.#askWebhook(guard, call, members)
       }
       if (refusal) throw refusal
     } finally {
@@ -162,10 +164,10 @@ export class Guards {
   }
 
   /** Asks a guard's webhook about members of params. @returns the members to use @throws Refusal */
-  async #judge (guard: Guard, call: GatewayCall, members: readonly Param[]): Promise<readonly Param[]> {
+  async #askWebhook (guard: Guard, call: GatewayCall, members: readonly Param[]): Promise<readonly Param[]> {
     if (guard.webhook === undefined) return members
     const { method } = call.exchange
-    const names = judgedMembers[method]
+    const names = webhookMembers[method]
     if (!namedMethods.has(method) && !names) return members
     const asked = members.filter(({ name }) => names === undefined ? name === 'arguments' : names.includes(name))
     const text = names === undefined ? asked[0]?.text ?? '{}' : objectOf(asked)
@@ -186,13 +188,13 @@ export class Guards {
     let text = result
     for (const guard of guards) {
       text = await this.#deps.screen.apply(guard, text, origin, ownerOf(call), searched)
-      const judgedResult = guard.webhook === undefined ? undefined : judgedResultIn(call, text)
-      if (judgedResult === undefined) continue
-      const answer = await this.#deps.webhooks.ask(guard, call, 'result', judgedResult)
-      if (answer === judgedResult) continue
-      const resultType = memberOf(judgedResult, 'resultType')
+      const webhookResult = guard.webhook === undefined ? undefined : webhookResultIn(call, text)
+      if (webhookResult === undefined) continue
+      const answer = await this.#deps.webhooks.ask(guard, call, 'result', webhookResult)
+      if (answer === webhookResult) continue
+      const resultType = memberOf(webhookResult, 'resultType')
       const result = withMembers(answer, {}, resultType === undefined ? {} : { resultType })
-      text = judgedResult === text ? answer : withMembers(text, { result })
+      text = webhookResult === text ? answer : withMembers(text, { result })
     }
     await this.#exchanges.get(call)?.sentNotifications
     return text
@@ -244,10 +246,10 @@ export class Guards {
 }
 
 /**
- * Returns the part of a result that a guard's webhook judges; undefined if there is none. A response to `tasks/get`
+ * Returns the part of a result that is sent to a guard's webhook; undefined if there is none. A response to `tasks/get`
  * contains the result of the tool once the task has ended.
  */
-const judgedResultIn = ({ exchange }: GatewayCall, result: string): string | undefined =>
+const webhookResultIn = ({ exchange }: GatewayCall, result: string): string | undefined =>
   exchange.method === 'tasks/get' ? memberOf(result, 'result') : result
 
 const isSame = (one: string, other: string): boolean => isDeepStrictEqual(JSON.parse(one), JSON.parse(other))

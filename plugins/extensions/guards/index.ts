@@ -18,15 +18,15 @@ declare module 'fastify' {
 }
 
 /** Returns a guard as shown in responses, with the secret of its webhook masked. */
-const show = (guard: Guard): Guard => maskConfig(guard) as Guard
+const toShownGuard = (guard: Guard): Guard => maskConfig(guard) as Guard
 
 /**
  * Checks a sent guard beyond its schema, and replaces a masked secret by the stored one.
  * @param former the stored guard
  * @throws InvalidInput
  */
-function check (sent: Guard, former: Guard | undefined): Guard {
-  const { value, unknown } = unmask(sent, former, former && show(former))
+function checkGuard (input: Guard, former: Guard | undefined): Guard {
+  const { value, unknown } = unmask(input, former, former && toShownGuard(former))
   const guard = value as Guard
   if (unknown.length > 0) throw new errors.InvalidInput(`"${unknown[0] ?? ''}": write the secret itself, not its mask`)
   if (guard.webhook === undefined && (guard.detect ?? []).length === 0) {
@@ -91,8 +91,8 @@ export default fp(async (app) => {
     applyGuards<string | undefined>(paramsText, (by) => by.onNotification(server, paramsText)))
   app.decorate('guards', new OrderedEntries(app.settings, 'guards', {
     noun: 'guard',
-    check,
-    show,
+    check: checkGuard,
+    show: toShownGuard,
     warn: async (guard) => (await import('../references.ts')).unknownInGuard(guard, app)
   }))
   const total = (): number => [...counts.values()].reduce((sum, count) => sum + count, 0)

@@ -23,11 +23,11 @@ interface Metrics {
 /** `app.metrics`: the metrics of the gateway, for Prometheus. Until the first read, only calls are counted. */
 export default fp(async (app) => {
   const calls = new CallMetrics()
-  const questions = new Map<string, number>()
+  const clientRequests = new Map<string, number>()
   const added: AddedMetric[] = []
   let registry: Promise<Registry> | undefined
   const createRegistry = async (): Promise<Registry> =>
-    (await import('./registry.ts')).createMetricRegistry(app, { calls, questions, added })
+    (await import('./registry.ts')).createMetricRegistry(app, { calls, clientRequests, added })
 
   app.gateway.addHook('onDone', ({ provider, exchange, outcome: given, isToolError, duration }) => {
     // A call that asks its client for input continues with another request; only the last request is counted.
@@ -37,7 +37,7 @@ export default fp(async (app) => {
   })
   app.gateway.addHook('onQuestion', (server) => {
     const label = calls.labelOf(server)
-    questions.set(label, (questions.get(label) ?? 0) + 1)
+    clientRequests.set(label, (clientRequests.get(label) ?? 0) + 1)
   })
   app.decorate('metrics', {
     contentType: 'text/plain; version=0.0.4; charset=utf-8',

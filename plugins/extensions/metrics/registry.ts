@@ -14,7 +14,7 @@ export interface AddedMetric {
 interface MetricSources {
   readonly calls: CallMetrics
   /** The numbers of server requests to clients (such as elicitation), by server label. */
-  readonly questions: ReadonlyMap<string, number>
+  readonly clientRequests: ReadonlyMap<string, number>
   /** The metrics of other plugins. */
   readonly added: readonly AddedMetric[]
 }
@@ -23,7 +23,7 @@ interface MetricSources {
 const maxListedServers = 2_000
 
 /** Creates the registry of all metrics, and starts to collect Node's own (event loop, garbage collection). */
-export function createMetricRegistry (app: FastifyInstance, { calls, questions, added }: MetricSources): Registry {
+export function createMetricRegistry (app: FastifyInstance, { calls, clientRequests, added }: MetricSources): Registry {
   const register = new Registry()
   collectDefaultMetrics({ register })
   calls.register(register)
@@ -39,7 +39,7 @@ export function createMetricRegistry (app: FastifyInstance, { calls, questions, 
       }
     })
   }
-  countByServer('toolhub_questions_total', 'Requests from upstream servers to clients', () => questions)
+  countByServer('toolhub_questions_total', 'Requests from upstream servers to clients', () => clientRequests)
   const gauge = (name: string, help: string, read: () => number): Gauge =>
     new Gauge({
       name,

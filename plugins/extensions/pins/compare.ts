@@ -160,9 +160,9 @@ function withPending ({ pending: _, ...pin }: Pin, pending: readonly PendingDefi
  * @returns undefined if there is no such change
  */
 export function acceptPending (
-  server: PinnedServer, which: Pick<Pin, 'kind' | 'item'>, digest?: string
+  server: PinnedServer, definition: Pick<Pin, 'kind' | 'item'>, digest?: string
 ): PinnedServer | undefined {
-  const pin = server.pins.find((each) => keyOf(each) === keyOf(which))
+  const pin = server.pins.find((each) => keyOf(each) === keyOf(definition))
   const chosen = pin?.pending?.filter((each) => digest === undefined || each.digest === digest) ?? []
   if (pin === undefined || chosen.length === 0) return undefined
   const main = chosen.findLast(({ source }) => source === server.source) ??

@@ -24,12 +24,12 @@ export function listedCatalogueOf (
   const refused = new Map<string, UnacceptedState>()
   /** Returns the text to list; undefined if the item is omitted. */
   const textToList = (
-    which: Pick<Pin, 'kind' | 'item'>, digest: string | undefined, text: string
+    definition: Pick<Pin, 'kind' | 'item'>, digest: string | undefined, text: string
   ): string | undefined => {
-    const pin = pins.get(keyOf(which))
+    const pin = pins.get(keyOf(definition))
     if (pin !== undefined && digest !== undefined && isAccepted(pin, digest, isFirst)) return text
     const former = mode === 'block' && pin?.digest !== undefined ? pin.text : undefined
-    refused.set(keyOf(which), former === undefined ? 'withheld' : 'changed')
+    refused.set(keyOf(definition), former === undefined ? 'withheld' : 'changed')
     return former
   }
   let isSame = true
@@ -45,9 +45,9 @@ export function listedCatalogueOf (
   }
   let { instructions } = catalogue
   if (instructions !== undefined && instructions !== '') {
-    const which = { kind: 'instructions', item: instructionsItem } as const
+    const definition = { kind: 'instructions', item: instructionsItem } as const
     const written = JSON.stringify(instructions)
-    const text = textToList(which, digestOfInstructions(instructions), written)
+    const text = textToList(definition, digestOfInstructions(instructions), written)
     if (text !== written) {
       isSame = false
       instructions = text === undefined ? undefined : JSON.parse(text) as string

@@ -143,8 +143,8 @@ export class Pins implements CatalogueReview {
   }
 
   /** Returns why an item cannot be used; undefined if it can. @param catalogue as it is listed */
-  refusalOf (catalogue: Catalogue, which: Pick<Pin, 'kind' | 'item'>): UnacceptedState | undefined {
-    return this.#refused.get(catalogue)?.get(keyOf(which))
+  refusalOf (catalogue: Catalogue, definition: Pick<Pin, 'kind' | 'item'>): UnacceptedState | undefined {
+    return this.#refused.get(catalogue)?.get(keyOf(definition))
   }
 
   /** Returns the changed definitions of a server that wait for an admin. */
@@ -174,8 +174,9 @@ export class Pins implements CatalogueReview {
    * @param digest accepts only the definition with this digest
    * @returns whether there was a matching change
    */
-  async accept (server: string, which: Pick<Pin, 'kind' | 'item'>, digest?: string): Promise<boolean> {
-    const result = await this.#change(server, (pinned) => ({ next: pinned && acceptPending(pinned, which, digest) }))
+  async accept (server: string, definition: Pick<Pin, 'kind' | 'item'>, digest?: string): Promise<boolean> {
+    const result = await this.#change(server, (pinned) =>
+      ({ next: pinned && acceptPending(pinned, definition, digest) }))
     if (result.next === undefined) return false
     this.#deps.onListsChanged()
     return true

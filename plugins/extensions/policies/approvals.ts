@@ -141,7 +141,7 @@ export class CallApprovals {
       digest,
       principal: principal.key,
       owner,
-      callers: [...peopleBehind(this.#deps.snapshot(), principal)],
+      callers: [...usersBehind(this.#deps.snapshot(), principal)],
       username,
       server: subject.server,
       tool: subject.name,
@@ -252,8 +252,8 @@ export class CallApprovals {
 
   /** Whether the caller of the call is one of the users behind a principal. */
   #isOwn (principal: Principal, { principal: caller, callers }: Approval): boolean {
-    const people = peopleBehind(this.#deps.snapshot(), principal)
-    return caller === principal.key || callers.some((name) => people.has(name))
+    const users = usersBehind(this.#deps.snapshot(), principal)
+    return caller === principal.key || callers.some((name) => users.has(name))
   }
 
   /** Whether an approval can still be decided or used. */
@@ -288,7 +288,7 @@ export class CallApprovals {
  * Returns the names of all users who can act as a principal: its user, the owner and the creator of its key, and the
  * members of the team that owns it.
  */
-function peopleBehind (snapshot: Pick<Snapshot, 'keys' | 'teams' | 'users'>, principal: Principal): Set<string> {
+function usersBehind (snapshot: Pick<Snapshot, 'keys' | 'teams' | 'users'>, principal: Principal): Set<string> {
   const { keys, teams } = snapshot
   const { keyId } = authorKeyOf(principal)
   const key = keyId === undefined ? undefined : keys.get(keyId)

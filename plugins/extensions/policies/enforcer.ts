@@ -130,9 +130,9 @@ export class PolicyEnforcer {
     const ambiguity = ambiguityIn(argsText)
     if (ambiguity !== undefined) throw new Refusal('policy', `${reasonFor(policy)}, but it cannot, since ${ambiguity}`)
     const { arguments: args } = exchange.params
-    const asked: CallToApprove = { principal: exchange.view.principal, subject, args, argsText, policy }
-    const digest = callDigestOf(asked)
-    if (!this.#isContinued(exchange, digest)) await this.#askForApproval(exchange, asked)
+    const toApprove: CallToApprove = { principal: exchange.view.principal, subject, args, argsText, policy }
+    const digest = callDigestOf(toApprove)
+    if (!this.#isContinued(exchange, digest)) await this.#askForApproval(exchange, toApprove)
     if (call.policy !== undefined) this.#allowed.set(call.policy, digest)
   }
 
@@ -150,10 +150,10 @@ export class PolicyEnforcer {
   }
 
   /** Asks the client or an approver whether a call may be made. @throws Refusal unless it is allowed now */
-  async #askForApproval (exchange: Exchange<View>, asked: CallToApprove): Promise<void> {
-    const { policy } = asked
+  async #askForApproval (exchange: Exchange<View>, call: CallToApprove): Promise<void> {
+    const { policy } = call
     const answer = policy.approvers === undefined || policy.approvers.length === 0
-      ? await (await import('./ask-client.ts')).askClient(exchange, asked)
+      ? await (await import('./ask-client.ts')).askClient(exchange, call)
       : 'unanswerable'
     if (answer === 'accepted') return
     const why = reasonFor(policy)
@@ -164,10 +164,10 @@ export class PolicyEnforcer {
       throw new Refusal('policy', `${why}, and nobody answered in time; the user of this client can allow it`)
     }
     // An approval is valid for one caller; callers without credentials cannot be told apart.
-    if (!hasCredential(asked.principal)) {
+    if (!hasCredential(call.principal)) {
       throw new Refusal('policy', `${why}, but it cannot ask about a caller without credentials; use a key or log in`)
     }
-    const approval = await this.#useOrRequest(asked)
+    const approval = await this.#useOrRequest(call)
     if (approval === 'approved') return
     const who = approversOf(policy)
     throw new Refusal('policy', approval.state === 'denied'
@@ -176,9 +176,9 @@ export class PolicyEnforcer {
         `${approval.id}). Then make the same call again`)
   }
 
-  async #useOrRequest (asked: CallToApprove): ReturnType<CallApprovals['useOrRequest']> {
+  async #useOrRequest (call: CallToApprove): ReturnType<CallApprovals['useOrRequest']> {
     try {
-      return await this.#deps.approvals.useOrRequest(asked)
+      return await this.#deps.approvals.useOrRequest(call)
     } catch (error) {
       if (!(error instanceof StorageError)) throw error
       throw new RpcError(code.unavailable, 'The approvals cannot be read now; try again later', 'internal')

@@ -4,8 +4,8 @@ import type { ShownTool } from './search-tools.ts'
 import { truncateAtWord, shortenSchema, shorteningSteps, type ShorteningStep } from './shorten.ts'
 import { extensionsLimits } from '../limits.ts'
 
-/** A found tool with its score from 0 to 1. `why`: the parts of the score, if the search explains. */
-export interface SearchHit { readonly tool: ShownTool, readonly score: number, readonly why?: ScoreReasons }
+/** A found tool with its score from 0 to 1. `explanation`: the parts of the score, if the search explains. */
+export interface SearchHit { readonly tool: ShownTool, readonly score: number, readonly explanation?: ScoreReasons }
 
 /** The `metadata` of a search result. */
 export interface SearchMetadata {

@@ -58,7 +58,8 @@ export class SmartProvider implements Provider {
     const json =
       toSearchResult(found, metadata, { isSingle: limit === 1, hasSchemas: !this.#isProgressive() }, skills)
     if (!explains) return smartToolResult(json)
-    return smartToolResult(json, Object.fromEntries(found.map(({ tool, why = {} }) => [tool.name, why])))
+    const reasons = found.map(({ tool, explanation = {} }) => [tool.name, explanation] as const)
+    return smartToolResult(json, Object.fromEntries(reasons))
   }
 
   /** Returns the tool as listed on the merged route. */

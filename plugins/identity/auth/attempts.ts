@@ -104,8 +104,8 @@ export class AttemptLimiter<Request extends { ip: string }> {
     await this.#countAt(request, 'social', this.#counts.social)
   }
 
-  async #countAt (request: Request, what: string, count: CountAttempt<Request>): Promise<void> {
-    const seconds = await count(request, `${what} ${sha256(normalizeIP(request.ip, 64))}`)
+  async #countAt (request: Request, kind: string, count: CountAttempt<Request>): Promise<void> {
+    const seconds = await count(request, `${kind} ${sha256(normalizeIP(request.ip, 64))}`)
     if (seconds > 0) throw new errors.TooManyRequests(seconds)
   }
 

@@ -42,7 +42,7 @@ export interface Auth {
    * Creates a credential for MCP requests within this process. It acts as a user or a key while the user or key is
    * valid. The caller of this method must have authorized its use.
    */
-  issueInternalCredential: (whom: { readonly username: string } | { readonly keyId: string }) => InternalCredential
+  issueInternalCredential: (holder: { readonly username: string } | { readonly keyId: string }) => InternalCredential
   /**
    * Returns a reference to a principal's credential that can be stored beyond its request, without its secret;
    * undefined if the credential has no id.

@@ -221,9 +221,9 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       return request.routeOptions.config?.effect === 'read' || canUseMcp(principal) ? principal : anonymous
     },
     accessChanges,
-    issueInternalCredential: (whom) => internalCredentials.issue((snapshot) => 'keyId' in whom
-      ? principalOfKey(whom.keyId, snapshot)
-      : mcpPrincipalOf(snapshot.users.get(whom.username))),
+    issueInternalCredential: (holder) => internalCredentials.issue((snapshot) => 'keyId' in holder
+      ? principalOfKey(holder.keyId, snapshot)
+      : mcpPrincipalOf(snapshot.users.get(holder.username))),
     lastingCredentialOf: (principal) => lastingCredentialOf(principal, app.settings.current),
     principalOfCredential: async (credential) => {
       const isEnded = 'family' in credential && !await app.accessTokens.isAlive(credential.family)

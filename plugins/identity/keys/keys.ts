@@ -133,9 +133,9 @@ export class BearerKeys {
    *   yet
    * @throws InvalidInput; ShareUsed beyond `identityLimits.keysPerUser`; Forbidden for a team's key
    */
-  async create (principal: Principal, { name, ...asked }: KeyRequest): Promise<{ data: ShownKey, warnings: string[] }> {
+  async create (principal: Principal, { name, ...input }: KeyRequest): Promise<{ data: ShownKey, warnings: string[] }> {
     checkKeyName(name)
-    if (!principal.isAdmin && asked.owner?.startsWith('@') === true && asked.owner !== principal.username) {
+    if (!principal.isAdmin && input.owner?.startsWith('@') === true && input.owner !== principal.username) {
       throw new errors.Forbidden('Only admins can create keys of teams')
     }
     const token = `${credentialPrefixes.key}${randomBytes(32).toString('hex')}`
@@ -145,13 +145,13 @@ export class BearerKeys {
       tokenHash: sha256(token),
       tokenMask: maskToken(token),
       createdAt: new Date().toISOString(),
-      ...(typeof asked.expiresAt === 'string' && { expiresAt: toExpiry(asked.expiresAt) })
+      ...(typeof input.expiresAt === 'string' && { expiresAt: toExpiry(input.expiresAt) })
     }
-    const { enabled = true } = asked
-    const scope = principal.isAdmin ? requestedKeyScope(asked) : fullUserScope
+    const { enabled = true } = input
+    const scope = principal.isAdmin ? requestedKeyScope(input) : fullUserScope
     const key: BearerKey = { ...base, ...scope, enabled }
     const snapshot = await this.#settings.change((base) => {
-      Object.assign(key, ownerAndCreatorOf(base, principal, key.kind, principal.isAdmin ? asked : {}))
+      Object.assign(key, ownerAndCreatorOf(base, principal, key.kind, principal.isAdmin ? input : {}))
       if (!principal.isAdmin &&
           [...base.keys.values()].filter((other) => canManage(principal, other)).length >= identityLimits.keysPerUser) {
         throw new errors.ShareUsed(`You already have ${identityLimits.keysPerUser} bearer keys: remove one first`)
@@ -159,7 +159,7 @@ export class BearerKeys {
       return [{ entity: 'bearerKeys', key: key.id, value: key }]
     }, principal)
     const differs = (name: typeof scopeMembers[number]): boolean =>
-      asked[name] !== undefined && JSON.stringify(asked[name]) !== JSON.stringify(key[name])
+      input[name] !== undefined && JSON.stringify(input[name]) !== JSON.stringify(key[name])
     const ignored = (principal.isAdmin ? [] : scopeMembers.filter(differs))
       .map((name) => `"${name}" is for admins only: your own keys give access to what you can see`)
     return { data: { ...this.#toShownKey(key), token }, warnings: [...ignored, ...nameWarningsOf(snapshot, key)] }

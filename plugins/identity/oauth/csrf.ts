@@ -19,6 +19,6 @@ const macOf = (key: string, uid: string, shown: string): string =>
 export function readCsrfToken (key: string, uid: string, csrf: string): string | undefined {
   const [mac = '', text = ''] = csrf.split('.').reverse()
   const shown = Buffer.from(text, 'base64url').toString()
-  const [given, expected] = [Buffer.from(mac), Buffer.from(macOf(key, uid, shown))]
-  return given.length === expected.length && timingSafeEqual(given, expected) ? shown : undefined
+  const [received, expected] = [Buffer.from(mac), Buffer.from(macOf(key, uid, shown))]
+  return received.length === expected.length && timingSafeEqual(received, expected) ? shown : undefined
 }

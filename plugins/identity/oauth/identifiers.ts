@@ -29,9 +29,9 @@ export const issuerPath = (issuer: string): string => new URL(issuer).pathname.r
  * `127.0.0.1`. Other host names in the request are ignored.
  */
 function ownOrigin (listening: string, { headers: { host = '' } }: FastifyRequest): string {
-  const [own, asked] = [new URL(listening), `http://${host}`]
-  if (!loopbackNames.has(own.hostname) || !URL.canParse(asked)) return listening
-  const { hostname, port, origin } = new URL(asked)
+  const [own, requestedOrigin] = [new URL(listening), `http://${host}`]
+  if (!loopbackNames.has(own.hostname) || !URL.canParse(requestedOrigin)) return listening
+  const { hostname, port, origin } = new URL(requestedOrigin)
   return loopbackNames.has(hostname) && port === own.port ? origin : listening
 }
 

@@ -118,11 +118,11 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   ): Promise<BrowserRedirect> {
     const { mount, cookies } = await this.#ensureRunning()
     if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuchError('login provider', provider)
-    const given = ['code', 'state', 'error', 'iss'].flatMap((name): Array<[string, string]> => {
+    const received = ['code', 'state', 'error', 'iss'].flatMap((name): Array<[string, string]> => {
       const value = query[name]
       return typeof value === 'string' ? [[name, value]] : []
     })
-    const params = new URLSearchParams(given)
+    const params = new URLSearchParams(received)
     const cookie = pickCookies(headers, [cookies.state])
     const path = `/callback/${encodeURIComponent(provider)}?${params.toString()}`
     const { response } = await this.#request(path, { headers: { cookie } }, { iss: params.get('iss') ?? undefined })

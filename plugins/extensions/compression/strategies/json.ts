@@ -86,15 +86,15 @@ class Containers {
   readonly #members = new Map<string, Member[]>()
   readonly #schemas = new Map<string, Schema>()
 
-  elements (array: string): string[] { return kept(this.#elements, array, elementsOf) }
+  elements (array: string): string[] { return cached(this.#elements, array, elementsOf) }
 
-  members (object: string): Member[] { return kept(this.#members, object, membersOf) }
+  members (object: string): Member[] { return cached(this.#members, object, membersOf) }
 
   /** The schema of an array's items. */
-  schema (array: string): Schema { return kept(this.#schemas, array, (text) => schemaOf(text, this)) }
+  schema (array: string): Schema { return cached(this.#schemas, array, (text) => schemaOf(text, this)) }
 }
 
-function kept<Part> (known: Map<string, Part>, text: string, read: (text: string) => Part): Part {
+function cached<Part> (known: Map<string, Part>, text: string, read: (text: string) => Part): Part {
   const part = known.get(text) ?? read(text)
   if (text.length >= minLargeLength) known.set(text, part)
   return part

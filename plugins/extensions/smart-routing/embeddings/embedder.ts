@@ -116,10 +116,10 @@ export class Embedder {
     const { collection } = this.#deps
     const ids = [...this.#queue.keys()]
     for (let at = 0; at < ids.length; at += bounds.idsPerQuery) {
-      const asked = ids.slice(at, at + bounds.idsPerQuery)
-      const stored = await vectors.findHashes(collection, asked)
+      const part = ids.slice(at, at + bounds.idsPerQuery)
+      const stored = await vectors.findHashes(collection, part)
       await vectors.markUsed(collection, [...stored.keys()])
-      for (const id of asked) {
+      for (const id of part) {
         if (stored.has(id)) this.#markStored(id)
         else this.#storedAt.delete(id)
       }

@@ -13,8 +13,12 @@ import { mergeTerms, type ScoreExplanation } from './score-explanation.ts'
 export type { SearchTool } from './search-tool.ts'
 export type { ScoreExplanation } from './score-explanation.ts'
 
-/** A tool found by words, with its score. `why`: the parts of the score, if the search explains. */
-export interface RankedTool { readonly tool: SearchTool, readonly score: number, readonly why?: ScoreExplanation }
+/** A tool found by words, with its score. `explanation`: the parts of the score, if the search explains. */
+export interface RankedTool {
+  readonly tool: SearchTool
+  readonly score: number
+  readonly explanation?: ScoreExplanation
+}
 
 /** A synonym is ignored if it occurs in more than `tools` tools, and in more than the share `part` of all tools. */
 const common = { tools: 500, part: 0.1 }
@@ -126,10 +130,10 @@ export class ToolIndex {
     const place = ({ tool }: RankedTool): number => this.#searchedTools.get(tool) ?? 0
     const best = found.sort((a, b) => b.score - a.score || place(a) - place(b)).slice(0, limit)
     if (!explains) return best
-    return best.map((each) => ({ ...each, why: this.#why(each.tool, concepts, queryWeights, exact) }))
+    return best.map((each) => ({ ...each, explanation: this.#explain(each.tool, concepts, queryWeights, exact) }))
   }
 
-  #why (
+  #explain (
     tool: SearchTool, concepts: readonly Concept[], queryWeights: ReadonlyMap<string, number>, exact: string
   ): ScoreExplanation {
     const slot = this.#slotOf.get(tool) ?? -1

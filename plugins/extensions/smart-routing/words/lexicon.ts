@@ -12,7 +12,7 @@ export interface Variant { readonly term: string, readonly weight: number }
 /** The English meaning of a foreign word, as a term and in words. */
 export interface ForeignWord { readonly language: string, readonly english: string, readonly term: string }
 
-interface TradeFile { common: string, same: string[], synonyms: string[] }
+interface DomainFile { common: string, same: string[], synonyms: string[] }
 interface LanguageFile { language: string, stop: string, words: Record<string, string> }
 
 const languages = ['de', 'es', 'fr', 'pt', 'it', 'nl', 'pl', 'sv', 'tr', 'ru', 'zh', 'ja', 'ko']
@@ -36,7 +36,7 @@ export class Lexicon {
   readonly wordByStem = new Map<string, string>()
   readonly #byLength = new Map<number, WordList>()
 
-  addTrade ({ common, same, synonyms }: TradeFile): void {
+  addDomain ({ common, same, synonyms }: DomainFile): void {
     for (const word of common.split(' ')) this.#commonWords.add(word)
     for (const line of same) this.#addGroup(this.#equivalents, line)
     for (const line of synonyms) this.#addGroup(this.#synonyms, line)
@@ -106,7 +106,7 @@ export class Lexicon {
       for (const group of this.#synonyms.get(spelling) ?? []) {
         const isHead = group[0] === spelling
         for (const [i, other] of group.entries()) {
-          add(other, factor * (isHead || i === 0 ? tuning.synonym : tuning.fellow))
+          add(other, factor * (isHead || i === 0 ? tuning.synonym : tuning.sharedSynonym))
         }
       }
     }
@@ -116,7 +116,7 @@ export class Lexicon {
   stopLanguages (word: string): readonly string[] { return this.#stopWords.get(word) ?? [] }
 
   /** Returns the meanings of a word, or of several words joined by spaces, in all languages. */
-  foreign (text: string): readonly ForeignWord[] {
+  meaningsOf (text: string): readonly ForeignWord[] {
     for (const spelling of [text, text.replace(/([aou])e/g, '$1')]) {
       const found = [...this.#foreign.get(spelling) ?? [], ...this.#findByBeginning(spelling)]
       if (found.length > 0) return found
@@ -164,7 +164,7 @@ export async function loadLexicon (): Promise<Lexicon> {
 async function readAll (): Promise<Lexicon> {
   const lexicon = new Lexicon()
   const budget = new LoopBudget()
-  lexicon.addTrade(JSON.parse(await readAsset('lexicons/trade.json')) as TradeFile)
+  lexicon.addDomain(JSON.parse(await readAsset('lexicons/trade.json')) as DomainFile)
   for (const language of languages) {
     if (budget.isSpent) await budget.yieldToEventLoop()
     lexicon.addLanguage(JSON.parse(await readAsset(`lexicons/${language}.json`)) as LanguageFile)

@@ -87,7 +87,7 @@ class QueryReader implements InterpretedQuery {
     for (const word of this.#list) {
       if (stopWords.has(word)) continue
       const languages = new Set(this.#lexicon.stopLanguages(word))
-      const meanings = this.#lexicon.isForeign(word) && !this.#isKnown(word) ? this.#lexicon.foreign(word) : []
+      const meanings = this.#lexicon.isForeign(word) && !this.#isKnown(word) ? this.#lexicon.meaningsOf(word) : []
       for (const { language } of meanings) languages.add(language)
       for (const language of languages) evidence.set(language, (evidence.get(language) ?? 0) + 1)
     }
@@ -145,7 +145,7 @@ class QueryReader implements InterpretedQuery {
 
   /** Returns the meanings of foreign words in the languages of the query, or in all languages if there are none. */
   #foreign (words: string): readonly ForeignWord[] {
-    const all = this.#lexicon.foreign(words)
+    const all = this.#lexicon.meaningsOf(words)
     const own = all.filter(({ language }) => this.#languages.has(language))
     return own.length > 0 ? own : all
   }

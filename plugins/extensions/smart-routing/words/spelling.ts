@@ -27,19 +27,19 @@ const maxMistakesIn = (word: string): number =>
   lacksVowel.test(word) ? 1 : numberPattern.test(word) ? 0 : maxMistakes(word.length)
 
 /**
- * Calls `found` with each known word that differs from a word by at most `most` mistakes; plurals are also compared as
+ * Calls `found` with each known word that differs from a word by at most `max` mistakes; plurals are also compared as
  * singulars.
  */
 function visitSimilar (
-  word: string, most: number, source: Source, found: (mistakes: number, known: KnownWord) => void
+  word: string, max: number, source: Source, found: (mistakes: number, known: KnownWord) => void
 ): void {
   for (const form of new Set([word, singularOf(word)])) {
     const bits = letterBits(form)
-    for (let length = form.length === 3 ? 4 : form.length - most; length <= form.length + most + 1; length++) {
+    for (let length = form.length === 3 ? 4 : form.length - max; length <= form.length + max + 1; length++) {
       for (const words of source(length)) {
-        for (const known of words?.findSimilar(bits, 2 * most + 1) ?? []) {
-          const mistakes = Math.min(distance(form, known.word, most), distance(form, singularOf(known.word), most))
-          if (mistakes <= most) found(mistakes, known)
+        for (const known of words?.findSimilar(bits, 2 * max + 1) ?? []) {
+          const mistakes = Math.min(distance(form, known.word, max), distance(form, singularOf(known.word), max))
+          if (mistakes <= max) found(mistakes, known)
         }
       }
     }
@@ -83,8 +83,8 @@ export function similarToolWords (word: string, vocabulary: Vocabulary): Variant
  * @returns at most three
  */
 export function similarWords (word: string, vocabulary: Vocabulary, lexicon: Lexicon): Variant[] {
-  const most = maxMistakesIn(word)
-  if (most === 0) return []
+  const max = maxMistakesIn(word)
+  if (max === 0) return []
   const letter = word.charCodeAt(0)
   const found: Candidate[] = []
   const add = (mistakes: number, { word: other, term, places }: KnownWord): void => {
@@ -92,7 +92,7 @@ export function similarWords (word: string, vocabulary: Vocabulary, lexicon: Lex
     const rank = mistakes + (other.charCodeAt(0) === letter ? 0 : penalty.first) + (isUseful ? 0 : penalty.useless)
     found.push({ term, mistakes, rank, places: places?.length ?? 0 })
   }
-  visitSimilar(word, most, (length) => [vocabulary.startingWith(letter, length), lexicon.ofLength(length)], add)
+  visitSimilar(word, max, (length) => [vocabulary.startingWith(letter, length), lexicon.ofLength(length)], add)
   const isClear = found.some(({ rank }) => rank <= 1)
   if (word.length > 3 && !isClear) visitSimilar(word, 1, (length) => vocabulary.notStartingWith(letter, length), add)
   return toVariants(found)

@@ -22,7 +22,7 @@ export const tuning = {
    */
   same: 0.9,
   synonym: 0.5,
-  fellow: 0.15,
+  sharedSynonym: 0.15,
   translation: 0.85,
   /** Factor of a synonym for each further word of the query that it stands for. */
   again: 0.6,

@@ -82,11 +82,11 @@ function adaptPresented (granted: AdapterPayload, { issuer, allowedScopes }: Tok
   const scopes = allowedScopes().filter((scope) => ctx.oidc.requestParamScopes.has(scope))
   if (scopes.length > 0) params.scope = scopes.join(' ')
   const [held, ...others] = [granted.resource ?? []].flat()
-  const asked = typeof params.resource === 'string' ? params.resource : undefined
-  const path = asked === undefined ? undefined : resourcePath(issuer, asked)
+  const requested = typeof params.resource === 'string' ? params.resource : undefined
+  const path = requested === undefined ? undefined : resourcePath(issuer, requested)
   const heldPath = held === undefined ? undefined : resourcePath(issuer, held)
   const isWithin = path !== undefined && (heldPath === '' || heldPath === path)
-  const payload = isWithin ? { ...granted, resource: [held, ...others, asked] as string[] } : granted
+  const payload = isWithin ? { ...granted, resource: [held, ...others, requested] as string[] } : granted
   presentedPayloads.set(ctx, payload)
   return payload
 }
