@@ -36,14 +36,14 @@ export function compressText (
   if (Buffer.byteLength(text) < minTokens) return undefined
   const before = count(text)
   if (before < minTokens) return undefined
-  const wanted = strategy === 'auto' ? detectStrategy(text) : strategy
+  const chosen = strategy === 'auto' ? detectStrategy(text) : strategy
   const total = formatNumber(before)
   const heading = headingFor(maxOutputTokens, hasSplitRuns(text) ? `about ${total}` : total)
   // The token count in the first line is not known yet, so the longest possible one is assumed.
   const longestHeading = (used: StrategyName): string => heading(used, total)
-  const room = maxOutputTokens - count(longestHeading(wanted)) - 2
-  let used = wanted
-  let body = fitRendering(strategies[wanted](text), room, count)
+  const room = maxOutputTokens - count(longestHeading(chosen)) - 2
+  let used = chosen
+  let body = fitRendering(strategies[chosen](text), room, count)
   if (body === undefined) {
     used = 'text'
     body = fitRendering(cutText(text), room, count) ?? ''

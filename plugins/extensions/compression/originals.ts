@@ -72,9 +72,9 @@ export class Originals {
     if (original?.principal !== principal) return undefined
     const { bytes, mimeType } = original
     const start = characterAt(bytes, Math.min(offset, bytes.length))
-    const wanted = Math.min(start + Math.min(length, this.#limits.partSize), bytes.length)
+    const maxEnd = Math.min(start + Math.min(length, this.#limits.partSize), bytes.length)
     // A part contains at least one character.
-    const end = characterAt(bytes, wanted) > start ? characterAt(bytes, wanted) : characterAfter(bytes, start)
+    const end = characterAt(bytes, maxEnd) > start ? characterAt(bytes, maxEnd) : characterAfter(bytes, start)
     const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(start, end))
     return { text, mimeType, offset: start, end, size: bytes.length }
   }

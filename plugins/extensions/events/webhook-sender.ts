@@ -101,6 +101,6 @@ function reasonOf (error: unknown): FailureReason {
 /** Whether a response contains the challenge that was sent. */
 function echoes ({ status, body }: FetchedResponse, challenge: string): boolean {
   if (status < 200 || status >= 300) return false
-  const sent = Buffer.from(String(parseJsonObject(body.toString())?.challenge))
-  return sent.length === challenge.length && timingSafeEqual(sent, Buffer.from(challenge))
+  const echoed = Buffer.from(String(parseJsonObject(body.toString())?.challenge))
+  return echoed.length === challenge.length && timingSafeEqual(echoed, Buffer.from(challenge))
 }

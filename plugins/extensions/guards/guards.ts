@@ -105,9 +105,9 @@ export class Guards {
 
   async #checkArguments (call: GatewayCall, origin: TextOrigin, guards: readonly Guard[]): Promise<void> {
     const { method, paramsText } = call.exchange
-    const given = searchedMembers(method, paramsText)
+    const original = searchedMembers(method, paramsText)
     const message = { origin, owner: ownerOf(call), searched: new SearchedCharacters() }
-    let members = given
+    let members = original
     let refusal: Refusal | undefined
     try {
       for (const guard of guards) {
@@ -120,7 +120,7 @@ export class Guards {
       if (refusal) throw refusal
     } finally {
       // The record of a refused call contains the masked members too.
-      const changed = changedParams(given, members)
+      const changed = changedParams(original, members)
       this.#replaceExchange(call, Object.fromEntries(changed))
       const uri = changed.get('uri')
       if (uri !== undefined) call.item = JSON.parse(uri.startsWith('"') ? uri : '""') as string
@@ -146,18 +146,18 @@ export class Guards {
     }
     if (masked === text) return { members }
     const parts = paramsOf(masked)
-    const found = members.map((given, at): Param => {
+    const found = members.map((member, at): Param => {
       // If the text could not be searched, `masked` is `{}`, and every member is replaced by `{}`.
-      const { name, text } = parts[at] ?? { name: given.name, text: '{}' }
-      if (name === given.name && text === withoutToken(name, given.text)) return given
-      const token = given.name === '_meta' ? memberOf(given.text, 'progressToken') : undefined
+      const { name, text } = parts[at] ?? { name: member.name, text: '{}' }
+      if (name === member.name && text === withoutToken(name, member.text)) return member
+      const token = member.name === '_meta' ? memberOf(member.text, 'progressToken') : undefined
       return { name, text: token === undefined ? text : withMembers(text, { progressToken: token }) }
     })
-    for (const [at, given] of members.entries()) {
+    for (const [at, member] of members.entries()) {
       // Addresses and subscriptions are not changed; a finding in them refuses the call.
       const shownMember = isAboutEvents(method) ? `"${found[at]?.name ?? ''}"` : undefined
-      const address = addressMembers.get(given.name) ?? shownMember
-      if (found[at] === given || address === undefined) continue
+      const address = addressMembers.get(member.name) ?? shownMember
+      if (found[at] === member || address === undefined) continue
       refusal ??= new Refusal('guard', `The guard "${guard.name}" refuses this call: ${address} contains what it masks`)
     }
     return { members: found, refusal }
@@ -201,12 +201,12 @@ export class Guards {
   }
 
   async #checkError (call: GatewayCall, guards: readonly Guard[], error: RpcError): Promise<RpcError> {
-    const given = error.toText()
-    let text = given
+    const original = error.toText()
+    let text = original
     const origin = originOf(call, 'results')
     const searched = new SearchedCharacters()
     for (const guard of guards) text = await this.#deps.screen.apply(guard, text, origin, ownerOf(call), searched)
-    if (text === given) return error
+    if (text === original) return error
     const { code, message } = toRpcError(text)
     return new RpcError(code, message, error.reason, text)
   }
@@ -231,13 +231,13 @@ export class Guards {
 
   #replaceExchange (call: GatewayCall, members: Readonly<Record<string, string | undefined>>): void {
     const origin = originOf(call, 'results')
-    const sent = originOf(call, 'arguments')
+    const argumentsOrigin = originOf(call, 'arguments')
     const owner = ownerOf(call)
     const exchange = new GuardedExchange(call.exchange, members, (paramsText) =>
       this.#checkNotification(this.#onResults(call), paramsText, origin, owner), (cancelText) => {
-      const { server, tool } = sent
+      const { server, tool } = argumentsOrigin
       const guards = guardsFor(this.#deps.active(), 'arguments', server, tool)
-      const checked = this.#checkNotification(guards, cancelText, sent, owner)
+      const checked = this.#checkNotification(guards, cancelText, argumentsOrigin, owner)
       return typeof checked === 'string' ? checked : undefined
     })
     this.#exchanges.set(call, exchange)

@@ -29,10 +29,10 @@ export default fp(async (app) => {
   const createRegistry = async (): Promise<Registry> =>
     (await import('./registry.ts')).createMetricRegistry(app, { calls, clientRequests, added })
 
-  app.gateway.addHook('onDone', ({ provider, exchange, outcome: given, isToolError, duration }) => {
+  app.gateway.addHook('onDone', ({ provider, exchange, outcome: callOutcome, isToolError, duration }) => {
     // A call that asks its client for input continues with another request; only the last request is counted.
-    if (given === 'input_required') return
-    const outcome = given === 'ok' && isToolError ? 'tool_error' : given
+    if (callOutcome === 'input_required') return
+    const outcome = callOutcome === 'ok' && isToolError ? 'tool_error' : callOutcome
     calls.add(provider, exchange.method, outcome, duration / 1_000)
   })
   app.gateway.addHook('onQuestion', (server) => {

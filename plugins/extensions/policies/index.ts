@@ -19,7 +19,7 @@ export interface Policies {
   readonly entries: OrderedEntries<'policies'>
   readonly approvals: CallApprovals
   /** Decides about a call without making it. @throws InvalidInput, NoSuch, NotRecorded */
-  readonly test: (by: Principal, sent: PolicyTest) => Promise<PolicyTestResult>
+  readonly test: (by: Principal, input: PolicyTest) => Promise<PolicyTestResult>
 }
 
 /** `app.policies`: rules that allow, deny or hide items, or require approval of a call. */
@@ -52,12 +52,12 @@ export default fp<PolicyOptions>(async (app, { store }) => {
       warn: async (policy) => (await import('../references.ts')).unknownInPolicy(policy, app)
     }),
     approvals,
-    test: async (by, sent) => await (await import('./policy-test.ts')).testPolicies({
+    test: async (by, input) => await (await import('./policy-test.ts')).testPolicies({
       snapshot: () => app.settings.current,
       existing: app,
       findActivity: async (principal, id) => await app.activities.find(principal, id),
       now
-    }, by, sent)
+    }, by, input)
   })
 }, { name: 'policies', dependencies: ['settings', 'access', 'gateway', 'notifications'] })
 

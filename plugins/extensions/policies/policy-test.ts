@@ -26,11 +26,11 @@ export interface PolicyTestDeps {
  * @param by the admin who runs the test
  * @throws InvalidInput; NoSuch for an unknown activity
  */
-export async function testPolicies (deps: PolicyTestDeps, by: Principal, sent: PolicyTest): Promise<PolicyTestResult> {
+export async function testPolicies (deps: PolicyTestDeps, by: Principal, input: PolicyTest): Promise<PolicyTestResult> {
   const snapshot = deps.snapshot()
-  const call = sent.activityId === undefined
-    ? toEvaluatedCall(snapshot, sent, deps.now())
-    : recordedCall(snapshot, await deps.findActivity(by, sent.activityId))
+  const call = input.activityId === undefined
+    ? toEvaluatedCall(snapshot, input, deps.now())
+    : recordedCall(snapshot, await deps.findActivity(by, input.activityId))
   const { subject } = call
   const catalogues = cataloguesOf(deps.existing.gateway, subject.server)
   const catalogue = catalogues.find((each) => listsItem(each, subject)) ?? catalogues[0]
@@ -48,8 +48,8 @@ export async function testPolicies (deps: PolicyTestDeps, by: Principal, sent: P
 }
 
 /** Returns the call that a test describes. @throws InvalidInput */
-function toEvaluatedCall (snapshot: Snapshot, sent: PolicyTest, now: number): EvaluatedCall {
-  const { server, tool, kind = 'tool', principal, arguments: args = {}, route = `/mcp/${server}` } = sent
+function toEvaluatedCall (snapshot: Snapshot, input: PolicyTest, now: number): EvaluatedCall {
+  const { server, tool, kind = 'tool', principal, arguments: args = {}, route = `/mcp/${server}` } = input
   if (server === undefined || tool === undefined) {
     throw new errors.InvalidInput('Send the "server" and "tool" of a call, or the "activityId" of a recorded one')
   }

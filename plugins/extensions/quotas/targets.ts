@@ -39,8 +39,8 @@ export function subjectsOf (
 /** Returns the keys of a quota's counters that count a call; empty if the quota does not apply to it. */
 export function counterKeys ({ id, target, per }: Quota, subjects: Subjects): string[] {
   let chosen: string[][] = [[]]
-  for (const [name, wanted] of Object.entries(target) as Array<[keyof Subjects, string]>) {
-    const fitting = wanted === '*' ? subjects[name] : subjects[name].filter((each) => each === wanted)
+  for (const [name, pattern] of Object.entries(target) as Array<[keyof Subjects, string]>) {
+    const fitting = pattern === '*' ? subjects[name] : subjects[name].filter((each) => each === pattern)
     chosen = chosen.flatMap((former) => fitting.map((each) => [...former, each]))
   }
   return chosen.map((each) => quotaKeyPrefix + JSON.stringify([id, per, ...each]))

@@ -32,9 +32,9 @@ export async function runCallTool (exchange: Exchange<View>, call: CallTool): Pr
 /** Returns the exchange that calls the named tool. The arguments keep their original bytes. @throws RpcError -32602 */
 function exchangeForNamedTool (exchange: Exchange<View>): Exchange<View> {
   const { params, paramsText, view } = exchange
-  const given = memberOf(paramsText, 'arguments') ?? '{}'
-  const name = toolNameIn(given)
-  const text = argumentsIn(given)
+  const argumentsText = memberOf(paramsText, 'arguments') ?? '{}'
+  const name = toolNameIn(argumentsText)
+  const text = argumentsIn(argumentsText)
   let args: unknown
   const get = (): unknown => {
     args ??= JSON.parse(text)

@@ -79,9 +79,9 @@ export class SmartProvider implements Provider {
 
 /** Parses the arguments of `search_tools`. @throws RpcError -32602 */
 function parseSearchArguments (args: unknown): SearchArguments {
-  const { query, limit: given = limitRange.default } = isObject(args) ? args : {}
+  const { query, limit: rawLimit = limitRange.default } = isObject(args) ? args : {}
   // Models often send a number as a string.
-  const limit = typeof given === 'string' && /^\s*\d{1,9}\s*$/.test(given) ? Number(given) : given
+  const limit = typeof rawLimit === 'string' && /^\s*\d{1,9}\s*$/.test(rawLimit) ? Number(rawLimit) : rawLimit
   if (typeof query !== 'string') {
     throw new RpcError(code.invalidParams, 'Invalid params: "query" must describe the task')
   }

@@ -134,9 +134,9 @@ export class CallTracer {
   }
 
   /** Ends the span of a call (`onDone`). */
-  endSpan ({ trace: given, outcome, isToolError, error }: FinishedCall): void {
-    if (!(given instanceof CallTrace)) return
-    const { span } = given
+  endSpan ({ trace: callTrace, outcome, isToolError, error }: FinishedCall): void {
+    if (!(callTrace instanceof CallTrace)) return
+    const { span } = callTrace
     const failed = outcome === 'ok' && isToolError
     span.setAttribute('toolhub.outcome', failed ? 'tool_error' : outcome)
     if (failed) span.setAttribute('error.type', 'tool_error')

@@ -132,9 +132,9 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
    * Records a refused credential. While the authorization server is enabled, text without the prefix of keys counts as
    * an access token, since tokens of earlier versions have no prefix.
    */
-  const noteRefused = (request: FastifyRequest, sent: string | string[] | undefined): void => {
-    if (sent === undefined) return
-    const text = String(sent)
+  const noteRefused = (request: FastifyRequest, header: string | string[] | undefined): void => {
+    if (header === undefined) return
+    const text = String(header)
     const known = app.keys.findInactive(bearerTokenIn(text) ?? text.trim())
     if (known !== undefined) {
       app.refusals.noteInactiveKey(request.ip, known)

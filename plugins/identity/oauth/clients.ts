@@ -72,17 +72,17 @@ export class ClientRegistry {
   /** Replaces the metadata of a self-registered client (RFC 7592, section 2.2). @throws OAuthError */
   async updateRegistered (clientId: string, token: string | undefined, body: unknown): Promise<IssuedClient> {
     const client = await this.findRegistered(clientId, token)
-    const sent = readMetadataBody(body)
-    const surplus = notSentBack.find((name) => sent[name] !== undefined)
+    const members = readMetadataBody(body)
+    const surplus = notSentBack.find((name) => members[name] !== undefined)
     if (surplus !== undefined) throw new OAuthError('invalid_request', `The request must not contain "${surplus}"`)
-    if (sent.client_id !== clientId) {
+    if (members.client_id !== clientId) {
       throw new OAuthError('invalid_request', '"client_id" must be the one of the client: it cannot be changed')
     }
-    const secret = sent.client_secret
+    const secret = members.client_secret
     if (secret !== undefined && !(typeof secret === 'string' && matchesHash(secret, client.secretHash))) {
       throw new OAuthError('invalid_request', '"client_secret" must be the one of the client: it cannot be chosen')
     }
-    const metadata = readClientMetadata(sent, this.#settings())
+    const metadata = readClientMetadata(members, this.#settings())
     return await this.#update(clientId, () => metadata)
   }
 

@@ -172,8 +172,8 @@ export function originOf (address: string | undefined): string | undefined {
  * Parses origins from a list or a text: a JSON array, or separated by commas or white space.
  * @throws Error naming the first entry that is not an origin
  */
-export function parseOrigins (given: string | readonly string[]): string[] {
-  const entries = typeof given === 'string' ? splitOrigins(given) : given
+export function parseOrigins (input: string | readonly string[]): string[] {
+  const entries = typeof input === 'string' ? splitOrigins(input) : input
   return entries.filter((each) => each !== '').map((each) => {
     const origin = originOf(each)
     if (origin === undefined || !/^https?:\/\/[^/\\?#@*\s]+\/?$/i.test(each)) {

@@ -45,10 +45,10 @@ export class FailureNeighbours {
     return Math.min(maxLines, sidesOf(entries, maxLines).reduce((sum, { count }) => sum + count, 0))
   }
 
-  /** Returns the first lines next to failures, by the index of their entry. @param wanted the number of lines */
-  firstLines (wanted: number): Map<number, BesideFailures> {
+  /** Returns the first lines next to failures, by the index of their entry. @param maxLines the number of lines */
+  firstLines (maxLines: number): Map<number, BesideFailures> {
     const found = new Map<number, BesideFailures>()
-    for (const [at, line] of this.#order.slice(0, wanted)) {
+    for (const [at, line] of this.#order.slice(0, maxLines)) {
       const side = this.#sides[at]
       const text = side && this.#linesOf(side)[line]
       if (side === undefined || text === undefined) continue

@@ -38,13 +38,13 @@ function withoutRepetition (concepts: readonly Concept[]): Concept[] {
       if (isMain(each)) highest.set(each.term, Math.max(highest.get(each.term) ?? 0, weight * each.weight))
     }
   }
-  const given = new Set<string>()
+  const kept = new Set<string>()
   return concepts.map(({ weight, variants }) => ({
     weight,
     variants: variants.map((each) => {
       if (!isMain(each)) return each
-      const isHighest = weight * each.weight === highest.get(each.term) && !given.has(each.term)
-      if (isHighest) given.add(each.term)
+      const isHighest = weight * each.weight === highest.get(each.term) && !kept.has(each.term)
+      if (isHighest) kept.add(each.term)
       return isHighest ? each : { term: each.term, weight: each.weight * tuning.again }
     }).sort((a, b) => b.weight - a.weight)
   }))

@@ -33,8 +33,8 @@ export const bearerKeyStep = (keys: BearerKeys): AuthStep => ({ headers }, route
 export function keyRestriction (
   keys: BearerKeys, headers: RequestCredentials['headers'], snapshot: Snapshot
 ): string | undefined {
-  for (const sent of [headers.authorization, headers[keyHeaderOf(snapshot)]]) {
-    const key = typeof sent === 'string' ? keys.find(bearerTokenIn(sent) ?? sent.trim()) : undefined
+  for (const header of [headers.authorization, headers[keyHeaderOf(snapshot)]]) {
+    const key = typeof header === 'string' ? keys.find(bearerTokenIn(header) ?? header.trim()) : undefined
     if (key?.kind === 'user') return 'This is a user key, which is for MCP only. '
     if (key && (key.accessType ?? 'all') !== 'all') return 'This key has a limited scope, so it is for MCP only. '
   }

@@ -19,18 +19,18 @@ export async function loadGrant (
 ): Promise<Grant | undefined> {
   const { client, account, result } = ctx.oidc
   if (!client || !account) return undefined
-  const given = result?.consent as Partial<GivenConsent> | undefined
+  const givenConsent = result?.consent as Partial<GivenConsent> | undefined
   const resources = Object.keys(ctx.oidc.resourceServers ?? {})
-  const consent = given?.scope === undefined
+  const consent = givenConsent?.scope === undefined
     ? await findEarlierConsent(findConsent, account.accountId, client.clientId, resources, provider.issuer)
-    : { scope: given.scope }
+    : { scope: givenConsent.scope }
   if (!consent) return undefined
   // Each authorization has its own family of tokens.
   const grant = new provider.Grant({ accountId: account.accountId, clientId: client.clientId })
   grant.jti = randomUUID()
   grant.addOIDCScope(consent.scope)
   for (const resource of resources) grant.addResourceScope(resource, consent.scope)
-  if (given === undefined) return grant
+  if (givenConsent === undefined) return grant
   // Scopes that the user did not allow are marked as rejected; otherwise the library would ask for them again and
   // again.
   const allowed = new Set(consent.scope.split(' '))
