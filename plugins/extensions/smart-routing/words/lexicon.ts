@@ -12,7 +12,14 @@ export interface Variant { readonly term: string, readonly weight: number }
 /** The English meaning of a foreign word, as a term and in words. */
 export interface ForeignWord { readonly language: string, readonly english: string, readonly term: string }
 
+/**
+ * The English terms of the tools' domains. `common`: everyday words. `same`: groups of spellings with one meaning.
+ * `synonyms`: groups whose first term is the main synonym of the others.
+ */
 interface DomainFile { common: string, same: string[], synonyms: string[] }
+/**
+ * `stop`: the stop words of the language. `words`: for each English text, the foreign words for it, comma-separated.
+ */
 interface LanguageFile { language: string, stop: string, words: Record<string, string> }
 
 const languages = ['de', 'es', 'fr', 'pt', 'it', 'nl', 'pl', 'sv', 'tr', 'ru', 'zh', 'ja', 'ko']
@@ -113,6 +120,7 @@ export class Lexicon {
     return [...found].map(([term, weight]) => ({ term, weight })).sort((a, b) => b.weight - a.weight)
   }
 
+  /** Returns the languages in which a word is a stop word. */
   stopLanguages (word: string): readonly string[] { return this.#stopWords.get(word) ?? [] }
 
   /** Returns the meanings of a word, or of several words joined by spaces, in all languages. */
