@@ -20,11 +20,11 @@ export interface WebhookDestination {
 }
 
 /** The reason why a delivery failed (SEP-3415, "Webhook delivery status"). It contains nothing from the response. */
-export type FailureReason =
+type FailureReason =
   'connection_refused' | 'timeout' | 'tls_error' | 'http_4xx' | 'http_5xx' | 'challenge_failed'
 
 /** The outcome of an attempt to deliver a message. `isFinal`: the message must not be sent again. */
-export type PostOutcome =
+type PostOutcome =
   { readonly reason: undefined } | { readonly reason: FailureReason, readonly isFinal: boolean }
 
 /** HTTP statuses after which a message is not sent again. */

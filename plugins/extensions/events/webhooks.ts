@@ -42,7 +42,7 @@ export interface WebhookDeps {
 }
 
 /** The response to a message from a server. */
-export interface Receipt { readonly status: number, readonly body: Readonly<Record<string, unknown>> }
+interface Receipt { readonly status: number, readonly body: Readonly<Record<string, unknown>> }
 
 const sealContext = 'event webhook'
 const receipt = (status: number, message: string): Receipt => ({ status, body: { success: status < 300, message } })

@@ -18,7 +18,7 @@ export interface WebhookQuestion {
 }
 
 /** The answer of a webhook. `text` of `replace`: the arguments or result to use, as JSON text. */
-export type WebhookAnswer =
+type WebhookAnswer =
   { readonly action: 'accept' } |
   { readonly action: 'reject', readonly message: string | undefined } |
   { readonly action: 'replace', readonly text: string }

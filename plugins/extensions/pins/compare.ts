@@ -5,7 +5,7 @@ import { keyOf, type Definition, type DefinitionKind } from './definitions.ts'
 export type PinMode = 'off' | 'warn' | 'ask' | 'block'
 
 /** A definition that differs from the pinned one and waits for an admin. */
-export interface PendingDefinition {
+interface PendingDefinition {
   readonly digest: string
   readonly text?: string
   /** In ISO 8601. */
@@ -44,7 +44,7 @@ export interface PinnedServer {
 }
 
 /** The definitions of one catalogue, to be compared with the pins. `now`: in ISO 8601. */
-export interface DefinitionReading {
+interface DefinitionReading {
   readonly definitions: readonly Definition[]
   readonly source: string
   readonly user: string | undefined

@@ -44,14 +44,14 @@ export async function askClient (exchange: Exchange, call: CallToApprove): Promi
 }
 
 /** Describes the call in words, with long arguments cut. */
-export function questionFor ({ subject: { server, kind, name }, args, policy }: CallToApprove): string {
+function questionFor ({ subject: { server, kind, name }, args, policy }: CallToApprove): string {
   const reason = policy.message ?? `The policy ${quote(policy.name)} asks before this call.`
   const verb = kind === 'tool' ? 'Run the tool' : kind === 'prompt' ? 'Get the prompt' : 'Read the resource'
   return `${reason}\n\n${verb} ${quote(name)} of the server ${quote(server)}${describeArguments(args)}`
 }
 
 /** Lists the arguments of a call, one per line. */
-export function describeArguments (args: unknown): string {
+function describeArguments (args: unknown): string {
   const entries = isObject(args) ? Object.entries(args) : []
   if (entries.length === 0) return ' without arguments?'
   const lines = entries.map(([name, value]) => `- ${quote(name)}: ${quote(value)}`).join('\n')

@@ -16,7 +16,7 @@ import { kindOfRequest, routePathOf, toPrincipalFacts, type Subject } from './fa
 import type { Match } from './rule.ts'
 import { Ruleset } from './ruleset.ts'
 
-export interface EnforcerDeps {
+interface EnforcerDeps {
   /** The settings with the registered providers. */
   readonly snapshot: () => Snapshot
   readonly catalogueOf: (provider: string, client: Client) => Catalogue | undefined

@@ -18,7 +18,7 @@ export interface Subject {
 }
 
 /** The list that contains the items of each kind. */
-export const listOfKind = { tool: 'tools', prompt: 'prompts', resource: 'resources' } as const
+const listOfKind = { tool: 'tools', prompt: 'prompts', resource: 'resources' } as const
 
 /** Returns the kind of the items in a list, as conditions see it. */
 export const kindOfList = (kind: ListKind): Subject['kind'] =>

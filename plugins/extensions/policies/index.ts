@@ -12,7 +12,7 @@ declare module 'fastify' {
   interface FastifyInstance { policies: Policies }
 }
 
-export interface PolicyOptions { store: Approvals }
+interface PolicyOptions { store: Approvals }
 
 /** The policies, for the management API. */
 export interface Policies {

@@ -10,7 +10,7 @@ import { decideAbout, toObservedRules, reasonOf, type EvaluatedCall } from './de
 import { toPrincipalFacts, type Subject } from './facts.ts'
 import { Ruleset } from './ruleset.ts'
 
-export interface PolicyTestDeps {
+interface PolicyTestDeps {
   readonly snapshot: () => Snapshot
   readonly existing: ExistingObjects
   /** Returns a recorded call that a principal may see. @throws NoSuch, NotRecorded */

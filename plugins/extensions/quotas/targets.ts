@@ -15,7 +15,7 @@ export const toolOf = ({ exchange: { method }, item }: Pick<GatewayCall, 'exchan
 /**
  * The user, team, key, server and tool of a call, by the members of a quota's target. A caller may be in several teams.
  */
-export type Subjects = Readonly<Record<keyof Quota['target'], readonly string[]>>
+type Subjects = Readonly<Record<keyof Quota['target'], readonly string[]>>
 
 /** Returns the subjects of a call. */
 export function subjectsOf (

@@ -7,7 +7,7 @@ import type { Principal } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
 type UsageQuery = Static<typeof UsageQuerySchema>
-export type UsageAxis = UsageQuery['by']
+type UsageAxis = UsageQuery['by']
 export type UsageRow = Static<typeof UsageRowSchema>
 
 const dayInMs = 86_400_000

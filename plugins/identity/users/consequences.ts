@@ -5,7 +5,7 @@ import { changesForDemotion, changesForRemoval } from './account.ts'
 import { requireUser } from './look-up.ts'
 
 /** The names of the keys, servers and groups that are affected when a user is removed or ceases to be an admin. */
-export interface AccountConsequences {
+interface AccountConsequences {
   readonly removedKeys: readonly string[]
   /** Keys that stay but become inactive. */
   readonly inactiveKeys: readonly string[]

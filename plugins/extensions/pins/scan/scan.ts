@@ -6,7 +6,7 @@ import { findPhrases } from './phrases.ts'
 import { textsOf } from './texts.ts'
 
 /** A definition: its kind, its name, and its JSON text (for instructions, a JSON string). */
-export interface ScannedDefinition { readonly kind: string, readonly item: string, readonly text: string }
+interface ScannedDefinition { readonly kind: string, readonly item: string, readonly text: string }
 /** A finding in a definition. `place`: a JSON pointer within it. */
 export interface DefinitionFinding {
   readonly kind: string, readonly item: string, readonly place: string, readonly message: string
