@@ -48,7 +48,10 @@ export class DefinitionScanner {
     })
   }
 
-  /** Names are compared with those of all servers, so a change of one server may concern the warnings about any. */
+  /**
+   * Drops the index of names and all warnings, to be computed again on demand: names are compared with those of all
+   * servers, so a change of one server may concern the warnings about any.
+   */
   #forgetNames (): void {
     this.#index = undefined
     this.#warnings.clear()
@@ -113,7 +116,7 @@ export class DefinitionScanner {
   }
 }
 
-/** Returns the finding that a definition, and those after it, were not scanned. */
+/** Returns a finding which says that a definition, and those after it, were not scanned. */
 function unscannedFindings (definition: Definition | undefined, why: string): DefinitionFinding[] {
   const message = `not all definitions were checked: ${why}`
   return definition ? [{ kind: definition.kind, item: definition.item, place: '', message }] : []

@@ -18,7 +18,10 @@ export interface Match { readonly rule: Rule, readonly problem?: string }
 export interface RulesOfItem {
   /** The rule that hides the item. */
   readonly hiding: Match | undefined
-  /** In their order, up to the first fixed rule that decides. `match`: of a fixed rule. */
+  /**
+   * The rules in their order, up to and including the first fixed rule that decides. `match`: the match of a fixed
+   * rule; undefined for other rules.
+   */
   readonly steps: ReadonlyArray<{ readonly rule: Rule, readonly match: Match | undefined }>
   /** Whether a fixed rule failed. It may succeed next time: patterns take work until they are compiled. */
   readonly hasFailed: boolean

@@ -111,7 +111,7 @@ export class Embedder {
     }
   }
 
-  /** Removes tools whose vectors are stored from the queue, and marks these vectors as in use. */
+  /** Removes from the queue the tools whose vectors are stored, and marks these vectors as in use. */
   async #skipStored (vectors: VectorStore): Promise<void> {
     const { collection } = this.#deps
     const ids = [...this.#queue.keys()]
