@@ -1,24 +1,14 @@
-import { hash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { Approval, Approvals, StoredApproval } from '../../../db/ports/approvals.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import type { Policy } from '../../../schemas/policies.ts'
 import { Refusal } from '../../../protocol/errors.ts'
-import { isObject } from '../../../protocol/json.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import { Semaphore } from '../../base/limits/index.ts'
 import { authorKeyOf, isOfFormerAccount, type Principal, teamMembers } from '../../settings/index.ts'
 import { operatorUsername, usernameOf } from '../activities/describe.ts'
 import { extensionsLimits } from '../limits.ts'
-import type { Subject } from './facts.ts'
-
-/** A call that needs approval by a person, as a policy requires. */
-export interface CallToApprove {
-  readonly principal: Principal
-  readonly subject: Subject
-  readonly args: unknown
-  readonly argsText: string
-  readonly policy: Policy
-}
+import { callDigestOf, type CallToApprove } from './call-digest.ts'
 
 export type ApprovalState = Approval['state'] | 'expired'
 
@@ -47,22 +37,6 @@ interface ApprovalDeps {
   readonly notify: (approval: ShownApproval) => void
   /** In ms since 1970. */
   readonly now: () => number
-}
-
-/**
- * Returns a value in which objects are lists of their members in alphabetical order, so that equal values are written
- * alike.
- */
-function withSortedMembers (value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withSortedMembers)
-  if (!isObject(value)) return value
-  return { members: Object.keys(value).sort().map((key) => [key, withSortedMembers(value[key])]) }
-}
-
-/** Returns a digest that identifies a call: of its caller, item and arguments, and the policy that asks. */
-export function callDigestOf ({ principal, subject: { server, kind, name }, args, policy }: CallToApprove): string {
-  const parts = [principal.key, server, kind, name, withSortedMembers(args ?? {}), policy.id]
-  return hash('sha256', JSON.stringify(parts), 'base64url')
 }
 
 /**

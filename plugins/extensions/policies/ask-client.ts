@@ -3,7 +3,7 @@ import { RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf } from '../../../protocol/json.ts'
 import { extensionsLimits } from '../limits.ts'
-import type { CallToApprove } from './approvals.ts'
+import type { CallToApprove } from './call-digest.ts'
 import { escapeInvisible } from './escape-invisible.ts'
 
 /** The answer of a client's user. `late`: none came in time; `unanswerable`: the client cannot be asked. */
