@@ -53,6 +53,7 @@ export const extensionsLimits = {
     cachedWords: 100_000,
     cachedTexts: 10_000
   },
+
   /**
    * The operator's webhook. `maxWaiting`: max messages that wait for delivery; beyond that, new messages are dropped.
    * `timeout`: max time of one attempt, in ms, `pauses`: times before each further attempt, in ms, `maxAnswer`: max
@@ -102,6 +103,7 @@ export const extensionsLimits = {
    * of its own.
    */
   quotas: { rounds: 16, reported: 10_000, tokenTime: 20_000, tokenHeap: 256, tokenIdle: 60_000 },
+
   /**
    * Usage counters. `waiting`: max counters that wait to be written; beyond that, new ones are not recorded. `pause`:
    * time until they are written, in ms. `days`: max days in one response; beyond that, 400.

@@ -13,7 +13,7 @@ export interface ExistingObjects {
   readonly gateway: Pick<Gateway, 'catalogue' | 'catalogues'>
 }
 
-/** Names under which calls of callers without an account are counted. */
+/** Names that are no accounts, under which calls are counted too. */
 const namedCallers: ReadonlySet<string> = new Set(['guest', 'system'])
 
 /** Returns a server's catalogues for all classes of clients; empty if its lists are unknown. */
@@ -31,8 +31,9 @@ export function unknownSubject (
   const { server, kind, name } = subject
   if (!snapshot.servers.has(server)) return `there is no server ${JSON.stringify(server)}`
   const catalogues = cataloguesOf(gateway, server)
-  const isMade = (each: Catalogue): boolean => templatesFor(each, subject, namesOf(each, subject)).length > 0
-  if (catalogues.length === 0 || catalogues.some((each) => listsItem(each, subject) || isMade(each))) return undefined
+  const matchesTemplate = (each: Catalogue): boolean => templatesFor(each, subject, namesOf(each, subject)).length > 0
+  const isListed = catalogues.some((each) => listsItem(each, subject) || matchesTemplate(each))
+  if (catalogues.length === 0 || isListed) return undefined
   return `the server ${JSON.stringify(server)} does not list a ${kind} ${JSON.stringify(name)} now`
 }
 
@@ -43,7 +44,7 @@ function unknownNames (
   return unknown.length === 0 ? [] : [`"${member}": there is no ${noun} ${unknown.join(', ')}${then}`]
 }
 
-/** Returns warnings about approvers that do not exist. */
+/** Returns warnings about approvers of a policy that do not exist. */
 export const unknownInPolicy = (
   { approvers = [] }: Policy, { access: { snapshot: { users } } }: ExistingObjects
 ): string[] =>

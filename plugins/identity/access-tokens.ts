@@ -7,18 +7,18 @@ import { BoundedMap, ownerOfAddress, Semaphore } from '../base/limits/index.ts'
 import { sha256 } from '../base/secrets/index.ts'
 import { identityLimits } from './limits.ts'
 
-/** Time for which a cached token is used without reading the storage, in ms. */
+/** Age up to which a cached token is used without reading the storage again, in ms. */
 const freshTime = 2_000
 /**
- * Max time for which a cached token is used while the storage is read, in ms; so revocations by other replicas take
- * effect.
+ * Age from which a cached token is not used until the storage has been read again, in ms. It bounds the time until a
+ * revocation by another replica takes effect.
  */
 const usableTime = 4_000
-/** Interval at which ended authorizations are searched for, in ms. */
+/** Interval between two searches for expired and revoked authorizations, in ms. */
 const sweepInterval = 2_000
 /** Time for which an authorization is kept after its access token has expired, in ms: as long as an idle session. */
 const authorizationRetention = identityLimits.sessionIdle
-/** Max age of the revocations by other replicas that are read, in ms. */
+/** Age up to which each search reads the revocations by other replicas, in ms. */
 const revocationLookBack = 30_000
 
 /**
@@ -63,7 +63,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   }
 
   /**
-   * Finds a valid access token. Synchronous for a cached token, since every call runs through here.
+   * Finds a valid access token. Runs on every call, so it returns a promise only if the storage must be read first.
    * @param address the IP address of the client
    * @returns undefined if it is not a valid access token
    * @throws StorageError

@@ -58,8 +58,8 @@ export const identityLimits = {
    * Social login. `logins`: max logins begun or ended per address and `window` (in ms); beyond that, 429. `requests`:
    * max logins that wait for a provider at the same time; beyond that, the others wait, and addresses take turns.
    * `answer`: max size of a provider's response, in bytes, and `timeout`: max time for it, in ms; beyond that, the
-   * login fails. `keysAge`: min age of a provider's keys before an unknown key makes them be fetched again, in ms.
-   * `sessions`: max sessions of one user; beyond that, the oldest ends. `cookies`: max size of the cookies that are
+   * login fails. `keysAge`: min time after a fetch of a provider's keys before an unknown key id causes another one, in
+   * ms. `sessions`: max sessions of one user; beyond that, the oldest ends. `cookies`: max size of the cookies that are
    * read, in characters; beyond that, there is no session.
    */
   social: {
@@ -83,8 +83,8 @@ export const identityLimits = {
   refusals: { linesPerMinute: 20, lockOuts: 1_000 },
 
   /**
-   * Max bearer keys found without hashing their tokens, once used since the last change of keys; beyond that, the cache
-   * is cleared.
+   * Max bearer keys that are cached by their tokens, so that a token is hashed only on its first use; beyond that, the
+   * cache is cleared.
    */
   keysAtHand: 1_000,
 

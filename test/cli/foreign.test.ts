@@ -452,6 +452,11 @@ test('the credential of the command line is good from this machine only', async 
   assert.equal(await status({ ...own, host: 'hub.example.com' }, '/api/servers', '192.0.2.7'), 401)
   assert.equal(await status({ ...own, host: 'hub.example.com', 'x-forwarded-for': '127.0.0.1' }), 401, 'not through a proxy')
   assert.equal(await status({ host: 'hub.example.com', authorization: `Bearer thl_${'c'.repeat(64)}` }), 401)
+  assert.equal(await status({ ...own, host: 'hub.example.com' }, '/metrics'), 200)
+  for (const header of ['x-forwarded-for', 'x-real-ip', 'via']) {
+    const proxied = { ...own, host: 'hub.example.com', [header]: '192.0.2.7' }
+    assert.equal(await status(proxied, '/metrics'), 401, `metrics through a proxy: ${header}`)
+  }
   const mcp = await app.inject({ method: 'POST', url: '/mcp', headers: { ...own, host: 'hub.example.com', 'content-type': 'application/json' }, payload: '{}' })
   assert.equal(mcp.statusCode, 401, 'not on MCP routes')
 })

@@ -54,7 +54,7 @@ function fold (catalogue: Catalogue, raw: boolean, before?: Surface): Surface {
 
 type SearchGateway = ConstructorParameters<typeof ToolSearch>[0]
 /** No embeddings. */
-const off: SemanticSearch = { isOn: false, embedInBackground () {}, compareWithTools: async () => ({ reason: '' }) }
+const off: SemanticSearch = { isEnabled: false, embedInBackground () {}, compareWithTools: async () => ({ reason: '' }) }
 
 for (const raw of [true, false]) {
   test(`a ${raw ? 'single server\'s' : 'merged'} surface does not keep the one before it`, async () => {

@@ -447,7 +447,7 @@ test('register', async (t) => {
 
 const zero = async (): Promise<number> => 0
 const uncounted = { registration: zero, client: zero, secret: zero, authorization: zero, template: zero, social: zero }
-const unheard = { note: () => {}, lockedOut: () => {} }
+const unheard = { note: () => {}, noteLockOut: () => {} }
 
 test('what counts as one user and one address', async () => {
   const keyOf = async (username: string, ip: string): Promise<string> => {

@@ -7,10 +7,15 @@ import type { FinishedCall } from '../../gateway/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
 /**
- * Methods whose finished calls are recorded. For methods other than `tools/call`, the record's tool is the method name.
+ * The methods whose calls are recorded. For methods other than `tools/call`, the record's tool is the name of the
+ * method.
  */
 const recordedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
+/**
+ * Whether a finished call is recorded. A call that ended with `input_required` is not: the client continues it with
+ * another request.
+ */
 export const isRecorded = ({ exchange, outcome }: FinishedCall): boolean =>
   recordedMethods.has(exchange.method) && outcome !== 'input_required'
 
@@ -18,7 +23,7 @@ export const isRecorded = ({ exchange, outcome }: FinishedCall): boolean =>
  * Number of characters beyond the max length that are still redacted before the text is truncated, so that no part of a
  * secret remains.
  */
-const margin = 2_048
+const redactionMargin = 2_048
 /** Payloads up to this length, in characters, are never too large in bytes. */
 const maxUncutPayload = 1_024
 /** Max length of a failed result that is parsed for its message, in characters. */
@@ -31,19 +36,23 @@ export interface DescribeOptions {
   readonly redact: (server: string, text: string) => string
 }
 
-/** Creates the record of a call. Its texts are redacted, and cut to `extensionsLimits.activities`. */
+/** Creates the record of a call. Its texts are redacted, and truncated to `extensionsLimits.activities`. */
 export function describeCall (call: FinishedCall, { includesPayloads: payloads, redact }: DescribeOptions): Activity {
   const {
     exchange: { view: { principal, scope }, method, address, paramsText },
     provider, item, duration, output, isToolError, error, policy, guards
   } = call
-  const toShownText = (text: string | undefined, max: number): string | undefined =>
-    text === undefined ? undefined : truncateBytes(redact(provider, text.slice(0, max + margin)), max)
-  /** Redacts a payload, and cuts it if it is too long. @param whole the params that contain this text */
+  const redactAndTruncate = (text: string | undefined, max: number): string | undefined =>
+    text === undefined ? undefined : truncateBytes(redact(provider, text.slice(0, max + redactionMargin)), max)
+  /**
+   * Redacts a payload, and truncates it if it is too long.
+   * @param whole the params that contain the payload. If they are long, the payload is copied by `redactAndTruncate`,
+   *   since a slice would keep all of them in memory
+   */
   const payload = (text: string | undefined, whole = ''): string | undefined =>
     text !== undefined && Math.max(text.length, whole.length) <= maxUncutPayload
       ? redact(provider, text)
-      : toShownText(text, extensionsLimits.activities.payload)
+      : redactAndTruncate(text, extensionsLimits.activities.payload)
   const message = error === undefined
     ? isToolError && output !== undefined ? messageOf(output, payloads) : undefined
     : messageOfError(error, payloads)
@@ -61,7 +70,7 @@ export function describeCall (call: FinishedCall, { includesPayloads: payloads, 
     ...authorKeyOf(principal),
     clientId: principal.kind === 'access-token' ? principal.credential?.name : undefined,
     sourceIp: address,
-    errorMessage: toShownText(message, extensionsLimits.activities.message),
+    errorMessage: redactAndTruncate(message, extensionsLimits.activities.message),
     policy,
     guards,
     refused: error instanceof Refusal ? true : undefined
@@ -98,12 +107,13 @@ export const operatorUsername = 'system'
 export const usernameOf = ({ username, kind, user, key }: Principal): string | undefined =>
   username ?? (kind === 'system-key' ? user === key ? operatorUsername : user : undefined)
 
-/** Returns the first text block of a result with `isError`, or a fixed text. @param output the result as JSON text */
+/**
+ * Returns the first text of a result with `isError`; a fixed text if it has none, or payloads are not recorded.
+ * @param output the result as JSON text
+ */
 function messageOf (output: string, payloads: boolean): string {
-  const content = payloads &&
-    output.length <= maxParsed
-    ? (JSON.parse(output) as { content?: unknown }).content
-    : undefined
+  const isParsed = payloads && output.length <= maxParsed
+  const content = isParsed ? (JSON.parse(output) as { content?: unknown }).content : undefined
   const texts: unknown[] = Array.isArray(content)
     ? content.map((block: unknown) => isObject(block) ? block.text : undefined)
     : []

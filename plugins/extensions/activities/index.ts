@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { Activities } from '../../../db/ports/activities.ts'
 import { parseDuration } from '../../../schemas/durations.ts'
-import { ActivityReader } from './activity-log.ts'
+import { ActivityReader } from './reader.ts'
 import { maskPatterns } from '../../base/secrets/index.ts'
 import { describeCall, isRecorded, type DescribeOptions } from './describe.ts'
 import { ActivityRecorder } from './recorder.ts'
@@ -17,19 +17,19 @@ const closeTimeout = 2_000
 /** `app.activities`: records calls in the database, if one is configured, and keeps them for ACTIVITY_RETENTION. */
 export default fp<{ activities?: Activities }>(async (app, { activities }) => {
   const { ACTIVITY_RETENTION: retention, ACTIVITY_PAYLOADS: payloads } = app.config.env
-  const kept = parseDuration(retention)
-  const store = kept === 0 ? undefined : activities
-  const since = (username: string): number | undefined => {
+  const maxAge = parseDuration(retention)
+  const store = maxAge === 0 ? undefined : activities
+  const accountCreatedAt = (username: string): number | undefined => {
     const time = Date.parse(app.settings.current.users.get(username)?.createdAt ?? '')
     return Number.isNaN(time) ? undefined : time
   }
-  const reason = activities === undefined
+  const disabledReason = activities === undefined
     ? 'this requires a database: set DB_URL (postgres://…, or pglite://<folder> without a server)'
     : 'ACTIVITY_RETENTION is 0'
-  app.decorate('activities', new ActivityReader(store ?? reason, since))
+  app.decorate('activities', new ActivityReader(store ?? disabledReason, accountCreatedAt))
   if (activities) {
-    // A retention of 0 removes all former records.
-    const expiry = new Retention(activities, kept)
+    // A retention of 0 removes all records.
+    const expiry = new Retention(activities, maxAge)
     app.addHook('onReady', async () => { expiry.start() })
     app.addHook('onClose', async () => { await expiry.close() })
   }
@@ -54,7 +54,7 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
 }, { name: 'activities', dependencies: ['config', 'settings', 'gateway', 'logs', 'metrics'] })
 
 /** Time between two rounds of removing expired activities, in ms. */
-const interval = 60_000
+const roundInterval = 60_000
 /** Pause between two steps of a round, in ms, so that the database can run other queries. */
 const stepPause = 100
 
@@ -66,18 +66,18 @@ class Retention {
   #round: Promise<void> | undefined
   #isClosed = false
 
-  /** @param kept max age of activities, in ms */
-  constructor (store: Pick<Activities, 'removeSomeBefore'>, kept: number) {
+  /** @param maxAge max age of activities, in ms */
+  constructor (store: Pick<Activities, 'removeSomeBefore'>, maxAge: number) {
     this.#store = store
-    this.#maxAge = kept
+    this.#maxAge = maxAge
   }
 
   start (): void {
-    this.#timer = setInterval(() => { this.#beginRound() }, interval).unref()
+    this.#timer = setInterval(() => { this.#beginRound() }, roundInterval).unref()
     this.#beginRound()
   }
 
-  /** Resolves when no step is running any more. */
+  /** Stops. Resolves when the current step has ended. */
   async close (): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)

@@ -19,14 +19,14 @@ export interface RecorderDeps {
   readonly log: (level: 'info' | 'warn', sentence: string) => void
 }
 
-/** Max time until an activity is written, in ms. */
-const pause = 1_000
+/** Max time until an activity is written while the database is available, in ms. */
+const writeDelay = 1_000
 /** If this many activities (or bytes of them) wait, they are written at once. */
 const batchThreshold = { entries: 500, size: 1024 * 1024 }
 /** Max number of activities in one batch, and the size in bytes at which a batch is full. */
 const batchBounds = { entries: 1_000, size: 4 * 1024 * 1024 }
-/** Max pause between attempts to write, in ms. */
-const maxPause = 5_000
+/** Max time between two attempts to write, in ms. */
+const maxRetryDelay = 5_000
 /** Max attempts to write a batch that an available database rejects; then the batch is shed. */
 const maxAttempts = 5
 /** Max size of the texts that are turned into records in one turn of the event loop, in bytes. */
@@ -34,8 +34,10 @@ const maxTurnSize = 256 * 1024
 /** Estimated memory of an activity without its payloads, in bytes. */
 const overhead = 512
 
-const lengthOf = ({ exchange, output = '' }: FinishedCall): number => memoryOf(exchange.paramsText) + memoryOf(output)
-const sizeOf = ({ input = '', output = '' }: Activity): number => overhead + memoryOf(input) + memoryOf(output)
+const memoryOfCall = ({ exchange: { paramsText }, output = '' }: FinishedCall): number =>
+  memoryOf(paramsText) + memoryOf(output)
+const memoryOfActivity = ({ input = '', output = '' }: Activity): number =>
+  overhead + memoryOf(input) + memoryOf(output)
 
 /**
  * Writes calls to the database in batches. The record of a call is made and written after its response was sent. While
@@ -81,7 +83,7 @@ export class ActivityRecorder {
       return
     }
     this.#waitingCalls.push(call)
-    this.#waitingCallsSize += lengthOf(call)
+    this.#waitingCallsSize += memoryOfCall(call)
     if (this.#isTurnDue) return
     this.#isTurnDue = true
     setImmediate(this.#runTurn)
@@ -113,7 +115,7 @@ export class ActivityRecorder {
     }
     if (this.#currentWrite !== undefined || this.#isClosed) return
     if (this.#isFull && this.#failureCount === 0) this.#beginWriting()
-    else this.#writeAfter(pause)
+    else this.#writeAfter(writeDelay)
   }
 
   /** Creates the records of waiting calls until the size of their texts exceeds a number of bytes. */
@@ -123,12 +125,12 @@ export class ActivityRecorder {
     for (const call of this.#waitingCalls) {
       if (described >= maxSize) break
       count++
-      described += overhead + lengthOf(call)
-      this.#waitingCallsSize -= lengthOf(call)
+      described += overhead + memoryOfCall(call)
+      this.#waitingCallsSize -= memoryOfCall(call)
       try {
         const activity = this.#deps.describe(call)
         this.#waitingActivities.push(activity)
-        this.#waitingActivitiesSize += sizeOf(activity)
+        this.#waitingActivitiesSize += memoryOfActivity(activity)
       } catch {
         this.#shedCount++
       }
@@ -146,23 +148,23 @@ export class ActivityRecorder {
     this.#currentWrite ??= this.#writeBatch().finally(() => {
       this.#currentWrite = undefined
       if (this.#isClosed || this.#waitingActivities.length === 0) return
-      if (this.#failureCount > 0) this.#writeAfter(Math.min(maxPause, pause * 2 ** (this.#failureCount - 1)))
+      if (this.#failureCount > 0) this.#writeAfter(Math.min(maxRetryDelay, writeDelay * 2 ** (this.#failureCount - 1)))
       else if (this.#isFull) this.#beginWriting()
-      else this.#writeAfter(pause)
+      else this.#writeAfter(writeDelay)
     })
   }
 
   #nextBatch (): Activity[] {
     let size = 0
     const end = this.#waitingActivities.findIndex((activity, index) =>
-      index >= batchBounds.entries || (size += sizeOf(activity)) > batchBounds.size)
+      index >= batchBounds.entries || (size += memoryOfActivity(activity)) > batchBounds.size)
     return end === -1 ? [...this.#waitingActivities] : this.#waitingActivities.slice(0, Math.max(1, end))
   }
 
   /** Writes one batch. A failed batch is kept and retried; `append` is idempotent. Never throws. */
   async #writeBatch (): Promise<void> {
     const next = this.#nextBatch()
-    const { store, isStorageAway: isAway, log } = this.#deps
+    const { store, isStorageAway, log } = this.#deps
     try {
       await store.append(next)
       this.#writtenCount += next.length
@@ -174,13 +176,13 @@ export class ActivityRecorder {
       if (this.#failureCount++ === 0) {
         log('warn', `calls cannot be recorded now: ${messageOf(error)}`)
       }
-      if (isAway() || this.#failureCount < maxAttempts) return
+      if (isStorageAway() || this.#failureCount < maxAttempts) return
       log('warn', `${next.length} calls were not recorded: the database rejected them`)
       this.#shedCount += next.length
       this.#failureCount = 0
     }
     this.#waitingActivities.splice(0, next.length)
-    for (const activity of next) this.#waitingActivitiesSize -= sizeOf(activity)
+    for (const activity of next) this.#waitingActivitiesSize -= memoryOfActivity(activity)
   }
 
   async #writeAll (): Promise<void> {

@@ -6,7 +6,7 @@ import { searchStrategy } from './strategies/search.ts'
 import {
   formatNumber, type Renderings, type Strategy, type StrategyName, formatQuantity
 } from './strategies/strategy.ts'
-import { hasCutRuns, type CountTokens } from './tokens.ts'
+import { hasSplitRuns, type CountTokens } from './tokens.ts'
 import { truncate } from '../../../protocol/text.ts'
 
 const strategies: Readonly<Record<StrategyName, Strategy>> = {
@@ -36,13 +36,14 @@ export function compressText (
   if (Buffer.byteLength(text) < minTokens) return undefined
   const before = count(text)
   if (before < minTokens) return undefined
-  const wanted = strategy === 'auto' ? detectStrategy(text) : strategy
-  const heading = headingFor(maxOutputTokens, hasCutRuns(text) ? `about ${formatNumber(before)}` : formatNumber(before))
+  const chosen = strategy === 'auto' ? detectStrategy(text) : strategy
+  const total = formatNumber(before)
+  const heading = headingFor(maxOutputTokens, hasSplitRuns(text) ? `about ${total}` : total)
   // The token count in the first line is not known yet, so the longest possible one is assumed.
-  const longestHeading = (used: StrategyName): string => heading(used, formatNumber(before))
-  const room = maxOutputTokens - count(longestHeading(wanted)) - 2
-  let used = wanted
-  let body = fitRendering(strategies[wanted](text), room, count)
+  const longestHeading = (used: StrategyName): string => heading(used, total)
+  const room = maxOutputTokens - count(longestHeading(chosen)) - 2
+  let used = chosen
+  let body = fitRendering(strategies[chosen](text), room, count)
   if (body === undefined) {
     used = 'text'
     body = fitRendering(cutText(text), room, count) ?? ''
@@ -54,14 +55,17 @@ export function compressText (
   return { ...compressed, strategy: used, tokensBefore: before }
 }
 
-/** Inserts the token count of a text into the text itself; repeats that until the count is correct. */
+/**
+ * Inserts the token count of a text into the text itself; repeats that until the count is correct.
+ * @param withTokens returns the text with a count
+ */
 function withCount (
-  draft: string, saying: (tokens: number) => string, count: CountTokens
+  draft: string, withTokens: (tokens: number) => string, count: CountTokens
 ): { text: string, tokensAfter: number } {
   let text = draft
   let after = count(text)
   for (let round = 0; round < 4; round++) {
-    text = saying(after)
+    text = withTokens(after)
     const now = count(text)
     if (now === after) break
     after = now
@@ -86,28 +90,28 @@ function headingFor (max: number, before: string): Heading {
 
 /** Returns the shortest compressed text, for a `max` that leaves no room for token counts. */
 function shortestForm (text: string, max: number, before: number, count: CountTokens): CompressedText | undefined {
-  const short = ['[compressed]', '…'].find((each) => count(each) <= max)
-  if (short === undefined || short.length >= text.length || count(short) >= before) return undefined
-  return { text: short, strategy: 'text', tokensBefore: before, tokensAfter: count(short) }
+  const shortest = ['[compressed]', '…'].find((each) => count(each) <= max)
+  if (shortest === undefined || shortest.length >= text.length || count(shortest) >= before) return undefined
+  return { text: shortest, strategy: 'text', tokensBefore: before, tokensAfter: count(shortest) }
 }
 
 /**
- * Average characters per token that no text exceeds. A text longer than this times the max is rejected without
- * counting.
+ * Number of characters per token that no text exceeds on average. A rendering longer than this times the max number of
+ * tokens is rejected without counting.
  */
-const longestToken = 16
+const maxCharactersPerToken = 16
 
 /** Returns the longest rendering of at most `max` tokens, or undefined if even the shortest one has more. */
 export function fitRendering (renderings: Renderings | undefined, max: number, count: CountTokens): string | undefined {
   if (renderings === undefined) return undefined
-  const most = Math.max(0, max * longestToken)
+  const maxLength = Math.max(0, max * maxCharactersPerToken)
   let fitting: string | undefined
   let low = 0
   let high = renderings.highestLevel
   while (low <= high) {
     const level = Math.floor((low + high) / 2)
-    const text = renderings.render(level, most)
-    if (text !== undefined && text.length <= most && count(text, max) <= max) {
+    const text = renderings.render(level, maxLength)
+    if (text !== undefined && text.length <= maxLength && count(text, max) <= max) {
       fitting = text
       low = level + 1
     } else high = level - 1
@@ -119,8 +123,8 @@ export function fitRendering (renderings: Renderings | undefined, max: number, c
 function cutText (text: string): Renderings {
   return {
     highestLevel: text.length,
-    render: (level, most) => {
-      if (level > most) return undefined
+    render: (level, maxLength) => {
+      if (level > maxLength) return undefined
       const head = headOf(text, Math.ceil(level * 2 / 3))
       const tail = tailOf(text.slice(head.length), Math.floor(level / 3))
       const missing = text.length - head.length - tail.length

@@ -13,20 +13,20 @@ export class Compressor {
   /** The owners' shares of the memory of waiting results, in bytes. */
   readonly #waitingShares = new Shares(waiting, 'results that are compressed')
 
-  /** @param failed called with the reason when a result cannot be compressed */
-  constructor (failed: (reason: unknown) => void) {
-    this.#reportFailure = failed
+  /** @param reportFailure called with the reason when a result cannot be compressed */
+  constructor (reportFailure: (reason: unknown) => void) {
+    this.#reportFailure = reportFailure
   }
 
   /**
    * Compresses a result. Never rejects.
-   * @param owner the caller, to whose share of the memory for waiting results it counts
+   * @param owner the caller, whose share of the memory for waiting results it uses
    * @returns undefined if the result does not become shorter, cannot be compressed, or too many results wait
    */
   async compress (task: CompressionTask, owner: string): Promise<CompressionAnswer> {
-    let leave: Release
+    let release: Release
     try {
-      leave = this.#waitingShares.take(owner, memoryOf(task.result))
+      release = this.#waitingShares.take(owner, memoryOf(task.result))
     } catch (error) {
       if (error instanceof ShareError) return undefined
       throw error
@@ -37,7 +37,7 @@ export class Compressor {
       this.#reportFailure(error)
       return undefined
     } finally {
-      leave()
+      release()
     }
   }
 

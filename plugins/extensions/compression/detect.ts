@@ -2,8 +2,8 @@ import { splitLines, stripAnsiCodes } from './strategies/lines.ts'
 import { HitCollector } from './strategies/search.ts'
 import type { StrategyName } from './strategies/strategy.ts'
 
-/** Number of lines at the start of a text that are examined. */
-const testedLines = 300
+/** Max number of lines at the start of a text that are examined. */
+const maxExaminedLines = 300
 
 const timePattern =
   /^\W{0,3}(?:\w{3} +\d{1,2} \d{2}:\d{2}|\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{2}:\d{2}|\d{2}:\d{2}:\d{2}|\d{10,13}\b)/
@@ -23,7 +23,7 @@ const stepPattern = new RegExp([
 /** Matches a failure message of a program: `error: …`, `npm ERR! …`. */
 const failurePattern = /(?:^|[\s:)\]])(?:error|fatal|failed|failure|exception|panic|npm ERR!)\b[^.!?]{0,12}[:!]/i
 /** Matches the first line of a Python traceback. */
-const traceback = /^Traceback \(most recent call last\):/m
+const tracebackPattern = /^Traceback \(most recent call last\):/m
 
 /** Whether a text without paragraphs ends with a failure message, like the output of a build or a test. */
 function endsWithFailure (text: string): boolean {
@@ -39,7 +39,7 @@ const minJsonLogLines = 5
 /** Whether most lines are JSON objects with a log level. */
 function isJsonLog (text: string): boolean {
   if (!text.startsWith('{')) return false
-  const lines = splitLines(text.slice(0, 200_000)).slice(0, testedLines).filter((line) => line.trim() !== '')
+  const lines = splitLines(text.slice(0, 200_000)).slice(0, maxExaminedLines).filter((line) => line.trim() !== '')
   return lines.length >= minJsonLogLines && lines.filter((line) =>
     jsonLogEntryPattern.test(line)).length / lines.length > 0.8
 }
@@ -54,7 +54,7 @@ export function detectStrategy (text: string): StrategyName {
   if (/^(?:diff --git |--- \S.*\n\+\+\+ |Index: )/m.test(start.slice(0, 20_000)) && /^@@ .*@@/m.test(start)) {
     return 'diff'
   }
-  const lines = splitLines(start.slice(0, 200_000)).slice(0, testedLines).map(stripAnsiCodes).filter((line) =>
+  const lines = splitLines(start.slice(0, 200_000)).slice(0, maxExaminedLines).map(stripAnsiCodes).filter((line) =>
     line.trim() !== '')
   const share = (test: (line: string) => boolean): number => lines.filter(test).length / lines.length
   if (share((line) =>
@@ -65,7 +65,7 @@ export function detectStrategy (text: string): StrategyName {
   const hits = new HitCollector()
   for (const line of lines) hits.readLine(line)
   if (hits.totalCount / lines.length > 0.6 && hits.files.every(({ path }) => isPath(path))) return 'search'
-  if (endsWithFailure(text) || (lines.length > 30 && traceback.test(text))) return 'log'
+  if (endsWithFailure(text) || (lines.length > 30 && tracebackPattern.test(text))) return 'log'
   // Many equal lines indicate a log. Lines that differ only in numbers may be a table, in which every row matters.
   return lines.length > 30 && new Set(lines).size < lines.length / 3 ? 'log' : 'text'
 }

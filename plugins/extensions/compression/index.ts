@@ -37,7 +37,8 @@ export default fp(async (app) => {
   })
   app.gateway.addReader(originalsProvider(originals))
   app.gateway.addHook('onResult', ({ exchange, provider }, answer) => {
-    const isHeld = exchange.method === 'tasks/get'
+    // Its result contains the result of the tool.
+    const isTaskGet = exchange.method === 'tasks/get'
     const { enabled, options } = settingsOf(app.settings.current.system)
     // A text has at most as many tokens as bytes, and a UTF-16 unit has at most three bytes.
     if (!enabled || !toolResultMethods.has(exchange.method) || answer.length * 3 < options.minTokens) return answer
@@ -46,7 +47,7 @@ export default fp(async (app) => {
     const { principal: { key, kind }, scope } = exchange.view
     // An anonymous caller of the open routes cannot read originals.
     if (scope.open === true && kind === 'anonymous') return answer
-    const result = isHeld ? memberOf(answer, 'result') : answer
+    const result = isTaskGet ? memberOf(answer, 'result') : answer
     if (result === undefined) return answer
     const task = { result, options: { ...options, uriPrefix: `${originalsUriPrefix}${randomUUID()}/` } }
     return compressor.compress(task, exchange.client.owner ?? exchange.client.id).then((compressed) => {
@@ -54,7 +55,7 @@ export default fp(async (app) => {
       const isKept = compressed.originals.every((original, index) =>
         originals.keep(`${task.options.uriPrefix}${index}`, key, original))
       if (!isKept) return answer
-      return isHeld ? withMembers(answer, { result: compressed.result }) : compressed.result
+      return isTaskGet ? withMembers(answer, { result: compressed.result }) : compressed.result
     })
   })
 }, { name: 'compression', dependencies: ['gateway', 'settings', 'access'] })

@@ -72,9 +72,9 @@ export class Originals {
     if (original?.principal !== principal) return undefined
     const { bytes, mimeType } = original
     const start = characterAt(bytes, Math.min(offset, bytes.length))
-    const wanted = Math.min(start + Math.min(length, this.#limits.partSize), bytes.length)
+    const maxEnd = Math.min(start + Math.min(length, this.#limits.partSize), bytes.length)
     // A part contains at least one character.
-    const end = characterAt(bytes, wanted) > start ? characterAt(bytes, wanted) : characterAfter(bytes, start)
+    const end = characterAt(bytes, maxEnd) > start ? characterAt(bytes, maxEnd) : characterAfter(bytes, start)
     const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(start, end))
     return { text, mimeType, offset: start, end, size: bytes.length }
   }
@@ -110,8 +110,8 @@ export const originalsProvider = (originals: Originals): Provider & { readonly u
     const uri = String(exchange.params.uri)
     const { key } = (exchange as Exchange<View>).view.principal
     const [whole = '', query = ''] = uri.split('?', 2)
-    const asked = new URLSearchParams(query)
-    const part = originals.read(whole, key, amountOf(asked, 'offset', 0), amountOf(asked, 'length', Infinity))
+    const parameters = new URLSearchParams(query)
+    const part = originals.read(whole, key, amountOf(parameters, 'offset', 0), amountOf(parameters, 'length', Infinity))
     if (part === undefined) {
       const sentence = `Resource not found: ${uri} (originals of compressed results are kept for an hour)`
       throw new RpcError(code.resourceNotFound, sentence, 'unknown-resource')
@@ -128,8 +128,8 @@ function contentsOf (uri: string, { text, mimeType, offset, end, size }: Origina
 }
 
 /** Reads a number of bytes from the query of a URI. @param otherwise the default @throws RpcError -32602 */
-function amountOf (asked: URLSearchParams, name: string, otherwise: number): number {
-  const value = asked.get(name)
+function amountOf (parameters: URLSearchParams, name: string, otherwise: number): number {
+  const value = parameters.get(name)
   if (value === null) return otherwise
   if (!/^\d{1,15}$/.test(value)) {
     throw new RpcError(code.invalidParams, `Invalid params: "${name}" in the URI must be a number of bytes`)

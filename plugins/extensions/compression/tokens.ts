@@ -15,8 +15,8 @@ const cacheClearInterval = 1024 * 1024
 
 /**
  * Loads the tokenizer, which takes 0.2 s and 65 MB, so only the worker thread does. Text is counted in pieces that end
- * at word boundaries of the encoding. A run without a boundary is truncated, which may add some tokens to the count
- * (`hasCutRuns`).
+ * at word boundaries of the encoding. A long run without a boundary is split, which may add some tokens to the count
+ * (`hasSplitRuns`).
  */
 export async function loadTokenCounter (): Promise<CountTokens> {
   const { countTokens, setMergeCacheSize, clearMergeCache } = await import('gpt-tokenizer/encoding/o200k_base')
@@ -40,8 +40,8 @@ export async function loadTokenCounter (): Promise<CountTokens> {
   }
 }
 
-/** Whether a text has runs without a word boundary that are truncated, so that its token count may be too high. */
-export function hasCutRuns (text: string): boolean {
+/** Whether a text has a run that is split for lack of a word boundary, so that its token count may be too high. */
+export function hasSplitRuns (text: string): boolean {
   for (let from = 0; from < text.length;) {
     const { end, isRun } = pieceFrom(text, from)
     if (isRun) return true
@@ -52,13 +52,13 @@ export function hasCutRuns (text: string): boolean {
 
 /** Returns the end of the next piece: a word boundary if there is one, otherwise the max length (`isRun`). */
 function pieceFrom (text: string, from: number): { end: number, isRun: boolean } {
-  const longest = from + longestPiece
-  if (longest >= text.length) return { end: text.length, isRun: false }
-  for (let at = longest; at > from + longestPiece / 2; at--) {
+  const maxEnd = from + longestPiece
+  if (maxEnd >= text.length) return { end: text.length, isRun: false }
+  for (let at = maxEnd; at > from + longestPiece / 2; at--) {
     if (isWordEnd(text.charCodeAt(at - 1), text.charCodeAt(at))) return { end: at, isRun: false }
   }
-  const code = text.charCodeAt(longest)
-  return { end: code >= 0xdc00 && code <= 0xdfff ? longest - 1 : longest, isRun: true }
+  const code = text.charCodeAt(maxEnd)
+  return { end: code >= 0xdc00 && code <= 0xdfff ? maxEnd - 1 : maxEnd, isRun: true }
 }
 
 const kinds = { other: 0, digit: 1, letter: 2 }

@@ -3,21 +3,21 @@ import type {
   EventDelivery, EventSubscription, EventWebhooks, FailedDelivery
 } from '../../../db/ports/event-webhooks.ts'
 import { extensionsLimits } from '../limits.ts'
-import type { Callbacks, Destination } from './callbacks.ts'
+import type { WebhookSender, WebhookDestination } from './webhook-sender.ts'
 
 const { pauses, timeout } = extensionsLimits.eventWebhooks
 
-/** Time after which an unfinished attempt is considered lost with its process, in ms; another replica then retries. */
+/** Time after which an unfinished attempt counts as lost with its process, in ms; then any replica retries it. */
 const lostAfter = 6 * timeout
 
 interface DeliveriesDeps {
   readonly records: EventWebhooks
-  readonly callbacks: Callbacks
+  readonly sender: WebhookSender
   /**
    * Returns the current destination of a subscription; undefined if its principal has lost access.
    * @throws StorageError
    */
-  readonly destinationOf: (subscription: EventSubscription) => Promise<Destination | undefined>
+  readonly destinationOf: (subscription: EventSubscription) => Promise<WebhookDestination | undefined>
   /** Ends a subscription whose principal has lost access. */
   readonly end: (subscription: EventSubscription) => Promise<void>
   readonly logError: (error: unknown, sentence: string) => void
@@ -61,7 +61,7 @@ export class Deliveries {
   /** Aborts the running attempts; other replicas, or this one after a restart, retry them. */
   async close (): Promise<void> {
     this.#isClosed = true
-    this.#deps.callbacks.close()
+    this.#deps.sender.close()
     await Promise.allSettled(this.#running)
   }
 
@@ -73,7 +73,7 @@ export class Deliveries {
   }
 
   async #attempt (delivery: EventDelivery, subscription: EventSubscription): Promise<void> {
-    const { records, callbacks, destinationOf, end } = this.#deps
+    const { records, sender, destinationOf, end } = this.#deps
     const { messageId, body, attempts } = delivery
     const to = await destinationOf(subscription)
     if (to === undefined) {
@@ -81,7 +81,7 @@ export class Deliveries {
       await records.settle(delivery)
       return
     }
-    const outcome = await callbacks.post(to, messageId, body)
+    const outcome = await sender.post(to, messageId, body)
     if (outcome.reason === undefined) {
       await records.settle(delivery)
       return

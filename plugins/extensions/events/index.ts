@@ -11,14 +11,14 @@ import {
 } from '../../settings/index.ts'
 import { routePathOf } from '../policies/facts.ts'
 import type { EventRoute } from './subscription.ts'
-import type { Receipt, WebhookDeps, Webhooks } from './webhooks.ts'
+import type { WebhookDeps, Webhooks } from './webhooks.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { eventWebhooks: EventWebhooksApi }
 }
 
 interface EventWebhooksApi {
-  /** Handles a message from a server, as `Webhooks.receive`. */
+  /** Handles a message that a server has posted; see `Webhooks.receive`. */
   receive: Webhooks['receive']
   /** Lists the newest messages that could not be delivered: the principal's own, or all for an admin. */
   listFailed: (principal: Principal) => Promise<FailedDelivery[]>
@@ -56,19 +56,19 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
     if (principal === undefined || !canUseMcp(principal)) return undefined
     const { scope, presentation, address } = route as EventRoute
     const view = makeView({ ...principal, address }, scope, presentation)
-    const isThere = app.access.isViewCurrent(view, principal) &&
+    const isVisible = app.access.isViewCurrent(view, principal) &&
       app.access.visibleServers(view).some(({ server }) => isServer(server, event))
-    return isThere && !isHidden(view, event) ? view : undefined
+    return isVisible && !isHidden(view, event) ? view : undefined
   }
   const load = async (): Promise<Webhooks> => {
-    const [{ Callbacks }, { Webhooks: OfClients }] =
-      await Promise.all([import('./callbacks.ts'), import('./webhooks.ts')])
-    return new OfClients({ ...deps, callbacks: new Callbacks(app.outbound) })
+    const [{ WebhookSender }, { Webhooks: WebhooksClass }] =
+      await Promise.all([import('./webhook-sender.ts'), import('./webhooks.ts')])
+    return new WebhooksClass({ ...deps, sender: new WebhookSender(app.outbound) })
   }
   let loading: Promise<Webhooks> | undefined
   /** Loaded when the first client needs webhooks. */
   const webhooks = async (): Promise<Webhooks> => await (loading ??= load())
-  const deps: Omit<WebhookDeps, 'callbacks'> = {
+  const deps: Omit<WebhookDeps, 'sender'> = {
     gateway: app.gateway,
     records,
     sealer,
@@ -87,12 +87,14 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
   app.gateway.addMethod('events/subscribe', async (exchange) => await (await webhooks()).subscribe(exchange))
   app.gateway.addMethod('events/unsubscribe', async (exchange) => await (await webhooks()).unsubscribe(exchange))
 
-  /** Whether any replica has a subscription or a message; if the webhooks are loaded, they check that themselves. */
+  /** Whether the webhooks are loaded, or any replica has stored a subscription or a message. */
   const isUsed = async (): Promise<boolean> => loading !== undefined ||
     (await records.list()).length > 0 || (await records.listDue(Date.now())).length > 0
 
-  /** Runs tasks one after the other. While the storage is unavailable, they do nothing. */
   let last = Promise.resolve()
+  /**
+   * Runs a task after all earlier ones. A failure because the storage is unavailable is ignored: the timer tries again.
+   */
   const queue = (work: () => Promise<void>): void => {
     last = last.then(work).catch((error: unknown) => {
       if (error instanceof StorageError) return
@@ -115,9 +117,9 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
     queue(async () => {
       try {
         if (!await isUsed()) return
-        const used = await webhooks()
-        await used.applyAccess(true)
-        await used.deliveries.sendDue()
+        const loaded = await webhooks()
+        await loaded.applyAccess(true)
+        await loaded.deliveries.sendDue()
       } finally {
         isBusy = false
       }
@@ -135,17 +137,17 @@ export default fp<EventsOptions>(async (app, { storage, sealer = createProcessSe
       ? await records.listFailed()
       : (await records.listFailed(username))
           .filter(({ failedAt }) => !isOfFormerAccount(app.settings.current, username, Date.parse(failedAt))),
-    list: async (principal) => (await records.list()).filter((each) => maySee(principal, each)).map(show),
+    list: async (principal) => (await records.list()).filter((each) => canSee(principal, each)).map(show),
     remove: async (principal, id) => {
       const subscription = await records.find(id)
-      if (subscription === undefined || !maySee(principal, subscription)) throw noSuchError('subscription', id)
+      if (subscription === undefined || !canSee(principal, subscription)) throw noSuchError('subscription', id)
       await (await webhooks()).end(subscription)
     }
   } satisfies EventWebhooksApi)
 }, { name: 'events', dependencies: ['gateway', 'auth', 'access', 'settings', 'outbound', 'config'] })
 
 /** Admins see all subscriptions, users those made with their keys and logins. */
-const maySee = ({ isAdmin, username }: Principal, { user }: EventSubscription): boolean => isAdmin || user === username
+const canSee = ({ isAdmin, username }: Principal, { user }: EventSubscription): boolean => isAdmin || user === username
 
 const show = ({ id, user, url, event, name, route, expiresAt }: EventSubscription): ShownSubscription => ({
   id,
@@ -156,5 +158,3 @@ const show = ({ id, user, url, event, name, route, expiresAt }: EventSubscriptio
   url,
   expiresAt: new Date(expiresAt).toISOString()
 })
-
-export type { Receipt }

@@ -36,40 +36,43 @@ export function secretOf ({ delivery }: Exchange['params']): string {
   return String(secret)
 }
 
+/** Creates a secret for the gateway's own webhook. */
 export const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
 
 /** The stored form of a subscription's route, and the address of the client that last subscribed. */
 export type EventRoute = Pick<View, 'scope' | 'presentation'> & { readonly address?: string }
 
 /** Sorts the members of objects, nested ones included, so that equal objects have equal JSON texts. */
-const canonical = (value: unknown): unknown => isObject(value)
-  ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, canonical(value[key])]))
-  : Array.isArray(value) ? value.map(canonical) : value
+const withSortedMembers = (value: unknown): unknown => isObject(value)
+  ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, withSortedMembers(value[key])]))
+  : Array.isArray(value) ? value.map(withSortedMembers) : value
 
 /**
- * Returns the id of a subscription ("Subscription identity"). It is not secret, and no request takes it as a parameter.
+ * Returns the id of a subscription (SEP-3415, "Subscription identity"). It is not secret, and no request takes it as a
+ * parameter.
  */
 export function subscriptionIdOf ({ view, params }: Exchange<View>, { server, key }: EventTarget, url: string): string {
-  const parts = [view.principal.key, routeOf(view), server, key, url, canonical(params.arguments ?? {})]
+  const parts = [view.principal.key, routeOf(view), server, key, url, withSortedMembers(params.arguments ?? {})]
   return `sub_${hash('sha256', JSON.stringify(parts), 'hex').slice(0, 32)}`
 }
 
+/** Returns the arguments of a request as JSON text. */
 export const argumentsTextOf = ({ paramsText }: Exchange): string => memberOf(paramsText, 'arguments') ?? '{}'
 
 /** Returns the lifetime to request from the server, as JSON text; undefined requests the server's default. */
-export function wantedLifetime ({ ttlMs }: Exchange['params']): string | undefined {
+export function requestedLifetimeText ({ ttlMs }: Exchange['params']): string | undefined {
   if (ttlMs === undefined) return undefined
   return String(typeof ttlMs === 'number' && ttlMs > 0 ? Math.min(Math.trunc(ttlMs), lifetime) : lifetime)
 }
 
 /**
- * Returns when a subscription expires unless refreshed, in ms since 1970: as the server granted, but no later than
- * requested and allowed.
+ * Returns the time at which a subscription expires unless it is refreshed, in ms since 1970: the time that the server
+ * granted, but no later than requested and allowed.
  */
 export function subscriptionExpiryOf (refreshBefore: unknown, { ttlMs }: Exchange['params'], now = Date.now()): number {
   const granted = typeof refreshBefore === 'string' ? Date.parse(refreshBefore) : NaN
-  const wanted = typeof ttlMs === 'number' && ttlMs > 0 ? Math.max(ttlMs, 60_000) : lifetime
-  return Math.min(Number.isNaN(granted) ? Infinity : granted, now + Math.min(wanted, lifetime))
+  const requested = typeof ttlMs === 'number' && ttlMs > 0 ? Math.max(ttlMs, 60_000) : lifetime
+  return Math.min(Number.isNaN(granted) ? Infinity : granted, now + Math.min(requested, lifetime))
 }
 
 /**

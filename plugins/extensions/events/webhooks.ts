@@ -10,11 +10,10 @@ import type { Sealer } from '../../base/secrets/index.ts'
 import { accessRevoked, type Gateway } from '../../gateway/index.ts'
 import type { View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
-import type { Callbacks, Destination } from './callbacks.ts'
+import type { WebhookSender, WebhookDestination } from './webhook-sender.ts'
 import {
-  argumentsTextOf, callbackUrlOf, deliveryStatusText, type EventRoute, newSecret, secretOf, subscriptionExpiryOf,
-  subscriptionIdOf,
-  unsubscribeRequest, wantedLifetime
+  argumentsTextOf, callbackUrlOf, deliveryStatusText, type EventRoute, newSecret, requestedLifetimeText, secretOf,
+  subscriptionExpiryOf, subscriptionIdOf, unsubscribeRequest
 } from './subscription.ts'
 import { Deliveries } from './deliveries.ts'
 
@@ -23,7 +22,7 @@ const { eventWebhooks: limits } = extensionsLimits
 export interface WebhookDeps {
   readonly gateway: Gateway
   readonly records: EventWebhooks
-  readonly callbacks: Callbacks
+  readonly sender: WebhookSender
   readonly sealer: Sealer
   /**
    * Base URL of the gateway's own webhooks, to which a token is appended; undefined if the gateway has no https
@@ -43,9 +42,9 @@ export interface WebhookDeps {
 }
 
 /** The response to a message from a server. */
-export interface Receipt { readonly status: number, readonly body: Readonly<Record<string, unknown>> }
+interface Receipt { readonly status: number, readonly body: Readonly<Record<string, unknown>> }
 
-const place = 'event webhook'
+const sealContext = 'event webhook'
 const receipt = (status: number, message: string): Receipt => ({ status, body: { success: status < 300, message } })
 
 /**
@@ -60,14 +59,18 @@ export class Webhooks {
     this.#deps = deps
     this.deliveries = new Deliveries({
       records: deps.records,
-      callbacks: deps.callbacks,
+      sender: deps.sender,
       destinationOf: async (subscription) => await this.#destinationOf(subscription),
       end: async (subscription) => { await this.end(subscription) },
       logError: deps.logError
     })
   }
 
-  /** Handles `events/subscribe`: creates or refreshes a subscription. */
+  /**
+   * Handles `events/subscribe`: creates or refreshes a subscription.
+   * @returns the result as JSON text
+   * @throws RpcError
+   */
   async subscribe (exchange: Exchange<View>): Promise<string> {
     const { gateway, records } = this.#deps
     const { view, params, paramsText } = exchange
@@ -83,7 +86,7 @@ export class Webhooks {
     }
     if (!own.some((each) => each.url === url)) {
       const to = { id, url, secrets: [secret], owner: view.principal.key, trusted: view.principal.isAdmin }
-      await this.#deps.callbacks.verify(to)
+      await this.#deps.sender.verify(to)
     }
     const { provider, server, key } = event
     const begun: EventSubscription = {
@@ -97,16 +100,16 @@ export class Webhooks {
       argumentsText: argumentsTextOf(exchange),
       url,
       secrets: secretsWith(secret, known),
-      own: known?.own ?? { token: this.#deps.sealer.seal(id, place), secret: newSecret() },
+      own: known?.own ?? { token: this.#deps.sealer.seal(id, sealContext), secret: newSecret() },
       expiresAt: Math.max(known?.expiresAt ?? 0, subscriptionExpiryOf(undefined, params))
     }
-    // Stored first: the server may send its verification to any replica before it responds.
+    // The subscription is stored first, since the server may send its verification to any replica before it responds.
     if (known) await records.update(begun)
     else if (!await records.add(begun)) return await this.subscribe(exchange)
     const delivery = withMembers(memberOf(paramsText, 'delivery') ?? '{}', {
       url: JSON.stringify(`${base}${begun.own.token}`), secret: JSON.stringify(begun.own.secret)
     })
-    const ttlMs = wantedLifetime(params)
+    const ttlMs = requestedLifetimeText(params)
     const changes = { ...members, delivery, ...ttlMs !== undefined && { ttlMs } }
     let result: string
     try {
@@ -126,7 +129,7 @@ export class Webhooks {
     }), event.presentation)
   }
 
-  /** Handles `events/unsubscribe`. */
+  /** Handles `events/unsubscribe`. @returns the result as JSON text @throws RpcError */
   async unsubscribe (exchange: Exchange<View>): Promise<string> {
     const { gateway, records } = this.#deps
     const event = await gateway.findEvent(exchange)
@@ -135,11 +138,14 @@ export class Webhooks {
     if (found === undefined || !await records.remove(found.id)) {
       throw eventError('notFound', { kind: 'subscription' })
     }
-    this.#leave(found)
+    this.#unsubscribeAtServer(found)
     return '{}'
   }
 
-  /** @throws RpcError Forbidden; Unsupported */
+  /**
+   * Returns the requirements of a subscription: a credential that can be stored, and an https address.
+   * @throws RpcError
+   */
   #requireWebhooks ({ view }: Exchange<View>): { credential: EventSubscription['credential'], base: string } {
     const credential = this.#deps.credentialOf(view)
     if (credential === undefined) {
@@ -155,18 +161,18 @@ export class Webhooks {
 
   /**
    * Handles a message from a server.
-   * @param token the last segment of the webhook's URL
+   * @param token the last segment of the URL of the gateway's own webhook
    * @param body the raw request body
    */
   async receive (token: string, headers: IncomingHttpHeaders, body: Buffer): Promise<Receipt> {
     const { records } = this.#deps
-    const id = this.#unsealed(token)
+    const id = this.#unseal(token)
     if (id === undefined) return receipt(404, 'There is no such webhook')
     const subscription = await records.find(id)
     if (subscription?.own.token !== token) return receipt(410, 'The subscription has ended')
     const messageId = verifyWebhook(subscription.own.secret, headers, body)
     if (messageId === undefined) return receipt(401, 'The signature is missing, wrong or too old')
-    const [text, value] = parsed(body)
+    const [text, value] = parseBody(body)
     if (!isObject(value)) return receipt(400, 'The body must be a JSON object')
     if (value.type === 'verification') return { status: 200, body: { challenge: String(value.challenge) } }
     const view = await this.#deps.viewOf(subscription)
@@ -175,9 +181,7 @@ export class Webhooks {
       return receipt(410, 'The subscription has ended')
     }
     if (await records.countWaiting(subscription.owner) >= limits.waiting) {
-      return receipt(
-        503, 'Too many messages are queued'
-      )
+      return receipt(503, 'Too many messages are queued')
     }
     await this.#deliver(subscription, view, messageId, text, value.type === undefined)
     // The server has ended the subscription.
@@ -205,9 +209,9 @@ export class Webhooks {
     await this.deliveries.accept(subscription, `${id} ${digest}`, shownId, body)
   }
 
-  #unsealed (token: string): string | undefined {
+  #unseal (token: string): string | undefined {
     try {
-      return this.#deps.sealer.unseal(token, place)
+      return this.#deps.sealer.unseal(token, sealContext)
     } catch {
       return undefined
     }
@@ -225,27 +229,28 @@ export class Webhooks {
   }
 
   /** Returns the current destination of a subscription; undefined if its principal has lost access. */
-  async #destinationOf (subscription: EventSubscription): Promise<Destination | undefined> {
+  async #destinationOf (subscription: EventSubscription): Promise<WebhookDestination | undefined> {
     const view = await this.#deps.viewOf(subscription)
     return view && destinationOf(subscription, view.principal.isAdmin)
   }
 
   /**
-   * Ends a subscription, whose principal has lost access or whose user asks for it. One replica notifies server and
-   * client. @throws StorageError
+   * Ends a subscription whose principal has lost access, or that its user ends. One replica notifies the server and the
+   * client.
+   * @throws StorageError
    */
   async end (subscription: EventSubscription): Promise<void> {
-    const { records, callbacks, logError } = this.#deps
+    const { records, sender, logError } = this.#deps
     if (!await records.remove(subscription.id)) return
     const body = `{"type":"terminated","error":${accessRevoked.toText()}}`
     // It is no longer known whether an admin registered the address, so private ones are not allowed.
-    callbacks.post(destinationOf(subscription, false), `msg_terminated_${subscription.id}`, body)
+    sender.post(destinationOf(subscription, false), `msg_terminated_${subscription.id}`, body)
       .catch((error: unknown) => { logError(error, 'the end of a subscription could not be announced') })
-    this.#leave(subscription)
+    this.#unsubscribeAtServer(subscription)
   }
 
   /** Ends the gateway's own subscription at the server, without waiting for the response. */
-  #leave (subscription: EventSubscription): void {
+  #unsubscribeAtServer (subscription: EventSubscription): void {
     const { gateway, base, hasServer, logError } = this.#deps
     if (!hasServer(subscription)) return
     const { provider, key } = subscription.event
@@ -257,7 +262,7 @@ export class Webhooks {
   }
 }
 
-const destinationOf = ({ id, url, owner, secrets }: EventSubscription, trusted: boolean): Destination => ({
+const destinationOf = ({ id, url, owner, secrets }: EventSubscription, trusted: boolean): WebhookDestination => ({
   id,
   url,
   owner,
@@ -272,7 +277,7 @@ function secretsWith (secret: string, known: EventSubscription | undefined): Eve
   return [{ secret }, { secret: newest.secret, until: Date.now() + limits.former }]
 }
 
-function parsed (body: Buffer): [text: string, value: unknown] {
+function parseBody (body: Buffer): [text: string, value: unknown] {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(body).trim()
     return [text, JSON.parse(text)]

@@ -2,12 +2,12 @@ import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
 import { withMembers } from '../../../protocol/json.ts'
 import type { View } from '../../settings/index.ts'
 
-/** The params of a notification to send; undefined if it is dropped. */
-type Screened = string | undefined
+/** The params of a notification, as JSON text, after the guards; undefined if it is dropped. */
+type ScreenedParams = string | undefined
 
 /** An exchange whose params and notifications pass through guards. */
 export class GuardedExchange extends DerivedExchange<View> {
-  readonly #screen: (paramsText: string) => Promise<Screened> | Screened
+  readonly #screen: (paramsText: string) => Promise<ScreenedParams> | ScreenedParams
   readonly #screenCancel: (paramsText: string) => string | undefined
   readonly #hasChanges: boolean
   /** Settles when the notifications that are being screened have been sent. */
@@ -21,7 +21,7 @@ export class GuardedExchange extends DerivedExchange<View> {
    */
   constructor (
     from: Exchange<View>, members: Readonly<Record<string, string | undefined>>,
-    screen: (paramsText: string) => Promise<Screened> | Screened,
+    screen: (paramsText: string) => Promise<ScreenedParams> | ScreenedParams,
     screenCancel: (paramsText: string) => string | undefined
   ) {
     const { view, params, paramsText } = from
@@ -38,7 +38,7 @@ export class GuardedExchange extends DerivedExchange<View> {
     this.#hasChanges = hasChanges
   }
 
-  /** Headers of changed arguments are dropped; the ones for the server are made from the new arguments. */
+  /** Undefined if the arguments were changed: then the headers for the server are created from the new arguments. */
   override get paramHeaders (): Exchange['paramHeaders'] { return this.#hasChanges ? undefined : super.paramHeaders }
 
   override get cancelParams (): string | undefined {
@@ -62,7 +62,7 @@ export class GuardedExchange extends DerivedExchange<View> {
   get sentNotifications (): Promise<void> | undefined { return this.#waiting }
 
   override notify (method: string, paramsText: string): void {
-    const send = (text: Screened): void => { if (text !== undefined) super.notify(method, text) }
+    const send = (text: ScreenedParams): void => { if (text !== undefined) super.notify(method, text) }
     // Notifications keep their order.
     const screened = this.#waiting?.then(async () => await this.#screen(paramsText)) ?? this.#screen(paramsText)
     if (!(screened instanceof Promise)) { send(screened); return }

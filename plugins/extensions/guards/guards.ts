@@ -12,26 +12,31 @@ import { ContentRefusal, SearchedCharacters, type TextOrigin, type Screen } from
 import type { GuardWebhooks } from './webhooks.ts'
 import { changedParams, objectOf, paramsOf, withoutToken, type Param } from './params.ts'
 
-/** Methods whose params have a name, which the gateway resolves, and arguments, which guards' webhooks judge. */
-const called: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
+/** Methods whose params have a name, which the gateway resolves, and arguments, which are sent to guards' webhooks. */
+const namedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
 /**
- * Members of params that are not searched: made by the server or the gateway, or responses to questions of the server.
+ * Members of params that are not searched: the server or the gateway created them, or they answer questions of the
+ * server.
  */
-const unsearched: ReadonlySet<string> = new Set(['taskId', 'cursor', 'requestState', 'inputResponses'])
-/** Members of params that address an object: masking them would address another one. */
-const addresses: ReadonlyMap<string, string> = new Map([['uri', 'the URI'], ['ref', '"ref"']])
+const unsearchedMembers: ReadonlySet<string> = new Set(['taskId', 'cursor', 'requestState', 'inputResponses'])
+/**
+ * Members of params that address an object, with their names in messages: masked, they would address another object.
+ */
+const addressMembers: ReadonlyMap<string, string> = new Map([['uri', 'the URI'], ['ref', '"ref"']])
 const isAboutEvents = (method: string): boolean => method.startsWith('events/')
-/** The members of params that webhooks judge, by method; for methods in `called`, these are the arguments. */
-const judged: Readonly<Record<string, readonly string[]>> =
+/**
+ * The members of params that are sent to webhooks, by method; for methods in `namedMethods`, these are the arguments.
+ */
+const webhookMembers: Readonly<Record<string, readonly string[]>> =
   { 'resources/read': ['uri'], 'completion/complete': ['ref', 'argument', 'context'] }
 
 /** A message to search: its origin, its owner, and how much of it has been searched. */
-interface Message { readonly place: TextOrigin, readonly owner: string, readonly searched: SearchedCharacters }
+interface Message { readonly origin: TextOrigin, readonly owner: string, readonly searched: SearchedCharacters }
 
 interface GuardsDeps {
   readonly active: () => readonly Guard[]
   readonly screen: Screen
-  readonly judges: GuardWebhooks
+  readonly webhooks: GuardWebhooks
 }
 
 /** Applies the configured guards to the messages that pass through the gateway. */
@@ -43,29 +48,32 @@ export class Guards {
     this.#deps = deps
   }
 
-  /** Checks the arguments of a call, and makes its notifications be checked. @throws Refusal */
+  /** Checks the arguments of a call, and prepares the checks of its notifications. @throws Refusal */
   onCall (call: GatewayCall): Promise<void> | undefined {
-    const place = placeOf(call, 'arguments')
+    const origin = originOf(call, 'arguments')
     // A stream stays open, so its events are checked by the guards that are active when they arrive.
     const isScreened = call.exchange.method === streamMethod || this.#onResults(call).length > 0
-    const onArguments = guardsFor(this.#deps.active(), 'arguments', place.server, place.tool)
-    if (onArguments.length > 0) return this.#checkArguments(call, place, onArguments)
+    const onArguments = guardsFor(this.#deps.active(), 'arguments', origin.server, origin.tool)
+    if (onArguments.length > 0) return this.#checkArguments(call, origin, onArguments)
     if (isScreened) this.#replaceExchange(call, {})
     return undefined
   }
 
-  /** Checks a subscription to a resource. Its params are not changed: it is either sent or refused. @throws Refusal */
+  /**
+   * Checks a subscription to a resource. Its params are never changed: it is either sent or refused.
+   * @throws Refusal
+   */
   async onSubscribe (exchange: GatewayCall['exchange'], server: string, uri: string): Promise<void> {
     const { paramsText, client } = exchange
-    const place: TextOrigin = { side: 'arguments', server, tool: null }
+    const origin: TextOrigin = { side: 'arguments', server, tool: null }
     const text = withoutProgressToken(paramsText)
     const searched = new SearchedCharacters()
     for (const guard of guardsFor(this.#deps.active(), 'arguments', server, null)) {
-      if (await this.#deps.screen.apply(guard, text, place, client.owner ?? client.id, searched) !== text) {
+      if (await this.#deps.screen.apply(guard, text, origin, client.owner ?? client.id, searched) !== text) {
         throw new Refusal('guard', `The guard "${guard.name}" refuses this call: the params contain what it masks`)
       }
       const asked = `{"uri":${JSON.stringify(uri)}}`
-      const answer = await this.#deps.judges.ask(guard, { exchange, provider: server, item: uri }, 'call', asked)
+      const answer = await this.#deps.webhooks.ask(guard, { exchange, provider: server, item: uri }, 'call', asked)
       if (!isSame(answer, asked)) throw otherAddress(guard)
     }
   }
@@ -91,15 +99,15 @@ export class Guards {
   #onResults (call: GatewayCall): Guard[] {
     const active = this.#deps.active()
     if (active.length === 0) return []
-    const { side, server, tool } = placeOf(call, 'results')
+    const { side, server, tool } = originOf(call, 'results')
     return guardsFor(active, side, server, tool)
   }
 
-  async #checkArguments (call: GatewayCall, place: TextOrigin, guards: readonly Guard[]): Promise<void> {
+  async #checkArguments (call: GatewayCall, origin: TextOrigin, guards: readonly Guard[]): Promise<void> {
     const { method, paramsText } = call.exchange
-    const given = searchedMembers(method, paramsText)
-    const message = { place, owner: ownerOf(call), searched: new SearchedCharacters() }
-    let members = given
+    const original = searchedMembers(method, paramsText)
+    const message = { origin, owner: ownerOf(call), searched: new SearchedCharacters() }
+    let members = original
     let refusal: Refusal | undefined
     try {
       for (const guard of guards) {
@@ -107,12 +115,12 @@ export class Guards {
         members = found.members
         // The remaining guards still mask the members for the records.
         refusal ??= found.refusal
-        if (!refusal) members = await this.#judge(guard, call, members)
+        if (!refusal) members = await this.#askWebhook(guard, call, members)
       }
       if (refusal) throw refusal
     } finally {
-      // The records of a refused call contain no more than those of other calls.
-      const changed = changedParams(given, members)
+      // The record of a refused call contains the masked members too.
+      const changed = changedParams(original, members)
       this.#replaceExchange(call, Object.fromEntries(changed))
       const uri = changed.get('uri')
       if (uri !== undefined) call.item = JSON.parse(uri.startsWith('"') ? uri : '""') as string
@@ -124,13 +132,13 @@ export class Guards {
    * @returns the members to use; if there is a refusal, those to keep in records
    */
   async #searchMembers (
-    guard: Guard, method: string, members: readonly Param[], { place, owner, searched }: Message
+    guard: Guard, method: string, members: readonly Param[], { origin, owner, searched }: Message
   ): Promise<{ members: readonly Param[], refusal?: Refusal }> {
     const text = objectOf(members.map(({ name, text }) => ({ name, text: withoutToken(name, text) })))
     let masked: string
     let refusal: Refusal | undefined
     try {
-      masked = await this.#deps.screen.apply(guard, text, place, owner, searched)
+      masked = await this.#deps.screen.apply(guard, text, origin, owner, searched)
     } catch (error) {
       if (!(error instanceof ContentRefusal)) throw error
       refusal = error
@@ -138,79 +146,80 @@ export class Guards {
     }
     if (masked === text) return { members }
     const parts = paramsOf(masked)
-    const found = members.map((given, at): Param => {
-      // If the text could not be searched, nothing of it is kept.
-      const { name, text } = parts[at] ?? { name: given.name, text: '{}' }
-      if (name === given.name && text === withoutToken(name, given.text)) return given
-      const token = given.name === '_meta' ? memberOf(given.text, 'progressToken') : undefined
+    const found = members.map((member, at): Param => {
+      // If the text could not be searched, `masked` is `{}`, and every member is replaced by `{}`.
+      const { name, text } = parts[at] ?? { name: member.name, text: '{}' }
+      if (name === member.name && text === withoutToken(name, member.text)) return member
+      const token = member.name === '_meta' ? memberOf(member.text, 'progressToken') : undefined
       return { name, text: token === undefined ? text : withMembers(text, { progressToken: token }) }
     })
-    for (const [at, given] of members.entries()) {
+    for (const [at, member] of members.entries()) {
       // Addresses and subscriptions are not changed; a finding in them refuses the call.
-      const address = addresses.get(given.name) ?? (isAboutEvents(method) ? `"${found[at]?.name ?? ''}"` : undefined)
-      if (found[at] === given || address === undefined) continue
+      const shownMember = isAboutEvents(method) ? `"${found[at]?.name ?? ''}"` : undefined
+      const address = addressMembers.get(member.name) ?? shownMember
+      if (found[at] === member || address === undefined) continue
       refusal ??= new Refusal('guard', `The guard "${guard.name}" refuses this call: ${address} contains what it masks`)
     }
     return { members: found, refusal }
   }
 
   /** Asks a guard's webhook about members of params. @returns the members to use @throws Refusal */
-  async #judge (guard: Guard, call: GatewayCall, members: readonly Param[]): Promise<readonly Param[]> {
+  async #askWebhook (guard: Guard, call: GatewayCall, members: readonly Param[]): Promise<readonly Param[]> {
     if (guard.webhook === undefined) return members
     const { method } = call.exchange
-    const names = judged[method]
-    if (!called.has(method) && !names) return members
+    const names = webhookMembers[method]
+    if (!namedMethods.has(method) && !names) return members
     const asked = members.filter(({ name }) => names === undefined ? name === 'arguments' : names.includes(name))
     const text = names === undefined ? asked[0]?.text ?? '{}' : objectOf(asked)
-    const answer = await this.#deps.judges.ask(guard, call, 'call', text)
+    const answer = await this.#deps.webhooks.ask(guard, call, 'call', text)
     if (answer === text) return members
     return members.map((member) => {
       if (!asked.includes(member)) return member
       const replaced = names === undefined ? answer : memberOf(answer, member.name) ?? 'null'
-      if (!addresses.has(member.name)) return { name: member.name, text: replaced }
+      if (!addressMembers.has(member.name)) return { name: member.name, text: replaced }
       if (!isSame(replaced, member.text)) throw otherAddress(guard)
       return member
     })
   }
 
   async #checkResult (call: GatewayCall, guards: readonly Guard[], result: string): Promise<string> {
-    const place = placeOf(call, 'results')
+    const origin = originOf(call, 'results')
     const searched = new SearchedCharacters()
     let text = result
     for (const guard of guards) {
-      text = await this.#deps.screen.apply(guard, text, place, ownerOf(call), searched)
-      const held = guard.webhook === undefined ? undefined : outcomeIn(call, text)
-      if (held === undefined) continue
-      const answer = await this.#deps.judges.ask(guard, call, 'result', held)
-      if (answer === held) continue
-      const resultType = memberOf(held, 'resultType')
+      text = await this.#deps.screen.apply(guard, text, origin, ownerOf(call), searched)
+      const webhookResult = guard.webhook === undefined ? undefined : webhookResultIn(call, text)
+      if (webhookResult === undefined) continue
+      const answer = await this.#deps.webhooks.ask(guard, call, 'result', webhookResult)
+      if (answer === webhookResult) continue
+      const resultType = memberOf(webhookResult, 'resultType')
       const result = withMembers(answer, {}, resultType === undefined ? {} : { resultType })
-      text = held === text ? answer : withMembers(text, { result })
+      text = webhookResult === text ? answer : withMembers(text, { result })
     }
     await this.#exchanges.get(call)?.sentNotifications
     return text
   }
 
   async #checkError (call: GatewayCall, guards: readonly Guard[], error: RpcError): Promise<RpcError> {
-    const given = error.toText()
-    let text = given
-    const place = placeOf(call, 'results')
+    const original = error.toText()
+    let text = original
+    const origin = originOf(call, 'results')
     const searched = new SearchedCharacters()
-    for (const guard of guards) text = await this.#deps.screen.apply(guard, text, place, ownerOf(call), searched)
-    if (text === given) return error
+    for (const guard of guards) text = await this.#deps.screen.apply(guard, text, origin, ownerOf(call), searched)
+    if (text === original) return error
     const { code, message } = toRpcError(text)
     return new RpcError(code, message, error.reason, text)
   }
 
   #checkNotification (
-    guards: readonly Guard[], paramsText: string, place: TextOrigin, owner: string
+    guards: readonly Guard[], paramsText: string, origin: TextOrigin, owner: string
   ): string | undefined | Promise<string | undefined> {
     let text: string | Promise<string> = paramsText
     const searched = new SearchedCharacters()
     try {
       for (const guard of guards) {
         const apply = (former: string): string | Promise<string> =>
-          this.#deps.screen.apply(guard, former, place, owner, searched)
+          this.#deps.screen.apply(guard, former, origin, owner, searched)
         text = typeof text === 'string' ? apply(text) : text.then(apply)
       }
     } catch {
@@ -221,14 +230,14 @@ export class Guards {
   }
 
   #replaceExchange (call: GatewayCall, members: Readonly<Record<string, string | undefined>>): void {
-    const place = placeOf(call, 'results')
-    const sent = placeOf(call, 'arguments')
+    const origin = originOf(call, 'results')
+    const argumentsOrigin = originOf(call, 'arguments')
     const owner = ownerOf(call)
     const exchange = new GuardedExchange(call.exchange, members, (paramsText) =>
-      this.#checkNotification(this.#onResults(call), paramsText, place, owner), (cancelText) => {
-      const { server, tool } = sent
+      this.#checkNotification(this.#onResults(call), paramsText, origin, owner), (cancelText) => {
+      const { server, tool } = argumentsOrigin
       const guards = guardsFor(this.#deps.active(), 'arguments', server, tool)
-      const checked = this.#checkNotification(guards, cancelText, sent, owner)
+      const checked = this.#checkNotification(guards, cancelText, argumentsOrigin, owner)
       return typeof checked === 'string' ? checked : undefined
     })
     this.#exchanges.set(call, exchange)
@@ -236,8 +245,11 @@ export class Guards {
   }
 }
 
-/** What a guard's webhook is asked about: a task that has ended holds the result of its tool. */
-const outcomeIn = ({ exchange }: GatewayCall, result: string): string | undefined =>
+/**
+ * Returns the part of a result that is sent to a guard's webhook; undefined if there is none. A response to `tasks/get`
+ * contains the result of the tool once the task has ended.
+ */
+const webhookResultIn = ({ exchange }: GatewayCall, result: string): string | undefined =>
   exchange.method === 'tasks/get' ? memberOf(result, 'result') : result
 
 const isSame = (one: string, other: string): boolean => isDeepStrictEqual(JSON.parse(one), JSON.parse(other))
@@ -249,10 +261,10 @@ const ownerOf = ({ exchange: { client } }: GatewayCall): string => client.owner 
 function searchedMembers (method: string, paramsText: string): readonly Param[] {
   // Ending a subscription is never refused.
   if (method === 'events/unsubscribe') return []
-  const members = paramsOf(paramsText).filter(({ name }) => !unsearched.has(name))
+  const members = paramsOf(paramsText).filter(({ name }) => !unsearchedMembers.has(name))
   // The client's callback URL and secret are not sent to the server.
   if (isAboutEvents(method)) return members.filter(({ name }) => name !== 'delivery')
-  if (!called.has(method)) return members
+  if (!namedMethods.has(method)) return members
   const others = members.filter(({ name }) => name !== 'name')
   return others.some(({ name }) => name === 'arguments') ? others : [...others, { name: 'arguments', text: '{}' }]
 }
@@ -261,7 +273,7 @@ function searchedMembers (method: string, paramsText: string): readonly Param[] 
  * Returns the origin of a text. Prompts and resources have no tool (null); tasks and events may come from any tool of
  * the server (undefined).
  */
-function placeOf (call: GatewayCall, side: CallSide): TextOrigin {
+function originOf (call: GatewayCall, side: CallSide): TextOrigin {
   const { exchange: { method }, provider: server, item } = call
   if (method === 'tools/call') return { side, server, tool: item, call }
   return { side, server, tool: method.startsWith('tasks/') || isAboutEvents(method) ? undefined : null, call }

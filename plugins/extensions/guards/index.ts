@@ -8,7 +8,7 @@ import { OrderedEntries } from '../../settings/index.ts'
 import type { DetectedKind } from './detect/mask.ts'
 import type { Guards } from './guards.ts'
 import { activeGuards } from './rules.ts'
-import type { Finding } from './screen.ts'
+import type { ContentFinding } from './screen.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -18,11 +18,15 @@ declare module 'fastify' {
 }
 
 /** Returns a guard as shown in responses, with the secret of its webhook masked. */
-const show = (guard: Guard): Guard => maskConfig(guard) as Guard
+const toShownGuard = (guard: Guard): Guard => maskConfig(guard) as Guard
 
-/** Checks what the schema cannot express. A masked secret stands for the stored one. @throws InvalidInput */
-function check (sent: Guard, former: Guard | undefined): Guard {
-  const { value, unknown } = unmask(sent, former, former && show(former))
+/**
+ * Checks a sent guard beyond its schema, and replaces a masked secret by the stored one.
+ * @param former the stored guard
+ * @throws InvalidInput
+ */
+function checkGuard (input: Guard, former: Guard | undefined): Guard {
+  const { value, unknown } = unmask(input, former, former && toShownGuard(former))
   const guard = value as Guard
   if (unknown.length > 0) throw new errors.InvalidInput(`"${unknown[0] ?? ''}": write the secret itself, not its mask`)
   if (guard.webhook === undefined && (guard.detect ?? []).length === 0) {
@@ -47,7 +51,7 @@ function noteFinding (call: GatewayCall, { found, ...guard }: GuardFinding): voi
 export default fp(async (app) => {
   const counts = new Map<DetectedKind, number>()
   const warn = (err: unknown, sentence: string): void => { app.log.warn({ err }, sentence) }
-  const report = ({ guard: { id, name, action }, side, server, tool, found, call }: Finding): void => {
+  const report = ({ guard: { id, name, action }, side, server, tool, found, call }: ContentFinding): void => {
     if (call) noteFinding(call, { id, name, action, found })
     for (const kind of found) counts.set(kind, (counts.get(kind) ?? 0) + 1)
     const finding = { guard: { id, name }, action, found, in: side, server, tool: tool ?? undefined }
@@ -57,12 +61,12 @@ export default fp(async (app) => {
   let guards: Guards | undefined
   let loading: Promise<Guards> | undefined
   const load = async (): Promise<Guards> => {
-    const [{ Guards: OfContent }, { Screen }, { GuardWebhooks }] =
+    const [{ Guards: GuardsClass }, { Screen }, { GuardWebhooks }] =
       await Promise.all([import('./guards.ts'), import('./screen.ts'), import('./webhooks.ts')])
-    guards = new OfContent({
+    guards = new GuardsClass({
       active,
       screen: new Screen({ report, warn }),
-      judges: new GuardWebhooks({ snapshot: () => app.settings.current, outbound: app.outbound, warn })
+      webhooks: new GuardWebhooks({ snapshot: () => app.settings.current, outbound: app.outbound, warn })
     })
     return guards
   }
@@ -71,24 +75,24 @@ export default fp(async (app) => {
    * @param unguarded the result if none is enabled
    * @param isLasting whether the request may last until a guard is enabled
    */
-  const guarded = <Result>(
+  const applyGuards = <Result>(
     unguarded: Result, apply: (by: Guards) => Result | Promise<Result>, isLasting = false
   ): Result | Promise<Result> => {
     if (active().length === 0 && !isLasting) return unguarded
     return guards === undefined ? (loading ??= load()).then(apply) : apply(guards)
   }
   app.gateway.addHook('onCall', (call) =>
-    guarded(undefined, (by) => by.onCall(call), call.exchange.method === streamMethod))
+    applyGuards(undefined, (by) => by.onCall(call), call.exchange.method === streamMethod))
   app.gateway.addHook('onSubscribe', (exchange, server, uri) =>
-    guarded(undefined, (by) => by.onSubscribe(exchange, server, uri)))
-  app.gateway.addHook('onOutput', (call, result) => guarded(result, (by) => by.onOutput(call, result)))
-  app.gateway.addHook('onError', (call, error) => guarded(error, (by) => by.onError(call, error)))
+    applyGuards(undefined, (by) => by.onSubscribe(exchange, server, uri)))
+  app.gateway.addHook('onOutput', (call, result) => applyGuards(result, (by) => by.onOutput(call, result)))
+  app.gateway.addHook('onError', (call, error) => applyGuards(error, (by) => by.onError(call, error)))
   app.gateway.addHook('onNotification', (server, paramsText) =>
-    guarded<string | undefined>(paramsText, (by) => by.onNotification(server, paramsText)))
+    applyGuards<string | undefined>(paramsText, (by) => by.onNotification(server, paramsText)))
   app.decorate('guards', new OrderedEntries(app.settings, 'guards', {
     noun: 'guard',
-    check,
-    show,
+    check: checkGuard,
+    show: toShownGuard,
     warn: async (guard) => (await import('../references.ts')).unknownInGuard(guard, app)
   }))
   const total = (): number => [...counts.values()].reduce((sum, count) => sum + count, 0)

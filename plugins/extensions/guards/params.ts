@@ -3,7 +3,7 @@ import { memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
 /** A member of params, with its value as JSON text. */
 export interface Param { readonly name: string, readonly text: string }
 
-/** Returns the members of an object; of members with the same name, the last one. */
+/** Returns the members of an object in JSON text; of members with the same name, the last one. */
 export const paramsOf = (text: string): Param[] =>
   [...new Map(membersOf(text).map(({ key, start, end }) => [key, text.slice(start, end)]))]
     .map(([name, text]) => ({ name, text }))

@@ -16,14 +16,18 @@ export interface TextOrigin {
   readonly call?: GatewayCall
 }
 
-/** Counts the characters of one message that were searched in the main thread, over all members and guards. */
+/**
+ * Counts the characters of one message that were searched in the main thread, over all members and guards; see
+ * `extensionsLimits.guards.inline`.
+ */
 export class SearchedCharacters { characters = 0 }
 
 /** The kinds of content that a guard has found, without the content itself. */
-export interface Finding extends TextOrigin { readonly guard: Guard, readonly found: readonly DetectedKind[] }
+export interface ContentFinding extends TextOrigin { readonly guard: Guard, readonly found: readonly DetectedKind[] }
 
-/** Thrown for a refused text; has the masked text for the records. */
+/** The error for a text that a guard refuses. */
 export class ContentRefusal extends Refusal {
+  /** The masked text, for the records. */
   readonly masked: string
 
   constructor (message: string, masked: string) {
@@ -32,7 +36,7 @@ export class ContentRefusal extends Refusal {
   }
 }
 
-const names: Readonly<Record<DetectedKind, string>> = {
+const contentNouns: Readonly<Record<DetectedKind, string>> = {
   secrets: 'a secret',
   email: 'an e-mail address',
   card: 'a card number',
@@ -41,11 +45,11 @@ const names: Readonly<Record<DetectedKind, string>> = {
 }
 
 interface ScreenDeps {
-  readonly report: (finding: Finding) => void
+  readonly report: (finding: ContentFinding) => void
   readonly warn: (error: unknown, sentence: string) => void
 }
 
-/** Searches texts for what guards detect. Text beyond a message's budget is searched in a worker thread. */
+/** Searches texts for the content that guards detect. Long messages are searched in a worker thread. */
 export class Screen {
   readonly #deps: ScreenDeps
 
@@ -55,27 +59,27 @@ export class Screen {
 
   /**
    * Applies one guard's detection to JSON text.
-   * @param owner the caller, to whose share of the worker threads the search counts
+   * @param owner the caller, whose share of the worker threads a search uses
    * @param searched the counter of the message, which the text adds to
    * @returns the text, masked if the guard masks; not a promise unless the worker thread is used
    * @throws ContentRefusal
    */
   apply (
-    guard: Guard, text: string, place: TextOrigin, owner: string, searched: SearchedCharacters
+    guard: Guard, text: string, origin: TextOrigin, owner: string, searched: SearchedCharacters
   ): string | Promise<string> {
     const kinds = guard.detect ?? []
     if (kinds.length === 0) return text
-    const isResult = place.side === 'results'
+    const isResult = origin.side === 'results'
     if (searched.characters + text.length <= extensionsLimits.guards.inline) {
       searched.characters += text.length
-      return this.#settle(guard, text, maskJson(text, kinds, isResult), place)
+      return this.#settle(guard, text, maskJson(text, kinds, isResult), origin)
     }
     return this.#search({ text, kinds, isResult }, owner).then(
-      (masked) => this.#settle(guard, text, masked, place),
+      (masked) => this.#settle(guard, text, masked, origin),
       (error: unknown) => {
         this.#deps.warn(error, `A text could not be searched by the guard ${guard.name}`)
         if (guard.action === 'flag') return text
-        throw new ContentRefusal(`The guard "${guard.name}" could not search the ${place.side} in time`, '{}')
+        throw new ContentRefusal(`The guard "${guard.name}" could not search the ${origin.side} in time`, '{}')
       }
     )
   }
@@ -86,12 +90,12 @@ export class Screen {
     )
   }
 
-  #settle (guard: Guard, text: string, { text: masked, found }: MaskedText, place: TextOrigin): string {
+  #settle (guard: Guard, text: string, { text: masked, found }: MaskedText, origin: TextOrigin): string {
     if (found.length === 0) return text
-    this.#deps.report({ ...place, guard, found })
+    this.#deps.report({ ...origin, guard, found })
     if (guard.action === 'flag') return text
     if (guard.action === 'mask') return masked
-    const what = found.map((kind) => names[kind]).join(' and ')
-    throw new ContentRefusal(`The guard "${guard.name}" refuses this call: the ${place.side} contain ${what}`, masked)
+    const what = found.map((kind) => contentNouns[kind]).join(' and ')
+    throw new ContentRefusal(`The guard "${guard.name}" refuses this call: the ${origin.side} contain ${what}`, masked)
   }
 }

@@ -5,12 +5,9 @@ import type { Outbound } from '../../base/outbound/index.ts'
 import type { GatewayCall } from '../../gateway/index.ts'
 import { authorKeyOf, teamsOf } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
-import { askWebhook, type Webhook, type WebhookQuestion } from './webhook.ts'
+import { askWebhook, type Webhook, type WebhookQuestion } from './ask-webhook.ts'
 
-/**
- * The kind of item that a webhook is asked about, by method. Subscriptions, which have several methods, are to
- * resources.
- */
+/** The kind of item that a webhook is asked about, by method. Only resources can be subscribed to. */
 const kinds: Readonly<Record<string, WebhookQuestion['kind']>> = {
   'tools/call': 'tool',
   'tasks/result': 'tool',
@@ -22,7 +19,7 @@ const kinds: Readonly<Record<string, WebhookQuestion['kind']>> = {
   'completion/complete': 'completion'
 }
 
-interface JudgesDeps {
+interface GuardWebhooksDeps {
   readonly snapshot: () => Pick<Snapshot, 'teams' | 'users'>
   readonly outbound: Pick<Outbound, 'fetch'>
   readonly warn: (error: unknown, sentence: string) => void
@@ -30,16 +27,17 @@ interface JudgesDeps {
 
 /** Asks the webhooks of guards about arguments and results. */
 export class GuardWebhooks {
-  readonly #deps: JudgesDeps
+  readonly #deps: GuardWebhooksDeps
 
-  constructor (deps: JudgesDeps) {
+  constructor (deps: GuardWebhooksDeps) {
     this.#deps = deps
   }
 
   /**
    * Asks a guard's webhook, if it has one.
    * @param text the arguments or the result, as JSON text
-   * @returns the text to use @throws Refusal
+   * @returns the text to use
+   * @throws Refusal
    */
   async ask (
     guard: Guard, { exchange, provider: server, item }: Pick<GatewayCall, 'exchange' | 'provider' | 'item'>,

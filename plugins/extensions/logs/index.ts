@@ -21,7 +21,8 @@ declare module 'fastify' {
 }
 
 /**
- * Interval at which the callers of streams are checked to be still admins, in ms. A change of the settings checks too.
+ * Interval at which the callers of streams are checked to be still admins, in ms; changes of access are checked at
+ * once.
  */
 const checkInterval = 30_000
 
@@ -42,9 +43,9 @@ export default fp<{ ring: LogRing }>(async (app, { ring }) => {
   })
 
   const shares = new Shares(extensionsLimits.logs.streams, 'log streams')
-  const open = new Map<EventStream, FastifyRequest>()
-  const check = (): void => {
-    for (const [stream, request] of open) {
+  const streams = new Map<EventStream, FastifyRequest>()
+  const endStreamsOfFormerAdmins = (): void => {
+    for (const [stream, request] of streams) {
       void app.auth.identifyManager(request).then(({ isAdmin }) => isAdmin, () => false).then((isAdmin) => {
         if (!isAdmin) stream.end()
       })
@@ -54,21 +55,21 @@ export default fp<{ ring: LogRing }>(async (app, { ring }) => {
     const release = shares.take(chargedOwnerOf(principal, request.ip))
     const headers = Object.entries(reply.getHeaders()).map(([name, value]): [string, string] => [name, String(value)])
     const stream = new EventStream(reply.raw, Object.fromEntries(headers))
-    open.set(stream, request)
+    streams.set(stream, request)
     const send = (event: object): void => { stream.write(`data: ${JSON.stringify(event)}\n\n`) }
     send({ type: 'initial', logs: ring.list() })
     const stop = ring.listen((log) => { send(log ? { type: 'log', log } : { type: 'clear' }) })
     stream.onClose(() => {
       stop()
       release()
-      open.delete(stream)
+      streams.delete(stream)
     })
   })
-  const timer = setInterval(check, checkInterval).unref()
-  app.auth.accessChanges.on('changed', check)
-  app.auth.accessChanges.on('expired', check)
+  const timer = setInterval(endStreamsOfFormerAdmins, checkInterval).unref()
+  app.auth.accessChanges.on('changed', endStreamsOfFormerAdmins)
+  app.auth.accessChanges.on('expired', endStreamsOfFormerAdmins)
   app.addHook('preClose', async () => {
     clearInterval(timer)
-    for (const stream of open.keys()) stream.end()
+    for (const stream of streams.keys()) stream.end()
   })
 }, { name: 'logs', dependencies: ['base', 'settings', 'auth', 'upstream', 'downstream'] })

@@ -26,7 +26,7 @@ export function prepareLog (
   return { logger: withRing(logger, ring, (line) => credentials.mask(line)), ring, credentials }
 }
 
-/** Extends logger options: lines are added to the ring, and masked before they are written. */
+/** Returns logger options with hooks that add each line to the ring, and mask it before it is written. */
 function withRing (logger: Logger, ring: LogRing, mask: (line: string) => string): Logger {
   if (typeof logger !== 'object' || logger === null) return logger
   const logMethod: LogMethod = function (args, method, level) {
@@ -49,18 +49,18 @@ function messageOf ([first, ...rest]: unknown[]): string | undefined {
   if (childLineMark in first) return undefined
   const sentence = rest.length > 0 ? format(...rest) : 'msg' in first ? String(first.msg) : ''
   const { err, error = err } = first as { err?: unknown, error?: unknown }
-  const about = aboutIn(first as Readonly<Record<string, unknown>>, sentence)
+  const details = detailsIn(first as Readonly<Record<string, unknown>>, sentence)
   return error instanceof Error
-    ? `${sentence}${about}${sentence === '' ? '' : ': '}${error.message}`
-    : `${sentence}${about}`
+    ? `${sentence}${details}${sentence === '' ? '' : ': '}${error.message}`
+    : `${sentence}${details}`
 }
 
 /** Members of a log object that are added to the line's text. */
-const aboutMembers = ['guard', 'quota', 'action', 'found', 'in', 'server', 'tool', 'event', 'problem', 'freeAt']
+const detailMembers = ['guard', 'quota', 'action', 'found', 'in', 'server', 'tool', 'event', 'problem', 'freeAt']
 
-/** Returns these members in parentheses, except values that the sentence already contains. */
-function aboutIn (object: Readonly<Record<string, unknown>>, sentence: string): string {
-  const parts = aboutMembers.flatMap((member) => {
+/** Returns the `detailMembers` of a log object in parentheses, except values that the sentence already contains. */
+function detailsIn (object: Readonly<Record<string, unknown>>, sentence: string): string {
+  const parts = detailMembers.flatMap((member) => {
     const { [member]: value } = object
     const { name = value } = (value ?? {}) as { name?: unknown }
     const text = name instanceof Date ? name.toISOString() : Array.isArray(name) ? name.join(', ') : name

@@ -19,7 +19,7 @@ const types = { trace: 'debug', debug: 'debug', info: 'info', warn: 'warn', erro
  * Number of characters beyond the max length that are still redacted before a message is truncated, so that no part of
  * a secret remains.
  */
-const margin = 2_048
+const redactionMargin = 2_048
 /** Terminal escape sequences (ECMA-48). */
 // eslint-disable-next-line no-control-regex
 const escapeSequences = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g
@@ -27,8 +27,8 @@ const controls = /[\p{Cc}\u2028\u2029]+/gu
 
 /**
  * The newest lines of the log, in memory. Secrets are masked before an entry is stored. When the ring is full, the
- * oldest line of the server with the most lines is dropped, or of the gateway, for which half of the max number are not
- * counted. So a verbose server displaces its own lines.
+ * oldest line of the source with the most lines is dropped, so that a verbose server displaces its own lines. Sources
+ * are the servers and the gateway; for the gateway, half of the max number is not counted.
  */
 export class LogRing {
   readonly #bounds: LogBounds
@@ -75,7 +75,10 @@ export class LogRing {
     for (const listener of this.#listeners) listener(undefined)
   }
 
-  /** Calls a listener for each new entry. @returns a function that removes the listener */
+  /**
+   * Calls a listener for each new entry, and without one when the log is cleared.
+   * @returns a function that removes the listener
+   */
   listen (listener: LogListener): () => void {
     this.#listeners.add(listener)
     return () => { this.#listeners.delete(listener) }
@@ -111,7 +114,8 @@ export class LogRing {
    */
   #toMessage (message: string): string {
     const { message: max } = this.#bounds
-    const plain = this.#redact(message.slice(0, max + margin).replace(escapeSequences, '').replace(controls, ' '))
+    const start = message.slice(0, max + redactionMargin)
+    const plain = this.#redact(start.replace(escapeSequences, '').replace(controls, ' '))
     return plain.length <= max ? plain : Buffer.from(plain.slice(0, max)).toString()
   }
 }

@@ -57,7 +57,7 @@ export class CallMetrics {
         reset: () => {}
       } as unknown as Parameters<Registry['registerMetric']>[0])
     }
-    metric('toolhub_calls_total', 'Requests forwarded to upstream servers', 'counter', calls)
+    metric('toolhub_calls_total', 'Requests forwarded to upstream servers', 'counter', callSamples)
     metric('toolhub_call_seconds', 'Time from the arrival of a request to its response', 'histogram', (server, row) =>
       latencySamples('toolhub_call_seconds', server, row)
     )
@@ -78,7 +78,8 @@ export class CallMetrics {
   }
 }
 
-function calls (server: string, { countsByOutcome: ended }: ServerCounts): Sample[] {
+/** Returns the samples of `toolhub_calls_total` for a server. */
+function callSamples (server: string, { countsByOutcome: ended }: ServerCounts): Sample[] {
   return ended.flatMap((value, at) =>
     value === 0
       ? []
@@ -95,6 +96,7 @@ function calls (server: string, { countsByOutcome: ended }: ServerCounts): Sampl
   )
 }
 
+/** Returns the samples of a latency histogram for a server. @param name of the metric */
 function latencySamples (name: string, server: string, { buckets: counts, totalSeconds: sum }: ServerCounts): Sample[] {
   let count = 0
   const buckets = counts.map((value, at): Sample => ({

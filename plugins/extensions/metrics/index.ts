@@ -23,21 +23,21 @@ interface Metrics {
 /** `app.metrics`: the metrics of the gateway, for Prometheus. Until the first read, only calls are counted. */
 export default fp(async (app) => {
   const calls = new CallMetrics()
-  const questions = new Map<string, number>()
+  const clientRequests = new Map<string, number>()
   const added: AddedMetric[] = []
   let registry: Promise<Registry> | undefined
-  const open = async (): Promise<Registry> =>
-    (await import('./registry.ts')).createMetricRegistry(app, { calls, questions, added })
+  const createRegistry = async (): Promise<Registry> =>
+    (await import('./registry.ts')).createMetricRegistry(app, { calls, clientRequests, added })
 
-  app.gateway.addHook('onDone', ({ provider, exchange, outcome: given, isToolError, duration }) => {
+  app.gateway.addHook('onDone', ({ provider, exchange, outcome: callOutcome, isToolError, duration }) => {
     // A call that asks its client for input continues with another request; only the last request is counted.
-    if (given === 'input_required') return
-    const outcome = given === 'ok' && isToolError ? 'tool_error' : given
+    if (callOutcome === 'input_required') return
+    const outcome = callOutcome === 'ok' && isToolError ? 'tool_error' : callOutcome
     calls.add(provider, exchange.method, outcome, duration / 1_000)
   })
   app.gateway.addHook('onQuestion', (server) => {
     const label = calls.labelOf(server)
-    questions.set(label, (questions.get(label) ?? 0) + 1)
+    clientRequests.set(label, (clientRequests.get(label) ?? 0) + 1)
   })
   app.decorate('metrics', {
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
@@ -52,7 +52,7 @@ export default fp(async (app) => {
     },
     gauge: (name, help, read) => { added.push({ kind: 'gauge', name, help, read }) },
     read: async (principal) => {
-      const text = await (await (registry ??= open())).metrics()
+      const text = await (await (registry ??= createRegistry())).metrics()
       if (!principal || (principal.isAdmin && principal.keyScope === undefined)) return text
       const visible = new Set(
         app.access.visibleServers(makeView(principal, { kind: 'global', open: true })).map(({ server }) => server.name)

@@ -14,16 +14,16 @@ export interface AddedMetric {
 interface MetricSources {
   readonly calls: CallMetrics
   /** The numbers of server requests to clients (such as elicitation), by server label. */
-  readonly questions: ReadonlyMap<string, number>
+  readonly clientRequests: ReadonlyMap<string, number>
   /** The metrics of other plugins. */
   readonly added: readonly AddedMetric[]
 }
 
-/** Max number of servers in `toolhub_upstream_up`, in the order of the configuration. */
-const shownServers = 2_000
+/** Max number of servers in each metric with one value per server, in the order of the configuration. */
+const maxListedServers = 2_000
 
 /** Creates the registry of all metrics, and starts to collect Node's own (event loop, garbage collection). */
-export function createMetricRegistry (app: FastifyInstance, { calls, questions, added }: MetricSources): Registry {
+export function createMetricRegistry (app: FastifyInstance, { calls, clientRequests, added }: MetricSources): Registry {
   const register = new Registry()
   collectDefaultMetrics({ register })
   calls.register(register)
@@ -39,7 +39,7 @@ export function createMetricRegistry (app: FastifyInstance, { calls, questions, 
       }
     })
   }
-  countByServer('toolhub_questions_total', 'Requests from upstream servers to clients', () => questions)
+  countByServer('toolhub_questions_total', 'Requests from upstream servers to clients', () => clientRequests)
   const gauge = (name: string, help: string, read: () => number): Gauge =>
     new Gauge({
       name,
@@ -75,7 +75,7 @@ export function createMetricRegistry (app: FastifyInstance, { calls, questions, 
       registers: [register],
       collect () {
         this.reset()
-        let left = shownServers
+        let left = maxListedServers
         for (const [server, state] of app.upstreams.states()) {
           if (left-- > 0) this.set({ server }, state[member] ? 1 : 0)
         }

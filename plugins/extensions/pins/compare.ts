@@ -1,10 +1,11 @@
 import { extensionsLimits } from '../limits.ts'
 import { keyOf, type Definition, type DefinitionKind } from './definitions.ts'
 
+/** The treatment of definitions that are new or have changed (`pin` of a server). */
 export type PinMode = 'off' | 'warn' | 'ask' | 'block'
 
 /** A definition that differs from the pinned one and waits for an admin. */
-export interface PendingDefinition {
+interface PendingDefinition {
   readonly digest: string
   readonly text?: string
   /** In ISO 8601. */
@@ -31,6 +32,7 @@ export interface Pin {
   readonly told?: readonly string[]
 }
 
+/** The pinned definitions of a server, as stored. */
 export interface PinnedServer {
   /**
    * Identifies the catalogue that was read first, by its user and the capabilities of its clients. A server may list
@@ -41,7 +43,8 @@ export interface PinnedServer {
   readonly pins: readonly Pin[]
 }
 
-export interface DefinitionReading {
+/** The definitions of one catalogue, to be compared with the pins. `now`: in ISO 8601. */
+interface DefinitionReading {
   readonly definitions: readonly Definition[]
   readonly source: string
   readonly user: string | undefined
@@ -49,19 +52,23 @@ export interface DefinitionReading {
   readonly now: string
 }
 
+/** The result of a comparison. */
 export interface Comparison {
   readonly pinned: PinnedServer
   /** Whether the pins must be stored. */
   readonly isChanged: boolean
   /** The changes that have not been reported to admins yet. */
-  readonly news: ReadonlyArray<Pick<Pin, 'kind' | 'item'>>
+  readonly unreported: ReadonlyArray<Pick<Pin, 'kind' | 'item'>>
 }
 
 /** Whether a definition is the accepted one. @param isFirst whether it is in the catalogue that was read first */
 export const isAccepted = ({ digest, variants }: Pin, given: string, isFirst: boolean): boolean =>
   digest === given || (!isFirst && digest !== undefined && variants?.includes(given) === true)
 
-/** Compares what a server lists now with what is pinned. Pure function. */
+/**
+ * Compares the definitions that a server lists now with the pinned ones. A pure function.
+ * @param before undefined if nothing is pinned yet; then all definitions are accepted
+ */
 export function compareWithPins (before: PinnedServer | undefined, reading: DefinitionReading): Comparison {
   const { definitions, source, user, now } = reading
   const room = { left: extensionsLimits.pins.text }
@@ -70,19 +77,19 @@ export function compareWithPins (before: PinnedServer | undefined, reading: Defi
     room.left -= text.length
     return { text }
   }
-  const first = (definition: Definition): Pin =>
+  const newPin = (definition: Definition): Pin =>
     ({ kind: definition.kind, item: definition.item, by: user ?? null, at: now })
-  const accepted = (definition: Definition): Pin =>
-    ({ ...first(definition), digest: definition.digest, ...keep(definition.text) })
+  const acceptedPin = (definition: Definition): Pin =>
+    ({ ...newPin(definition), digest: definition.digest, ...keep(definition.text) })
   if (before === undefined) {
-    const pins = definitions.slice(0, extensionsLimits.pins.definitions).map(accepted)
-    return { pinned: { source, pins }, isChanged: true, news: [] }
+    const pins = definitions.slice(0, extensionsLimits.pins.definitions).map(acceptedPin)
+    return { pinned: { source, pins }, isChanged: true, unreported: [] }
   }
   for (const { text = '', pending = [] } of before.pins) {
     room.left -= pending.reduce((sum, each) => sum + (each.text?.length ?? 0), text.length)
   }
   const listed = new Map(definitions.map((definition) => [keyOf(definition), definition]))
-  const news: Array<Pick<Pin, 'kind' | 'item'>> = []
+  const unreported: Array<Pick<Pin, 'kind' | 'item'>> = []
   let isChanged = false
   const next: Pin[] = []
   for (const pin of before.pins) {
@@ -94,21 +101,25 @@ export function compareWithPins (before: PinnedServer | undefined, reading: Defi
     if (compared === undefined) continue
     next.push(compared)
     const told = compared.told?.at(-1)
-    if (told !== undefined && pin.told?.includes(told) !== true) news.push({ kind: pin.kind, item: pin.item })
+    if (told !== undefined && pin.told?.includes(told) !== true) unreported.push({ kind: pin.kind, item: pin.item })
   }
-  const holdsNew = reading.mode === 'ask' || reading.mode === 'block'
+  const isNewHeld = reading.mode === 'ask' || reading.mode === 'block'
   for (const definition of listed.values()) {
     if (next.length >= extensionsLimits.pins.definitions) break
     isChanged = true
-    if (!holdsNew) { next.push(accepted(definition)); continue }
+    if (!isNewHeld) { next.push(acceptedPin(definition)); continue }
     const { digest, kind, item, text } = definition
-    next.push({ ...first(definition), pending: [{ digest, ...keep(text), since: now, source }], told: [digest] })
-    news.push({ kind, item })
+    next.push({ ...newPin(definition), pending: [{ digest, ...keep(text), since: now, source }], told: [digest] })
+    unreported.push({ kind, item })
   }
-  return { pinned: { source: before.source, pins: next }, isChanged, news }
+  return { pinned: { source: before.source, pins: next }, isChanged, unreported }
 }
 
-/** @returns the same object if nothing has changed; undefined if the pin is no longer needed */
+/**
+ * Compares a pin with the listed definition.
+ * @param definition undefined if the item is not listed now
+ * @returns the new pin; the same object if nothing has changed; undefined if the pin is to be removed
+ */
 function comparePin (
   pin: Pin,
   definition: Definition | undefined,
@@ -149,9 +160,9 @@ function withPending ({ pending: _, ...pin }: Pin, pending: readonly PendingDefi
  * @returns undefined if there is no such change
  */
 export function acceptPending (
-  server: PinnedServer, which: Pick<Pin, 'kind' | 'item'>, digest?: string
+  server: PinnedServer, definition: Pick<Pin, 'kind' | 'item'>, digest?: string
 ): PinnedServer | undefined {
-  const pin = server.pins.find((each) => keyOf(each) === keyOf(which))
+  const pin = server.pins.find((each) => keyOf(each) === keyOf(definition))
   const chosen = pin?.pending?.filter((each) => digest === undefined || each.digest === digest) ?? []
   if (pin === undefined || chosen.length === 0) return undefined
   const main = chosen.findLast(({ source }) => source === server.source) ??
@@ -162,8 +173,8 @@ export function acceptPending (
   const base = main === undefined
     ? pin
     : { ...withoutText(pin), digest: main.digest, ...main.text === undefined ? {} : { text: main.text } }
-  const accepted = withPending({ ...base, variants }, left)
-  return { ...server, pins: server.pins.map((each) => each === pin ? accepted : each) }
+  const acceptedPin = withPending({ ...base, variants }, left)
+  return { ...server, pins: server.pins.map((each) => each === pin ? acceptedPin : each) }
 }
 
 /** Returns the records to keep in memory, with texts only of changed definitions, which `block` continues to list. */

@@ -6,21 +6,21 @@ import { workers } from '../../base/threads/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import { keyOf, type Definition, type DefinitionKind } from './definitions.ts'
 import { lookalikeKey, normalizeName } from './lookalike-names.ts'
-import type { Finding, Scan } from './scan/scan.ts'
+import type { DefinitionFinding, Scan } from './scan/scan.ts'
 
 /** The scan of one catalogue. */
 interface CatalogueScan { readonly digest: string, readonly scan: Scan, readonly tools: readonly string[] }
 
 const noScan: Scan = { findings: [], names: [] }
 
-/** Scans what servers list for content that may poison agents, and again after changes. */
+/** Scans the definitions of servers for content that may poison agents, and again after changes. */
 export class DefinitionScanner {
   readonly #log: Pick<FastifyBaseLogger, 'warn'>
   /** By server and catalogue (`PinnedServer.source`). */
   readonly #scans = new Map<string, Map<string, CatalogueScan>>()
   /** The names of all tools and their servers; rebuilt after a change. */
   #index: NameIndex | undefined
-  /** The known warnings about each server; removed by a change, since pages of all servers ask for them often. */
+  /** The warnings about each server, cached until a change: pages that list all servers read them often. */
   readonly #warnings = new Map<string, readonly DefinitionWarning[]>()
 
   constructor (log: Pick<FastifyBaseLogger, 'warn'>) {
@@ -48,15 +48,18 @@ export class DefinitionScanner {
     })
   }
 
-  /** Names are compared with those of all servers, so a change of one server may concern the warnings about any. */
+  /**
+   * Drops the index of names and all warnings, to be computed again on demand: names are compared with those of all
+   * servers, so a change of one server may concern the warnings about any.
+   */
   #forgetNames (): void {
     this.#index = undefined
     this.#warnings.clear()
   }
 
   async #scan (server: string, definitions: readonly Definition[]): Promise<Scan> {
-    const { text: most, time } = extensionsLimits.definitionScan
-    let left: number = most
+    const { text: maxText, time } = extensionsLimits.definitionScan
+    let left: number = maxText
     const end = definitions.findIndex(({ text }) => (left -= text.length) < 0)
     const scanned =
       definitions.slice(0, end === -1 ? undefined : end).map(({ kind, item, text }) => ({ kind, item, text }))
@@ -65,7 +68,7 @@ export class DefinitionScanner {
       const found = await workers.run<Scan>('plugins/extensions/pins/scan/scan', scanned, { owner: server, time })
       const scan = { ...found, findings: [...rest, ...found.findings] }
       if (scan.findings.length > 0) {
-        const [{ kind, item, place, message }] = scan.findings as [Finding]
+        const [{ kind, item, place, message }] = scan.findings as [DefinitionFinding]
         const more = scan.findings.length > 1 ? ` (and ${scan.findings.length - 1} more remarks)` : ''
         const which = `the ${kind} ${JSON.stringify(item)}${place === '' ? '' : ` (${place})`}`
         this.#log.warn({ server }, `${server}: check ${which}: ${message}${more}`)
@@ -106,16 +109,18 @@ export class DefinitionScanner {
     return [...distinct.values()].slice(0, extensionsLimits.definitionScan.warnings)
   }
 
+  /** Removes the scans of deleted servers. */
   forget (servers: readonly string[]): void {
     for (const server of servers) this.#scans.delete(server)
     this.#forgetNames()
   }
 }
 
-/** Returns a finding that a definition and those after it were not scanned. */
-const unscannedFindings = (definition: Definition | undefined, why: string): Finding[] => definition === undefined
-  ? []
-  : [{ kind: definition.kind, item: definition.item, place: '', message: `not all definitions were checked: ${why}` }]
+/** Returns a finding which says that a definition, and those after it, were not scanned. */
+function unscannedFindings (definition: Definition | undefined, why: string): DefinitionFinding[] {
+  const message = `not all definitions were checked: ${why}`
+  return definition ? [{ kind: definition.kind, item: definition.item, place: '', message }] : []
+}
 
 const isPlain = (name: string): boolean => /^[a-z]*$/.test(name)
 
@@ -131,7 +136,7 @@ class NameIndex {
         this.#byName.set(tool.toLowerCase(), owners.add(server))
         const key = lookalikeKey(tool)
         const alike = this.#byLookalikeKey.get(key) ?? []
-        // To name one lookalike, a bounded number is enough.
+        // A warning names one lookalike, so a bounded number of candidates is enough.
         if (alike.length < 100) alike.push({ server, tool })
         this.#byLookalikeKey.set(key, alike)
       }

@@ -8,6 +8,7 @@ import { tagsOf } from '../tags.ts'
 type PinnedList = Exclude<ListKind, 'resources' | 'resourceTemplates'>
 export const pinnedLists = allListKinds.filter((kind): kind is PinnedList => !kind.startsWith('resource'))
 export type DefinitionKind = 'tool' | 'prompt' | 'skill' | 'instructions'
+/** Returns the kind of the definitions in a list. */
 export const kindOf = (list: PinnedList): DefinitionKind => list.slice(0, -1) as DefinitionKind
 
 /** The name of the only definition of the kind `instructions`. */
@@ -27,16 +28,17 @@ export interface Definition {
 export const keyOf = ({ kind, item }: Pick<Definition, 'kind' | 'item'>): string => `${kind}\n${item}`
 
 /** Members that the model does not see and that may differ in every listing; tags, which policies read, are kept. */
-const ignored: ReadonlySet<string> = new Set(['_meta', 'icons'])
+const ignoredMembers: ReadonlySet<string> = new Set(['_meta', 'icons'])
 
 const digests = new WeakMap<Item, string>()
 
 /** Returns the digest of an item, if `definitionsOf` has computed it. */
 export const itemDigestOf = (item: Item): string | undefined => digests.get(item)
 
-const hash = (text: string): string => createHash('sha256').update(text).digest('base64url')
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
-export const digestOfInstructions = (instructions: string): string => hash(JSON.stringify(instructions))
+/** Returns the digest of a server's instructions. */
+export const digestOfInstructions = (instructions: string): string => digestOf(JSON.stringify(instructions))
 
 /**
  * Writes JSON with sorted members, as RFC 8785: texts that differ only in the order of members have the same form.
@@ -53,9 +55,9 @@ function digestItem (item: Item): string {
   const known = digests.get(item)
   if (known !== undefined) return known
   const value = JSON.parse(item.text) as Record<string, unknown>
-  const defined = Object.fromEntries(Object.entries(value).filter(([name]) => !ignored.has(name)))
+  const defined = Object.fromEntries(Object.entries(value).filter(([name]) => !ignoredMembers.has(name)))
   const tags = tagsOf(value)
-  const digest = hash(canonicalJson(tags.length === 0 ? defined : { ...defined, _meta: { tags } }))
+  const digest = digestOf(canonicalJson(tags.length === 0 ? defined : { ...defined, _meta: { tags } }))
   digests.set(item, digest)
   return digest
 }
@@ -73,7 +75,7 @@ export async function definitionsOf ({ lists, instructions }: Catalogue): Promis
   }
   if (instructions !== undefined && instructions !== '') {
     const text = JSON.stringify(instructions)
-    found.push({ kind: 'instructions', item: instructionsItem, digest: hash(text), text })
+    found.push({ kind: 'instructions', item: instructionsItem, digest: digestOf(text), text })
   }
   return found
 }

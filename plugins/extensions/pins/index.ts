@@ -43,18 +43,21 @@ interface PinsOptions {
   readonly catalogueCache: CatalogueCache
 }
 
-/** Interval at which changes by other replicas are read, and how far back each read goes, in ms. */
+/** Interval at which changes by other replicas are read, and the age up to which each read covers them, in ms. */
 const pollInterval = 2_000
 const pollWindow = 60_000
 
 const calledKinds: Readonly<Record<string, DefinitionKind>> =
   { 'tools/call': 'tool', 'prompts/get': 'prompt', 'skills/get': 'skill' }
 
-/** Returns the kind of the definition that a request uses; undefined if none that is pinned. */
+/** Returns the kind of the definition that a request uses; undefined if it uses none that is pinned. */
 const kindOfCall = ({ method, params: { ref } }: Exchange): DefinitionKind | undefined =>
   method === 'completion/complete' && isObject(ref) && ref.type === 'ref/prompt' ? 'prompt' : calledKinds[method]
 
-/** `app.definitions`: the pins of what servers list (`pin` of a server), and the scan of it. */
+/**
+ * `app.definitions`: the pins of the definitions that servers list (`pin` of a server), and their scan for content that
+ * may poison agents.
+ */
 export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => {
   const store = shared ?? new CachedPins(catalogueCache)
   const count = app.metrics.countByServer('toolhub_definition_changes_total', 'Changed definitions of upstream servers')
@@ -63,12 +66,11 @@ export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => 
     const server = app.settings.current.servers.get(name)
     return server && (server.config.pin ?? 'warn')
   }
-  const changed = (): void => { app.upstreams.listsChanged() }
   const pins = new Pins({
     store,
     modeOf,
-    changed,
-    examined: (server, source, definitions) => { scanner.begin(server, source, definitions) },
+    onListsChanged: () => { app.upstreams.listsChanged() },
+    onExamined: (server, source, definitions) => { scanner.begin(server, source, definitions) },
     reportChanges: (server, mode, changes) => {
       const [first] = changes
       if (first === undefined) return
@@ -91,9 +93,9 @@ export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => 
     const kind = kindOfCall(exchange)
     const catalogue = app.upstreams.get(provider)?.catalogue(exchange.client)
     if (kind === undefined || catalogue === undefined) return
-    const refused = pins.refusalOf(catalogue, { kind, item })
-    if (refused === 'withheld') throw unknownItem(exchange)
-    if (refused === undefined) return
+    const state = pins.refusalOf(catalogue, { kind, item })
+    if (state === 'withheld') throw unknownItem(exchange)
+    if (state === undefined) return
     throw new Refusal('policy', `The ${kind} ${JSON.stringify(item)} of the server ${JSON.stringify(provider)} has ` +
       'changed since it was accepted: it can be used again once an admin accepts its new definition')
   })
@@ -105,9 +107,11 @@ export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => 
   const namesOf = ({ servers }: Snapshot): ReadonlySet<string> => new Set(servers.keys())
   app.settings.on('changed', (next, former) => {
     const kept = namesOf(next)
-    const gone = [...namesOf(former)].filter((name) => !kept.has(name))
-    if (gone.length === 0) return
-    forget(gone).catch((err: unknown) => { app.log.warn({ err }, 'the pins of removed servers could not be removed') })
+    const removed = [...namesOf(former)].filter((name) => !kept.has(name))
+    if (removed.length === 0) return
+    forget(removed).catch((err: unknown) => {
+      app.log.warn({ err }, 'the pins of removed servers could not be removed')
+    })
   })
   if (store.isShared) {
     // Removes the pins of servers that were deleted while no gateway was running.

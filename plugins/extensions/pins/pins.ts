@@ -6,17 +6,18 @@ import { Semaphore } from '../../base/limits/index.ts'
 import type { CatalogueReview } from '../../upstream/index.ts'
 import { acceptPending, compareWithPins, withoutTexts, type Pin, type PinMode, type PinnedServer } from './compare.ts'
 import { definitionsOf, keyOf, type Definition } from './definitions.ts'
-import { listedCatalogueOf, type ListedCatalogue, type UnacceptedState } from './listed.ts'
+import { listedCatalogueOf, type ListedCatalogue, type UnacceptedState } from './listed-catalogue.ts'
 
 interface PinsDeps {
   readonly store: PinStore
   /** Returns undefined if the server no longer exists. */
   readonly modeOf: (server: string) => PinMode | undefined
   /** Called when the listed definitions of a server have changed. */
-  readonly changed: () => void
+  readonly onListsChanged: () => void
   /** Reports new changes to admins. */
   readonly reportChanges: (server: string, mode: PinMode, changes: ReadonlyArray<Pick<Pin, 'kind' | 'item'>>) => void
-  readonly examined: (server: string, source: string, definitions: readonly Definition[]) => void
+  /** Called with the definitions of each new catalogue. */
+  readonly onExamined: (server: string, source: string, definitions: readonly Definition[]) => void
   readonly warn: (server: string, sentence: string) => void
   readonly now?: () => Date
   /** Time after which a failed comparison is repeated, in ms. */
@@ -27,7 +28,7 @@ interface PinsDeps {
 interface ServerState { readonly version: string | undefined, readonly pinned: PinnedServer | undefined }
 
 /** The source of an examined catalogue, and its last listing. */
-interface Examined {
+interface ExaminedCatalogue {
   readonly source: string
   /** The last listing, and the state and mode it was made from. */
   listed?: ListedCatalogue & { readonly state: ServerState | undefined, readonly mode: PinMode }
@@ -35,11 +36,12 @@ interface Examined {
 
 /** Max attempts to store pins that other replicas store at the same time. */
 const maxAttempts = 10
+
 /** Pins the definitions of servers, and decides which parts of their catalogues are listed. */
 export class Pins implements CatalogueReview {
   readonly #deps: PinsDeps
   readonly #states = new Map<string, ServerState>()
-  readonly #examined = new WeakMap<Catalogue, Examined>()
+  readonly #examined = new WeakMap<Catalogue, ExaminedCatalogue>()
   /** The refused definitions of each listed catalogue. */
   readonly #refused = new WeakMap<Catalogue, ListedCatalogue['refused']>()
   /** Runs the changes of a server's pins one at a time. */
@@ -52,18 +54,19 @@ export class Pins implements CatalogueReview {
     this.#deps = deps
   }
 
+  /** Compares the definitions of a new catalogue with the pinned ones. */
   readonly examine: CatalogueReview['examine'] = async (server, catalogue, user) => {
     const source = JSON.stringify([user ?? null, catalogue.capabilityClass])
     this.#examined.set(catalogue, { source })
     const definitions = await definitionsOf(catalogue)
-    this.#deps.examined(server, source, definitions)
+    this.#deps.onExamined(server, source, definitions)
     await this.#compare(server, definitions, source, user)
   }
 
   async #compare (
     server: string, definitions: readonly Definition[], source: string, user: string | undefined
   ): Promise<void> {
-    const { modeOf, reportChanges, warn, changed, now = () => new Date(), retryTime = 3_000 } = this.#deps
+    const { modeOf, reportChanges, warn, onListsChanged, now = () => new Date(), retryTime = 3_000 } = this.#deps
     const key = `${server}\n${source}`
     const isRepeated = this.#retries.has(key)
     clearTimeout(this.#retries.get(key))
@@ -75,16 +78,16 @@ export class Pins implements CatalogueReview {
       // The comparison does not need the texts, which are not in memory.
       const known = this.#states.get(server)?.pinned
       if (known !== undefined && !compareWithPins(known, reading).isChanged) return
-      const { news } = await this.#change(server, (pinned) => {
+      const { unreported } = await this.#change(server, (pinned) => {
         const compared = compareWithPins(pinned, reading)
-        return { next: compared.isChanged ? compared.pinned : undefined, news: compared.news }
+        return { next: compared.isChanged ? compared.pinned : undefined, unreported: compared.unreported }
       })
-      if (news.length > 0) reportChanges(server, mode, news)
+      if (unreported.length > 0) reportChanges(server, mode, unreported)
     } catch (error) {
       if (!isRepeated) warn(server, `its definitions could not be compared with the pinned ones: ${messageOf(error)}`)
       if (this.#isClosed) return
       this.#retries.set(key, setTimeout(() => {
-        void this.#compare(server, definitions, source, user).then(changed)
+        void this.#compare(server, definitions, source, user).then(onListsChanged)
       }, retryTime).unref())
     }
   }
@@ -122,11 +125,12 @@ export class Pins implements CatalogueReview {
     return { stored, state }
   }
 
+  /** Returns the catalogue that is listed in place of a server's own. */
   readonly listed: CatalogueReview['listed'] = (server, catalogue) => this.#listed(server, catalogue).catalogue
 
   #listed (server: string, catalogue: Catalogue): ListedCatalogue {
     const mode = this.#deps.modeOf(server)
-    if (mode !== 'ask' && mode !== 'block') return { catalogue, refused: nothing }
+    if (mode !== 'ask' && mode !== 'block') return { catalogue, refused: noneRefused }
     const state = this.#states.get(server)
     const examined = this.#examined.get(catalogue) ?? { source: '' }
     const { listed } = examined
@@ -139,8 +143,8 @@ export class Pins implements CatalogueReview {
   }
 
   /** Returns why an item cannot be used; undefined if it can. @param catalogue as it is listed */
-  refusalOf (catalogue: Catalogue, which: Pick<Pin, 'kind' | 'item'>): UnacceptedState | undefined {
-    return this.#refused.get(catalogue)?.get(keyOf(which))
+  refusalOf (catalogue: Catalogue, definition: Pick<Pin, 'kind' | 'item'>): UnacceptedState | undefined {
+    return this.#refused.get(catalogue)?.get(keyOf(definition))
   }
 
   /** Returns the changed definitions of a server that wait for an admin. */
@@ -170,10 +174,11 @@ export class Pins implements CatalogueReview {
    * @param digest accepts only the definition with this digest
    * @returns whether there was a matching change
    */
-  async accept (server: string, which: Pick<Pin, 'kind' | 'item'>, digest?: string): Promise<boolean> {
-    const result = await this.#change(server, (pinned) => ({ next: pinned && acceptPending(pinned, which, digest) }))
+  async accept (server: string, definition: Pick<Pin, 'kind' | 'item'>, digest?: string): Promise<boolean> {
+    const result = await this.#change(server, (pinned) =>
+      ({ next: pinned && acceptPending(pinned, definition, digest) }))
     if (result.next === undefined) return false
-    this.#deps.changed()
+    this.#deps.onListsChanged()
     return true
   }
 
@@ -191,7 +196,7 @@ export class Pins implements CatalogueReview {
     await this.#deps.store.remove(servers)
   }
 
-  /** Reads what other replicas have changed. @param time how far back to read, in ms */
+  /** Reads the changes by other replicas. @param time the age up to which they are read, in ms */
   async refresh (time: number): Promise<void> {
     if (!this.#deps.store.isShared || this.#isClosed) return
     let isChanged = false
@@ -206,7 +211,7 @@ export class Pins implements CatalogueReview {
       }
       isChanged = true
     }
-    if (isChanged) this.#deps.changed()
+    if (isChanged) this.#deps.onListsChanged()
   }
 
   close (): void {
@@ -215,4 +220,4 @@ export class Pins implements CatalogueReview {
   }
 }
 
-const nothing: ListedCatalogue['refused'] = new Map()
+const noneRefused: ListedCatalogue['refused'] = new Map()

@@ -1,24 +1,14 @@
-import { hash, randomUUID } from 'node:crypto'
-import type { Approval, Approvals as ApprovalStore, StoredApproval } from '../../../db/ports/approvals.ts'
+import { randomUUID } from 'node:crypto'
+import type { Approval, Approvals, StoredApproval } from '../../../db/ports/approvals.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import type { Policy } from '../../../schemas/policies.ts'
 import { Refusal } from '../../../protocol/errors.ts'
-import { isObject } from '../../../protocol/json.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import { Semaphore } from '../../base/limits/index.ts'
 import { authorKeyOf, isOfFormerAccount, type Principal, teamMembers } from '../../settings/index.ts'
 import { operatorUsername, usernameOf } from '../activities/describe.ts'
 import { extensionsLimits } from '../limits.ts'
-import type { Subject } from './facts.ts'
-
-/** A call that needs approval by a person, as a policy requires. */
-export interface CallToApprove {
-  readonly principal: Principal
-  readonly subject: Subject
-  readonly args: unknown
-  readonly argsText: string
-  readonly policy: Policy
-}
+import { callDigestOf, type CallToApprove } from './call-digest.ts'
 
 export type ApprovalState = Approval['state'] | 'expired'
 
@@ -40,7 +30,7 @@ export interface ShownApproval {
 }
 
 interface ApprovalDeps {
-  readonly store: ApprovalStore
+  readonly store: Approvals
   /** Returns the current settings: the policies and their approvers, and the users behind a principal. */
   readonly snapshot: () => Pick<Snapshot, 'keys' | 'policies' | 'teams' | 'users'>
   /** Sends a new approval to the operator's webhook. */
@@ -49,22 +39,11 @@ interface ApprovalDeps {
   readonly now: () => number
 }
 
-/** A canonical form of a value: objects become lists of their members in alphabetical order. */
-function canonical (value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(canonical)
-  if (!isObject(value)) return value
-  return { members: Object.keys(value).sort().map((key) => [key, canonical(value[key])]) }
-}
-
-/** Identifies a call by its caller, item and arguments, and the policy that asks. */
-export const callDigestOf = ({ principal, subject: { server, kind, name }, args, policy }: CallToApprove): string =>
-  hash('sha256', JSON.stringify([principal.key, server, kind, name, canonical(args ?? {}), policy.id]), 'base64url')
-
 /**
  * Calls that wait for approvers. A waiting call is refused; when its caller repeats it after the approval, it runs and
  * uses the approval up.
  */
-export class Approvals {
+export class CallApprovals {
   readonly #deps: ApprovalDeps
   /** Handles the requests of a caller one at a time, so that their number is exact. */
   readonly #requests = new Semaphore({ places: Infinity, perOwner: 1 })
@@ -94,8 +73,8 @@ export class Approvals {
     return await this.#request(call, digest)
   }
 
-  /** @throws Refusal if too many calls of the caller wait */
-  async #mustHaveRoom (owner: string, { name }: Policy): Promise<void> {
+  /** Checks the number of an owner's calls that wait for a decision. @throws Refusal if it is too high */
+  async #checkPendingLimit (owner: string, { name }: Policy): Promise<void> {
     const { pending } = extensionsLimits.approvals
     const waiting = (await this.#deps.store.list())
       .filter(({ approval }) => approval.owner === owner && this.#stateOf(approval) === 'pending')
@@ -104,7 +83,10 @@ export class Approvals {
       'calls are already waiting for a decision')
   }
 
-  /** @throws Refusal if the arguments are too large to show, or too many calls of the caller wait */
+  /**
+   * Requests an approval.
+   * @throws Refusal if the arguments are too large to show, or too many calls of the caller wait
+   */
   async #request ({ principal, subject, args, policy }: CallToApprove, digest: string): Promise<Approval> {
     const shownArgs = withTruncatedTexts(args ?? {})
     if (subject.name.length + shownArgs.length > extensionsLimits.approvals.stored) {
@@ -114,7 +96,7 @@ export class Approvals {
     const owner = principal.username === undefined ? principal.key : `user ${principal.username}`
     const release = await this.#requests.take(owner, false)
     try {
-      await this.#mustHaveRoom(owner, policy)
+      await this.#checkPendingLimit(owner, policy)
       return await this.#add({ principal, subject, policy }, { digest, owner, shownArgs })
     } finally {
       release()
@@ -133,7 +115,7 @@ export class Approvals {
       digest,
       principal: principal.key,
       owner,
-      callers: [...peopleBehind(this.#deps.snapshot(), principal)],
+      callers: [...usersBehind(this.#deps.snapshot(), principal)],
       username,
       server: subject.server,
       tool: subject.name,
@@ -158,7 +140,7 @@ export class Approvals {
     this.#requireApprover(principal)
     const all = await this.#deps.store.list()
     return all
-      .filter(({ approval }) => this.#mayDecide(principal, approval) &&
+      .filter(({ approval }) => this.#canDecide(principal, approval) &&
         (state === undefined || this.#stateOf(approval) === state))
       .slice(0, limit)
       .map(({ approval }) => this.#show(approval))
@@ -168,7 +150,7 @@ export class Approvals {
   async waitingFor (principal: Principal): Promise<ReadonlySet<string>> {
     if (!this.mayApprove(principal)) return new Set()
     const all = await this.#deps.store.list()
-    return new Set(all.flatMap(({ approval }) => this.#mayDecide(principal, approval) &&
+    return new Set(all.flatMap(({ approval }) => this.#canDecide(principal, approval) &&
       !this.#isOwn(principal, approval) &&
       this.#stateOf(approval) === 'pending'
       ? approval.id
@@ -186,7 +168,7 @@ export class Approvals {
   ): Promise<{ readonly decided: ShownApproval, readonly former: ApprovalState }> {
     this.#requireApprover(principal)
     const stored = await this.#deps.store.find(id)
-    if (stored === undefined || !this.#mayDecide(principal, stored.approval)) throw noSuchError('approval', id)
+    if (stored === undefined || !this.#canDecide(principal, stored.approval)) throw noSuchError('approval', id)
     const { approval } = stored
     if (this.#isOwn(principal, approval)) throw new errors.Forbidden('You cannot decide about your own call')
     const decided: Approval = { ...approval, state, decidedBy: usernameOf(principal) ?? '' }
@@ -212,8 +194,11 @@ export class Approvals {
     return false
   }
 
-  /** Admins decide about all calls, others about those of policies that name them now, and no former user. */
-  #mayDecide (
+  /**
+   * Whether a principal may decide about a call. Admins decide about all calls; a user decides about calls under
+   * policies that name the user now, if they are not older than the account.
+   */
+  #canDecide (
     { isAdmin, username }: Pick<Principal, 'isAdmin' | 'username'>, { policy, createdAt }: Approval
   ): boolean {
     if (isAdmin) return true
@@ -222,7 +207,7 @@ export class Approvals {
     return username !== undefined && approvers.includes(username) && !isOfFormerAccount(snapshot, username, createdAt)
   }
 
-  /** Whether the user who decided may still decide: is not removed, demoted or no longer named by the policy. */
+  /** Whether the user who decided could still decide, that is, was not removed, demoted, or dropped from the policy. */
   #isByApprover (approval: Approval): boolean {
     const { decidedBy = '', createdAt } = approval
     // The operator's system keys and callers without authentication have no user.
@@ -230,10 +215,10 @@ export class Approvals {
     const snapshot = this.#deps.snapshot()
     const user = snapshot.users.get(decidedBy)
     return user !== undefined && !isOfFormerAccount(snapshot, decidedBy, createdAt) &&
-      this.#mayDecide({ isAdmin: user.isAdmin === true, username: decidedBy }, approval)
+      this.#canDecide({ isAdmin: user.isAdmin === true, username: decidedBy }, approval)
   }
 
-  /** @throws Forbidden */
+  /** Checks that a principal may decide about any calls. @throws Forbidden */
   #requireApprover (principal: Principal): void {
     if (this.mayApprove(principal)) return
     throw new errors.Forbidden('Only admins, and those whom a policy names as approvers, see approvals')
@@ -241,8 +226,8 @@ export class Approvals {
 
   /** Whether the caller of the call is one of the users behind a principal. */
   #isOwn (principal: Principal, { principal: caller, callers }: Approval): boolean {
-    const people = peopleBehind(this.#deps.snapshot(), principal)
-    return caller === principal.key || callers.some((name) => people.has(name))
+    const users = usersBehind(this.#deps.snapshot(), principal)
+    return caller === principal.key || callers.some((name) => users.has(name))
   }
 
   /** Whether an approval can still be decided or used. */
@@ -274,10 +259,10 @@ export class Approvals {
 }
 
 /**
- * Returns the names of all who can act as a principal: its user, the owner and the creator of its key, and the members
- * of the team that owns it.
+ * Returns the names of all users who can act as a principal: its user, the owner and the creator of its key, and the
+ * members of the team that owns it.
  */
-function peopleBehind (snapshot: Pick<Snapshot, 'keys' | 'teams' | 'users'>, principal: Principal): Set<string> {
+function usersBehind (snapshot: Pick<Snapshot, 'keys' | 'teams' | 'users'>, principal: Principal): Set<string> {
   const { keys, teams } = snapshot
   const { keyId } = authorKeyOf(principal)
   const key = keyId === undefined ? undefined : keys.get(keyId)
@@ -288,7 +273,7 @@ function peopleBehind (snapshot: Pick<Snapshot, 'keys' | 'teams' | 'users'>, pri
   return new Set(names.filter((name) => name !== undefined))
 }
 
-/** Returns arguments as JSON text for approvers: all members, with long texts cut. */
+/** Returns arguments as JSON text for approvers: all members, with long texts truncated. */
 function withTruncatedTexts (args: unknown): string {
   const { text: max } = extensionsLimits.approvals
   return JSON.stringify(args, (_name, value: unknown) => typeof value === 'string' && value.length > max

@@ -7,6 +7,7 @@ import { meterNodes, runMetered, spendWork } from './meter.ts'
 
 // Facts are class instances, which CEL reads in place; it would copy plain objects for each evaluation.
 
+/** The bearer key of the caller, as conditions see it; its members are empty for another credential. */
 export class KeyFacts {
   readonly id: string
   readonly name: string
@@ -69,7 +70,7 @@ export interface Condition {
   readonly variables: ReadonlySet<string>
   /** The members of `principal` that it uses; undefined if it may use any. */
   readonly principalMembers: ReadonlySet<string> | undefined
-  /** @throws Error with a clause that says why it cannot be evaluated */
+  /** Evaluates the condition. @throws Error with a clause that says why it cannot be evaluated */
   readonly isTrue: (context: PolicyContext) => boolean
 }
 
@@ -88,7 +89,7 @@ export class InvalidCondition extends Error {
 const linearMatches = 'matchesInLinearTime'
 const patterns = new BoundedMap<string, RE2JS>(extensionsLimits.policies.patterns)
 
-/** @throws Error for a pattern that RE2 does not accept */
+/** Returns the compiled pattern, from a cache. @throws Error for a pattern that RE2 does not accept */
 function patternOf (text: string): RE2JS {
   if (text.length > extensionsLimits.policies.patternLength) throw new Error('a pattern is too long')
   let pattern = patterns.get(text)
@@ -106,7 +107,7 @@ function patternOf (text: string): RE2JS {
 let environment: Environment | undefined
 
 /** Returns the CEL environment. It is loaded with the first condition. */
-function language (): Environment {
+function loadEnvironment (): Environment {
   if (environment !== undefined) return environment
   const cel = loadPackage('@marcbachmann/cel-js')
   const { syntax: limits } = extensionsLimits.policies
@@ -150,18 +151,18 @@ const annotations: ReadonlySet<string> =
 /** The macros that evaluate an argument for each entry of a list. */
 const loops: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'filter', 'map'])
 
-interface Names { readonly variables: Set<string>, readonly members: Set<string>, usesWholePrincipal: boolean }
+interface CollectedNames { readonly variables: Set<string>, readonly members: Set<string>, usesWholePrincipal: boolean }
 
 /**
  * Replaces `matches` in a syntax tree, checks constant patterns and the nesting of loops, and collects the names of
  * variables.
  * @param depth the number of loops around the value
  */
-function visit (value: unknown, names: Names, seen: Set<unknown>, depth = 0): void {
+function prepareTree (value: unknown, names: CollectedNames, seen: Set<unknown>, depth = 0): void {
   if (typeof value !== 'object' || value === null || seen.has(value)) return
   seen.add(value)
   if (Array.isArray(value)) {
-    for (const each of value) visit(each, names, seen, depth)
+    for (const each of value) prepareTree(each, names, seen, depth)
     return
   }
   const node = value as ASTNode
@@ -188,10 +189,10 @@ function visit (value: unknown, names: Names, seen: Set<unknown>, depth = 0): vo
     if (depth === extensionsLimits.policies.loops) {
       throw new InvalidCondition(`more than ${depth} loops are nested`, node.start)
     }
-    visit(node.args[1], names, seen, depth)
-    visit(node.args[2], names, seen, depth + 1)
+    prepareTree(node.args[1], names, seen, depth)
+    prepareTree(node.args[2], names, seen, depth + 1)
   }
-  for (const each of Object.values(node)) visit(each, names, seen, depth)
+  for (const each of Object.values(node)) prepareTree(each, names, seen, depth)
 }
 
 /** Rejects a misspelled annotation, with which every evaluation would fail and so deny the call. */
@@ -204,7 +205,7 @@ function checkAnnotation ({ args: [of, name], start }: ASTNode & { op: '.' }): v
   )
 }
 
-/** @param name the name of a time zone, or its offset from UTC, such as `+02:00` */
+/** Checks a time zone. @param name its name, or an offset from UTC, such as `+02:00` @throws InvalidCondition */
 function checkTimeZone (name: string, position: number): void {
   if (/^[+-]?\d\d:\d\d$/.test(name)) return
   try {
@@ -235,10 +236,10 @@ const messageOf = (error: unknown): string =>
  * @throws InvalidCondition if it is not CEL, uses unknown names, or is not of type bool
  */
 export function compileCondition (text: string): Condition {
-  const names: Names = { variables: new Set(), members: new Set(), usesWholePrincipal: false }
+  const names: CollectedNames = { variables: new Set(), members: new Set(), usesWholePrincipal: false }
   try {
-    const parsed = language().parse(text)
-    visit(parsed.ast, names, new Set())
+    const parsed = loadEnvironment().parse(text)
+    prepareTree(parsed.ast, names, new Set())
     const { valid, type, error } = parsed.check()
     if (!valid) throw error
     if (type !== 'bool' && type !== 'dyn') throw new InvalidCondition(`it must be of type bool, not ${type}`, 0)

@@ -16,8 +16,8 @@ export interface Verdict {
 }
 
 /**
- * Decides about a call: the first enforced rule that matches. A hidden item does not exist, whatever the arguments and
- * the time are, so rules that use these do not take precedence over a rule that hides.
+ * Decides about a call: by the first enforced rule that matches. A rule that hides the item takes precedence over rules
+ * that use arguments or the time, since a hidden item does not exist for any of their values.
  */
 function decide ({ hiding, steps }: RulesOfItem, context: PolicyContext): Verdict {
   const observed: Match[] = []
@@ -86,5 +86,5 @@ export const reasonOf = (match: Match | undefined): string =>
       : `Its condition failed, which denies the call: ${match.problem}`
 
 /** Returns the observing rules, for the result of a policy test. */
-export const observedRules = ({ observed }: Verdict): Array<{ id: string, name: string, decision: Policy['then'] }> =>
+export const toObservedRules = ({ observed }: Verdict): Array<{ id: string, name: string, decision: Policy['then'] }> =>
   observed.map((match) => ({ id: match.rule.policy.id, name: match.rule.policy.name, decision: decisionOf(match) }))

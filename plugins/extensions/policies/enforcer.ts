@@ -9,23 +9,24 @@ import { unknownItem, type AppliedPolicy, type FinishedCall, type GatewayCall } 
 import { hasCredential, type ItemFilter, type View } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import type { PrincipalFacts } from './cel.ts'
-import { callDigestOf, type Approvals, type CallToApprove } from './approvals.ts'
+import type { CallApprovals } from './approvals.ts'
+import { callDigestOf, type CallToApprove } from './call-digest.ts'
 import { appliedPolicyOf, decideAbout, type Verdict } from './decision.ts'
-import { ambiguityIn } from './exact.ts'
+import { ambiguityIn } from './ambiguity.ts'
 import { kindOfRequest, routePathOf, toPrincipalFacts, type Subject } from './facts.ts'
 import type { Match } from './rule.ts'
 import { Ruleset } from './ruleset.ts'
 
-export interface EnforcerDeps {
+interface EnforcerDeps {
   /** The settings with the registered providers. */
   readonly snapshot: () => Snapshot
   readonly catalogueOf: (provider: string, client: Client) => Catalogue | undefined
-  readonly approvals: Pick<Approvals, 'useOrRequest'>
+  readonly approvals: Pick<CallApprovals, 'useOrRequest'>
   /** In ms since 1970. */
   readonly now: () => number
 }
 
-/** The caller of a view, and what the policies hide from it. */
+/** The caller of a view, and the filter of the items that the policies hide from it. */
 interface Caller {
   readonly snapshot: Snapshot
   readonly address: string | undefined
@@ -37,7 +38,7 @@ interface Caller {
 export class PolicyEnforcer {
   readonly #deps: EnforcerDeps
   #policies: Snapshot['policies'] | undefined
-  /** Of `#policies`. */
+  /** Compiled from `#policies`. */
   #ruleset = new Ruleset([])
   /** The last caller of each view. */
   readonly #callers = new WeakMap<View, Caller>()
@@ -130,9 +131,9 @@ export class PolicyEnforcer {
     const ambiguity = ambiguityIn(argsText)
     if (ambiguity !== undefined) throw new Refusal('policy', `${reasonFor(policy)}, but it cannot, since ${ambiguity}`)
     const { arguments: args } = exchange.params
-    const asked: CallToApprove = { principal: exchange.view.principal, subject, args, argsText, policy }
-    const digest = callDigestOf(asked)
-    if (!this.#isContinued(exchange, digest)) await this.#askSomebody(exchange, asked)
+    const toApprove: CallToApprove = { principal: exchange.view.principal, subject, args, argsText, policy }
+    const digest = callDigestOf(toApprove)
+    if (!this.#isContinued(exchange, digest)) await this.#askForApproval(exchange, toApprove)
     if (call.policy !== undefined) this.#allowed.set(call.policy, digest)
   }
 
@@ -149,11 +150,11 @@ export class PolicyEnforcer {
     return until > this.#deps.now()
   }
 
-  /** @throws Refusal unless the call is allowed */
-  async #askSomebody (exchange: Exchange<View>, asked: CallToApprove): Promise<void> {
-    const { policy } = asked
+  /** Asks the client or an approver whether a call may be made. @throws Refusal unless it is allowed now */
+  async #askForApproval (exchange: Exchange<View>, call: CallToApprove): Promise<void> {
+    const { policy } = call
     const answer = policy.approvers === undefined || policy.approvers.length === 0
-      ? await (await import('./question.ts')).askClient(exchange, asked)
+      ? await (await import('./ask-client.ts')).askClient(exchange, call)
       : 'unanswerable'
     if (answer === 'accepted') return
     const why = reasonFor(policy)
@@ -164,10 +165,10 @@ export class PolicyEnforcer {
       throw new Refusal('policy', `${why}, and nobody answered in time; the user of this client can allow it`)
     }
     // An approval is valid for one caller; callers without credentials cannot be told apart.
-    if (!hasCredential(asked.principal)) {
+    if (!hasCredential(call.principal)) {
       throw new Refusal('policy', `${why}, but it cannot ask about a caller without credentials; use a key or log in`)
     }
-    const approval = await this.#useOrRequest(asked)
+    const approval = await this.#useOrRequest(call)
     if (approval === 'approved') return
     const who = approversOf(policy)
     throw new Refusal('policy', approval.state === 'denied'
@@ -176,9 +177,9 @@ export class PolicyEnforcer {
         `${approval.id}). Then make the same call again`)
   }
 
-  async #useOrRequest (asked: CallToApprove): ReturnType<Approvals['useOrRequest']> {
+  async #useOrRequest (call: CallToApprove): ReturnType<CallApprovals['useOrRequest']> {
     try {
-      return await this.#deps.approvals.useOrRequest(asked)
+      return await this.#deps.approvals.useOrRequest(call)
     } catch (error) {
       if (!(error instanceof StorageError)) throw error
       throw new RpcError(code.unavailable, 'The approvals cannot be read now; try again later', 'internal')
@@ -194,7 +195,7 @@ function subjectOf (exchange: Exchange<View>, server: string, name: string): Sub
   return kind && { server, kind, name }
 }
 
-/** The view of the route that a client uses: that of `$smart` for a tool that it calls by `call_tool`. */
+/** Returns the view of the route that a client uses: the view of `$smart` for a tool called through `call_tool`. */
 function requestedViewOf (exchange: Exchange<View>): View {
   let first: Exchange = exchange
   while (first instanceof DerivedExchange) first = first.original

@@ -7,7 +7,7 @@ import { authorKeyOf, type Principal, teamsOf, type View } from '../../settings/
 import { usernameOf } from '../activities/describe.ts'
 import { tagsOf } from '../tags.ts'
 import { KeyFacts, PrincipalFacts, toCelArguments, ToolFacts, type PolicyContext } from './cel.ts'
-import { ambiguityIn } from './exact.ts'
+import { ambiguityIn } from './ambiguity.ts'
 
 /** The item that a request is about. */
 export interface Subject {
@@ -18,8 +18,9 @@ export interface Subject {
 }
 
 /** The list that contains the items of each kind. */
-export const listOfKind = { tool: 'tools', prompt: 'prompts', resource: 'resources' } as const
+const listOfKind = { tool: 'tools', prompt: 'prompts', resource: 'resources' } as const
 
+/** Returns the kind of the items in a list, as conditions see it. */
 export const kindOfList = (kind: ListKind): Subject['kind'] =>
   kind === 'tools' ? 'tool' : kind === 'prompts' ? 'prompt' : 'resource'
 
@@ -68,7 +69,7 @@ export function routePathOf ({ scope, presentation }: View): string {
 type ToolDetails = Pick<PolicyContext['tool'], 'annotations' | 'tags'>
 
 /** Adds the defaults of MCP for missing annotations ("ToolAnnotations"). */
-function withDefaults (annotations: Record<string, unknown>): Record<string, unknown> {
+function withDefaultAnnotations (annotations: Record<string, unknown>): Record<string, unknown> {
   const readOnlyHint = annotations.readOnlyHint ?? false
   const destructiveHint = readOnlyHint !== true
   return { readOnlyHint, destructiveHint, idempotentHint: false, openWorldHint: true, ...annotations }
@@ -78,18 +79,18 @@ function withDefaults (annotations: Record<string, unknown>): Record<string, unk
 const readDetails: ToolDetails = {
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }, tags: []
 }
-const noDetails: ToolDetails = { annotations: withDefaults({}), tags: [] }
+const noDetails: ToolDetails = { annotations: withDefaultAnnotations({}), tags: [] }
 
 function detailsOf (kind: Subject['kind'], item: Item | undefined): ToolDetails {
   if (item === undefined) return kind === 'tool' ? noDetails : readDetails
-  const annotations = parsedMember(item.text, 'annotations')
+  const annotations = parseMember(item.text, 'annotations')
   return {
-    annotations: kind === 'tool' ? withDefaults(annotations) : { ...readDetails.annotations, ...annotations },
-    tags: tagsOf({ _meta: parsedMember(item.text, '_meta') })
+    annotations: kind === 'tool' ? withDefaultAnnotations(annotations) : { ...readDetails.annotations, ...annotations },
+    tags: tagsOf({ _meta: parseMember(item.text, '_meta') })
   }
 }
 
-function parsedMember (text: string, name: string): Record<string, unknown> {
+function parseMember (text: string, name: string): Record<string, unknown> {
   const value: unknown = JSON.parse(memberOf(text, name) ?? 'null')
   return isObject(value) ? value : {}
 }
@@ -180,7 +181,7 @@ export class CallContext implements PolicyContext {
     this.#argsText = argsText
   }
 
-  /** @throws Error with a clause if conditions cannot read the arguments; the same error each time */
+  /** The arguments as CEL values. @throws Error with a clause if they cannot be converted; the same error each time */
   get args (): PolicyContext['args'] {
     if (this.#problem === undefined) {
       try {

@@ -1,9 +1,9 @@
 import fp from 'fastify-plugin'
-import type { Approvals as ApprovalStore } from '../../../db/ports/approvals.ts'
+import type { Approvals } from '../../../db/ports/approvals.ts'
 import type { Policy, PolicyTest, PolicyTestResult } from '../../../schemas/policies.ts'
 import { invalidAt } from '../../base/errors/index.ts'
 import { OrderedEntries, type Principal } from '../../settings/index.ts'
-import { Approvals } from './approvals.ts'
+import { CallApprovals } from './approvals.ts'
 import { compileCondition, InvalidCondition } from './cel.ts'
 import { PolicyEnforcer } from './enforcer.ts'
 import { variablePreventingHide } from './rule.ts'
@@ -12,20 +12,20 @@ declare module 'fastify' {
   interface FastifyInstance { policies: Policies }
 }
 
-export interface PolicyOptions { store: ApprovalStore }
+interface PolicyOptions { store: Approvals }
 
 /** The policies, for the management API. */
 export interface Policies {
   readonly entries: OrderedEntries<'policies'>
-  readonly approvals: Approvals
+  readonly approvals: CallApprovals
   /** Decides about a call without making it. @throws InvalidInput, NoSuch, NotRecorded */
-  readonly test: (by: Principal, sent: PolicyTest) => Promise<PolicyTestResult>
+  readonly test: (by: Principal, input: PolicyTest) => Promise<PolicyTestResult>
 }
 
 /** `app.policies`: rules that allow, deny or hide items, or require approval of a call. */
 export default fp<PolicyOptions>(async (app, { store }) => {
   const now = (): number => Date.now()
-  const approvals = new Approvals({
+  const approvals = new CallApprovals({
     store,
     snapshot: () => app.settings.current,
     notify: (approval) => { app.notifications.send('approval', approval) },
@@ -52,16 +52,16 @@ export default fp<PolicyOptions>(async (app, { store }) => {
       warn: async (policy) => (await import('../references.ts')).unknownInPolicy(policy, app)
     }),
     approvals,
-    test: async (by, sent) => await (await import('./policy-test.ts')).testPolicies({
+    test: async (by, input) => await (await import('./policy-test.ts')).testPolicies({
       snapshot: () => app.settings.current,
       existing: app,
       findActivity: async (principal, id) => await app.activities.find(principal, id),
       now
-    }, by, sent)
+    }, by, input)
   })
 }, { name: 'policies', dependencies: ['settings', 'access', 'gateway', 'notifications'] })
 
-/** Checks a policy. @throws InvalidInput */
+/** Checks a policy beyond its schema. @throws InvalidInput */
 function checkPolicy (policy: Policy): Policy {
   const { approvers, then: decision } = policy
   if (approvers !== undefined && decision !== 'ask') {

@@ -6,19 +6,19 @@ import { extensionsLimits } from '../limits.ts'
 // it runs.
 
 /** The message is a clause. Created once, since a loop may throw it often. */
-const exhausted = new Error('the condition is too expensive to evaluate with these values')
+const budgetExhausted = new Error('the condition is too expensive to evaluate with these values')
 let workLeft = 0
 let lastError: unknown
 
 /** Spends work of the current evaluation. @throws Error if its budget is used up */
 export function spendWork (work: number): void {
   workLeft -= work
-  if (workLeft < 0) throw exhausted
+  if (workLeft < 0) throw budgetExhausted
 }
 
 /** Spends the work of creating an error, once per error: it passes through all enclosing nodes. */
 function spendOnError (error: unknown): void {
-  if (error === exhausted || error === lastError) return
+  if (error === budgetExhausted || error === lastError) return
   lastError = error
   spendWork(300)
 }
@@ -31,7 +31,7 @@ export function runMetered<T> (evaluate: () => T): T {
   workLeft = extensionsLimits.policies.work
   try {
     const value = evaluate()
-    if (workLeft < 0) throw exhausted
+    if (workLeft < 0) throw budgetExhausted
     return value
   } finally {
     lastError = undefined
@@ -41,7 +41,7 @@ export function runMetered<T> (evaluate: () => T): T {
 type Handle = (first: unknown, second: unknown, third: unknown, fourth: unknown) => unknown
 
 /** The parts of a type-checked node that evaluate it, which the library's types omit. */
-interface Working extends Omit<ASTNode, 'args' | 'op'> {
+interface EvaluableNode extends Omit<ASTNode, 'args' | 'op'> {
   readonly op: string
   readonly args: unknown
   readonly meta: { readonly alternate?: unknown, readonly macro?: unknown, readonly evaluate: Handle }
@@ -57,7 +57,7 @@ export function meterNodes (value: unknown, seen = new Set<unknown>()): void {
   if (Array.isArray(value)) {
     for (const each of value) meterNodes(each, seen)
   } else if ('setMeta' in value) {
-    const node = value as Working
+    const node = value as EvaluableNode
     if (!isLeaf(node)) meterNode(node)
     meterNodes([node.args, node.meta.alternate, node.meta.macro], seen)
   } else if (value.constructor === Object) {
@@ -65,15 +65,15 @@ export function meterNodes (value: unknown, seen = new Set<unknown>()): void {
   }
 }
 
-const isLeaf = ({ op }: Working): boolean => op === 'value' || op === 'id'
+const isLeaf = ({ op }: EvaluableNode): boolean => op === 'value' || op === 'id'
 
 function countLeaves (value: unknown): number {
   if (Array.isArray(value)) return value.reduce<number>((sum, each) => sum + countLeaves(each), 0)
-  return typeof value === 'object' && value !== null && 'setMeta' in value && isLeaf(value as Working) ? 1 : 0
+  return typeof value === 'object' && value !== null && 'setMeta' in value && isLeaf(value as EvaluableNode) ? 1 : 0
 }
 
 /** Makes a node spend work for itself and the leaves below it. */
-function meterNode (node: Working): void {
+function meterNode (node: EvaluableNode): void {
   const { evaluate } = node.meta
   const work = 1 + countLeaves(node.args)
   node.setMeta('evaluate', (evaluator, ast, context, none) => {
@@ -86,10 +86,10 @@ function meterNode (node: Working): void {
     }
   })
   const { handle } = node
-  const price = priceOf(node)
-  if (handle !== undefined && price !== undefined) {
+  const spendExtra = extraWorkOf(node)
+  if (handle !== undefined && spendExtra !== undefined) {
     node.handle = (first, second, third, fourth) => {
-      price(first, second)
+      spendExtra(first, second)
       return handle(first, second, third, fourth)
     }
   }
@@ -103,20 +103,21 @@ function endWhenExhausted (loop: { condition?: (value: unknown) => boolean }): v
 }
 
 /** The operators that compare values deeply. */
-const comparing: ReadonlySet<string> = new Set(['==', '!=', 'in'])
-const joining: ReadonlySet<string> = new Set(['+', '<', '<=', '>', '>='])
+const comparisonOperators: ReadonlySet<string> = new Set(['==', '!=', 'in'])
+/** The operators whose work grows with the lengths of their operands. */
+const linearOperators: ReadonlySet<string> = new Set(['+', '<', '<=', '>', '>='])
 /** The functions that search for one text in another. */
-const searching: ReadonlySet<string> = new Set(['contains', 'indexOf', 'lastIndexOf'])
+const searchFunctions: ReadonlySet<string> = new Set(['contains', 'indexOf', 'lastIndexOf'])
 
 /** Returns a function that spends the work of a node on its operands; undefined if it does no extra work. */
-function priceOf ({ op, args }: Working): ((first: unknown, second: unknown) => void) | undefined {
-  if (comparing.has(op)) {
+function extraWorkOf ({ op, args }: EvaluableNode): ((first: unknown, second: unknown) => void) | undefined {
+  if (comparisonOperators.has(op)) {
     return (left, right) => {
       spendOnAll(left)
       if (op !== 'in' || !(right instanceof Map)) spendOnAll(right)
     }
   }
-  if (joining.has(op)) return (left, right) => { spendWork((sizeOf(left) + sizeOf(right)) * 10) }
+  if (linearOperators.has(op)) return (left, right) => { spendWork((sizeOf(left) + sizeOf(right)) * 10) }
   if (op === 'comprehension') return (items) => { spendWork(Array.isArray(items) ? 0 : sizeOf(items)) }
   if (op !== 'call' && op !== 'rcall') return undefined
   const [name] = args as [string]
@@ -126,7 +127,7 @@ function priceOf ({ op, args }: Working): ((first: unknown, second: unknown) => 
 function spendOnCall (name: string, operands: readonly unknown[]): void {
   spendWork(10)
   const [first, second] = operands
-  if (searching.has(name)) return spendWork(lengthOf(first) * (2 + lengthOf(second)) / 200)
+  if (searchFunctions.has(name)) return spendWork(lengthOf(first) * (2 + lengthOf(second)) / 200)
   if (name === 'startsWith' || name === 'endsWith') return spendWork(sizeOf(second))
   for (const each of operands) spendWork(sizeOf(each) * 10)
   if (name === 'join') spendOnAll(first)

@@ -6,14 +6,14 @@ import { errors, invalidAt } from '../../base/errors/index.ts'
 import type { Principal } from '../../settings/index.ts'
 import { cataloguesOf, listsItem, unknownSubject, type ExistingObjects } from '../references.ts'
 import { PrincipalFacts } from './cel.ts'
-import { decideAbout, observedRules, reasonOf, type EvaluatedCall } from './decision.ts'
+import { decideAbout, toObservedRules, reasonOf, type EvaluatedCall } from './decision.ts'
 import { toPrincipalFacts, type Subject } from './facts.ts'
 import { Ruleset } from './ruleset.ts'
 
-export interface PolicyTestDeps {
+interface PolicyTestDeps {
   readonly snapshot: () => Snapshot
   readonly existing: ExistingObjects
-  /** @throws NoSuch, NotRecorded */
+  /** Returns a recorded call that a principal may see. @throws NoSuch, NotRecorded */
   readonly findActivity: (
     principal: Principal, id: string
   ) => Promise<Omit<Activity, 'timestamp'> & { timestamp: string }>
@@ -26,18 +26,18 @@ export interface PolicyTestDeps {
  * @param by the admin who runs the test
  * @throws InvalidInput; NoSuch for an unknown activity
  */
-export async function testPolicies (deps: PolicyTestDeps, by: Principal, sent: PolicyTest): Promise<PolicyTestResult> {
+export async function testPolicies (deps: PolicyTestDeps, by: Principal, input: PolicyTest): Promise<PolicyTestResult> {
   const snapshot = deps.snapshot()
-  const call = sent.activityId === undefined
-    ? sentCall(snapshot, sent, deps.now())
-    : recordedCall(snapshot, await deps.findActivity(by, sent.activityId))
+  const call = input.activityId === undefined
+    ? toEvaluatedCall(snapshot, input, deps.now())
+    : recordedCall(snapshot, await deps.findActivity(by, input.activityId))
   const { subject } = call
   const catalogues = cataloguesOf(deps.existing.gateway, subject.server)
   const catalogue = catalogues.find((each) => listsItem(each, subject)) ?? catalogues[0]
   const unknown = unknownSubject(deps.existing, subject)
   const verdict = decideAbout(new Ruleset(snapshot.policies.values()), call, catalogue)
   const { decision, match } = verdict
-  const observed = observedRules(verdict)
+  const observed = toObservedRules(verdict)
   return {
     decision,
     mode: 'enforce',
@@ -47,15 +47,15 @@ export async function testPolicies (deps: PolicyTestDeps, by: Principal, sent: P
   }
 }
 
-/** @throws InvalidInput */
-function sentCall (snapshot: Snapshot, sent: PolicyTest, now: number): EvaluatedCall {
-  const { server, tool, kind = 'tool', principal, arguments: args = {}, route = `/mcp/${server}` } = sent
+/** Returns the call that a test describes. @throws InvalidInput */
+function toEvaluatedCall (snapshot: Snapshot, input: PolicyTest, now: number): EvaluatedCall {
+  const { server, tool, kind = 'tool', principal, arguments: args = {}, route = `/mcp/${server}` } = input
   if (server === undefined || tool === undefined) {
     throw new errors.InvalidInput('Send the "server" and "tool" of a call, or the "activityId" of a recorded one')
   }
   return {
     subject: { server, kind, name: tool },
-    principal: toPrincipalFacts(snapshot, sentPrincipal(snapshot, principal ?? {}), undefined),
+    principal: toPrincipalFacts(snapshot, toTestPrincipal(snapshot, principal ?? {}), undefined),
     args,
     argsText: () => JSON.stringify(args),
     route,
@@ -63,8 +63,10 @@ function sentCall (snapshot: Snapshot, sent: PolicyTest, now: number): Evaluated
   }
 }
 
-/** @throws InvalidInput */
-function sentPrincipal (snapshot: Snapshot, { username = '', keyId }: NonNullable<PolicyTest['principal']>): Principal {
+/** Returns the principal that a test describes: a user, a key, both, or an anonymous caller. @throws InvalidInput */
+function toTestPrincipal (
+  snapshot: Snapshot, { username = '', keyId }: NonNullable<PolicyTest['principal']>
+): Principal {
   const key = keyId === undefined ? undefined : snapshot.keys.get(keyId)
   if (keyId !== undefined && key === undefined) throw invalidAt('body.principal.keyId', 'is not the id of a bearer key')
   const name = username === '' ? key?.owner : username
@@ -112,7 +114,7 @@ function recordedCall (
   }
 }
 
-/** @throws InvalidInput if the input was not recorded completely */
+/** Parses the recorded input of a call. @throws InvalidInput if it was not recorded completely */
 function parseInput ({ input = '{}', locked }: Pick<Activity, 'input' | 'locked'>): Record<string, unknown> {
   try {
     if (locked === true) throw new Error('it is encrypted')

@@ -18,7 +18,10 @@ export interface Match { readonly rule: Rule, readonly problem?: string }
 export interface RulesOfItem {
   /** The rule that hides the item. */
   readonly hiding: Match | undefined
-  /** In their order, up to the first fixed rule that decides. `match`: of a fixed rule. */
+  /**
+   * The rules in their order, up to and including the first fixed rule that decides. `match`: the match of a fixed
+   * rule; undefined for other rules.
+   */
   readonly steps: ReadonlyArray<{ readonly rule: Rule, readonly match: Match | undefined }>
   /** Whether a fixed rule failed. It may succeed next time: patterns take work until they are compiled. */
   readonly hasFailed: boolean
@@ -52,7 +55,10 @@ function compileStored (policy: Policy): Condition | undefined {
 export const variablePreventingHide = ({ variables }: Condition): string | undefined =>
   ['args', 'now'].find((name) => variables.has(name))
 
-/** Evaluates a rule. A rule that fails is returned as a match, so that it denies. */
+/**
+ * Evaluates a rule.
+ * @returns undefined if it does not match; a rule that fails is returned as a match, so that it denies
+ */
 export function evaluate (rule: Rule, context: PolicyContext): Match | undefined {
   if (rule.condition === undefined) return { rule, problem: 'its condition is not valid' }
   try {
@@ -62,7 +68,7 @@ export function evaluate (rule: Rule, context: PolicyContext): Match | undefined
   }
 }
 
-/** A rule that fails denies. */
+/** Returns the decision of a matching rule; a rule that failed denies. */
 export const decisionOf = ({ rule, problem }: Match): Policy['then'] =>
   problem === undefined ? rule.policy.then : 'deny'
 
@@ -81,8 +87,11 @@ export function rulesOfItem (rules: readonly Rule[], context: PolicyContext): Ru
   return { hiding: undefined, steps, hasFailed }
 }
 
-/** Returns the rule that hides an item from lists. @param rules rules that use neither arguments nor time */
-export function findHiding (rules: readonly Rule[], context: PolicyContext): Match | undefined {
+/**
+ * Returns the match of the rule that hides an item from lists; undefined if the item is listed.
+ * @param rules rules that use neither arguments nor time
+ */
+export function findHidingMatch (rules: readonly Rule[], context: PolicyContext): Match | undefined {
   for (const rule of rules) {
     const match = evaluate(rule, context)
     if (match !== undefined) return decisionOf(match) === 'hide' ? match : undefined

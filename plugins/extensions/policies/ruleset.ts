@@ -6,7 +6,7 @@ import type { ItemFilter } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import type { PolicyContext, PrincipalFacts, ToolFacts } from './cel.ts'
 import { CallContext, kindOfList, toToolFacts } from './facts.ts'
-import { findHiding, rulesOfItem, toRule, type Rule, type RulesOfItem } from './rule.ts'
+import { findHidingMatch, rulesOfItem, toRule, type Rule, type RulesOfItem } from './rule.ts'
 
 type ViewFacts = Pick<PolicyContext, 'principal' | 'route'>
 
@@ -18,17 +18,17 @@ export class Ruleset {
   readonly rules: readonly Rule[]
   /** The enforced rules that use neither arguments nor time; empty if none of them hides items. */
   readonly listRules: readonly Rule[]
-  /** By the facts that rules which hide items use. */
+  /** The filters, by the facts that `listRules` use. */
   readonly #filters = new BoundedMap<string, ItemFilter>(extensionsLimits.policies.filters)
-  /** By the facts that fixed rules use. */
+  /** The rules that concern each item, by the facts that fixed rules use. */
   readonly #rulesOfItems = new BoundedMap<string, WeakMap<ToolFacts, RulesOfItem>>(extensionsLimits.policies.filters)
   readonly #filterKeyOf: (facts: ViewFacts) => string
   readonly #fixedKeyOf: (facts: ViewFacts) => string
 
   constructor (policies: Iterable<Policy>) {
     this.rules = [...policies].filter(({ enabled }) => enabled !== false).map(toRule)
-    const decidable = this.rules.filter(({ isFixed, isObserved }) => isFixed && !isObserved)
-    this.listRules = decidable.some(({ policy }) => policy.then === 'hide') ? decidable : []
+    const enforcedFixed = this.rules.filter(({ isFixed, isObserved }) => isFixed && !isObserved)
+    this.listRules = enforcedFixed.some(({ policy }) => policy.then === 'hide') ? enforcedFixed : []
     this.#filterKeyOf = keyWriterOf(this.listRules)
     this.#fixedKeyOf = keyWriterOf(this.rules.filter(({ isFixed }) => isFixed))
   }
@@ -80,7 +80,7 @@ function createFilter (listRules: readonly Rule[], facts: ViewFacts, key: string
       if (isHidden === undefined) {
         const tool = toToolFacts({ server, kind: kindOfList(list), name: item.key }, item)
         const context = new CallContext({ ...facts, tool, now: new Date(0) }, {}, () => '')
-        isHidden = findHiding(listRules, context) !== undefined
+        isHidden = findHidingMatch(listRules, context) !== undefined
         ofServer.set(item, isHidden)
       }
       return isHidden

@@ -22,7 +22,7 @@ declare module 'fastify' {
 }
 
 /** Estimates the tokens of a result that no quota counts: a token has four characters on average. */
-const estimatedTokens = (text: string): number => Math.ceil(text.length / 4)
+const estimateTokens = (text: string): number => Math.ceil(text.length / 4)
 const countedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 /** Whether a response contains the result of a task, in either form. Its call was counted when it began. */
@@ -30,11 +30,11 @@ const isTaskResult = ({ exchange: { method } }: GatewayCall, answer: string): bo
   method === 'tasks/result' || (method === 'tasks/get' && memberOf(answer, 'result') !== undefined)
 
 /** Whether the tokens of a response are counted. */
-const counts = (call: GatewayCall, answer: string | undefined): answer is string =>
+const hasCountedTokens = (call: GatewayCall, answer: string | undefined): answer is string =>
   answer !== undefined && (countedMethods.has(call.exchange.method) || isTaskResult(call, answer))
 
-/** Checks what the schema cannot express. @throws InvalidInput */
-function check (quota: Quota): Quota {
+/** Checks a quota beyond its schema. @throws InvalidInput */
+function checkQuota (quota: Quota): Quota {
   const { calls, resultTokens, target } = quota
   if (calls === undefined && resultTokens === undefined) {
     throw invalidAt('body.calls', 'is required, unless there is "resultTokens"')
@@ -75,29 +75,29 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
   const countTokens = async ({ exchange: { client } }: GatewayCall, text: string): Promise<number> => {
     const owner = client.owner ?? client.id
     return await pool.run<number>('plugins/extensions/quotas/worker', text, { owner, time: tokenTime })
-      .catch(() => estimatedTokens(text))
+      .catch(() => estimateTokens(text))
   }
 
   app.gateway.addHook('onCall', (call) => countedMethods.has(call.exchange.method) ? quotas.take(call) : undefined)
-  const count = (call: GatewayCall, result: string): string | Promise<string> => {
+  const countResult = (call: GatewayCall, result: string): string | Promise<string> => {
     if (!quotas.countsTokens(call)) return result
-    return countTokens(call, result).then(async (count) => {
-      tokens.set(call.exchange, count)
-      await quotas.addTokens(call, count)
+    return countTokens(call, result).then(async (tokenCount) => {
+      tokens.set(call.exchange, tokenCount)
+      await quotas.addTokens(call, tokenCount)
       return result
     })
   }
   app.gateway.addHook('onResult', (call, result) => {
-    if (countedMethods.has(call.exchange.method)) return count(call, result)
+    if (countedMethods.has(call.exchange.method)) return countResult(call, result)
     if (!isTaskResult(call, result)) return result
     const waiting = quotas.take(call, true)
-    return waiting === undefined ? count(call, result) : waiting.then(() => count(call, result))
+    return waiting === undefined ? countResult(call, result) : waiting.then(() => countResult(call, result))
   })
   app.gateway.addHook('onDone', (call) => {
     const { exchange, exchange: { view: { principal } }, provider, outcome, answer, error, isToolError } = call
     if (outcome === 'input_required') return quotas.suspend(call)
     const isCall = isRecorded(call)
-    const resultTokens = tokens.get(exchange) ?? (counts(call, answer) ? estimatedTokens(answer) : undefined)
+    const resultTokens = tokens.get(exchange) ?? (hasCountedTokens(call, answer) ? estimateTokens(answer) : undefined)
     if ((!isCall && resultTokens === undefined) || error instanceof Refusal) return
     const user = usernameOf(principal) ?? ''
     usage.count({
@@ -111,7 +111,7 @@ export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
   })
   app.decorate('quotas', new OrderedEntries(app.settings, 'quotas', {
     noun: 'quota',
-    check,
+    check: checkQuota,
     warn: async (quota) => (await import('../references.ts')).unknownInQuota(quota, app)
   }))
   app.decorate('usage', {

@@ -18,7 +18,7 @@ interface QuotasDeps {
 }
 
 /** The counters that a call has used. */
-interface Taken {
+interface UsedCounters {
   readonly calls: ReadonlyArray<{ readonly key: string, readonly window: number, readonly limit: number }>
   readonly tokens: ReadonlyArray<readonly [string, number]>
 }
@@ -29,8 +29,8 @@ const activeQuotas = memoized((quotas: Snapshot['quotas']): readonly Quota[] =>
 /** Limits calls by quotas. The counters are shared by all replicas. */
 export class Quotas {
   readonly #deps: QuotasDeps
-  readonly #taken = new WeakMap<GatewayCall['exchange'], Taken>()
-  /** The counters reported as used up, with the time when each becomes free. */
+  readonly #taken = new WeakMap<GatewayCall['exchange'], UsedCounters>()
+  /** For each counter that was reported as used up, the time when it becomes free, in ms since 1970. */
   readonly #notifiedUntil = new BoundedMap<string, number>(extensionsLimits.quotas.reported)
 
   constructor (deps: QuotasDeps) {
@@ -77,7 +77,7 @@ export class Quotas {
   ): Promise<void> {
     const { counters } = this.#deps
     const subjects = subjectsOf(call, snapshot)
-    const calls: Array<Taken['calls'][number]> = []
+    const calls: Array<UsedCounters['calls'][number]> = []
     const tokens: Array<readonly [string, number]> = []
     this.#taken.set(call.exchange, { calls, tokens })
     for (const quota of quotas) {

@@ -5,6 +5,7 @@ import { authorKeyOf, teamReference, teamsOf } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
 
 const minuteInMs = 60_000
+/** Returns the period of a quota, in ms. */
 export const windowOf = ({ per }: Quota): number => per === 'minute' ? minuteInMs : 24 * 60 * minuteInMs
 
 /** Returns the tool that a request calls, or whose task it refers to; undefined for prompts and resources. */
@@ -14,7 +15,7 @@ export const toolOf = ({ exchange: { method }, item }: Pick<GatewayCall, 'exchan
 /**
  * The user, team, key, server and tool of a call, by the members of a quota's target. A caller may be in several teams.
  */
-export type Subjects = Readonly<Record<keyof Quota['target'], readonly string[]>>
+type Subjects = Readonly<Record<keyof Quota['target'], readonly string[]>>
 
 /** Returns the subjects of a call. */
 export function subjectsOf (
@@ -38,8 +39,8 @@ export function subjectsOf (
 /** Returns the keys of a quota's counters that count a call; empty if the quota does not apply to it. */
 export function counterKeys ({ id, target, per }: Quota, subjects: Subjects): string[] {
   let chosen: string[][] = [[]]
-  for (const [name, wanted] of Object.entries(target) as Array<[keyof Subjects, string]>) {
-    const fitting = wanted === '*' ? subjects[name] : subjects[name].filter((each) => each === wanted)
+  for (const [name, pattern] of Object.entries(target) as Array<[keyof Subjects, string]>) {
+    const fitting = pattern === '*' ? subjects[name] : subjects[name].filter((each) => each === pattern)
     chosen = chosen.flatMap((former) => fitting.map((each) => [...former, each]))
   }
   return chosen.map((each) => quotaKeyPrefix + JSON.stringify([id, per, ...each]))

@@ -7,7 +7,7 @@ import type { Principal } from '../../settings/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
 type UsageQuery = Static<typeof UsageQuerySchema>
-export type UsageAxis = UsageQuery['by']
+type UsageAxis = UsageQuery['by']
 export type UsageRow = Static<typeof UsageRowSchema>
 
 const dayInMs = 86_400_000
@@ -16,7 +16,7 @@ const shownDays = 30
 const { waiting: maxWaiting, days: maxDays } = extensionsLimits.usage
 
 const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
-type Counted = { -readonly [Name in keyof UsageCount]: UsageCount[Name] }
+type MutableUsageCount = { -readonly [Name in keyof UsageCount]: UsageCount[Name] }
 
 /**
  * Returns the user under whom usage is counted: the username; on the day of the account's creation followed by its
@@ -35,7 +35,7 @@ const isOwn = ({ user, day }: UsageCount, username: string, createdAt: string): 
 export class Usage {
   readonly #store: UsageCounts
   readonly #now: () => number
-  #waiting = new Map<string, Counted>()
+  #waiting = new Map<string, MutableUsageCount>()
   /** The day of the last count, cached since formatting it for each call is slow. */
   #today = { number: -1, day: '' }
   #writing: Promise<void> = Promise.resolve()
@@ -50,25 +50,25 @@ export class Usage {
    * @param calls 0 if the call itself was already counted
    * @param createdAt when the user's account was created, in ISO 8601
    */
-  count (what: Omit<UsageCount, 'day' | 'calls'>, calls: number, createdAt?: string): void {
+  count (counted: Omit<UsageCount, 'day' | 'calls'>, calls: number, createdAt?: string): void {
     const number = Math.floor(this.#now() / dayInMs)
     if (this.#today.number !== number) this.#today = { number, day: dayOf(number * dayInMs) }
     const { day } = this.#today
-    this.#add({ ...what, user: countedUser(what.user, day, createdAt) }, day, calls, maxWaiting)
+    this.#add({ ...counted, user: countedUser(counted.user, day, createdAt) }, day, calls, maxWaiting)
   }
 
   /** Adds to the waiting counts; adds a new row only while there are fewer than `max`. */
-  #add (what: Omit<UsageCount, 'day' | 'calls'>, day: string, calls: number, max: number): void {
-    const id = `${day}\n${what.user}\n${what.key}\n${what.server}\n${what.tool}`
+  #add (counted: Omit<UsageCount, 'day' | 'calls'>, day: string, calls: number, max: number): void {
+    const id = `${day}\n${counted.user}\n${counted.key}\n${counted.server}\n${counted.tool}`
     const former = this.#waiting.get(id)
     if (former !== undefined) {
       former.calls += calls
-      former.errors += what.errors
-      former.resultTokens += what.resultTokens
-    } else if (this.#waiting.size < max) this.#waiting.set(id, { ...what, day, calls })
+      former.errors += counted.errors
+      former.resultTokens += counted.resultTokens
+    } else if (this.#waiting.size < max) this.#waiting.set(id, { ...counted, day, calls })
   }
 
-  /** Writes the waiting counts. After a failure, they wait for the next call. */
+  /** Writes the waiting counts. @throws StorageError; then they wait for the next call of `flush` */
   async flush (): Promise<void> {
     this.#writing = this.#writing.catch(() => {}).then(async () => { await this.#write() })
     await this.#writing

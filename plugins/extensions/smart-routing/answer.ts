@@ -4,7 +4,8 @@ import type { ShownTool } from './search-tools.ts'
 import { truncateAtWord, shortenSchema, shorteningSteps, type ShorteningStep } from './shorten.ts'
 import { extensionsLimits } from '../limits.ts'
 
-export interface SearchHit { readonly tool: ShownTool, readonly score: number, readonly why?: ScoreReasons }
+/** A found tool with its score from 0 to 1. `explanation`: the parts of the score, if the search explains. */
+export interface SearchHit { readonly tool: ShownTool, readonly score: number, readonly explanation?: ScoreReasons }
 
 /** The `metadata` of a search result. */
 export interface SearchMetadata {
@@ -33,34 +34,35 @@ export const smartToolResult = (json: string, reasons?: Readonly<Record<string, 
  * @param hasSchemas whether the result contains input schemas
  * @param skills the matching skills, returned beside the tools
  */
-export function searchAnswer (
-  found: readonly SearchHit[], metadata: SearchMetadata, {
-    isSingle: only, hasSchemas: schemas
-  }: { isSingle: boolean, hasSchemas: boolean }, skills: readonly FoundSkill[] = []
+export function toSearchResult (
+  found: readonly SearchHit[],
+  metadata: SearchMetadata,
+  { isSingle, hasSchemas }: { isSingle: boolean, hasSchemas: boolean },
+  skills: readonly FoundSkill[] = []
 ): string {
-  const { foundToolSize: each, singleToolSize: one } = extensionsLimits.smartRouting
-  const left = only ? one : each * found.length
-  const texts = shortenToFit(found.map((tool) => new Candidate(tool, schemas)), left)
-  const isShort = texts.some(({ level: step }) => step > 0)
+  const { foundToolSize, singleToolSize } = extensionsLimits.smartRouting
+  const maxSize = isSingle ? singleToolSize : foundToolSize * found.length
+  const texts = shortenToFit(found.map((tool) => new Candidate(tool, hasSchemas)), maxSize)
+  const isShortened = texts.some(({ level }) => level > 0)
   const { hint, ...others } = metadata
   const notes = {
     ...others,
     ...(skills.length > 0 ? { hint: 'Read a skill by its uri (resources/read)' } : hint !== undefined && { hint }),
-    ...(isShort && { shortened: schemas && !only ? 'Search for a name with limit 1 to see it whole' : true })
+    ...(isShortened && { shortened: hasSchemas && !isSingle ? 'Search for a name with limit 1 to see it whole' : true })
   }
   const skillsText = skills.length === 0 ? '' : `"skills":${JSON.stringify(skills)},`
   return `{"tools":[${texts.map(({ text }) => text).join(',')}],${skillsText}"metadata":${JSON.stringify(notes)}}`
 }
 
-/** Shortens candidates level by level until they fit into `room` characters; long ones and low-ranked ones first. */
-function shortenToFit (candidates: readonly Candidate[], room: number): readonly Candidate[] {
+/** Shortens candidates level by level until they fit into `maxSize` characters; long ones and low-ranked ones first. */
+function shortenToFit (candidates: readonly Candidate[], maxSize: number): readonly Candidate[] {
   let size = candidates.reduce((sum, { text }) => sum + text.length, 0)
-  while (size > room) {
+  while (size > maxSize) {
     let next: Candidate | undefined
-    let most = 0
+    let highest = 0
     for (const [at, each] of candidates.entries()) {
       const weight = each.text.length * (2 + at)
-      if (each.canShorten && weight > most) [next, most] = [each, weight]
+      if (each.canShorten && weight > highest) [next, highest] = [each, weight]
     }
     if (!next) break
     size -= next.text.length
@@ -78,12 +80,12 @@ class Candidate {
   level = 0
   text: string
 
-  constructor (found: SearchHit, schemas: boolean) {
-    this.#hit = found
-    const { tool } = found
+  constructor (hit: SearchHit, hasSchema: boolean) {
+    this.#hit = hit
+    const { tool } = hit
     this.#description = tool.description
     // Parsing a huge schema would take longer than the search.
-    if (schemas) {
+    if (hasSchema) {
       this.#schema = tool.size > extensionsLimits.smartRouting.parsedToolSize ? { type: 'object' } : tool.inputSchema
     }
     this.text = this.#write(shorteningSteps[0])

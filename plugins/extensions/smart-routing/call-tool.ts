@@ -7,11 +7,11 @@ import { unknownToolHint } from './own-tools.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
 /** The calls made by `call_tool`. */
-const callsOfCallTool = new WeakSet<Exchange>()
+const madeByCallTool = new WeakSet<Exchange>()
 /** Whether a call was made by `call_tool`. */
-export const isCalledInstead = (exchange: Exchange): boolean => callsOfCallTool.has(exchange) ||
+export const isMadeByCallTool = (exchange: Exchange): boolean => madeByCallTool.has(exchange) ||
   // A hook may have derived another exchange from it.
-  (exchange instanceof DerivedExchange && isCalledInstead(exchange.original))
+  (exchange instanceof DerivedExchange && isMadeByCallTool(exchange.original))
 
 /**
  * Runs `call_tool {toolName, arguments}`: calls the named tool in the merged view of the same principal and scope.
@@ -21,7 +21,7 @@ export const isCalledInstead = (exchange: Exchange): boolean => callsOfCallTool.
 export async function runCallTool (exchange: Exchange<View>, call: CallTool): Promise<string> {
   try {
     const named = exchangeForNamedTool(exchange)
-    callsOfCallTool.add(named)
+    madeByCallTool.add(named)
     return await call(named)
   } catch (error) {
     if (!(error instanceof RpcError) || error.reason !== 'unknown-tool') throw error
@@ -32,9 +32,9 @@ export async function runCallTool (exchange: Exchange<View>, call: CallTool): Pr
 /** Returns the exchange that calls the named tool. The arguments keep their original bytes. @throws RpcError -32602 */
 function exchangeForNamedTool (exchange: Exchange<View>): Exchange<View> {
   const { params, paramsText, view } = exchange
-  const given = memberOf(paramsText, 'arguments') ?? '{}'
-  const name = toolNameIn(given)
-  const text = argumentsIn(given)
+  const argumentsText = memberOf(paramsText, 'arguments') ?? '{}'
+  const name = toolNameIn(argumentsText)
+  const text = argumentsIn(argumentsText)
   let args: unknown
   const get = (): unknown => {
     args ??= JSON.parse(text)
@@ -55,9 +55,9 @@ function exchangeForNamedTool (exchange: Exchange<View>): Exchange<View> {
 /** The known arguments of `call_tool`. */
 const callToolMembers: ReadonlySet<string> = new Set(['toolName', 'arguments', '_meta'])
 /** Max length of a tool name, in characters of JSON; longer names are rejected. */
-const longestName = 4_096
+const maxNameLength = 4_096
 /** Max length of arguments that are sent as a JSON string, in characters of JSON. */
-const longestText = 256 * 1024
+const maxArgumentsLength = 256 * 1024
 
 /**
  * Returns the `toolName` in the arguments of `call_tool` or `describe_tool`.
@@ -66,7 +66,7 @@ const longestText = 256 * 1024
  */
 export function toolNameIn (text: string): string {
   const member = memberOf(text, 'toolName') ?? 'null'
-  const name: unknown = member.length > longestName ? undefined : JSON.parse(member)
+  const name: unknown = member.length > maxNameLength ? undefined : JSON.parse(member)
   if (typeof name === 'string' && name !== '') return name
   throw new RpcError(code.invalidParams, `Invalid params: "toolName" must be the tool's name${unknownToolHint}`)
 }
@@ -85,7 +85,7 @@ function argumentsIn (text: string): string {
     throw new RpcError(code.invalidParams, `Invalid params: put ${JSON.stringify(other.slice(0, 100))} into ` +
       '"arguments", beside "toolName"')
   }
-  const inner = member.startsWith('"') && member.length <= longestText ? JSON.parse(member) as string : undefined
+  const inner = member.startsWith('"') && member.length <= maxArgumentsLength ? JSON.parse(member) as string : undefined
   if (inner?.trim() === '') return '{}'
   if (inner !== undefined && !isDeeperThan(inner, baseLimits.requestDepth) && parseJsonObject(inner)) return inner
   throw new RpcError(code.invalidParams, 'Invalid params: "arguments" in "arguments" must be an object, as the ' +

@@ -20,14 +20,14 @@ export function fuseRankings (
     const shown = tools.get(tool.name)
     return shown ? [[shown, score]] : []
   }))
-  const reasons = new Map(words.map(({ tool, why }) => [tool.name, why]))
-  if (!cosines) return [...byWords].map(([tool, score]) => ({ tool, score, why: reasons.get(tool.name) }))
+  const reasons = new Map(words.map(({ tool, explanation }) => [tool.name, explanation]))
+  if (!cosines) return [...byWords].map(([tool, score]) => ({ tool, score, explanation: reasons.get(tool.name) }))
   const byMeaning = scaleToHighest([...cosines])
   const all = new Set([...byWords.keys(), ...byMeaning.keys()])
   const sums =
     [...all].map((tool): [ShownTool, number] => [tool, (byWords.get(tool) ?? 0) + weight * (byMeaning.get(tool) ?? 0)])
   return [...scaleToHighest(sums)]
-    .map(([tool, score]) => ({ tool, score, why: { ...reasons.get(tool.name), meaning: byMeaning.get(tool) } }))
+    .map(([tool, score]) => ({ tool, score, explanation: { ...reasons.get(tool.name), meaning: byMeaning.get(tool) } }))
     .sort((one, other) => other.score - one.score)
 }
 

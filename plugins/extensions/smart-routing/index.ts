@@ -7,7 +7,7 @@ import { isAdminOwner } from '../../settings/index.ts'
 import { ApiEmbeddings } from './embeddings/index.ts'
 import { embeddingOptionsOf, type EmbeddingOptions } from './embeddings/options.ts'
 import { SeparateVectors } from './embeddings/separate-vectors.ts'
-import { isCalledInstead } from './call-tool.ts'
+import { isMadeByCallTool } from './call-tool.ts'
 import { ToolUseLearning } from './learning/learning.ts'
 import { smartRoutingSettingsOf, type SmartRoutingSettings } from './options.ts'
 import { SmartProvider } from './provider.ts'
@@ -61,7 +61,7 @@ export default fp<SmartRoutingOptions>(async (app, { vectors, catalogueCache }) 
     warn: (error) => { warn(error, 'The usage of tools could not be read or stored') }
   })
   app.gateway.addHook('onDone', ({ exchange, provider, item, outcome, isToolError }) => {
-    if (!isCalledInstead(exchange) || settings().learn === false) return
+    if (!isMadeByCallTool(exchange) || settings().learn === false) return
     if (item === undefined || outcome !== 'ok' || isToolError) return
     learning.countCall(exchange.view.principal.key, provider, item)
   })
@@ -72,31 +72,31 @@ export default fp<SmartRoutingOptions>(async (app, { vectors, catalogueCache }) 
     warn(error, 'Tools could not be searched in full')
   })
   const isProgressive = (): boolean => settings().progressiveDisclosure === true
-  const changed = app.gateway.addPresentation('search', {
+  const announceChange = app.gateway.addPresentation('search', {
     provider: new SmartProvider(app.gateway, search, isProgressive),
     present: (presented) => search.presentView(presented, isProgressive())
   })
   app.settings.on('changed', (next, former) => {
-    if (next.system.smartRouting !== former.system.smartRouting) changed()
+    if (next.system.smartRouting !== former.system.smartRouting) announceChange()
   })
   let isDue = false
   app.gateway.addHook('onListsChanged', () => {
-    if (isDue || !embeddings.isOn) return
+    if (isDue || !embeddings.isEnabled) return
     isDue = true
     setImmediate(() => {
       isDue = false
       embeddings.embedInBackground(listedTools(app.settings.current.servers.keys(), app.gateway))
     })
   })
-  // An eighth of the marking interval, so that processes that restart every day also do this.
-  const tidying = setInterval(() => {
+  // An eighth of the interval at which vectors are marked, so that a process that restarts every day also does this.
+  const cleanup = setInterval(() => {
     search.embedAll()
     embeddings.removeUnused().catch((error: unknown) => {
       warn(error, 'Unused embeddings could not be removed')
     })
   }, extensionsLimits.smartRouting.embeddings.markInterval / 8).unref()
   app.addHook('onClose', async () => {
-    clearInterval(tidying)
+    clearInterval(cleanup)
     await embeddings.close()
     await learning.close()
   })

@@ -42,16 +42,14 @@ export function toSmartSurface ({ merged, before }: PresentationInput, isProgres
     parts: {
       ...merged.parts,
       tools: {
-        list: old?.equals(list) === true
-          ? old
-          : list,
+        list: old?.equals(list) === true ? old : list,
         targets,
         aliases: new Map(),
         hint: unknownToolHint
       }
     },
     announced: { ...merged.announced, tools: { listChanged: true } },
-    // `$smart` exists to save context, so long instructions are truncated.
+    // Long instructions are truncated, since `$smart` is used to save context.
     instructions: merged.instructions === undefined ? undefined : shorten(merged.instructions)
   }
 }

@@ -4,7 +4,7 @@ import { isObject, memberOf, toOneLine } from '../../../protocol/json.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
 import { type Gateway, itemText } from '../../gateway/index.ts'
-import { searchAnswer, smartToolResult } from './answer.ts'
+import { toSearchResult, smartToolResult } from './answer.ts'
 import { toolNameIn } from './call-tool.ts'
 import { unknownToolHint, smartToolNames, limitRange } from './own-tools.ts'
 import { smartProviderName } from './presentation.ts'
@@ -23,18 +23,19 @@ export class SmartProvider implements Provider {
   readonly #search: ToolSearch
   readonly #isProgressive: () => boolean
 
-  /** @param progressive returns whether search results omit schemas, which `describe_tool` then returns */
+  /** @param isProgressive whether search results omit schemas, which `describe_tool` then returns */
   constructor (
-    gateway: Pick<Gateway, 'resolve' | 'surface' | 'exposedName'>, search: ToolSearch, progressive: () => boolean
+    gateway: Pick<Gateway, 'resolve' | 'surface' | 'exposedName'>, search: ToolSearch, isProgressive: () => boolean
   ) {
     this.#gateway = gateway
     this.#search = search
-    this.#isProgressive = progressive
+    this.#isProgressive = isProgressive
   }
 
   /** Returns no catalogue: the `$smart` presentation lists the tools of this provider. */
   catalogue (): undefined {}
 
+  /** Runs one of the two tools. @throws RpcError */
   async call (given: Exchange, changes: Readonly<Record<string, string>>): ReturnType<Provider['call']> {
     const exchange = given as Exchange<View>
     const name: unknown = JSON.parse(changes.name ?? 'null')
@@ -55,9 +56,10 @@ export class SmartProvider implements Provider {
     const skills =
       await findSkills(this.#gateway.surface(inPresentation(exchange.view, 'merged'), exchange.client), query, limit)
     const json =
-      searchAnswer(found, metadata, { isSingle: limit === 1, hasSchemas: !this.#isProgressive() }, skills)
+      toSearchResult(found, metadata, { isSingle: limit === 1, hasSchemas: !this.#isProgressive() }, skills)
     if (!explains) return smartToolResult(json)
-    return smartToolResult(json, Object.fromEntries(found.map(({ tool, why = {} }) => [tool.name, why])))
+    const reasons = found.map(({ tool, explanation = {} }) => [tool.name, explanation] as const)
+    return smartToolResult(json, Object.fromEntries(reasons))
   }
 
   /** Returns the tool as listed on the merged route. */
@@ -77,9 +79,9 @@ export class SmartProvider implements Provider {
 
 /** Parses the arguments of `search_tools`. @throws RpcError -32602 */
 function parseSearchArguments (args: unknown): SearchArguments {
-  const { query, limit: given = limitRange.default } = isObject(args) ? args : {}
+  const { query, limit: rawLimit = limitRange.default } = isObject(args) ? args : {}
   // Models often send a number as a string.
-  const limit = typeof given === 'string' && /^\s*\d{1,9}\s*$/.test(given) ? Number(given) : given
+  const limit = typeof rawLimit === 'string' && /^\s*\d{1,9}\s*$/.test(rawLimit) ? Number(rawLimit) : rawLimit
   if (typeof query !== 'string') {
     throw new RpcError(code.invalidParams, 'Invalid params: "query" must describe the task')
   }

@@ -48,9 +48,9 @@ export class ShownTool implements SearchTool {
 const textOf = (value: unknown): string | undefined => typeof value === 'string' ? value : undefined
 
 /** Number of tools between two checks of the time budget. */
-const perCheck = 64
-/** Max number of cached `ShownTool`s for one item; beyond, the oldest is dropped, often that of a former view. */
-const mostShown = 8
+const toolsPerCheck = 64
+/** Max number of cached `ShownTool`s for one item; beyond that, the oldest is dropped, often that of a former view. */
+const maxShownTools = 8
 /** The `ShownTool`s of each item. Views that show an item in the same way share one and its derived data. */
 const shownToolsByItem = new WeakMap<Item, ShownTool[]>()
 
@@ -62,7 +62,7 @@ function cachedShownTool (name: string, target: Target, entry: ListEntry): Shown
   let tool = tools.find((each) => each.isSameTool(name, target, entry))
   if (!tool) {
     tools.push(tool = new ShownTool(name, target, entry))
-    if (tools.length > mostShown) tools.shift()
+    if (tools.length > maxShownTools) tools.shift()
   }
   return tool
 }
@@ -78,7 +78,7 @@ export async function shownToolsOf (
   const budget = new LoopBudget()
   let at = 0
   for (const [name, target] of tools.targets) {
-    if (at % perCheck === perCheck - 1 && budget.isSpent) await budget.yieldToEventLoop()
+    if (at % toolsPerCheck === toolsPerCheck - 1 && budget.isSpent) await budget.yieldToEventLoop()
     // List entries and targets are in the same order.
     const entry = tools.list.entries[at++]
     if (!entry) continue

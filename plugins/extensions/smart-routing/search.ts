@@ -18,7 +18,7 @@ export type SimilarityResult = { readonly scores: ReadonlyMap<ShownTool, number>
 /** Semantic search: compares queries with tools by embeddings. */
 export interface SemanticSearch {
   /** Whether embeddings are configured. */
-  readonly isOn: boolean
+  readonly isEnabled: boolean
   /** Embeds new tools in the background, so that later searches can compare them. */
   embedInBackground: (tools: ReadonlyMap<string, ShownTool>) => void
   /** Compares a query with tools. Never rejects; resolves within a time limit. */
@@ -32,7 +32,10 @@ export interface SearchParts {
   readonly learning?: Pick<ToolUseLearning, 'rankAndRemember'> | undefined
 }
 
-/** Number of top results by words that are merged with the ranking by similarity. */
+/**
+ * Number of top results by words that are merged with the ranking by similarity: of an embeddings API, or of the static
+ * model.
+ */
 const fusedResults = { byEncoder: 200, byModel: 100 }
 
 /** Finds tools of a view. Tools outside the view are not found, and do not influence the ranking. */
@@ -82,19 +85,20 @@ export class ToolSearch {
     const { index, updated } = this.#updateIndex(origin)
     await updated
     const { tools } = index
-    const { isOn } = this.#embeddings
-    const words = index.search(query, Math.max(limit, isOn ? fusedResults.byEncoder : fusedResults.byModel), explains)
-    const similarity = isOn ? await this.#embeddings.compareWithTools(query, tools) : undefined
+    const { isEnabled } = this.#embeddings
+    const fusedCount = isEnabled ? fusedResults.byEncoder : fusedResults.byModel
+    const words = index.search(query, Math.max(limit, fusedCount), explains)
+    const similarity = isEnabled ? await this.#embeddings.compareWithTools(query, tools) : undefined
     const scores = similarity !== undefined && 'scores' in similarity ? similarity.scores : undefined
     const { learning } = this.#parts()
-    const read = index.interpret(query)
+    const queryWords = index.interpret(query)
     const fused = scores
       ? fuseRankings(words, scores, tools, cosineWeights.encoder)
-      : fuseRankings(words, await this.#cosines(read, index, words), tools, cosineWeights.staticModel)
-    const ranked = await learning?.rankAndRemember(exchange.view.principal.key, read, fused) ?? fused
+      : fuseRankings(words, await this.#cosines(queryWords, index, words), tools, cosineWeights.staticModel)
+    const ranked = await learning?.rankAndRemember(exchange.view.principal.key, queryWords, fused) ?? fused
     // Access may have changed during the search.
-    const now = this.#origins.get(this.#gateway.surface(exchange.view, exchange.client))?.merged
-    const found = ranked.filter(({ tool }) => now !== undefined && isListed(now, tool)).slice(0, limit)
+    const surface = this.#origins.get(this.#gateway.surface(exchange.view, exchange.client))?.merged
+    const found = ranked.filter(({ tool }) => surface !== undefined && isListed(surface, tool)).slice(0, limit)
     const metadata = metadataOf(similarity)
     if (found.length === 0) {
       return emptyResult(origin, metadata, 'No tool matches these words. Try other words, preferably in English')
@@ -103,15 +107,17 @@ export class ToolSearch {
   }
 
   /**
-   * Returns the cosine similarities of tools to the words of a query, by the static model.
-   * @returns undefined if the model is disabled, cannot be read, or knows no word of the query
+   * Compares tools with a query by the static model.
+   * @param queryWords the result of `ViewIndex.interpret`
+   * @param found the tools that were found by words
+   * @returns cosine similarities; undefined if the model is disabled, cannot be read, or knows no word of the query
    */
   async #cosines (
-    read: readonly string[], index: ViewIndex, found: readonly RankedTool[]
+    queryWords: readonly string[], index: ViewIndex, found: readonly RankedTool[]
   ): Promise<ReadonlyMap<ShownTool, number> | undefined> {
     if (!this.#parts().hasStaticModel) return undefined
     try {
-      return await this.#similarity.cosines(read, index.tools, new Set(found.map(({ tool }) => tool)))
+      return await this.#similarity.cosines(queryWords, index.tools, new Set(found.map(({ tool }) => tool)))
     } catch (error) {
       this.#logError(error)
       return undefined
@@ -120,15 +126,15 @@ export class ToolSearch {
 
   /** Passes all searched tools to the embeddings. Called periodically, so that the vectors in use are kept. */
   embedAll (): void {
-    if (this.#embeddings.isOn) for (const { tools } of this.#indexes.all) this.#embeddings.embedInBackground(tools)
+    if (this.#embeddings.isEnabled) for (const { tools } of this.#indexes.all) this.#embeddings.embedInBackground(tools)
   }
 
   #updateIndex ({ merged, key }: Pick<PresentationInput, 'merged' | 'key'>): ReturnType<ViewIndexes['update']> {
-    const followed = this.#indexes.update(key, merged)
-    if (this.#embeddings.isOn) {
-      void followed.updated.then(() => { this.#embeddings.embedInBackground(followed.index.tools) })
+    const update = this.#indexes.update(key, merged)
+    if (this.#embeddings.isEnabled) {
+      void update.updated.then(() => { this.#embeddings.embedInBackground(update.index.tools) })
     }
-    return followed
+    return update
   }
 }
 

@@ -13,7 +13,7 @@ export interface FoundSkill {
 }
 
 /** Max number of skills in one result, and max length of each description, in characters. */
-const most = { skills: 5, description: 500 }
+const bounds = { skills: 5, description: 500 }
 
 interface SearchedSkill extends SearchTool { readonly uri: string }
 
@@ -38,11 +38,11 @@ export async function findSkills (surface: Surface, query: string, limit: number
   const { list } = surface.parts.skills
   if (list.entries.length === 0 || query.trim() === '') return []
   const index = await (indexes.get(list) ?? remember(list, makeIndex(surface)))
-  return index.search(query, Math.min(limit, most.skills)).map(({ tool, score }) => {
+  return index.search(query, Math.min(limit, bounds.skills)).map(({ tool, score }) => {
     const { name, description = '', uri, server } = tool as SearchedSkill
     return {
       name,
-      description: truncate(description, most.description),
+      description: truncate(description, bounds.description),
       uri,
       serverName: server,
       score: Math.round(score * 1_000) / 1_000

@@ -42,6 +42,7 @@ export class ViewIndex {
     return this.#lastUpdate
   }
 
+  /** Searches the tools by words. @param explains whether the results include the parts of their scores */
   search (query: string, limit: number, explains = false): RankedTool[] {
     this.#searchedAt = performance.now()
     return this.#index.search(query, limit, explains)

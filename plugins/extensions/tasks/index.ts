@@ -27,7 +27,7 @@ interface TasksApi {
 /** `app.tasks`: the tasks that clients began, for the users who own them, and for admins. */
 export default fp(async (app) => {
   const { tasks } = app.gateway
-  const maySee = ({ isAdmin, username }: Principal, task: TaskRecord): boolean => {
+  const canSee = ({ isAdmin, username }: Principal, task: TaskRecord): boolean => {
     if (isAdmin) return true
     return username !== undefined && task.username === username &&
       !isOfFormerAccount(app.settings.current, username, task.updatedAt)
@@ -43,11 +43,11 @@ export default fp(async (app) => {
   app.decorate('tasks', {
     list: async (principal) => {
       const listed = await tasks.list(principal.isAdmin ? undefined : principal.username ?? '')
-      return listed.filter((task) => maySee(principal, task)).map(show)
+      return listed.filter((task) => canSee(principal, task)).map(show)
     },
     cancel: async (principal, id) => {
       const task = await tasks.find(id)
-      if (task === undefined || !maySee(principal, task)) throw noSuchError('running task', id)
+      if (task === undefined || !canSee(principal, task)) throw noSuchError('running task', id)
       try {
         const cancelled = await tasks.cancel(task)
         const { server, tool } = task

@@ -34,7 +34,7 @@ const itemAttributes: Readonly<Record<string, string>> = {
   'resources/read': 'mcp.resource.uri'
 }
 
-/** The trace context to send to the server, and the span of the call. */
+/** The span of a call, and the trace context to send to the server. */
 class CallTrace implements TraceContext {
   readonly span: Span
   readonly traceparent: string
@@ -60,9 +60,9 @@ class OutageLoggingExporter implements SpanExporter {
   readonly #exporter: SpanExporter
   readonly #outage: Outage
 
-  constructor (exporter: SpanExporter, tell: ReportOutage) {
+  constructor (exporter: SpanExporter, reportOutage: ReportOutage) {
     this.#exporter = exporter
-    this.#outage = new Outage(tell, { ill: 'traces cannot be sent', well: 'traces are sent' })
+    this.#outage = new Outage(reportOutage, { ill: 'traces cannot be sent', well: 'traces are sent' })
   }
 
   export (spans: ReadableSpan[], done: Parameters<SpanExporter['export']>[1]): void {
@@ -91,9 +91,9 @@ export class CallTracer {
   readonly #mask: (text: string) => string
   readonly #propagator = new W3CTraceContextPropagator()
 
-  constructor ({ exporter, version, mask, reportOutage: tell }: TracingDeps) {
+  constructor ({ exporter, version, mask, reportOutage }: TracingDeps) {
     this.#mask = mask
-    const log = (message: string): void => { tell('warn', `tracing: ${message}`) }
+    const log = (message: string): void => { reportOutage('warn', `tracing: ${message}`) }
     const ignore = (): void => {}
     const logger = { error: log, warn: log, info: ignore, debug: ignore, verbose: ignore }
     diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
@@ -101,7 +101,7 @@ export class CallTracer {
     this.#provider = new BasicTracerProvider({
       resource: defaultResource().merge(own).merge(detectResources({ detectors: [envDetector] })),
       spanProcessors: [new BatchSpanProcessor(
-        new OutageLoggingExporter((exporters[exporter] ?? (() => new ProtobufExporter()))(), tell)
+        new OutageLoggingExporter((exporters[exporter] ?? (() => new ProtobufExporter()))(), reportOutage)
       )]
     })
     this.#tracer = this.#provider.getTracer('tool-hub', version)
@@ -134,9 +134,9 @@ export class CallTracer {
   }
 
   /** Ends the span of a call (`onDone`). */
-  endSpan ({ trace: given, outcome, isToolError, error }: FinishedCall): void {
-    if (!(given instanceof CallTrace)) return
-    const { span } = given
+  endSpan ({ trace: callTrace, outcome, isToolError, error }: FinishedCall): void {
+    if (!(callTrace instanceof CallTrace)) return
+    const { span } = callTrace
     const failed = outcome === 'ok' && isToolError
     span.setAttribute('toolhub.outcome', failed ? 'tool_error' : outcome)
     if (failed) span.setAttribute('error.type', 'tool_error')

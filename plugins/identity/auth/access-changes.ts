@@ -5,8 +5,9 @@ import type { Principal } from '../../settings/index.ts'
 export type CurrentPrincipalOf = (principal: Principal) => Principal | undefined
 
 /**
- * Announces possible losses of access. Emits `changed` after each change of the settings and each revocation of a
- * credential, the only events that end access; owners of sessions and running calls then re-check their principals.
+ * Announces possible losses of access. Emits `changed` after each change of the settings, and after each revocation or
+ * expiry of a credential, the only events that end access; owners of sessions and running calls then re-check their
+ * principals.
  * Emits `expired` with the id of a credential that its client can renew; until it has, nothing more is sent to the
  * client.
  */
@@ -19,14 +20,17 @@ export class AccessChanges extends EventEmitter<{ changed: [CurrentPrincipalOf],
     this.#current = current
   }
 
-  /** Emits `changed` after a change of the settings. */
-  announceSettingsChange (): void { this.emit('changed', this.#current) }
+  /** Emits `changed` after an event that may have ended the access of any principal. */
+  announceChange (): void { this.emit('changed', this.#current) }
 
-  /** Revokes a credential outside the settings, such as a token. @param id the id in `Principal.credential` */
+  /**
+   * Emits `changed` after a credential that is not part of the settings, such as a token, was revoked.
+   * @param id the id in `Principal.credential`
+   */
   announceRevocation (id: string): void {
     this.emit('changed', (principal) => principal.credential?.id === id ? undefined : this.#current(principal))
   }
 
-  /** @param id the id in `Principal.credential` */
+  /** Emits `expired` for a credential that its client can renew. @param id the id in `Principal.credential` */
   announceExpiry (id: string): void { this.emit('expired', id) }
 }

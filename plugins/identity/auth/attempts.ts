@@ -30,20 +30,19 @@ interface Queue { waiting: number, last: Promise<unknown> }
 export class AttemptLimiter<Request extends { ip: string }> {
   readonly #counts: AttemptCounters<Request>
   readonly #reset: (key: string) => Promise<void>
-  readonly #refusals: Pick<CredentialRefusals, 'note' | 'lockedOut'>
+  readonly #refusals: Pick<CredentialRefusals, 'note' | 'noteLockOut'>
   readonly #queues = new Map<string, Queue>()
   readonly #shares = new Shares(identityLimits.passwordRequests, 'logins')
   /** Limits concurrent password hashes. Client addresses take turns. */
   readonly #turns = new Semaphore({ places: baseLimits.concurrentHashes })
 
   /**
-   * @param reset resets the counter of failed logins under a key
+   * @param reset resets the counter under a key
    * @param refusals records wrong passwords and secrets
    */
   constructor (
-    counts: AttemptCounters<Request>, reset: (
-      key: string
-    ) => Promise<void>, refusals: Pick<CredentialRefusals, 'note' | 'lockedOut'>
+    counts: AttemptCounters<Request>, reset: (key: string) => Promise<void>,
+    refusals: Pick<CredentialRefusals, 'note' | 'noteLockOut'>
   ) {
     this.#counts = counts
     this.#refusals = refusals
@@ -91,7 +90,8 @@ export class AttemptLimiter<Request extends { ip: string }> {
   }
 
   /**
-   * Counts an export or import of a template under the owner of the request (`access/owner.ts`).
+   * Counts an export or import of a template.
+   * @param owner the owner to whom the request is charged (`settings/access/owner.ts`)
    * @throws TooManyRequests
    */
   async countTemplateUse (request: Request, owner: string): Promise<void> {
@@ -104,8 +104,8 @@ export class AttemptLimiter<Request extends { ip: string }> {
     await this.#countAt(request, 'social', this.#counts.social)
   }
 
-  async #countAt (request: Request, what: string, count: CountAttempt<Request>): Promise<void> {
-    const seconds = await count(request, `${what} ${sha256(normalizeIP(request.ip, 64))}`)
+  async #countAt (request: Request, kind: string, count: CountAttempt<Request>): Promise<void> {
+    const seconds = await count(request, `${kind} ${sha256(normalizeIP(request.ip, 64))}`)
     if (seconds > 0) throw new errors.TooManyRequests(seconds)
   }
 
@@ -127,7 +127,7 @@ export class AttemptLimiter<Request extends { ip: string }> {
   }
 
   #lockOutError (kind: 'password' | 'secret', { ip }: Request, name: string, seconds: number): Error {
-    this.#refusals.lockedOut(kind, ip, name, seconds)
+    this.#refusals.noteLockOut(kind, ip, name, seconds)
     return new errors.TooManyFailures(seconds)
   }
 

@@ -4,21 +4,22 @@ import type { Principal } from '../../settings/index.ts'
 import type { User } from '../../../schemas/settings.ts'
 import type { InternalCredential } from './internal-credentials.ts'
 import type { AccessChanges } from './access-changes.ts'
-import type { AnonymousAccess } from './warn-open.ts'
+import type { AnonymousAccess } from './exposure.ts'
 
 export interface Auth {
   /**
    * Identifies the caller on an MCP route. Returns a promise only if a step of the chain must wait.
-   * @param named the username in the route's path, if any: a credential is then required, whatever the settings say
-   * @throws Unauthorized, WrongUser, TokenTwice, DataAway
+   * @param named the username in the route's path, if any: a credential is then required, even with
+   *   `routing.enableBearerAuth` off
+   * @throws Unauthorized, InsufficientScope, WrongUser, TokenTwice, DataAway, StorageAway, StorageError
    */
   identifyMcpCaller: (request: FastifyRequest, named?: string) => Principal | Promise<Principal>
   /**
    * Identifies the caller on the management API.
    * @param options `query`: whether a token in the query is accepted, true by default
    * @throws Unauthorized, also for an access token of another resource · InsufficientScope for an access token whose
-   *   scopes do not allow the route's effect · ForeignOrigin for a cookie on a request that a page of another origin
-   *   may have caused
+   *   scopes do not allow the route's effect · UntrustedOrigin for a cookie on a request that a page of another origin
+   *   may have caused · TokenTwice, DataAway, StorageAway, StorageError
    */
   identifyManager: (request: FastifyRequest, options?: { query: boolean }) => Promise<Principal>
   /**
@@ -28,7 +29,7 @@ export interface Auth {
    * @throws Unauthorized · InsufficientScope
    */
   identifyOperator: (request: FastifyRequest) => Promise<Principal>
-  /** Identifies the user of an access token; undefined if the request has no valid one. */
+  /** Identifies the caller by an access token alone; undefined if the request has no valid one. */
   identifyTokenUser: (request: FastifyRequest) => Promise<Principal | undefined>
   /**
    * Identifies the caller where credentials are optional: an invalid credential is ignored, as is an access token for
@@ -41,17 +42,17 @@ export interface Auth {
    * Creates a credential for MCP requests within this process. It acts as a user or a key while the user or key is
    * valid. The caller of this method must have authorized its use.
    */
-  issueInternalCredential: (whom: { readonly username: string } | { readonly keyId: string }) => InternalCredential
+  issueInternalCredential: (holder: { readonly username: string } | { readonly keyId: string }) => InternalCredential
   /**
    * Returns a reference to a principal's credential that can be stored beyond its request, without its secret;
    * undefined if the credential has no id.
    */
   lastingCredentialOf: (principal: Principal) => LastingCredential | undefined
-  /** Returns the current principal of such a credential; undefined if it is no longer valid. @throws StorageError */
+  /** Returns the current principal of a stored credential; undefined if it is no longer valid. @throws StorageError */
   principalOfCredential: (credential: LastingCredential) => Promise<Principal | undefined>
   /** Returns the current access of callers without credentials. */
   anonymousAccess: () => AnonymousAccess
-  /** Refuses a request made by a page of a foreign origin. @throws ForeignOrigin */
+  /** Refuses a request whose `Origin` is not trusted. @throws ForeignOrigin */
   checkOrigin: (request: FastifyRequest) => void
   /** Whether pages of this origin may read the gateway's responses. */
   trustsOrigin: (origin: string) => boolean

@@ -15,13 +15,17 @@ export interface RequestCredentials {
   readonly ip?: string
 }
 
+/** Returns the token in a header of the form `Bearer <token>`; undefined for another form, or without a header. */
+export const bearerTokenIn = (header: string | undefined): string | undefined =>
+  header === undefined ? undefined : /^bearer +(.+)$/i.exec(header)?.[1]?.trim()
+
 /** The result of an identification: the caller's principal, or undefined. It is a promise only if a step must wait. */
 export type IdentifyResult = Principal | undefined | Promise<Principal | undefined>
 
 /**
  * One way to identify the caller. It returns undefined for a credential of another kind, an invalid one, or one that
  * this class of routes does not accept; the next step is then tried.
- * @throws StorageAway if the credential cannot be checked now
+ * @throws StorageAway, StorageError if the credential cannot be checked now
  */
 export type AuthStep = (credentials: RequestCredentials, routes: RouteClass, snapshot: Snapshot) => IdentifyResult
 
@@ -41,12 +45,15 @@ export function identify (
   return undefined
 }
 
-/** Whether a request has text where these routes read credentials. @param keyHeader the header of bearer keys */
+/**
+ * Whether a request has a header, a query parameter or a cookie in which this class of routes reads credentials.
+ * @param keyHeader the header of bearer keys, in lower case
+ */
 export function hasCredentials (
   { headers, query }: RequestCredentials, routes: RouteClass, keyHeader: string
 ): boolean {
   if (headers[keyHeader] !== undefined) return true
-  if (routes === 'mcp') return false
+  if (routes === 'mcp') return bearerTokenIn(headers.authorization) !== undefined
   if (routes === 'api' && (query.token !== undefined || hasSessionCookie(headers))) return true
   return headers.authorization !== undefined || headers['x-auth-token'] !== undefined
 }

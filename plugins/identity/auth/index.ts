@@ -12,8 +12,8 @@ import {
   checkScopes, checkAccessToken, isForWholeGateway, otherResourceMessage, canUseRoutesOf, credentialProblem
 } from './rights.ts'
 import {
-  type AuthStep, guestStep, hasCredentials, type IdentifyResult, identify, type RequestCredentials, type RouteClass,
-  socialSessionStep
+  type AuthStep, bearerTokenIn, guestStep, hasCredentials, type IdentifyResult, identify, type RequestCredentials,
+  type RouteClass, socialSessionStep
 } from './chain.ts'
 import { checkOrigin, hasSingleHost, readOriginRules, isServedHost } from './origin.ts'
 import { InternalCredentials } from './internal-credentials.ts'
@@ -21,10 +21,9 @@ import { lastingCredentialOf, principalOfCredential } from './lasting-credential
 import { AccessChanges } from './access-changes.ts'
 import { accessTokenStep } from './steps/access-token.ts'
 import { bearerKeyStep, principalOfKey, keyRestriction, currentPrincipalOfKey } from './steps/bearer-key.ts'
-import {
-  createLocalCredentialCheck, localCredentialStep, type LoginClaims, loginTokenStep
-} from './steps/login-token.ts'
-import { anonymousAccessOf, warnOfOpenTools, warnOfSkippedAuth, warnOfWeakSecret } from './warn-open.ts'
+import { createLocalCredentialCheck, forwardingHeaders, localCredentialStep } from './steps/local-credential.ts'
+import { type LoginClaims, loginTokenStep } from './steps/login-token.ts'
+import { anonymousAccessOf, warnOfOpenTools, warnOfSkippedAuth, warnOfWeakSecret } from './exposure.ts'
 import type { Auth } from './auth.ts'
 
 declare module 'fastify' {
@@ -69,14 +68,14 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       return undefined
     }
   }
-  // The first step that identifies the caller decides.
   const token = accessTokenStep(app.accessTokens, app.config)
   const [key, local, jwtLogin] = [bearerKeyStep(app.keys), localCredentialStep(localToken), loginTokenStep(claimsOf)]
-  const lent = new InternalCredentials()
+  const internalCredentials = new InternalCredentials()
+  // The first step that identifies the caller decides.
   const chain: readonly AuthStep[] =
-    [key, local, token, socialSessionStep(app.social), jwtLogin, lent.step, guestStep]
-  const operators: readonly AuthStep[] = [key, local, token, jwtLogin]
-  const isLocal = createLocalCredentialCheck(localToken)
+    [key, local, token, socialSessionStep(app.social), jwtLogin, internalCredentials.step, guestStep]
+  const operatorChain: readonly AuthStep[] = [key, local, token, jwtLogin]
+  const hasLocalCredential = createLocalCredentialCheck(localToken)
   const credentialsOf = ({ headers, query, socket, ip }: FastifyRequest): RequestCredentials =>
     ({ headers, query: query as Record<string, unknown>, socket, ip })
   /**
@@ -86,18 +85,17 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   const identifyFresh = (credentials: RequestCredentials, routes: RouteClass, steps = chain): IdentifyResult => {
     const former = app.settings.current
     // Not 401, after which clients would discard their tokens.
-    if (app.settings.isOutdated && hasCredentials(credentials, routes, keyHeaderOf(former)) && !isLocal(credentials)) {
-      throw new errors.DataAway()
-    }
-    const again = (): IdentifyResult => {
-      if (!hasCredentials(credentials, routes, keyHeaderOf(former))) return undefined
+    const areSent = (): boolean => hasCredentials(credentials, routes, keyHeaderOf(former))
+    if (app.settings.isOutdated && areSent() && !hasLocalCredential(credentials)) throw new errors.DataAway()
+    const retry = (): IdentifyResult => {
+      if (!areSent()) return undefined
       return app.settings.lookUp()?.then(async () => {
         const { current } = app.settings
         return current === former ? undefined : await identify(steps, credentials, routes, current)
       })
     }
     const found = identify(steps, credentials, routes, former)
-    return found instanceof Promise ? found.then(async (principal) => principal ?? await again()) : found ?? again()
+    return found instanceof Promise ? found.then(async (principal) => principal ?? await retry()) : found ?? retry()
   }
   const rules = readOriginRules(host, allowedHosts, allowedOrigins)
   const baseUrl = (): string | undefined => configuredAddress(app.settings.current.system, app.config.env)?.text
@@ -111,30 +109,33 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       const isServed = isServedHost(rules, request.host, baseUrl()) || request.routeOptions.config?.anyHost === true
       // The command line connects to the loopback interface, whichever host names are allowed. Web pages cannot know
       // its credential, so DNS rebinding is no threat here.
-      if (!isServed && !isLocal(credentialsOf(request))) throw new errors.ForeignHost()
+      if (!isServed && !hasLocalCredential(credentialsOf(request))) throw new errors.ForeignHost()
       done()
     })
   })
 
-  const standingOf = (principal: Principal): Principal | undefined => {
+  const currentPrincipalOf = (principal: Principal): Principal | undefined => {
     const snapshot = app.settings.current
     if (principal.kind === 'anonymous') {
       return snapshot.system.routing?.enableBearerAuth === false ? anonymous : undefined
     }
     return principal.inSnapshot ? principal.inSnapshot(snapshot) : currentPrincipalOfKey(principal, snapshot)
   }
-  const standings = new AccessChanges(standingOf)
-  app.settings.on('changed', () => { standings.announceSettingsChange() })
-  app.accessTokens.on('ended', (family) => { standings.announceRevocation(family) })
-  app.social.on('ended', (id) => { standings.announceRevocation(id) })
-  app.accessTokens.on('expired', (family) => { standings.announceExpiry(family) })
-  endExpiredKeys(app, standings)
+  const accessChanges = new AccessChanges(currentPrincipalOf)
+  app.settings.on('changed', () => { accessChanges.announceChange() })
+  app.accessTokens.on('ended', (family) => { accessChanges.announceRevocation(family) })
+  app.social.on('ended', (id) => { accessChanges.announceRevocation(id) })
+  app.accessTokens.on('expired', (family) => { accessChanges.announceExpiry(family) })
+  endExpiredKeys(app, accessChanges)
 
-  /** Records a refused credential. Tokens of earlier versions have no prefix. */
-  const noteRefused = (request: FastifyRequest, sent: string | string[] | undefined): void => {
-    if (sent === undefined) return
-    const text = String(sent)
-    const known = app.keys.findInactive(/^bearer +(.+)$/i.exec(text)?.[1]?.trim() ?? text.trim())
+  /**
+   * Records a refused credential. While the authorization server is enabled, text without the prefix of keys counts as
+   * an access token, since tokens of earlier versions have no prefix.
+   */
+  const noteRefused = (request: FastifyRequest, header: string | string[] | undefined): void => {
+    if (header === undefined) return
+    const text = String(header)
+    const known = app.keys.findInactive(bearerTokenIn(text) ?? text.trim())
     if (known !== undefined) {
       app.refusals.noteInactiveKey(request.ip, known)
       return
@@ -143,7 +144,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     app.refusals.note(isToken ? 'token' : 'key', request.ip)
   }
 
-  /** Checks that a principal may use an MCP route. @throws Unauthorized, WrongUser */
+  /** Checks that a principal may use an MCP route. @throws Unauthorized, InsufficientScope, WrongUser */
   const admit = (principal: Principal | undefined, request: FastifyRequest, named: string | undefined): Principal => {
     const { headers } = request
     if (principal) {
@@ -182,7 +183,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
 
   const authenticate: Auth['authenticate'] = async (request, username, password) =>
     await app.attempts.checkPassword(request, username, async () => await app.users.authenticate(username, password))
-  const login: Auth['createLoginToken'] = (user) =>
+  const createLoginToken: Auth['createLoginToken'] = (user) =>
     app.jwt.sign({ sub: user.username, mark: accountMarkOf(user) } satisfies LoginClaims)
 
   app.decorate('auth', {
@@ -192,7 +193,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       const warnings = app.users.checkNewPassword(next)
       const user = await authenticate(request, username, current)
       if (!user) throw new errors.Unauthorized('The current password is wrong')
-      return { token: login(await app.users.changePassword(user, next)), warnings }
+      return { token: createLoginToken(await app.users.changePassword(user, next)), warnings }
     },
     identifyMcpCaller: (request, named) => {
       checkSingleToken(request)
@@ -211,7 +212,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     },
     identifyOperator: async (request) => {
       checkSingleToken(request)
-      return admitManager(await identifyFresh(headerCredentialsOf(request), 'api', operators), request, 'change')
+      return admitManager(await identifyFresh(headerCredentialsOf(request), 'api', operatorChain), request, 'change')
     },
     identifyTokenUser: async (request) => await token(credentialsOf(request), 'api', app.settings.current),
     identifyOptionally: async (request) => {
@@ -219,10 +220,10 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       if (!isForWholeGateway(principal, app.config.basePath)) return anonymous
       return request.routeOptions.config?.effect === 'read' || canUseMcp(principal) ? principal : anonymous
     },
-    accessChanges: standings,
-    issueInternalCredential: (whom) => lent.issue((snapshot) => 'keyId' in whom
-      ? principalOfKey(whom.keyId, snapshot)
-      : mcpPrincipalOf(snapshot.users.get(whom.username))),
+    accessChanges,
+    issueInternalCredential: (holder) => internalCredentials.issue((snapshot) => 'keyId' in holder
+      ? principalOfKey(holder.keyId, snapshot)
+      : mcpPrincipalOf(snapshot.users.get(holder.username))),
     lastingCredentialOf: (principal) => lastingCredentialOf(principal, app.settings.current),
     principalOfCredential: async (credential) => {
       const isEnded = 'family' in credential && !await app.accessTokens.isAlive(credential.family)
@@ -234,7 +235,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       const base = baseUrl()
       return rules.origins.has(origin) || (base !== undefined && URL.canParse(base) && new URL(base).origin === origin)
     },
-    createLoginToken: login
+    createLoginToken
   })
 }, {
   name: 'auth',
@@ -253,12 +254,11 @@ function mcpPrincipalOf (user: User | undefined): Principal | undefined {
   return { ...principalOfUser(user, inLaterSnapshot), kind: 'user-key' }
 }
 
-/** Returns the credentials in the standard headers, and the headers that show whether a proxy forwarded the request. */
-function headerCredentialsOf ({ headers, socket }: FastifyRequest): RequestCredentials {
-  const { authorization, 'x-auth-token': login, forwarded, 'x-forwarded-for': forwardedFor } = headers
-  return {
-    headers: { authorization, 'x-auth-token': login, forwarded, 'x-forwarded-for': forwardedFor }, query: {}, socket
-  }
+/** Returns a request's credentials in the standard headers, and the headers that show whether a proxy forwarded it. */
+function headerCredentialsOf ({ headers, socket, ip }: FastifyRequest): RequestCredentials {
+  const names = ['authorization', 'x-auth-token', ...forwardingHeaders]
+  const kept = Object.fromEntries(names.map((name) => [name, headers[name]])) as RequestCredentials['headers']
+  return { headers: kept, query: {}, socket, ip }
 }
 
 /** Refuses a token sent in two ways (RFC 6750, section 2), even if only one would be used. @throws TokenTwice */
@@ -269,21 +269,21 @@ function checkSingleToken ({ headers: { authorization }, query }: FastifyRequest
   }
 }
 
-/** Whether the method of a request is safe (RFC 9110, section 9.2.1). */
+/** Whether a request changes nothing: its method is safe (RFC 9110, section 9.2.1), and its route only reads. */
 const isSafeRead = ({ method, routeOptions }: FastifyRequest): boolean =>
   ['GET', 'HEAD', 'OPTIONS'].includes(method) && routeOptions.config?.effect === 'read'
 
-/** Max delay of the timer, in ms. Node allows up to 2³¹ − 1. */
+/** Max delay of the timer, in ms; then the expiry is scheduled again. Node allows up to 2³¹ − 1. */
 const maxTimerDelay = 24 * 3_600_000
 
 /** Ends the sessions and calls of keys that expire, since an expiry does not change the settings. */
-function endExpiredKeys (app: FastifyInstance, standings: AccessChanges): void {
+function endExpiredKeys (app: FastifyInstance, accessChanges: AccessChanges): void {
   let timer: NodeJS.Timeout | undefined
   const schedule = (): void => {
     clearTimeout(timer)
     const next = app.keys.nextExpiry
     if (next === Infinity) return
-    const expire = (): void => { standings.announceSettingsChange(); schedule() }
+    const expire = (): void => { accessChanges.announceChange(); schedule() }
     timer = setTimeout(expire, Math.min(Math.max(next - Date.now(), 0) + 1, maxTimerDelay)).unref()
   }
   schedule()

@@ -6,7 +6,7 @@ import { sha256 } from '../../base/secrets/index.ts'
 import type { Principal } from '../../settings/index.ts'
 import type { AuthStep } from './chain.ts'
 
-/** Returns the current principal of a credential; undefined if it is no longer valid. */
+/** Returns the principal of a credential in a snapshot of the settings; undefined if it is no longer valid. */
 type ResolvePrincipal = (snapshot: Snapshot) => Principal | undefined
 
 /** A credential for requests within this process. */
@@ -23,10 +23,11 @@ export interface InternalCredential {
 export class InternalCredentials {
   readonly #resolvers = new Map<string, ResolvePrincipal>()
 
-  issue (lender: ResolvePrincipal): InternalCredential {
+  /** @param resolve called for each request with the credential */
+  issue (resolve: ResolvePrincipal): InternalCredential {
     const token = `${credentialPrefixes.internal}${randomBytes(32).toString('hex')}`
     const hash = sha256(token)
-    this.#resolvers.set(hash, lender)
+    this.#resolvers.set(hash, resolve)
     return { token, revoke: () => { this.#resolvers.delete(hash) } }
   }
 

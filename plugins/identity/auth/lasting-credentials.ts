@@ -2,6 +2,7 @@ import type { LastingCredential } from '../../../db/ports/event-webhooks.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import type { Principal } from '../../settings/index.ts'
 import { rightsMarkOf } from '../users/account.ts'
+import { allowedScopesAmong } from './steps/access-token.ts'
 import { principalOfKey } from './steps/bearer-key.ts'
 
 /**
@@ -34,7 +35,7 @@ export function principalOfCredential (credential: LastingCredential, snapshot: 
     username,
     isAdmin: user.isAdmin === true,
     credential: { id: family, ...clientId !== undefined && { name: clientId } },
-    scopes,
+    scopes: allowedScopesAmong(scopes, snapshot.system),
     ...audience !== undefined && { audience },
     inSnapshot: (later) => principalOfCredential(credential, later)
   }

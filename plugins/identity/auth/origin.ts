@@ -31,9 +31,8 @@ export function isServedHost ({ hosts }: OriginRules, host: string | undefined, 
 }
 
 /**
- * Whether a request names exactly one host: it has one `Host` header, which equals the host of an absolute request
- * target, if there is one (RFC 9112, section 3.2).
- * @param raw the request as parsed by Node
+ * Whether a request does not name two hosts: it has at most one `Host` header, which equals the host of an absolute
+ * request target, if there is one (RFC 9112, section 3.2).
  */
 export function hasSingleHost ({ url = '', headers: { host = '' }, rawHeaders }: IncomingMessage): boolean {
   let hosts = 0

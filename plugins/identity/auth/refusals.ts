@@ -66,7 +66,7 @@ export class CredentialRefusals {
    * Records an attempt that is refused without a check, since this name is locked out for this address.
    * @param seconds the time until the end of the lock-out
    */
-  lockedOut (kind: CredentialKind, address: string, name: string, seconds: number): void {
+  noteLockOut (kind: CredentialKind, address: string, name: string, seconds: number): void {
     this.counts[kind]++
     const key = `${address}\n${name.slice(0, maxNameLength)}`
     const now = this.#now()

@@ -57,9 +57,9 @@ export function credentialProblem (headers: FastifyRequest['headers'], snapshot:
   const { routing, oauthServer } = snapshot.system
   const takesTokens = oauthServer?.enabled === true
   const name = routing?.bearerAuthHeaderName ?? 'Authorization'
-  const sent = headers[keyHeaderOf(snapshot)] ?? (takesTokens ? headers.authorization : undefined)
-  if (sent !== undefined) {
-    const isKey = !takesTokens || String(sent).includes(credentialPrefixes.key)
+  const header = headers[keyHeaderOf(snapshot)] ?? (takesTokens ? headers.authorization : undefined)
+  if (header !== undefined) {
+    const isKey = !takesTokens || String(header).includes(credentialPrefixes.key)
     return isKey ? 'The bearer key is not valid' : 'The access token or bearer key is not valid'
   }
   if (!takesTokens) return `A bearer key is required in the ${name} header`
@@ -72,5 +72,5 @@ export function credentialProblem (headers: FastifyRequest['headers'], snapshot:
  * Whether a principal may use a user's routes (`/:user/…`): its own routes, or those of all users with an unscoped
  * system key.
  */
-export const canUseRoutesOf = ({ kind, username, keyScope: grant }: Principal, named: string): boolean =>
-  kind === 'system-key' ? grant === undefined : username === named || username === canonicalUsername(named)
+export const canUseRoutesOf = ({ kind, username, keyScope }: Principal, named: string): boolean =>
+  kind === 'system-key' ? keyScope === undefined : username === named || username === canonicalUsername(named)

@@ -9,7 +9,7 @@ declare module 'fastify' {
   interface FastifyInstance { attempts: AttemptLimiter<FastifyRequest> }
   interface FastifyRequest {
     /** The key under which an attempt by this request is counted. */
-    attempt: string
+    attemptKey: string
   }
 }
 
@@ -35,12 +35,12 @@ function createCounterStore (counters: Counters): FastifyRateLimitStoreCtor {
 /** `app.attempts`: rate limits for logins, registrations and templates. */
 export default fp(async (app) => {
   await app.register(rateLimit, { global: false, store: createCounterStore(app.counters) })
-  app.decorateRequest('attempt', '')
+  app.decorateRequest('attemptKey', '')
   /** @param timeWindow in ms */
   const count = (max: number, timeWindow: number): CountAttempt<FastifyRequest> => {
-    const hit = app.createRateLimit({ max, timeWindow, keyGenerator: ({ attempt }) => attempt })
+    const hit = app.createRateLimit({ max, timeWindow, keyGenerator: ({ attemptKey }) => attemptKey })
     return async (request, key) => {
-      request.attempt = key
+      request.attemptKey = key
       const result = await hit(request)
       return result.isAllowed || !result.isExceeded ? 0 : Math.max(1, result.ttlInSeconds)
     }

@@ -10,9 +10,10 @@ import { maskToken, sha256 } from '../../base/secrets/index.ts'
 import { legacyKeyIgnoredWarning, convertLegacyKey, legacyKeyConvertedWarning } from './legacy-key.ts'
 import {
   ownerAndCreatorOf, applyKeyChange, type KeyChange, keyCreatorOf, requestedKeyScope, fullUserScope
-} from './new-key.ts'
+} from './key-input.ts'
 import { isActiveKey, widensRights, inactivityOf, requiredAdminsOf } from './rights.ts'
-import { keyExpiryOf, toExpiry, KeyUsage } from './state.ts'
+import { keyExpiryOf, toExpiry } from './expiry.ts'
+import { KeyUsage } from './usage.ts'
 import { identityLimits } from '../limits.ts'
 
 /** The members of a new key as the caller sends them. */
@@ -53,7 +54,7 @@ export class BearerKeys {
     this.usage = new KeyUsage(settings)
   }
 
-  /** Finds the active key with this token, by one hash and one look-up. */
+  /** Finds the active key with this token. Runs on every call. */
   find (token: string): BearerKey | undefined {
     const key = this.#findStored(token)
     return key && isActiveKey(key, this.#settings.current) ? key : undefined
@@ -96,8 +97,8 @@ export class BearerKeys {
       const { bearerAuthKey, ...routing } = system.routing ?? {}
       if (!bearerAuthKey) return []
       const key = convertLegacyKey(bearerAuthKey)
-      const isThere = [...keys.values()].some((other) => withHashedToken(other).tokenHash === key.tokenHash)
-      const known = system.bearerAuthKeyMigrated === true || isThere
+      const exists = [...keys.values()].some((other) => withHashedToken(other).tokenHash === key.tokenHash)
+      const known = system.bearerAuthKeyMigrated === true || exists
       outcome = known ? 'dropped' : 'migrated'
       return [
         ...(known ? [] : [{ entity: 'bearerKeys' as const, key: key.id, value: key }]),
@@ -116,7 +117,7 @@ export class BearerKeys {
 
   /** Returns the keys that a principal may manage: all keys for an admin, otherwise the user's own. */
   list (principal: Principal): ShownKey[] {
-    return [...this.#settings.current.keys.values()].filter((key) => mayManage(principal, key)).map((key) =>
+    return [...this.#settings.current.keys.values()].filter((key) => canManage(principal, key)).map((key) =>
       this.#toShownKey(key))
   }
 
@@ -130,11 +131,11 @@ export class BearerKeys {
    * create no other. `createdBy` is the caller, or the creator of the system key that the caller uses.
    * @returns the key with its token, which is not shown again, and warnings for names in its scope that do not exist
    *   yet
-   * @throws InvalidInput, LimitReached; Forbidden for a team's key
+   * @throws InvalidInput; ShareUsed beyond `identityLimits.keysPerUser`; Forbidden for a team's key
    */
-  async create (principal: Principal, { name, ...asked }: KeyRequest): Promise<{ data: ShownKey, warnings: string[] }> {
+  async create (principal: Principal, { name, ...input }: KeyRequest): Promise<{ data: ShownKey, warnings: string[] }> {
     checkKeyName(name)
-    if (!principal.isAdmin && asked.owner?.startsWith('@') === true && asked.owner !== principal.username) {
+    if (!principal.isAdmin && input.owner?.startsWith('@') === true && input.owner !== principal.username) {
       throw new errors.Forbidden('Only admins can create keys of teams')
     }
     const token = `${credentialPrefixes.key}${randomBytes(32).toString('hex')}`
@@ -144,30 +145,30 @@ export class BearerKeys {
       tokenHash: sha256(token),
       tokenMask: maskToken(token),
       createdAt: new Date().toISOString(),
-      ...(typeof asked.expiresAt === 'string' && { expiresAt: toExpiry(asked.expiresAt) })
+      ...(typeof input.expiresAt === 'string' && { expiresAt: toExpiry(input.expiresAt) })
     }
-    const { enabled = true } = asked
-    const scope = principal.isAdmin ? requestedKeyScope(asked) : fullUserScope
+    const { enabled = true } = input
+    const scope = principal.isAdmin ? requestedKeyScope(input) : fullUserScope
     const key: BearerKey = { ...base, ...scope, enabled }
     const snapshot = await this.#settings.change((base) => {
-      Object.assign(key, ownerAndCreatorOf(base, principal, key.kind, principal.isAdmin ? asked : {}))
+      Object.assign(key, ownerAndCreatorOf(base, principal, key.kind, principal.isAdmin ? input : {}))
       if (!principal.isAdmin &&
-          [...base.keys.values()].filter((other) => mayManage(principal, other)).length >= identityLimits.keysPerUser) {
+          [...base.keys.values()].filter((other) => canManage(principal, other)).length >= identityLimits.keysPerUser) {
         throw new errors.ShareUsed(`You already have ${identityLimits.keysPerUser} bearer keys: remove one first`)
       }
       return [{ entity: 'bearerKeys', key: key.id, value: key }]
     }, principal)
     const differs = (name: typeof scopeMembers[number]): boolean =>
-      asked[name] !== undefined && JSON.stringify(asked[name]) !== JSON.stringify(key[name])
+      input[name] !== undefined && JSON.stringify(input[name]) !== JSON.stringify(key[name])
     const ignored = (principal.isAdmin ? [] : scopeMembers.filter(differs))
       .map((name) => `"${name}" is for admins only: your own keys give access to what you can see`)
-    return { data: { ...this.#toShownKey(key), token }, warnings: [...ignored, ...unknownNameWarnings(snapshot, key)] }
+    return { data: { ...this.#toShownKey(key), token }, warnings: [...ignored, ...nameWarningsOf(snapshot, key)] }
   }
 
   /**
    * Changes a key. Users may change `name` and `enabled` of their own keys. Kind and owner cannot be changed, since
-   * others may already hold the token. A caller who widens the key's rights becomes its creator (`createdBy`), unless
-   * the caller is the operator.
+   * others may already hold the token. If the change widens the key's rights, the account behind the caller becomes its
+   * creator (`createdBy`).
    * @throws NoSuch, Forbidden, InvalidInput
    */
   async update (principal: Principal, id: string, change: KeyChange): Promise<{ data: ShownKey, warnings: string[] }> {
@@ -182,7 +183,7 @@ export class BearerKeys {
       return [{ entity: 'bearerKeys', key: id, value: createdBy === value.createdBy ? value : { ...value, createdBy } }]
     }, principal)
     const key = requireManagedKey(snapshot, principal, id)
-    return { data: this.#toShownKey(key), warnings: unknownNameWarnings(snapshot, key) }
+    return { data: this.#toShownKey(key), warnings: nameWarningsOf(snapshot, key) }
   }
 
   /** Removes a key. @throws NoSuch, Forbidden for another user's key */
@@ -223,14 +224,14 @@ function indexByHash (keys: Snapshot['keys']): Map<string, BearerKey> {
 /** The members of a new key that only admins may set. */
 const scopeMembers = ['kind', 'owner', 'accessType', 'allowedGroups', 'allowedServers'] as const
 
-const mayManage = (principal: Principal, key: BearerKey): boolean =>
+const canManage = (principal: Principal, key: BearerKey): boolean =>
   principal.isAdmin || (key.kind === 'user' && key.owner === principal.username)
 
 /** Finds a key that the principal may manage. @throws NoSuch, Forbidden */
 function requireManagedKey ({ keys }: Snapshot, principal: Principal, id: string): BearerKey {
   const key = keys.get(id)
   if (!key) throw noSuchError('bearer key', id)
-  if (!mayManage(principal, key)) throw new errors.Forbidden('This bearer key belongs to another user')
+  if (!canManage(principal, key)) throw new errors.Forbidden('This bearer key belongs to another user')
   return key
 }
 
@@ -248,15 +249,15 @@ function checkKeyName (name: string): void {
 }
 
 /**
- * Returns a sentence for each server, group and user that a key names and that does not exist. The key will give access
- * to a server or group once it is created. Scopes may list thousands of names: beyond `maxWarnings`, only their number
- * is given.
+ * Returns a sentence for each group and server in a key's scope that does not exist, to which the key gives access once
+ * it is created, and for each user that makes the key invalid. Scopes may list thousands of names: beyond
+ * `maxScopeWarnings`, only the number of further ones is given.
  */
-function unknownNameWarnings (snapshot: Snapshot, key: BearerKey): string[] {
+function nameWarningsOf (snapshot: Snapshot, key: BearerKey): string[] {
   const { groups, servers, teams, users } = snapshot
   const { accessType = 'all', allowedGroups = [], allowedServers = [], owner, kind } = key
   const groupNames = new Set([...groups.values()].flatMap(({ id, name }) => [id, name]))
-  const unknown = [
+  const scopeWarnings = [
     ...accessType === 'groups' || accessType === 'custom'
       ? allowedGroups.filter((name) => !groupNames.has(name)).map((name) => 'There is no group ' +
         `${JSON.stringify(name)} yet: ${opensLaterClause}`)
@@ -264,7 +265,9 @@ function unknownNameWarnings (snapshot: Snapshot, key: BearerKey): string[] {
     ...accessType === 'servers' || accessType === 'custom'
       ? allowedServers.filter((name) => !servers.has(name)).map((name) => 'There is no server ' +
         `${JSON.stringify(name)} yet: ${opensLaterClause}`)
-      : [],
+      : []
+  ]
+  const userWarnings = [
     ...owner === undefined || users.has(owner) || owningTeam(snapshot, owner)
       ? []
       : [`There is no user ${JSON.stringify(owner)}, the owner of the ` +
@@ -276,9 +279,10 @@ function unknownNameWarnings (snapshot: Snapshot, key: BearerKey): string[] {
       .filter((name) => users.get(name)?.isAdmin !== true)
       .map((name) => `${JSON.stringify(name)} is not an admin, so this ${kind ?? 'system'} key is not valid`)
   ]
-  const left = unknown.length - maxWarnings
-  return left > 0 ? [...unknown.slice(0, maxWarnings), `${left} more servers and groups do not exist yet`] : unknown
+  const left = scopeWarnings.length - maxScopeWarnings
+  const omitted = left > 0 ? [`${left} more servers and groups do not exist yet`] : []
+  return [...scopeWarnings.slice(0, maxScopeWarnings), ...omitted, ...userWarnings]
 }
 
 const opensLaterClause = 'the key gives access to it as soon as it exists'
-const maxWarnings = 20
+const maxScopeWarnings = 20

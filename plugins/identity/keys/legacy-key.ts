@@ -3,7 +3,7 @@ import type { Snapshot } from '../../../db/store.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { maskToken, sha256 } from '../../base/secrets/index.ts'
 import { type Principal, responsibleUsersOf } from '../../settings/index.ts'
-import { keyCreatorOf } from './new-key.ts'
+import { keyCreatorOf } from './key-input.ts'
 
 /** The warning that the legacy key was converted, for the operator and for the client that sent it. */
 export const legacyKeyConvertedWarning =
@@ -35,15 +35,15 @@ export function legacyKeyUsers (
 
 /**
  * Converts a legacy key to a bearer key.
- * @param people its owner and creator; none if the operator wrote it into a file
+ * @param users its owner and creator; none if the operator wrote the legacy key into a file
  */
-export const convertLegacyKey = (token: string, people: Pick<BearerKey, 'owner' | 'createdBy'> = {}): BearerKey => ({
+export const convertLegacyKey = (token: string, users: Pick<BearerKey, 'owner' | 'createdBy'> = {}): BearerKey => ({
   id: randomUUID(),
   name: 'default',
   tokenHash: sha256(token),
   tokenMask: maskToken(token),
   kind: 'system',
-  ...people,
+  ...users,
   accessType: 'all',
   allowedGroups: [],
   allowedServers: [],

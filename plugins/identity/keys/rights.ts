@@ -1,7 +1,7 @@
 import type { Snapshot } from '../../../db/store.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { owningTeam } from '../../settings/index.ts'
-import { keyExpiryOf } from './state.ts'
+import { keyExpiryOf } from './expiry.ts'
 
 type Users = Snapshot['users']
 
@@ -25,8 +25,8 @@ export function inactivityOf (
   if (kind === 'user' && (owner === undefined || !(users.has(owner) || owningTeam({ teams, users }, owner)))) {
     return owner === undefined ? 'it has no owner' : `its owner ${JSON.stringify(owner)} does not exist`
   }
-  const former = requiredAdminsOf(key).find((name) => !isAdmin(users, name))
-  return former && `${JSON.stringify(former)}, who ${former === owner ? 'owns' : 'created'} it, is not an admin`
+  const nonAdmin = requiredAdminsOf(key).find((name) => !isAdmin(users, name))
+  return nonAdmin && `${JSON.stringify(nonAdmin)}, who ${nonAdmin === owner ? 'owns' : 'created'} it, is not an admin`
 }
 
 /** Returns the users who must be admins for a key to be active. */
@@ -42,6 +42,7 @@ export function widensRights (before: BearerKey, after: BearerKey): boolean {
     !includesScope(before, after)
 }
 
+/** Whether the scope of one key covers that of another. */
 function includesScope (wide: BearerKey, narrow: BearerKey): boolean {
   if ((wide.accessType ?? 'all') === 'all') return true
   if ((narrow.accessType ?? 'all') === 'all') return false

@@ -146,7 +146,7 @@ export function toClientInformation (client: OAuthClient): Record<string, unknow
 const knownSchemes =
   new Set(['cursor:', 'vscode:', 'vscode-insiders:', 'windsurf:', 'claude:', 'zed:', 'warp:', 'raycast:', 'goose:'])
 
-/** The loopback hosts of RFC 8252 (section 7.3); the library accepts no other loopback address. */
+/** The loopback hosts that oidc-provider accepts in redirect URIs (RFC 8252, section 7.3). */
 const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /** Returns why a redirect URI cannot be registered, as the end of a sentence; undefined if it can. */

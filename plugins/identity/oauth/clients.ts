@@ -7,7 +7,7 @@ import { sha256 } from '../../base/secrets/index.ts'
 import { readClientMetadata, type ClientMetadata } from './client-metadata.ts'
 import {
   checkClientChange, type AdminClientInput, type IssuedClient, readAdminClientInput
-} from './client-statement.ts'
+} from './client-api.ts'
 import { allGrantTypes, type OAuthSettings } from './settings.ts'
 
 /** Records a change by an admin in the audit log. `before` is undefined for a new client, `after` for a removed one. */
@@ -42,9 +42,8 @@ export class ClientRegistry {
    *   flood the audit log
    */
   constructor (
-    clients: OAuthClients, settings: () => OAuthSettings, revoke: (
-      clientId: string
-    ) => Promise<void>, audit: AuditClientChange
+    clients: OAuthClients, settings: () => OAuthSettings, revoke: (clientId: string) => Promise<void>,
+    audit: AuditClientChange
   ) {
     this.#clients = clients
     this.#settings = settings
@@ -73,21 +72,21 @@ export class ClientRegistry {
   /** Replaces the metadata of a self-registered client (RFC 7592, section 2.2). @throws OAuthError */
   async updateRegistered (clientId: string, token: string | undefined, body: unknown): Promise<IssuedClient> {
     const client = await this.findRegistered(clientId, token)
-    const sent = readMetadataBody(body)
-    const surplus = notSentBack.find((name) => sent[name] !== undefined)
+    const members = readMetadataBody(body)
+    const surplus = notSentBack.find((name) => members[name] !== undefined)
     if (surplus !== undefined) throw new OAuthError('invalid_request', `The request must not contain "${surplus}"`)
-    if (sent.client_id !== clientId) {
+    if (members.client_id !== clientId) {
       throw new OAuthError('invalid_request', '"client_id" must be the one of the client: it cannot be changed')
     }
-    const secret = sent.client_secret
+    const secret = members.client_secret
     if (secret !== undefined && !(typeof secret === 'string' && matchesHash(secret, client.secretHash))) {
       throw new OAuthError('invalid_request', '"client_secret" must be the one of the client: it cannot be chosen')
     }
-    const metadata = readClientMetadata(sent, this.#settings())
+    const metadata = readClientMetadata(members, this.#settings())
     return await this.#update(clientId, () => metadata)
   }
 
-  /** @throws OAuthError */
+  /** Removes a self-registered client and its tokens (RFC 7592, section 2.3). @throws OAuthError */
   async removeRegistered (clientId: string, token: string | undefined): Promise<void> {
     await this.findRegistered(clientId, token)
     await this.#remove(clientId)
@@ -104,42 +103,41 @@ export class ClientRegistry {
   }
 
   /** @throws NoSuch */
-  async get (
-    clientId: string
-  ): Promise<OAuthClient> { return requireClient(await this.#clients.find(clientId), clientId) }
+  async get (clientId: string): Promise<OAuthClient> {
+    return requireClient(await this.#clients.find(clientId), clientId)
+  }
 
   /** Creates a client on behalf of an admin. @param by the admin @throws InvalidInput */
-  async create (by: Author, { name, redirectUris, ...statement }: AdminClientInput & NewClient): Promise<IssuedClient> {
+  async create (by: Author, input: AdminClientInput & NewClient): Promise<IssuedClient> {
     const settings = this.#settings()
-    const stated = readAdminClientInput({ name, redirectUris, ...statement }, settings)
     const issued = await this.#create({
-      name,
-      redirectUris,
+      name: input.name,
+      redirectUris: input.redirectUris,
       grantTypes: allGrantTypes,
       responseTypes: ['code'],
       tokenEndpointAuthMethod: 'client_secret_basic',
       scope: settings.allowedScopes.join(' '),
-      ...stated
+      ...readAdminClientInput(input, settings)
     })
     this.#audit(by, undefined, issued.client)
     return issued
   }
 
   /** Changes only the members that an admin sends. @throws InvalidInput, NoSuch */
-  async update (by: Author, clientId: string, statement: AdminClientInput): Promise<IssuedClient> {
+  async update (by: Author, clientId: string, input: AdminClientInput): Promise<IssuedClient> {
     const former = await this.get(clientId)
-    checkClientChange(statement, former)
+    checkClientChange(input, former)
     const issued = await this.#update(clientId, (client) => ({
       ...client,
       // A client from a settings file may lack `tokenEndpointAuthMethod`; one without a secret stays a public client.
       ...(client.secretHash === undefined ? { tokenEndpointAuthMethod: 'none' } : {}),
-      ...readAdminClientInput(statement, this.#settings(), client)
+      ...readAdminClientInput(input, this.#settings(), client)
     }))
     this.#audit(by, former, issued.client)
     return issued
   }
 
-  /** @throws NoSuch */
+  /** Removes a client and its tokens on behalf of an admin. @throws NoSuch */
   async remove (by: Author, clientId: string): Promise<void> {
     const former = await this.get(clientId)
     if (!await this.#remove(clientId)) throw noSuchError('client', clientId)

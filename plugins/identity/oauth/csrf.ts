@@ -1,9 +1,12 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
+/** Creates the key that a browser keeps in a cookie, and from which its CSRF tokens are derived. */
 export const newCsrfKey = (): string => randomBytes(16).toString('base64url')
 
 /**
- * Creates the CSRF token of a form in one interaction. Only the browser with the cookie can present it.
+ * Creates the CSRF token of a form in one interaction. Other sites cannot create it, since they do not know the key.
+ * @param key the browser's `newCsrfKey`
+ * @param uid the id of the interaction
  * @param shown the content of the page: it is part of the token, so that the form can only confirm what was shown
  */
 export const createCsrfToken = (key: string, uid: string, shown = ''): string =>
@@ -12,10 +15,10 @@ export const createCsrfToken = (key: string, uid: string, shown = ''): string =>
 const macOf = (key: string, uid: string, shown: string): string =>
   createHmac('sha256', key).update(shown === '' ? uid : `${uid} ${shown}`).digest('base64url')
 
-/** Returns the page content in a form's CSRF token; undefined if the token is not for this interaction and browser. */
+/** Returns `shown` of a form's CSRF token; undefined if the token is not for this interaction and browser. */
 export function readCsrfToken (key: string, uid: string, csrf: string): string | undefined {
   const [mac = '', text = ''] = csrf.split('.').reverse()
   const shown = Buffer.from(text, 'base64url').toString()
-  const [given, expected] = [Buffer.from(mac), Buffer.from(macOf(key, uid, shown))]
-  return given.length === expected.length && timingSafeEqual(given, expected) ? shown : undefined
+  const [received, expected] = [Buffer.from(mac), Buffer.from(macOf(key, uid, shown))]
+  return received.length === expected.length && timingSafeEqual(received, expected) ? shown : undefined
 }

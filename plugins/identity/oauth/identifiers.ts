@@ -29,9 +29,9 @@ export const issuerPath = (issuer: string): string => new URL(issuer).pathname.r
  * `127.0.0.1`. Other host names in the request are ignored.
  */
 function ownOrigin (listening: string, { headers: { host = '' } }: FastifyRequest): string {
-  const [own, asked] = [new URL(listening), `http://${host}`]
-  if (!loopbackNames.has(own.hostname) || !URL.canParse(asked)) return listening
-  const { hostname, port, origin } = new URL(asked)
+  const [own, requestedOrigin] = [new URL(listening), `http://${host}`]
+  if (!loopbackNames.has(own.hostname) || !URL.canParse(requestedOrigin)) return listening
+  const { hostname, port, origin } = new URL(requestedOrigin)
   return loopbackNames.has(hostname) && port === own.port ? origin : listening
 }
 
@@ -40,7 +40,10 @@ function forwardedOrigin ({ headers, host, protocol, socket }: FastifyRequest, i
   return URL.canParse(`${protocol}://${host}`) ? new URL(`${protocol}://${host}`).origin : undefined
 }
 
-/** Matches paths below the issuer that are protected resources: MCP routes, SSE routes, and the management API. */
+/**
+ * Matches paths below the issuer that are protected resources: the gateway as a whole (`''`), MCP routes, SSE routes,
+ * and the management API.
+ */
 const resourcePaths = /^(?:\/(?:[^/]+\/)?(?:mcp|sse)(?:\/[^?#]*)?|\/api)?$/
 
 /**
@@ -78,6 +81,7 @@ export function resourceSuffix (issuer: string, uri: string): string | undefined
  */
 export interface AccountVersion { readonly username: string, readonly mark: string }
 
+/** Returns the current version of an account. */
 export const accountVersionOf = (user: User): AccountVersion => ({ username: user.username, mark: rightsMarkOf(user) })
 
 /** Returns the user of an account version, if the account is still in that state. */
@@ -89,6 +93,7 @@ export function userOfVersion ({ users }: Snapshot, { username, mark }: AccountV
 /** Returns an account version as one string, which is the `accountId` of oidc-provider. */
 export const toAccountId = ({ username, mark }: AccountVersion): string => `${mark} ${username}`
 
+/** Parses the result of `toAccountId`. */
 export function parseAccountId (text: string): AccountVersion {
   const end = text.indexOf(' ')
   return { mark: text.slice(0, end), username: text.slice(end + 1) }

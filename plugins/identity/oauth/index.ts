@@ -16,16 +16,16 @@ import { rightsMarkOf, accountSubjectOf } from '../users/account.ts'
 import {
   accountVersionOf, userOfVersion, issuerOf, issuerPath, type AccountVersion, parseAccountId, resourceSuffix
 } from './identifiers.ts'
-import { splitScopes } from './client-statement.ts'
+import { splitScopes } from './client-api.ts'
 import { ClientRegistry } from './clients.ts'
 import { Interactions } from './interactions.ts'
-import { fastifyRequestOf } from './provider/grants.ts'
+import { fastifyRequestOf } from './provider/requests.ts'
 import type { OAuthProblem } from './provider/corrections.ts'
 import type { ProviderDeps } from './provider/provider.ts'
 import { OidcProviders } from './providers.ts'
 import { oauthSettingsOf, oauthSettingsProblems, grantableScopes, type OAuthSettings } from './settings.ts'
 
-/** The ports that the authorization server needs. */
+/** The storage ports of the authorization server. */
 interface OAuthPorts {
   readonly grants: OneTimeValues
   readonly tokens: OAuthTokens
@@ -212,7 +212,8 @@ async function loadProvider (issuer: string, deps: ProviderDeps): Promise<Provid
 }
 
 /**
- * Loads the library without its warning about Node 20, which would break a log in JSON; this version is tested here.
+ * Loads the library without the warning that it prints on Node 20, which would break a log in JSON. The tests of this
+ * project run on Node 20.
  */
 async function withoutRuntimeWarning<Module> (load: () => Promise<Module>): Promise<Module> {
   const { warn } = console
@@ -232,8 +233,9 @@ function challengeOf (
   if (code === 'TH_TOKEN_TWICE') return 'Bearer error="invalid_request"'
   const isForbidden = code === 'TH_INSUFFICIENT_SCOPE'
   if (code !== 'TH_UNAUTHORIZED' && !isForbidden) return undefined
-  // As the client wrote it, since it compares the two. An SSE client posts its messages to a path other than that of
-  // its resource.
+  // The path as the client requested it, since the client compares it with the resource in the metadata (RFC 9728,
+  // section 3.3). A path that is no resource, such as that of messages over SSE, gets the metadata of the whole
+  // gateway.
   const path = (request.originalUrl.split('?', 1)[0] ?? '').slice(basePath.length)
   const metadata = `${issuer}/.well-known/oauth-protected-resource${resourceSuffix(issuer, `${issuer}${path}`) ?? ''}`
   const error = isForbidden
@@ -243,8 +245,8 @@ function challengeOf (
 }
 
 /**
- * Finds a consent because of which the user need not be asked. For self-registered clients the user is asked each time,
- * since anyone can use their id (RFC 8252, section 8.6).
+ * Finds an earlier consent, with which the user is not asked again. For self-registered clients, the user is asked each
+ * time, since anyone can use their id (RFC 8252, section 8.6).
  */
 async function findValidConsent (
   { clients, consents }: OAuthPorts,
@@ -254,16 +256,16 @@ async function findValidConsent (
   const client = await clients.find(clientId)
   if (client?.origin !== 'admin') return undefined
   const consent = await consents.find(username, clientId)
-  // A consent with a different mark is void: since then, the user's rights or password changed, or the account was
+  // A consent with a different mark is invalid: since then, the user's rights or password changed, or the account was
   // replaced by another of the same name.
   return consent?.mark === mark ? consent : undefined
 }
 
 /**
- * Removes the data of removed accounts, and revokes what former admins granted while they were admins: otherwise it
- * would become valid again if they became admins again. Data of an account with a new password stays: it carries the
- * former mark, so it is void; and removal by username, which every replica runs when it sees the change, would also end
- * logins made since.
+ * Removes the data of removed accounts, and revokes the tokens that former admins granted as admins: otherwise they
+ * would become valid again with the admin rights. Data of an account with a new password stays. It is invalid, since it
+ * carries the former mark, and a removal by username, which every replica runs when it sees the change, would also end
+ * logins with the new password.
  */
 async function removeDataOfFormerUsers (
   app: FastifyInstance, { consents, loginStates }: OAuthPorts, former: Snapshot, next: Snapshot
@@ -273,8 +275,7 @@ async function removeDataOfFormerUsers (
     const later = next.users.get(username)
     if (later && accountSubjectOf(later) === accountSubjectOf(user)) {
       if (user.isAdmin !== true || later.isAdmin === true) continue
-      const former = rightsMarkOf(user)
-      await app.accessTokens.revoke({ username, mark: former })
+      await app.accessTokens.revoke({ username, mark: rightsMarkOf(user) })
       continue
     }
     await consents.removeAll({ username })

@@ -70,29 +70,29 @@ export class Interactions {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
     return details.prompt.name === 'login'
-      ? await this.#login(request, details, {})
-      : await this.#consent(request, details)
+      ? await this.#loginPage(request, details, {})
+      : await this.#consentPage(request, details)
   }
 
   /** Logs a user in with the fields of the form. After too many failures, the page shows an error. */
   async login (request: BrowserRequest, fields: FormFields, authenticate: Authenticate): Promise<BrowserResponse> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
-    if (!this.#isOwnForm(request, details, fields)) return this.#expired()
-    if (details.prompt.name !== 'login') return await this.#consent(request, details)
+    if (!this.#isOwnForm(request, details, fields)) return this.#expiredPage()
+    if (details.prompt.name !== 'login') return await this.#consentPage(request, details)
     const { username = '', password = '' } = fields
     const user = await authenticate(username, password).catch((error: unknown) => {
       if (error instanceof errors.TooManyFailures || error instanceof errors.TooManyRequests) return error
       throw error
     })
     if (user instanceof Error) {
-      const page = await this.#login(request, details, { username, error: `${user.message}.`, status: 429 })
+      const page = await this.#loginPage(request, details, { username, error: `${user.message}.`, status: 429 })
       return 'retryAfter' in user
         ? { ...page, headers: { ...page.headers, 'retry-after': String(user.retryAfter) } }
         : page
     }
     if (!user) {
-      return await this.#login(request, details, {
+      return await this.#loginPage(request, details, {
         username,
         error: 'The username or the password is wrong.',
         status: 401
@@ -111,8 +111,8 @@ export class Interactions {
   async continueAfterSocialLogin (request: BrowserRequest, user: User | undefined): Promise<BrowserResponse> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
-    if (details.prompt.name !== 'login') return await this.#consent(request, details)
-    if (!user) return await this.#login(request, details, {})
+    if (details.prompt.name !== 'login') return await this.#consentPage(request, details)
+    if (!user) return await this.#loginPage(request, details, {})
     return await this.#logIn(request, details, user)
   }
 
@@ -122,9 +122,9 @@ export class Interactions {
     if ('html' in details) return details
     const account = details.session?.accountId
     const text = readCsrfToken(request.csrfKey, details.uid, fields.csrf ?? '')
-    if (text === undefined) return this.#expired()
-    if (details.prompt.name !== 'consent' || account === undefined) return await this.#login(request, details, {})
-    if (text === '') return this.#expired()
+    if (text === undefined) return this.#expiredPage()
+    if (details.prompt.name !== 'consent' || account === undefined) return await this.#loginPage(request, details, {})
+    if (text === '') return this.#expiredPage()
     if (fields.decision !== 'allow') {
       return await this.#finish(
         request, details, { error: 'access_denied', error_description: 'The user denied the request' }
@@ -134,7 +134,7 @@ export class Interactions {
     const { clientId, client, scopes: possible, fingerprint } = await this.#consentRequestOf(request, details)
     const scopes = possible.filter((scope) => shown.scopes.includes(scope))
     if (shown.account !== account || shown.client !== fingerprint || scopes.length === 0) {
-      return await this.#outdated(details)
+      return await this.#endOutdated(details)
     }
     const scope = scopes.join(' ')
     const { username, mark } = parseAccountId(account)
@@ -143,8 +143,8 @@ export class Interactions {
     // Tokens of an earlier consent remain valid if the user's rights are unchanged, so the stored consent must include
     // their scopes too.
     const former = await consents.find(username, clientId)
-    const held = former?.resource === resource && former?.mark === mark ? former?.scope.split(' ') ?? [] : []
-    const allowed = [...new Set([...held, ...scopes])].join(' ')
+    const heldScopes = former?.resource === resource && former?.mark === mark ? former?.scope.split(' ') ?? [] : []
+    const allowed = [...new Set([...heldScopes, ...scopes])].join(' ')
     const consent = {
       username, clientId, scope: allowed, ...(resource === undefined ? {} : { resource }), mark, grantedAt: Date.now()
     }
@@ -158,7 +158,7 @@ export class Interactions {
   async logout (request: BrowserRequest, fields: FormFields): Promise<BrowserResponse> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
-    if (!this.#isOwnForm(request, details, fields)) return this.#expired()
+    if (!this.#isOwnForm(request, details, fields)) return this.#expiredPage()
     const session = await request.provider.Session.get(request.provider.createContext(request.raw, request.reply))
     await session.destroy()
     await details.destroy()
@@ -173,11 +173,11 @@ export class Interactions {
     } catch (error) {
       // Errors of the library have a status code; anything else is an internal error.
       if (!(error instanceof Error && 'statusCode' in error && Number(error.statusCode) < 500)) throw error
-      return this.#expired()
+      return this.#expiredPage()
     }
   }
 
-  #expired (): Page {
+  #expiredPage (): Page {
     return this.#deps.pages.problem({
       title: 'This page has expired',
       text: 'Go back to the application that sent you here, and start again.',
@@ -185,8 +185,8 @@ export class Interactions {
     })
   }
 
-  /** Ends an interaction whose page is outdated: the user would consent to something that was not shown. */
-  async #outdated (details: Interaction): Promise<Page> {
+  /** Ends an interaction whose page is outdated: the user would consent to something that the page did not show. */
+  async #endOutdated (details: Interaction): Promise<Page> {
     await details.destroy()
     return this.#deps.pages.problem({
       title: 'The request has changed',
@@ -200,7 +200,7 @@ export class Interactions {
     return readCsrfToken(csrfKey, uid, csrf) !== undefined
   }
 
-  async #login (
+  async #loginPage (
     request: BrowserRequest,
     details: Interaction,
     more: { username?: string, error?: string, status?: number }
@@ -217,12 +217,12 @@ export class Interactions {
     })
   }
 
-  async #consent (request: BrowserRequest, details: Interaction): Promise<BrowserResponse> {
+  async #consentPage (request: BrowserRequest, details: Interaction): Promise<BrowserResponse> {
     const { pages, interactionPath: path } = this.#deps
     const { csrfKey, issuer } = request
     const { uid, params, session } = details
     const { clientId, client, scopes, isSelfRegistered, fingerprint } = await this.#consentRequestOf(request, details)
-    if (!client || session?.accountId === undefined) return this.#expired()
+    if (!client || session?.accountId === undefined) return this.#expiredPage()
     const shown: ShownConsent = { account: session.accountId, scopes, client: fingerprint }
     return pages.consent({
       username: parseAccountId(session.accountId).username,
@@ -253,7 +253,7 @@ export class Interactions {
     return { clientId, client, scopes, isSelfRegistered: stored?.origin !== 'admin', fingerprint }
   }
 
-  /** Switches the browser's session to another user, who has logged in over an existing login. */
+  /** Switches the browser's session to the user who has just logged in, if it belongs to another user. */
   async #changeAccount (
     { provider, raw, reply }: BrowserRequest, details: Interaction, account: string
   ): Promise<void> {

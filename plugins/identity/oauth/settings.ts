@@ -48,6 +48,7 @@ function addressProblem (system: SystemConfig, addressing: AddressEnv): string |
 
 /** The scope that allows changing the configuration. Only clients created by an admin can have it. */
 export const manageScope = 'manage'
+
 /**
  * Returns the scopes that a client may be granted: those that both the settings and its registration allow. `manage`
  * requires a client created by an admin.

@@ -28,6 +28,7 @@ interface BetterAuthDeps {
   readonly resolvedAccount: () => LoginAccount
   /** Runs a step of the login in progress, and records its failure. */
   readonly runStep: <Result>(run: () => Promise<Result>) => Promise<Result>
+  /** Ends the oldest sessions of a user beyond the max number. */
   readonly trimSessions: (userId: string) => Promise<void>
   readonly log: (level: string, message: string) => void
 }
@@ -83,29 +84,32 @@ export function createBetterAuth (deps: BetterAuthDeps) {
 
 export type BetterAuth = ReturnType<typeof createBetterAuth>
 
-function providersOf ({ providers, resolveAccount: enter, runStep: remembered }: BetterAuthDeps): BetterAuthPlugin {
+function providersOf ({ providers, resolveAccount, runStep }: BetterAuthDeps): BetterAuthPlugin {
   // The library prints errors of unknown classes, so it gets an APIError; `runStep` has recorded the cause.
   const step: BetterAuthDeps['runStep'] = async (run) => {
     try {
-      return await remembered(run)
+      return await runStep(run)
     } catch {
       throw new APIError('BAD_REQUEST')
     }
   }
   return {
     id: 'tool-hub',
-    init: () => ({ context: { socialProviders: providers.map((provider) => adapt(provider, enter, step)) } })
+    init: () => ({ context: { socialProviders: providers.map((provider) => adapt(provider, resolveAccount, step)) } })
   }
 }
 
-/** A login's code with its parameters. better-auth passes it on instead of tokens, and does not store it. */
-interface UnspentCode {
+/**
+ * The authorization code of a login, with the parameters of its redemption. better-auth passes it on in place of
+ * tokens, and does not store it.
+ */
+interface UnredeemedCode {
   readonly raw: { readonly code: string, readonly codeVerifier: string, readonly redirectUri: string }
 }
 
 /** Wraps one of our providers as a better-auth provider. */
 function adapt (
-  provider: IdentityProvider, enter: BetterAuthDeps['resolveAccount'], step: BetterAuthDeps['runStep']
+  provider: IdentityProvider, resolveAccount: BetterAuthDeps['resolveAccount'], step: BetterAuthDeps['runStep']
 ): OAuthProvider<Person> {
   return {
     id: provider.id,
@@ -116,11 +120,12 @@ function adapt (
       await step(async () =>
         await provider.authorizationUrl({ state, codeVerifier, redirectUri: redirectURI, nonce: idTokenNonce })),
     validateAuthorizationCode: async ({ code, codeVerifier = '', redirectURI: redirectUri }) =>
-      ({ raw: { code, codeVerifier, redirectUri } } satisfies UnspentCode),
+      ({ raw: { code, codeVerifier, redirectUri } } satisfies UnredeemedCode),
     getUserInfo: async (tokens) => await step(async () => {
-      const { raw } = tokens as unknown as UnspentCode
+      const { raw } = tokens as unknown as UnredeemedCode
       const nonce = tokens.expectedIdTokenNonce ?? ''
-      const { person, username } = await enter(provider, async () => await provider.identify({ ...raw, nonce }))
+      const { person, username } =
+        await resolveAccount(provider, async () => await provider.identify({ ...raw, nonce }))
       const email = identityEmail(identityHash(person))
       return { user: { name: username, email, emailVerified: true }, data: person }
     })

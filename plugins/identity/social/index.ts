@@ -25,16 +25,15 @@ export default fp<SocialOptions>(async (app, { socialLogins }) => {
   const { env, basePath } = app.config
   const settings = readSocialSettings(env, app.settings.current.system, socialLogins !== undefined)
   for (const warning of settings.warnings) app.log.warn(warning)
-  const logins = socialLogins
   const social = new SocialLogin({
     settings,
-    logins,
+    logins: socialLogins,
     providers: providersOf(settings, app.outbound),
     accounts: new SocialAccounts({
       settings: app.settings,
       users: app.users,
       teams: app.teams,
-      logins: logins ?? unavailableLogins,
+      logins: socialLogins ?? unavailableLogins,
       logRefusal: (about, reason) => { app.log.warn(about, `a social login was refused: ${reason}`) }
     }),
     addresses: {
@@ -48,9 +47,9 @@ export default fp<SocialOptions>(async (app, { socialLogins }) => {
     log: app.log
   })
   app.decorate('social', social)
-  if (!social.isOn || !logins) return
-  // Otherwise somebody could register another person's e-mail address as a name, and wait in that account for its
-  // owner.
+  if (!social.isOn || !socialLogins) return
+  // Otherwise somebody could register another person's e-mail address as a username, and would share the account with
+  // the owner of the address after the owner's first login.
   app.users.addNameRule((name) => name.includes('@')
     ? 'the username must not contain "@": e-mail addresses are reserved for logins with a provider'
     : undefined)

@@ -93,7 +93,7 @@ export class SocialAccounts {
       throw this.#refusal(person, user, 'the provider does not confirm that this person has the e-mail address')
     }
     const creator = await this.#deps.logins.creatorOf(user.username, accountSubjectOf(user))
-    // The account may have been created by somebody who waits for the owner of this address.
+    // Somebody else may have created the account to share it with the owner of this address.
     if (creator && !creator.verified && creator.hash !== hash) {
       throw this.#refusal(person, user, 'the account was created for somebody with an unverified address')
     }

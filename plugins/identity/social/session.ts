@@ -8,6 +8,7 @@ import type { LoginAccount } from './better-auth.ts'
 /** A session of a social login as the API returns it, without its token. */
 export type ShownSocialSession = NonNullable<Static<typeof SocialSession>>
 
+/** Returns the id of a session in `Principal.credential`. */
 export const sessionCredentialId = ({ id }: { id: string }): string => `social ${id}`
 
 /**

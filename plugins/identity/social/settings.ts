@@ -80,7 +80,7 @@ export function readSocialSettings (env: SocialEnv, system: SystemConfig, hasDat
   return { ...common, ...providers }
 }
 
-/** @throws Error */
+/** Returns `systemConfig.auth.betterAuth`. @throws Error naming an invalid member */
 function storedConfig ({ auth }: SystemConfig): SocialConfig {
   const stored: unknown = typeof auth === 'object' && auth !== null && 'betterAuth' in auth ? auth.betterAuth : {}
   const [problem] = Value.Errors(SocialConfig, stored)
@@ -101,19 +101,19 @@ function providersOf (
    * Returns the credentials of a provider, if enabled and complete.
    * @param more further required values, by variable
    */
-  const usable = (
+  const credentialsOf = (
     name: 'CODEHOST' | 'IDP' | 'OIDC',
     stored: boolean | undefined,
     more: Readonly<Record<string, string | undefined>> = {}
   ): ClientCredentials | undefined => {
     const [clientId, clientSecret] = [env[`${name}_CLIENT_ID`], env[`${name}_CLIENT_SECRET`]]
-    const asked = env[`SOCIAL_AUTH_${name}_ENABLED`] ?? stored
-    if (asked === false) return undefined
+    const isEnabled = env[`SOCIAL_AUTH_${name}_ENABLED`] ?? stored
+    if (isEnabled === false) return undefined
     const needed = { [`${name}_CLIENT_ID`]: clientId, [`${name}_CLIENT_SECRET`]: clientSecret, ...more }
     const missing = Object.entries(needed).filter(([, value]) => value === undefined).map(([variable]) => variable)
     if (missing.length === 0 && clientId !== undefined && clientSecret !== undefined) return { clientId, clientSecret }
     // A provider without any settings is not meant to be enabled.
-    if (asked === true || missing.length < Object.keys(needed).length) {
+    if (isEnabled === true || missing.length < Object.keys(needed).length) {
       warnings.push(
         `Social login by ${name} is off: ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} not set`
       )
@@ -121,8 +121,8 @@ function providersOf (
     return undefined
   }
   const discoveryUrl = env.SOCIAL_AUTH_OIDC_DISCOVERY_URL ?? env.OIDC_DISCOVERY_URL ?? oidc?.discoveryUrl
-  const [byCodehost, byIdp] = [usable('CODEHOST', codehost?.enabled), usable('IDP', idp?.enabled)]
-  const byOidc = usable('OIDC', oidc?.enabled, { SOCIAL_AUTH_OIDC_DISCOVERY_URL: discoveryUrl })
+  const [byCodehost, byIdp] = [credentialsOf('CODEHOST', codehost?.enabled), credentialsOf('IDP', idp?.enabled)]
+  const byOidc = credentialsOf('OIDC', oidc?.enabled, { SOCIAL_AUTH_OIDC_DISCOVERY_URL: discoveryUrl })
   return {
     ...(byCodehost ? { codehost: byCodehost } : {}),
     ...(byIdp ? { idp: byIdp } : {}),
@@ -132,7 +132,7 @@ function providersOf (
 
 type StoredOidc = NonNullable<SocialConfig['providers']>['oidc']
 
-/** @throws Error */
+/** Reads the settings of the OpenID Connect provider. @throws Error naming an invalid variable */
 function oidcSettings (
   env: SocialEnv, stored: StoredOidc, discoveryUrl: string
 ): Omit<OidcSettings, keyof ClientCredentials> {
@@ -172,8 +172,8 @@ export function originOf (address: string | undefined): string | undefined {
  * Parses origins from a list or a text: a JSON array, or separated by commas or white space.
  * @throws Error naming the first entry that is not an origin
  */
-export function parseOrigins (given: string | readonly string[]): string[] {
-  const entries = typeof given === 'string' ? splitOrigins(given) : given
+export function parseOrigins (input: string | readonly string[]): string[] {
+  const entries = typeof input === 'string' ? splitOrigins(input) : input
   return entries.filter((each) => each !== '').map((each) => {
     const origin = originOf(each)
     if (origin === undefined || !/^https?:\/\/[^/\\?#@*\s]+\/?$/i.test(each)) {

@@ -83,7 +83,9 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     if (off !== undefined) throw new errors.SocialLoginOff(off)
   }
 
-  /** Whether social login is on and its public origin is this one, so that logins from here return here. */
+  /**
+   * Whether social login is enabled with this public origin, so that a login that starts at the origin returns to it.
+   */
   isServedAt (origin: string): boolean { return this.isOn && originOf(this.#deps.addresses.base()) === origin }
 
   /**
@@ -116,11 +118,11 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   ): Promise<BrowserRedirect> {
     const { mount, cookies } = await this.#ensureRunning()
     if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuchError('login provider', provider)
-    const given = ['code', 'state', 'error', 'iss'].flatMap((name): Array<[string, string]> => {
+    const received = ['code', 'state', 'error', 'iss'].flatMap((name): Array<[string, string]> => {
       const value = query[name]
       return typeof value === 'string' ? [[name, value]] : []
     })
-    const params = new URLSearchParams(given)
+    const params = new URLSearchParams(received)
     const cookie = pickCookies(headers, [cookies.state])
     const path = `/callback/${encodeURIComponent(provider)}?${params.toString()}`
     const { response } = await this.#request(path, { headers: { cookie } }, { iss: params.get('iss') ?? undefined })
@@ -199,7 +201,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     }
   }
 
-  /** Passes a request to better-auth as if received over HTTP. @throws what a step of the login threw */
+  /** Passes a request to better-auth as if received over HTTP. @throws the error of a failed step of the login */
   async #request (
     path: string, init: RequestInit & { headers: Record<string, string> }, login: LoginInProgress = {}
   ): Promise<{ response: Response }> {
@@ -227,11 +229,11 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   async #start (): Promise<RunningBetterAuth> {
     const { settings, logins, providers, accounts, addresses: { base, defaultOrigins }, lifetime, log } = this.#deps
     if (!logins) throw new errors.SocialLoginOff('there is no database')
-    const { createBetterAuth: makeBetterAuth } = await import('./better-auth.ts')
+    const { createBetterAuth } = await import('./better-auth.ts')
     const mount = new URL(`${base()}${settings.path}`)
     const cookies = cookieNames(base())
     const trusted = new Set(settings.trustedOrigins ?? defaultOrigins())
-    const auth = makeBetterAuth({
+    const auth = createBetterAuth({
       database: await logins.loadAdapter(),
       secret: await logins.loadSigningKey(),
       mountUrl: mount,
@@ -248,9 +250,9 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
         return { person, username: user.username }
       },
       resolvedAccount: () => {
-        const { account: entered } = this.#login.getStore() ?? {}
-        if (!entered) throw new Error('a session has no account')
-        return entered
+        const { account } = this.#login.getStore() ?? {}
+        if (!account) throw new Error('a session has no account')
+        return account
       },
       runStep: async (run) => {
         try {

@@ -43,8 +43,8 @@ export class Teams {
   }
 
   /** @throws InvalidInput if the name is invalid or taken */
-  async create (by: Principal, { name: sent, ...asked }: TeamChange & { name: string }): Promise<TeamResult> {
-    const name = canonicalUsername(sent)
+  async create (by: Principal, { name: sentName, ...input }: TeamChange & { name: string }): Promise<TeamResult> {
+    const name = canonicalUsername(sentName)
     const problem = usernameProblem(name, 'name')
     if (problem !== undefined) throw new errors.InvalidInput(`"name": ${problem}`)
     const snapshot = await this.#settings.change((base) => {
@@ -52,17 +52,17 @@ export class Teams {
       if ([...base.teams.keys()].some((other) => foldUsername(other) === folded)) {
         throw new errors.InvalidInput(`There is already a team named ${JSON.stringify(name)}`)
       }
-      return [{ entity: 'teams', key: name, value: changedTeam(base, { name, members: [] }, asked) }]
+      return [{ entity: 'teams', key: name, value: changedTeam(base, { name, members: [] }, input) }]
     }, by)
     return resultOf(snapshot, by, name)
   }
 
   /** Changes only the members of the record that are sent. @throws NoSuch, InvalidInput for another name */
-  async update (by: Principal, name: string, asked: TeamChange): Promise<TeamResult> {
-    checkUnchanged(asked, this.get(by, name), ['name'])
+  async update (by: Principal, name: string, input: TeamChange): Promise<TeamResult> {
+    checkUnchanged(input, this.get(by, name), ['name'])
     const snapshot = await this.#settings.change((base) => {
       const stored = requireTeam(base, name)
-      return [{ entity: 'teams', key: stored.name, value: changedTeam(base, stored, asked) }]
+      return [{ entity: 'teams', key: stored.name, value: changedTeam(base, stored, input) }]
     }, by)
     return resultOf(snapshot, by, name)
   }
@@ -121,7 +121,7 @@ const toShownTeam = (snapshot: Snapshot, { isAdmin }: Principal, team: Team): Sh
  * Applies a request to a team. A list of members that a client has read and sends back includes those added by a login;
  * they are not stored as permanent members.
  */
-function changedTeam ({ users }: Snapshot, stored: Team, { name: _, members, ...asked }: TeamChange): Team {
+function changedTeam ({ users }: Snapshot, stored: Team, { name: _, members, ...input }: TeamChange): Team {
   const former = new Set(stored.members)
   const isByLoginOnly = (name: string): boolean => {
     const user = users.get(name)
@@ -130,7 +130,7 @@ function changedTeam ({ users }: Snapshot, stored: Team, { name: _, members, ...
   const named = members?.map((name) => storedUsernameOf(users, name)).filter((name) => !isByLoginOnly(name))
   return {
     ...stored,
-    ...Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined)),
+    ...Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)),
     ...(named && { members: [...new Set(named)] })
   }
 }

@@ -16,9 +16,9 @@ export const accountMarkOf = ({ username, password, createdAt, restoredAt }: Use
   digest([username, password, createdAt, ...(restoredAt === undefined ? [] : [restoredAt])])
 
 /**
- * Like `accountMarkOf`, but also changes when the user becomes an admin or stops being one. What an admin granted to a
- * client ends with the admin's rights, even if the user regains them; what the user granted without admin rights never
- * gets them.
+ * Returns the mark of an account with its admin rights: it also changes when the user becomes an admin or stops being
+ * one. So an authorization that an admin grants to a client ends with the admin rights, even if the user regains them,
+ * and one that the user grants without admin rights never gets them.
  */
 export const rightsMarkOf = (user: User): string =>
   user.isAdmin === true ? `${accountMarkOf(user)}+${user.demotedAt ?? ''}` : accountMarkOf(user)
@@ -39,16 +39,16 @@ export function * removedAccountNames (
 
 /**
  * Creates the principal of a user who has logged in.
- * @param standing returns the same principal later; undefined if the login has ended
+ * @param inSnapshot returns the principal in later settings; undefined if the login has ended
  */
-export const principalOfUser = (user: User, standing: Principal['inSnapshot']): Principal => ({
+export const principalOfUser = (user: User, inSnapshot: Principal['inSnapshot']): Principal => ({
   // Derived from the account, so that a later account of the same name does not inherit sessions.
   key: `user ${accountSubjectOf(user)}`,
   kind: 'user',
   user: user.username,
   username: user.username,
   isAdmin: user.isAdmin === true,
-  inSnapshot: standing
+  inSnapshot
 })
 
 const digest = (parts: readonly unknown[]): string =>
@@ -76,7 +76,8 @@ export function toShownAccount (
  * user knows their tokens. A server that is not started because its owner may not store it (`problem`) is disabled,
  * since it would start as soon as `admin` owns it.
  * @param sponsors the users on whose rights the removal relies. They become responsible for the servers that pass to
- *   `admin` and are in force; other servers that the user stored wait until an admin saves or enables them
+ *   `admin`, if the users who stored them still have the rights (`hasStoredRights`); other servers that the user stored
+ *   wait until an admin saves or enables them
  */
 export function changesForRemoval (snapshot: Snapshot, username: string, sponsors: readonly string[]): Change[] {
   const { servers, groups, keys, teams, policies } = snapshot
@@ -139,7 +140,10 @@ export const changesForUnsharing = ({ servers }: Snapshot, name: string): Change
     return value === server.config ? [] : [{ entity: 'mcpServers', key: server.name, value }]
   })
 
-/** Replaces one of the users who stored a config by others. A name with a space matches no user. */
+/**
+ * Replaces a user in the list of those who stored a config.
+ * @param others the names in place of the user; one with a space matches no user
+ */
 function replaceStorer (config: ServerConfig, username: string, others: readonly string[]): ServerConfig {
   const storers = storersOf(config)
   if (!storers.includes(username)) return config
@@ -149,9 +153,9 @@ function replaceStorer (config: ServerConfig, username: string, others: readonly
 }
 
 /**
- * Returns the changes for a user who ceases to be an admin: configs that the user owns and that have no recorded
- * author, since an earlier version stored them, get the user as their author. Restricted servers are judged by their
- * owner anyway.
+ * Returns the changes for a user who ceases to be an admin: the user is recorded in `storedBy` of each config that the
+ * user owns and that, stored by an earlier version, does not say who stored it. Restricted configs need no record,
+ * since the rights of their owner decide.
  */
 export function changesForDemotion ({ servers }: Snapshot, username: string): Change[] {
   return [...servers.values()].flatMap(({ name, config }): Change[] => {

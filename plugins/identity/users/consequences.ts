@@ -5,7 +5,7 @@ import { changesForDemotion, changesForRemoval } from './account.ts'
 import { requireUser } from './look-up.ts'
 
 /** The names of the keys, servers and groups that are affected when a user is removed or ceases to be an admin. */
-export interface AccountConsequences {
+interface AccountConsequences {
   readonly removedKeys: readonly string[]
   /** Keys that stay but become inactive. */
   readonly inactiveKeys: readonly string[]
@@ -51,15 +51,15 @@ export function consequencesOf (
       .map((key) => key.name),
     passedServers: serversWhere(now, next, (before, after) => before.config.owner !== after.config.owner),
     passedGroups,
-    stoppedServers: serversWhere(now, next, (before, after) => runs(before) && !runs(after)),
+    stoppedServers: serversWhere(now, next, (before, after) => isStarted(before) && !isStarted(after)),
     restrictedServers: serversWhere(now, next, (before, after) =>
-      runs(after) && hasStoredRights(now, before) && !hasStoredRights(next, after))
+      isStarted(after) && hasStoredRights(now, before) && !hasStoredRights(next, after))
   }
 }
 
 type StoredServer = Snapshot['servers'] extends ReadonlyMap<string, infer Each> ? Each : never
 
-const runs = ({ config, problem }: StoredServer): boolean => problem === undefined && config.enabled !== false
+const isStarted = ({ config, problem }: StoredServer): boolean => problem === undefined && config.enabled !== false
 
 const serversWhere = (
   now: Snapshot, next: Snapshot, isConcerned: (before: StoredServer, after: StoredServer) => boolean

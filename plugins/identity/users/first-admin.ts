@@ -7,27 +7,31 @@ import { defaultOwner, passwordWeaknesses } from './rules.ts'
 /** The admin created by a first start. `password`: a generated one, which nobody knows yet. */
 export interface FirstAdmin { username: string, password?: string }
 
-/** Creates the first admin, unless there are users already. @returns undefined if this process created none */
+/**
+ * Creates the first admin, unless there are users already.
+ * @param givenPassword, announce as for `Users.createFirstAdmin`
+ * @returns undefined if this process created none
+ */
 export async function createFirstAdmin (
   settings: Settings,
   passwords: Passwords,
   warn: (sentence: string) => void,
-  given: string | undefined,
+  givenPassword: string | undefined,
   announce?: (admin: FirstAdmin) => Promise<void>
 ): Promise<FirstAdmin | undefined> {
   if (settings.current.users.size > 0) return undefined
-  const weak = given === undefined ? [] : passwordWeaknesses(given)
+  const weak = givenPassword === undefined ? [] : passwordWeaknesses(givenPassword)
   if (weak.length > 0) {
     warn(`The password of the first admin (ADMIN_PASSWORD) is weak: change it soon. ${weak.join(' ')}`)
   }
-  const password = given ?? randomBytes(12).toString('base64url')
+  const password = givenPassword ?? randomBytes(12).toString('base64url')
   const admin: User = {
     username: defaultOwner,
     password: await passwords.hash(password),
     isAdmin: true,
     createdAt: new Date().toISOString()
   }
-  const first = { username: defaultOwner, ...(given === undefined ? { password } : {}) }
+  const first = { username: defaultOwner, ...(givenPassword === undefined ? { password } : {}) }
   const { problem } = settings
   if (announce && problem !== undefined) throw new Error(problem)
   await announce?.(first)

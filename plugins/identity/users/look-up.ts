@@ -9,14 +9,14 @@ export const userChangeOf = (user: User): Change => ({ entity: 'users', key: use
 export const findUser = ({ users }: Snapshot, username: string): User | undefined =>
   users.get(storedUsernameOf(users, username))
 
-/** @throws NoSuch */
+/** Returns the user with this name, in any spelling with the same canonical form. @throws NoSuch */
 export function requireUser (snapshot: Snapshot, username: string): User {
   const user = findUser(snapshot, username)
   if (!user) throw noSuchError('user', username)
   return user
 }
 
-/** @throws InvalidInput if a user has this name, compared case-insensitively */
+/** Checks that no user has this name, compared case-insensitively. @throws InvalidInput */
 export function assertUsernameFree ({ users }: Snapshot, username: string): void {
   const folded = foldUsername(username)
   for (const other of users.keys()) {

@@ -93,13 +93,14 @@ function checkRules (rules: readonly PasswordRule[], password: string): void {
   if (failed.length > 0) throw Object.assign(new errors.WeakPassword(failed.join(' ')), { errors: failed })
 }
 
+/** The rules for passwords that admins set; users need only follow the minimal ones (`checkChosenPassword`). */
+const allRules = [lengthRule(8), sizeRule, ...classRules]
+
 /**
  * Checks a password set by an admin against all rules.
  * @throws WeakPassword with `errors`, a sentence for each broken rule
  */
-export function checkGivenPassword (password: string): void {
-  checkRules([lengthRule(8), sizeRule, ...classRules], password)
-}
+export function checkGivenPassword (password: string): void { checkRules(allRules, password) }
 
 /**
  * Checks a password that users choose for themselves against the minimal rules.
@@ -112,5 +113,4 @@ export function checkChosenPassword (password: string): string[] {
 }
 
 /** Returns a sentence for each rule, minimal or advisory, that a password breaks. */
-export const passwordWeaknesses = (password: string): string[] =>
-  brokenRules([lengthRule(8), sizeRule, ...classRules], password)
+export const passwordWeaknesses = (password: string): string[] => brokenRules(allRules, password)

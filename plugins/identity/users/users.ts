@@ -80,8 +80,7 @@ export class Users {
   addNameRule (rule: (name: string) => string | undefined): void { this.#nameRules.push(rule) }
 
   /**
-   * Stores an account without a password, for a person identified by a provider. It cannot be logged in to with a
-   * password.
+   * Stores an account without a password, for a person identified by a provider. Logins with a password are refused.
    * @param user with a canonical name that `usernameProblem` accepts
    * @throws InvalidInput if the name is taken, LimitReached, ReadOnly
    */
@@ -133,10 +132,10 @@ export class Users {
 
   /** Changes a user. @throws NoSuch, InvalidInput, WeakPassword, InvalidChange for the last admin, Forbidden */
   async update (
-    by: Principal, username: string, { username: sent, isAdmin, newPassword }: Static<typeof UserUpdate>
+    by: Principal, username: string, { username: sentName, isAdmin, newPassword }: Static<typeof UserUpdate>
   ): Promise<ShownUser> {
     const stored = this.getExisting(username)
-    checkUnchanged({ username: sent }, stored, ['username'])
+    checkUnchanged({ username: sentName }, stored, ['username'])
     if (isAdmin === undefined && newPassword === undefined) {
       throw new errors.InvalidInput('There is nothing to change: send "isAdmin", "newPassword", or both')
     }
@@ -212,18 +211,18 @@ export class Users {
 
   /**
    * Creates the first admin if there are no users.
-   * @param given the password; undefined to generate one
+   * @param givenPassword the password; undefined to generate one
    * @param after the admin is created once this resolves, and not at all if it rejects; logins wait meanwhile
    * @param announce informs the operator before the admin is stored; if it rejects, no admin is stored
    * @returns the admin, with a generated password that is to be shown once; undefined if this process created none
    */
   createFirstAdmin (
-    given: string | undefined,
+    givenPassword: string | undefined,
     after: Promise<unknown> = Promise.resolve(),
     announce?: (admin: FirstAdmin) => Promise<void>
   ): Promise<FirstAdmin | undefined> {
     const create = async (): Promise<FirstAdmin | undefined> =>
-      await createFirstAdmin(this.#settings, this.#passwords, this.#options.warn, given, announce)
+      await createFirstAdmin(this.#settings, this.#passwords, this.#options.warn, givenPassword, announce)
     const bootstrapping = after.then(() => true, () => false).then(async (isDue) => isDue ? await create() : undefined)
     this.#bootstrapping = bootstrapping.catch(() => {})
     return bootstrapping

@@ -304,19 +304,26 @@ test('webhooks: a subscription ends when its user is demoted, or removed', async
   }
 })
 
-test('webhooks: the subscription of an OAuth client ends with what its user allowed it', async (t) => {
-  const more = { ...people(), systemConfig: { oauthServer: { enabled: true } } }
-  const { hub, world, receiver } = await setting(t, { env: local, more })
-  const browser = new Browser(base, (address) => new URL(`${address.pathname}${address.search}`, hub.url))
-  const { client_id: clientId = '' } = await register(hub.url)
-  const code = await codeFor(base, { username: 'alice', password }, clientId, {}, browser)
-  const { access_token: key } = await (await form(`${hub.url}/oauth/token`, code)).json() as Tokens
-  assert.equal((await ask(hub, 'events/subscribe', subscribing(receiver.url), { key })).error, undefined)
-  const alice = await loggedIn(hub, 'alice', password)
-  assert.deepEqual((at((await manage(hub, 'GET', '/events/subscriptions', undefined, alice)).body, 'data') as Json[]).map(({ user }) => user), ['alice'])
-  assert.equal((await manage(hub, 'DELETE', `/oauth/consents/${clientId}`, undefined, alice)).status, 200)
-  await until(() => world.webhooks.size === 0, 'the server was not told')
-  await until(() => terminated(receiver), 'the client was not told')
+test('webhooks: the subscription of an OAuth client ends with its consent, and with the scope for MCP', async (t) => {
+  const changes: Record<string, (hub: Hub, clientId: string, alice: Record<string, string>) => Promise<Answer>> = {
+    withdrawn: async (hub, clientId, alice) => await manage(hub, 'DELETE', `/oauth/consents/${clientId}`, undefined, alice),
+    'no scope': async (hub) => await manage(hub, 'PUT', '/system-config', { oauthServer: { allowedScopes: ['profile'] } })
+  }
+  for (const [name, change] of Object.entries(changes)) {
+    const more = { ...people(), systemConfig: { oauthServer: { enabled: true } } }
+    const { hub, world, receiver } = await setting(t, { env: local, more })
+    const browser = new Browser(base, (address) => new URL(`${address.pathname}${address.search}`, hub.url))
+    const { client_id: clientId = '' } = await register(hub.url)
+    const code = await codeFor(base, { username: 'alice', password }, clientId, {}, browser)
+    const { access_token: key } = await (await form(`${hub.url}/oauth/token`, code)).json() as Tokens
+    assert.equal((await ask(hub, 'events/subscribe', subscribing(receiver.url), { key })).error, undefined)
+    const alice = await loggedIn(hub, 'alice', password)
+    const listed = at((await manage(hub, 'GET', '/events/subscriptions', undefined, alice)).body, 'data') as Json[]
+    assert.deepEqual(listed.map(({ user }) => user), ['alice'])
+    assert.equal((await change(hub, clientId, alice)).status, 200, name)
+    await until(() => world.webhooks.size === 0, `${name}: the server was not told`)
+    await until(() => terminated(receiver), `${name}: the client was not told`)
+  }
 })
 
 test('webhooks: how many a principal has, and how many of its messages wait', async (t) => {

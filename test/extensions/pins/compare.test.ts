@@ -4,7 +4,7 @@ import { test } from 'tap'
 import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
 import { acceptPending, compareWithPins, type Comparison, type PinMode, type PinnedServer } from '../../../plugins/extensions/pins/compare.ts'
 import { canonicalJson, definitionsOf, itemDigestOf, type Definition } from '../../../plugins/extensions/pins/definitions.ts'
-import { listedCatalogueOf } from '../../../plugins/extensions/pins/listed.ts'
+import { listedCatalogueOf } from '../../../plugins/extensions/pins/listed-catalogue.ts'
 import { makeCatalogue, type Catalogue } from '../../../protocol/lists.ts'
 
 const define = (item: string, text: string): Definition => ({ kind: 'tool', item, digest: `digest of ${text}`, text: JSON.stringify(text) })
@@ -56,24 +56,24 @@ test('the first reading is pinned, with who saw it and when', async () => {
 
 test('a change is told once; one that goes and comes again is told again', async () => {
   const changed = read(first(a), [b])
-  assert.deepEqual([waiting(changed.pinned), changed.news], [['t: digest of b'], [{ kind: 'tool', item: 't' }]])
-  assert.deepEqual([read(changed.pinned, [b]).isChanged, read(changed.pinned, [b]).news], [false, []])
+  assert.deepEqual([waiting(changed.pinned), changed.unreported], [['t: digest of b'], [{ kind: 'tool', item: 't' }]])
+  assert.deepEqual([read(changed.pinned, [b]).isChanged, read(changed.pinned, [b]).unreported], [false, []])
   const back = read(changed.pinned, [a])
-  assert.deepEqual([waiting(back.pinned), back.news], [[], []])
-  assert.equal(read(back.pinned, [b]).news.length, 1)
+  assert.deepEqual([waiting(back.pinned), back.unreported], [[], []])
+  assert.equal(read(back.pinned, [b]).unreported.length, 1)
   const again = read(changed.pinned, [c])
-  assert.deepEqual([waiting(again.pinned), again.news.length], [['t: digest of c'], 1], 'a third replaces the second')
+  assert.deepEqual([waiting(again.pinned), again.unreported.length], [['t: digest of c'], 1], 'a third replaces the second')
 })
 
 test('a new name: pinned at off and warn, a change at ask and block, none when it is gone again', async () => {
   const added = define('new', 'n')
   for (const mode of ['off', 'warn'] as const) {
-    const { pinned, news } = read(first(a), [a, added], { mode })
-    assert.deepEqual([waiting(pinned), news, pinned.pins.at(-1)?.digest], [[], [], added.digest], mode)
+    const { pinned, unreported } = read(first(a), [a, added], { mode })
+    assert.deepEqual([waiting(pinned), unreported, pinned.pins.at(-1)?.digest], [[], [], added.digest], mode)
   }
   for (const mode of ['ask', 'block'] as const) {
-    const { pinned, news } = read(first(a), [a, added], { mode })
-    assert.deepEqual([waiting(pinned), news], [[`new: ${added.digest}`], [{ kind: 'tool', item: 'new' }]], mode)
+    const { pinned, unreported } = read(first(a), [a, added], { mode })
+    assert.deepEqual([waiting(pinned), unreported], [[`new: ${added.digest}`], [{ kind: 'tool', item: 'new' }]], mode)
     assert.deepEqual(read(pinned, [a]).pinned, first(a), mode)
     assert.deepEqual(waiting(acceptPending(pinned, { kind: 'tool', item: 'new' }) ?? pinned), [], mode)
   }
@@ -82,8 +82,8 @@ test('a new name: pinned at off and warn, a change at ask and block, none when i
 })
 
 test('off follows what the server lists', async () => {
-  const { pinned, news } = read(first(a), [b], { mode: 'off' })
-  assert.deepEqual([waiting(pinned), news], [[], []])
+  const { pinned, unreported } = read(first(a), [b], { mode: 'off' })
+  assert.deepEqual([waiting(pinned), unreported], [[], []])
   assert.equal(read(pinned, [b]).isChanged, false)
 })
 
@@ -99,7 +99,7 @@ test('an accepted change is pinned: the former definition is a change then', asy
 test('other users and clients compare with the first catalogue; what is accepted of them changes nothing for others', async () => {
   const bobs = { source: 'of bob', user: 'bob' }
   const changed = read(first(a), [b], bobs)
-  assert.equal(changed.news.length, 1)
+  assert.equal(changed.unreported.length, 1)
   const both = read(changed.pinned, [a])
   assert.deepEqual(waiting(both.pinned), ['t: digest of b'], 'the shared one has not changed')
   const accepted = acceptPending(both.pinned, { kind: 'tool', item: 't' }) ?? both.pinned
@@ -111,7 +111,7 @@ test('other users and clients compare with the first catalogue; what is accepted
   for (let turn = 0; turn < 3; turn++) {
     for (const [source, definition] of [['of bob', b], ['of carl', c]] as const) {
       const next = read(pinned, [definition], { source })
-      assert.equal(next.news.length, turn === 0 && source === 'of carl' ? 1 : 0)
+      assert.equal(next.unreported.length, turn === 0 && source === 'of carl' ? 1 : 0)
       pinned = read(next.pinned, [a], { source }).pinned
     }
   }

@@ -22,9 +22,9 @@ function make (store: PinStore): Made {
   const pins = new Pins({
     store,
     modeOf: (server) => server === 'gone' ? undefined : 'ask',
-    changed: () => { count++ },
+    onListsChanged: () => { count++ },
     reportChanges: (_server, _mode, changes) => { news.push(...changes.map(({ item }) => item)) },
-    examined: () => {},
+    onExamined: () => {},
     warn: (_server, sentence) => { warnings.push(sentence) },
     retryTime: 5
   })

@@ -4,7 +4,7 @@ import { test } from 'tap'
 import {
   compileCondition, KeyFacts, PrincipalFacts, toCelArguments, ToolFacts, type PolicyContext
 } from '../../../plugins/extensions/policies/cel.ts'
-import { ambiguityIn } from '../../../plugins/extensions/policies/exact.ts'
+import { ambiguityIn } from '../../../plugins/extensions/policies/ambiguity.ts'
 import { initialize, KEY, settings } from '../../helpers/client.ts'
 import { addPolicy, rule, startWithPolicies } from '../../helpers/policies.ts'
 

@@ -10,7 +10,7 @@ import { Embedder } from '../../../plugins/extensions/smart-routing/embeddings/e
 import { vectorIdOf } from '../../../plugins/extensions/smart-routing/embeddings/texts.ts'
 import { ShownTool } from '../../../plugins/extensions/smart-routing/search-tools.ts'
 import { BackOff } from '../../../plugins/extensions/smart-routing/embeddings/back-off.ts'
-import { QueryComparer } from '../../../plugins/extensions/smart-routing/embeddings/meaning.ts'
+import { QueryComparer } from '../../../plugins/extensions/smart-routing/embeddings/query-comparer.ts'
 import { embeddingOptionsOf } from '../../../plugins/extensions/smart-routing/embeddings/options.ts'
 import { EmbeddingQuota } from '../../../plugins/extensions/smart-routing/embeddings/quota.ts'
 import { EmbeddingsApi } from '../../fakes/embeddings-api.ts'
@@ -125,7 +125,7 @@ void test('an API that failed is asked again when its time has come', async () =
     warn: (error) => { throw error }
   })
   const ask = async (question: string): Promise<unknown> => {
-    const { reason, scores } = await meaning.similarity(question, new Map([['send', shown]])) as { reason?: string, scores?: Map<ShownTool, number> }
+    const { reason, scores } = await meaning.compare(question, new Map([['send', shown]])) as { reason?: string, scores?: Map<ShownTool, number> }
     return reason ?? scores?.get(shown)
   }
   const away = 'the embeddings API is not available'

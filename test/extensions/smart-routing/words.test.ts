@@ -3,7 +3,7 @@ import { test } from 'tap'
 import { plainBm25, measure } from '../../../bench/search/quality.ts'
 import { readQuestions, readTools } from '../../../bench/search/questions.ts'
 import { syntheticTools } from '../../../bench/search/synthetic.ts'
-import { analyse } from '../../../plugins/extensions/smart-routing/words/analysis.ts'
+import { analyseTool } from '../../../plugins/extensions/smart-routing/words/analysis.ts'
 import { ToolIndex, type SearchTool } from '../../../plugins/extensions/smart-routing/words/index.ts'
 import { tokensOf } from '../../../plugins/extensions/smart-routing/words/stem.ts'
 import { runsOf, wordsOf } from '../../../plugins/extensions/smart-routing/words/tokens.ts'
@@ -350,9 +350,9 @@ test('words from the cache are the words of the text, whatever stands between th
 test('terms are counted rightly after the cache of words was emptied', async (t) => {
   const words = (seed: number): string => Array.from({ length: 200 }, (_, i) => `w${seed}x${i.toString(36)}`).join(' ')
   const numbered = (i: number): SearchTool => ({ name: `t${i}`, ownName: 'read_file', server: 's', description: `Reads a file. ${words(i)} file file` })
-  const first = analyse(numbered(0))
-  for (let i = 1; i <= 1.2 * extensionsLimits.wordSearch.cachedWords / 200; i++) analyse(numbered(i))
-  const again = analyse(numbered(0))
+  const first = analyseTool(numbered(0))
+  for (let i = 1; i <= 1.2 * extensionsLimits.wordSearch.cachedWords / 200; i++) analyseTool(numbered(i))
+  const again = analyseTool(numbered(0))
   t.same(again.tokens.map(({ term }) => term), first.tokens.map(({ term }) => term))
   t.same(again.weights, first.weights)
   t.equal(new Set(again.tokens.map(({ term }) => term)).size, again.tokens.length)

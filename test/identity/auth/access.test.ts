@@ -430,6 +430,17 @@ test('a key that another replica has just stored is looked up before it is refus
   assert.ok(lookUps <= 2 * settingsLimits.freshLookUps.perSecond + 2, `${lookUps} look-ups`)
 })
 
+test('an access token is looked up before it is refused on an MCP route, if keys come in another header', async (t) => {
+  const { snapshot } = readDocument({ systemConfig: { routing: { bearerAuthHeaderName: 'x-api-key' } } }, 1)
+  let lookUps = 0
+  const app = await appFor(t, {}, {}, { store: fixedStore(snapshot, { refresh: async () => { lookUps++ } }) })
+  for (const [authorization, expected] of [['Basic eDp5', 0], [`Bearer tht_${'0'.repeat(43)}`, 1]] as const) {
+    const payload = { jsonrpc: '2.0', id: 1, method: 'ping' }
+    const { statusCode } = await app.inject({ url: '/mcp', method: 'POST', headers: { authorization }, payload })
+    assert.deepEqual([statusCode, lookUps], [401, expected], authorization)
+  }
+})
+
 test('what is unknown here is 503 while the storage of several replicas is away; what is known counts as before', async (t) => {
   const stored = { ...key, token: undefined, tokenHash: createHash('sha256').update(key.token).digest('hex') }
   const { snapshot } = readDocument({ bearerKeys: [stored] }, 1)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import bcrypt from 'bcryptjs'
 import { changesForDemotion, changesForRemoval } from '../../../plugins/identity/users/account.ts'
-import { keyCreatorOf } from '../../../plugins/identity/keys/new-key.ts'
+import { keyCreatorOf } from '../../../plugins/identity/keys/key-input.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
 import { at, initialize, KEY, send, type Json } from '../../helpers/client.ts'
 import { until } from '../../helpers/hub.ts'
@@ -38,6 +38,20 @@ test('who gives a key more is its maker; a name and less leave it as it is', asy
   const key = withKey(admin, String(made.token))
   assert.equal((await key.ask('PUT', '/users/bob', { isAdmin: true })).status, 401)
   assert.equal(await opensMcp(admin, String(made.token)), false)
+})
+
+test('many unknown servers in a scope do not hide the warning that the key is not valid', async (t) => {
+  const allowedServers = Array.from({ length: 25 }, (_, index) => `later-${index}`)
+  const id = 'wide'
+  const wide = { id, name: id, token: `${id}-0123456789abcdef`, createdBy: 'gone', accessType: 'servers', allowedServers }
+  const { admin } = await started(t, {}, { bearerKeys: [{ id: 'k', name: 'k', token: KEY, accessType: 'all' }, wide] })
+  const { status, body } = await admin.ask('PUT', '/auth/keys/wide', { name: 'other' })
+  assert.equal(status, 200)
+  const warnings = at(body, 'warnings') as string[]
+  assert.equal(warnings.filter((each) => each.startsWith('There is no server')).length, 20)
+  assert.deepEqual(warnings.slice(20), [
+    '5 more servers and groups do not exist yet', '"gone" is not an admin, so this system key is not valid'
+  ])
 })
 
 test('an operator\'s key that an admin widens is that admin\'s; by such a key it stays the operator\'s', async (t) => {

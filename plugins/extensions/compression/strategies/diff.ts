@@ -9,7 +9,7 @@ interface Hunk { header: string, changes: Change[], changeCount: number }
 /** The diff of one file: its first hunks, and the numbers of all its hunks, added lines and removed lines. */
 interface FileDiff { path: string, headers: string[], hunks: Hunk[], hunkCount: number, added: number, removed: number }
 
-const longestChange = 300
+const maxChangeLength = 300
 
 /** Max number of files that are listed before any change is shown; more names would leave no room for changes. */
 const maxLeadingFiles = 20
@@ -26,7 +26,7 @@ export const diffStrategy: Strategy = (text) => {
   if (files.length === 0) return undefined
   const hunks = files.flatMap(({ hunks }) => hunks)
   // Removals without a replacement come last.
-  const byWeight =
+  const byPriority =
     hunks.map(({ changes }) => [...changes].sort((one, other) => Number(isRemoval(one)) - Number(isRemoval(other))))
   const order = roundRobinOrder(hunks.map(({ changes }) => changes.length))
   /**
@@ -44,15 +44,15 @@ export const diffStrategy: Strategy = (text) => {
   )} changed, +${formatNumber(added)} -${formatNumber(removed)}`
   return {
     highestLevel: files.length + order.length,
-    render: (level, most) => {
+    render: (level, maxLength) => {
       // A file needs at least six characters, a change at least one.
       const shown = shownAt(level)
-      if (level > most || shown.files * 6 > most) return undefined
+      if (level > maxLength || shown.files * 6 > maxLength) return undefined
       const left = files.length + others - shown.files
       const more = left > 0 ? [`… ${formatQuantity(left, 'more file')}`] : []
       const kept = new Map<Hunk, Change[]>()
       for (const [index, at] of order.slice(0, shown.changes)) {
-        const [hunk, change] = [hunks[index], byWeight[index]?.[at]]
+        const [hunk, change] = [hunks[index], byPriority[index]?.[at]]
         if (!hunk || !change) continue
         pushTo(kept, hunk, change)
       }
@@ -90,7 +90,7 @@ function writeFileDiff (file: FileDiff, kept: ReadonlyMap<Hunk, readonly Change[
   const parts = [...file.headers]
   for (const hunk of shown) {
     const lines = linesIn(hunk, kept.get(hunk) ?? [])
-    parts.push(hunk.header, ...lines.map((line) => shortenLine(line, longestChange)))
+    parts.push(hunk.header, ...lines.map((line) => shortenLine(line, maxChangeLength)))
     if (hunk.changeCount > lines.length) {
       parts.push(`… ${formatQuantity(hunk.changeCount - lines.length, 'more changed line')}`)
     }
@@ -117,7 +117,8 @@ function parseDiff (text: string): ParsedDiff {
   const left = { hunks: strategyBounds.groups, changes: strategyBounds.items }
   let file: FileDiff | undefined
   let hunk: Hunk | undefined
-  let before = ''
+  /** The last line that began a file or named its old version. */
+  let fileHeaderLine = ''
   const begin = (): FileDiff => {
     hunk = undefined
     const begun: FileDiff = { path: '', headers: [], hunks: [], hunkCount: 0, added: 0, removed: 0 }
@@ -131,7 +132,7 @@ function parseDiff (text: string): ParsedDiff {
   const readHunk = (file: FileDiff, line: string): void => {
     file.hunkCount++
     hunk = { header: '', changes: [], changeCount: 0 }
-    before = ''
+    fileHeaderLine = ''
     nextBlock()
     if (left.hunks === 0) return
     left.hunks--
@@ -146,8 +147,9 @@ function parseDiff (text: string): ParsedDiff {
     if (left.changes === 0 || hunk.changes.length >= strategyBounds.itemsPerGroup) return
     left.changes--
     if (kind === 'removed' && block.added > 0) nextBlock()
-    const mate = kind === 'added' ? block.changes[block.added++] : undefined
-    if (mate) mate.added = line
+    // The removed line that this added line replaces.
+    const removal = kind === 'added' ? block.changes[block.added++] : undefined
+    if (removal) removal.added = line
     else {
       const change: Change = { block: block.number, [kind]: line }
       hunk.changes.push(change)
@@ -158,10 +160,11 @@ function parseDiff (text: string): ParsedDiff {
     const isOldName = text.startsWith('--- ', start) && text.startsWith('+++ ', next)
     const isGit = text.startsWith('diff --git ', start)
     // Without `diff --git`, the line with the old name (`---`) begins a file.
-    if (isGit || (isOldName && !before.startsWith('diff --git ') && (hunk !== undefined || file === undefined))) {
+    const isInGitHeader = fileHeaderLine.startsWith('diff --git ')
+    if (isGit || (isOldName && !isInGitHeader && (hunk !== undefined || file === undefined))) {
       file = begin()
     }
-    if (isGit || isOldName) before = text.slice(start, Math.min(end, start + parsedLength))
+    if (isGit || isOldName) fileHeaderLine = text.slice(start, Math.min(end, start + parsedLength))
     if (file === undefined) return true
     if (text.startsWith('@@', start)) readHunk(file, text.slice(start, end))
     else if (hunk !== undefined) {

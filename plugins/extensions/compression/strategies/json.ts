@@ -40,9 +40,9 @@ function renderingsOf (text: string, isPlain: boolean): Renderings {
   const containers = new Containers()
   return {
     highestLevel: maxLevel,
-    render: (level, most) => {
+    render: (level, maxLength) => {
       try {
-        return new Writer(containers, isPlain, most).write(text, amountOf(level))
+        return new Writer(containers, isPlain, maxLength).write(text, amountOf(level))
       } catch (error) {
         if (error instanceof TooLong) return undefined
         throw error
@@ -86,15 +86,15 @@ class Containers {
   readonly #members = new Map<string, Member[]>()
   readonly #schemas = new Map<string, Schema>()
 
-  elements (array: string): string[] { return kept(this.#elements, array, elementsOf) }
+  elements (array: string): string[] { return cached(this.#elements, array, elementsOf) }
 
-  members (object: string): Member[] { return kept(this.#members, object, membersOf) }
+  members (object: string): Member[] { return cached(this.#members, object, membersOf) }
 
   /** The schema of an array's items. */
-  schema (array: string): Schema { return kept(this.#schemas, array, (text) => schemaOf(text, this)) }
+  schema (array: string): Schema { return cached(this.#schemas, array, (text) => schemaOf(text, this)) }
 }
 
-function kept<Part> (known: Map<string, Part>, text: string, read: (text: string) => Part): Part {
+function cached<Part> (known: Map<string, Part>, text: string, read: (text: string) => Part): Part {
   const part = known.get(text) ?? read(text)
   if (text.length >= minLargeLength) known.set(text, part)
   return part
@@ -113,11 +113,11 @@ class Writer {
   /** The number of characters that may still be written. */
   #remainingLength: number
 
-  /** @param most max length of the rendering, in characters */
-  constructor (containers: Containers, isPlain: boolean, most: number) {
+  /** @param maxLength max length of the rendering, in characters */
+  constructor (containers: Containers, isPlain: boolean, maxLength: number) {
     this.#containers = containers
     this.#isPlain = isPlain
-    this.#remainingLength = most
+    this.#remainingLength = maxLength
   }
 
   /** Writes a shortened value. @throws TooLong */

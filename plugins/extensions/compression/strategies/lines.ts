@@ -3,7 +3,7 @@ import { truncate } from '../../../../protocol/text.ts'
 import { formatQuantity } from './strategy.ts'
 
 /** Length to which a line is truncated by default, in characters. */
-const longestLine = 400
+const maxLineLength = 400
 
 /** Splits a short text into lines, without their line breaks. */
 export const splitLines = (text: string): string[] => text.replace(/\r?\n$/, '').split(/\r?\n/)
@@ -31,10 +31,10 @@ export function lineAt (text: string, start: number): string {
   return text.slice(start, found > start && text.charCodeAt(found - 1) === 0x0d ? found - 1 : found)
 }
 
-/** Cuts a long line. */
-export function shortenLine (line: string, longest = longestLine): string {
-  if (line.length <= longest) return line
-  const head = truncate(line, longest)
+/** Truncates a line that is longer than `maxLength` characters, and states how many characters are missing. */
+export function shortenLine (line: string, maxLength = maxLineLength): string {
+  if (line.length <= maxLength) return line
+  const head = truncate(line, maxLength)
   return `${head}… (${formatQuantity(line.length - head.length, 'more character')})`
 }
 

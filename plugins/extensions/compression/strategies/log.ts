@@ -45,10 +45,12 @@ export const logStrategy: Strategy = (text) => {
   const failures = Math.min(entries.foldedFailureLines, maxUnfolded)
   return {
     highestLevel: total + failures + FailureNeighbours.countLines(entries, maxUnfolded),
-    render: (level, most) => {
+    render: (level, maxLength) => {
       // Each entry needs at least one character, its line break.
-      if (level > most + 1) return undefined
-      if (order.length < Math.min(level, total)) order = highestRanked(entries.priorities, Math.min(total, most + 1))
+      if (level > maxLength + 1) return undefined
+      if (order.length < Math.min(level, total)) {
+        order = highestRanked(entries.priorities, Math.min(total, maxLength + 1))
+      }
       const kept = order.slice(0, level).sort((a, b) => a - b)
       if (level > total) unfolded ??= new UnfoldedLines(text, entries)
       const more = level > total ? unfolded?.firstLines(Math.min(level - total, failures)) : undefined
@@ -76,16 +78,16 @@ class UnfoldedLines {
   readonly #entries: readonly number[]
   readonly #order: ReadonlyArray<readonly [entry: number, line: number]>
 
-  constructor (text: string, { starts, linesBefore, foldedFailureEntries: failuresWithMore }: FoldedLog) {
-    this.#entries = failuresWithMore
-    const most = Math.ceil(4 * maxUnfolded / failuresWithMore.length)
-    this.#lines = failuresWithMore.map((index) => {
+  constructor (text: string, { starts, linesBefore, foldedFailureEntries }: FoldedLog) {
+    this.#entries = foldedFailureEntries
+    const maxLines = Math.ceil(4 * maxUnfolded / foldedFailureEntries.length)
+    this.#lines = foldedFailureEntries.map((index) => {
       const count = linesBefore.at(index + 1) - linesBefore.at(index)
       const seen = new Set<string>()
       let read = 0
       visitLines(text.slice(starts.at(index)), (start, end) => {
         seen.add(text.slice(starts.at(index) + start, starts.at(index) + Math.min(end, start + parsedLength)))
-        return ++read < count && seen.size <= most
+        return ++read < count && seen.size <= maxLines
       })
       return [...seen].slice(1)
     })
@@ -133,16 +135,16 @@ function foldLines (text: string): FoldedLog {
     return true
   })
   linesBefore.push(lines)
-  const failuresWithMore: number[] = []
-  let foldedFailures = 0
+  const foldedFailureEntries: number[] = []
+  let foldedFailureLines = 0
   const failures: number[] = []
-  for (let index = 0; index < starts.length && failuresWithMore.length < maxUnfolded; index++) {
+  for (let index = 0; index < starts.length && foldedFailureEntries.length < maxUnfolded; index++) {
     const more = linesBefore.at(index + 1) - linesBefore.at(index) - 1
     if ((kinds.at(index) & failureFlag) === 0) continue
     if (failures.length < maxUnfolded) failures.push(index)
     if (more === 0) continue
-    failuresWithMore.push(index)
-    foldedFailures += more
+    foldedFailureEntries.push(index)
+    foldedFailureLines += more
   }
   const priorities = prioritiesOf(text, starts, kinds)
   return {
@@ -150,8 +152,8 @@ function foldLines (text: string): FoldedLog {
     starts,
     linesBefore,
     priorities,
-    foldedFailureEntries: failuresWithMore,
-    foldedFailureLines: foldedFailures,
+    foldedFailureEntries,
+    foldedFailureLines,
     failureEntries: failures
   }
 }
@@ -191,10 +193,12 @@ function shapeOf (line: string): string {
     .replace(/\d+/g, '#')
 }
 
-/** Max number of failures with the highest rank, of shown lines of a stack, and of entries searched for a stack. */
-const foremostFailures = 6
-const frames = 12
-const longestStack = 200
+/** Max number of failures with the highest rank. */
+const maxTopFailures = 6
+/** Max number of shown lines of a stack trace. */
+const maxStackLines = 12
+/** Max number of entries after a failure in which its stack trace is searched. */
+const maxStackEntries = 200
 
 /** Max distance from a failure at which an entry ranks higher than others of its kind. */
 const maxNearDistance = 8
@@ -248,7 +252,7 @@ function prioritiesOf (text: string, starts: OffsetList, kinds: OffsetList): Uin
   }
   const isForemost = (index: number): boolean => (kinds.at(index) & severeFlag) !== 0 || values[index] === rank.failure
   const top = new Set(
-    [...failures.filter(isForemost).slice(0, foremostFailures), ...failures.slice(0, foremostFailures)]
+    [...failures.filter(isForemost).slice(0, maxTopFailures), ...failures.slice(0, maxTopFailures)]
   )
   for (const index of failures) {
     const isTop = top.has(index)
@@ -256,25 +260,28 @@ function prioritiesOf (text: string, starts: OffsetList, kinds: OffsetList): Uin
     for (const near of [-2, -1, 1, 2]) raise(index + near, isTop ? rank.near : rank.warning)
     const [stack, causes] = isTop ? [rank.stack, rank.end] : [rank.laterStack, rank.laterStack]
     let shown = 0
-    for (let next = index + 1; next < total && next <= index + longestStack; next++) {
+    for (let next = index + 1; next < total && next <= index + maxStackEntries; next++) {
       const start = starts.at(next)
       const line = stripAnsiCodes(lineAt(text.slice(start, start + parsedLength), 0))
       if (!continuation.test(line)) break
       const isCause = cause.test(line)
       // The frame after a cause shows its location.
-      if (isCause) shown = Math.min(shown, frames - 2)
-      if (isCause || shown++ < frames) raise(next, isCause ? causes : stack)
+      if (isCause) shown = Math.min(shown, maxStackLines - 2)
+      if (isCause || shown++ < maxStackLines) raise(next, isCause ? causes : stack)
     }
   }
   return values
 }
 
-/** Returns the indexes of the entries with the highest ranks, highest first; entries of equal rank keep their order. */
-function highestRanked (priorities: Uint8Array, most: number): number[] {
+/**
+ * Returns the indexes of at most `maxCount` entries with the highest ranks, highest first; entries of equal rank keep
+ * their order.
+ */
+function highestRanked (priorities: Uint8Array, maxCount: number): number[] {
   const order: number[] = []
   for (const value of [...new Set(priorities)].sort((a, b) => b - a)) {
     for (let index = priorities.indexOf(value); index !== -1 &&
-      order.length < most; index = priorities.indexOf(value, index + 1)) {
+      order.length < maxCount; index = priorities.indexOf(value, index + 1)) {
       order.push(index)
     }
   }

@@ -32,23 +32,23 @@ export class FailureNeighbours {
   readonly #order: ReadonlyArray<readonly [side: number, line: number]>
   readonly #linesBySide = new Map<FailureSide, readonly string[]>()
 
-  /** @param most max number of lines, for all failures together */
-  constructor (text: string, entries: FoldedLog, most: number) {
+  /** @param maxLines max number of lines, for all failures together */
+  constructor (text: string, entries: FoldedLog, maxLines: number) {
     this.#text = text
     this.#entries = entries
-    this.#sides = sidesOf(entries, most)
-    this.#order = roundRobinOrder(this.#sides.map(({ count }) => count)).slice(0, most)
+    this.#sides = sidesOf(entries, maxLines)
+    this.#order = roundRobinOrder(this.#sides.map(({ count }) => count)).slice(0, maxLines)
   }
 
   /** Returns the number of lines that `firstLines` can return, or slightly more. */
-  static countLines (entries: FoldedLog, most: number): number {
-    return Math.min(most, sidesOf(entries, most).reduce((sum, { count }) => sum + count, 0))
+  static countLines (entries: FoldedLog, maxLines: number): number {
+    return Math.min(maxLines, sidesOf(entries, maxLines).reduce((sum, { count }) => sum + count, 0))
   }
 
-  /** Returns the first lines next to failures, by the index of their entry. @param wanted the number of lines */
-  firstLines (wanted: number): Map<number, BesideFailures> {
+  /** Returns the first lines next to failures, by the index of their entry. @param maxLines the number of lines */
+  firstLines (maxLines: number): Map<number, BesideFailures> {
     const found = new Map<number, BesideFailures>()
-    for (const [at, line] of this.#order.slice(0, wanted)) {
+    for (const [at, line] of this.#order.slice(0, maxLines)) {
       const side = this.#sides[at]
       const text = side && this.#linesOf(side)[line]
       if (side === undefined || text === undefined) continue
@@ -56,7 +56,7 @@ export class FailureNeighbours {
       const beside = found.get(entry) ?? { afterFailure: [], beforeFailure: [] }
       found.set(entry, beside)
       // An entry between two failures has lines for both; its first line is shown anyway and not counted here.
-      if (beside.afterFailure.length + beside.beforeFailure.length >= sizeOf(this.#entries, entry) - 1) continue
+      if (beside.afterFailure.length + beside.beforeFailure.length >= linesIn(this.#entries, entry) - 1) continue
       if (isBefore) beside.beforeFailure.unshift(text)
       else beside.afterFailure.push(text)
     }
@@ -86,17 +86,18 @@ export class FailureNeighbours {
   }
 }
 
-const sizeOf = ({ linesBefore }: FoldedLog, entry: number): number =>
+const linesIn = ({ linesBefore }: FoldedLog, entry: number): number =>
   linesBefore.at(entry + 1) - linesBefore.at(entry)
 
 /** Returns the sides of failures where the adjacent entry has folded lines and is not a failure itself. */
-function sidesOf (entries: FoldedLog, most: number): FailureSide[] {
+function sidesOf (entries: FoldedLog, maxLines: number): FailureSide[] {
   const { failureEntries: failures, entryCount: total } = entries
   const isFailure = new Set(failures)
-  const each = Math.max(1, Math.ceil(most / Math.max(1, failures.length)))
+  const each = Math.max(1, Math.ceil(maxLines / Math.max(1, failures.length)))
   return failures.flatMap((failure) => [[failure - 1, true], [failure + 1, false]] as const)
     .flatMap(([entry, isBefore]) => {
-      const count = entry < 0 || entry >= total || isFailure.has(entry) ? 0 : Math.min(each, sizeOf(entries, entry) - 1)
+      const isShown = entry >= 0 && entry < total && !isFailure.has(entry)
+      const count = isShown ? Math.min(each, linesIn(entries, entry) - 1) : 0
       return count > 0 ? [{ entry, isBefore, count }] : []
     })
 }

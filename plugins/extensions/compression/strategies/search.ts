@@ -5,11 +5,11 @@ import { strategyBounds, formatQuantity, formatNumber, type Strategy } from './s
 interface FileHits { path: string, hits: string[], hitCount: number }
 
 /** Matches `path:12:text`, `path:12:5:text` and `path-12-text` of grep-like tools, also with a Windows drive. */
-const hit = /^((?:[A-Za-z]:)?[^:\n]{1,500}?)[:-](\d{1,9})(?::\d{1,9})?[:-](.*)$/
+const hitPattern = /^((?:[A-Za-z]:)?[^:\n]{1,500}?)[:-](\d{1,9})(?::\d{1,9})?[:-](.*)$/
 /** Matches a hit that follows a line with the path, as ripgrep prints it to a terminal. */
-const headedHit = /^(\d{1,9})[:-](.*)$/
+const headedHitPattern = /^(\d{1,9})[:-](.*)$/
 
-const longestHit = 200
+const maxHitLength = 200
 
 /** Number of characters at the start of a line that are parsed. */
 const parsedLength = 1_000
@@ -28,16 +28,16 @@ export const searchStrategy: Strategy = (text) => {
   const head = `${formatQuantity(total, 'hit')} in ${allFiles}`
   return {
     highestLevel: order.length,
-    render: (level, most) => {
+    render: (level, maxLength) => {
       // A hit needs at least five characters.
-      if (level * 5 > most) return undefined
+      if (level * 5 > maxLength) return undefined
       const kept = new Map<number, number>()
       for (const [file] of order.slice(0, level)) kept.set(file, (kept.get(file) ?? 0) + 1)
       const parts = [head]
       let shown = 0
       for (const [index, shownHits] of [...kept].sort(([a], [b]) => a - b)) {
         const { path = '', hits = [], hitCount: count = 0 } = files[index] ?? {}
-        parts.push(path, ...hits.slice(0, shownHits).map((each) => `  ${shortenLine(each, longestHit)}`))
+        parts.push(path, ...hits.slice(0, shownHits).map((each) => `  ${shortenLine(each, maxHitLength)}`))
         if (count > shownHits) parts.push(`  … ${formatQuantity(count - shownHits, 'more hit')}`)
         shown += count
       }
@@ -66,12 +66,12 @@ export class HitCollector {
 
   readLine (line: string): void {
     const start = line.slice(0, parsedLength)
-    const headed = this.#heading === undefined ? null : headedHit.exec(start)
+    const headed = this.#heading === undefined ? null : headedHitPattern.exec(start)
     if (headed && this.#heading !== undefined) {
       this.#add(this.#heading, headed, line)
       return
     }
-    const found = hit.exec(start)
+    const found = hitPattern.exec(start)
     if (found) this.#add(found[1] ?? '', [found[0], found[2] ?? '', found[3] ?? ''], line)
     // A line that is not a hit may be the path above the hits of a file.
     this.#heading = found || line.trim() === '' || line.length > 500 || line === '--' ? undefined : line

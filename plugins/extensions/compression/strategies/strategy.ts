@@ -2,10 +2,11 @@
 export interface Renderings {
   readonly highestLevel: number
   /**
-   * @param most max useful length, in characters
+   * Renders the text at a level.
+   * @param maxLength max useful length, in characters
    * @returns undefined if the rendering is longer; a slightly longer one may still be returned
    */
-  render: (level: number, most: number) => string | undefined
+  render: (level: number, maxLength: number) => string | undefined
 }
 
 /** Parses a text. @returns undefined if the text is of another kind or too costly to parse */

@@ -1,9 +1,9 @@
-import { matchesOf, type Find } from './range.ts'
+import { matchesOf, type FindRanges } from './range.ts'
 
 /** One or two characters between groups: spaces, some punctuation, or invisible characters. */
 const gap = '([\\s./_+\\u200b-\\u200d\\u2060-]{1,2})'
 /** Matches digits without separators, or in groups as printed on cards. */
-const written = new RegExp('(?<![A-Za-z0-9]|\\d[.,])(?:' + [
+const cardPattern = new RegExp('(?<![A-Za-z0-9]|\\d[.,])(?:' + [
   '\\d{13,19}',
   `\\d{4}${gap}\\d{4}\\1\\d{4}\\1\\d{4}(?:\\1\\d{1,3})?`,
   `\\d{4}${gap}\\d{6}\\2\\d{4,5}`
@@ -37,11 +37,11 @@ export const isCard = (digits: string): boolean =>
   schemes.some(([beginning, lengths]) => beginning.test(digits) && lengths.includes(digits.length))
 
 /** Finds payment card numbers. */
-export const findCards: Find = function * (text) {
-  for (const { 0: found, index: start } of matchesOf(written, text)) {
+export const findCards: FindRanges = function * (text) {
+  for (const { 0: found, index: start } of matchesOf(cardPattern, text)) {
     const firstGap = found.search(/\D/)
     if (isCard(found.replace(/\D/g, ''))) yield { start, end: start + found.length }
     // Digits before a card number may look like its first group.
-    else if (firstGap !== -1) written.lastIndex = start + firstGap + 1
+    else if (firstGap !== -1) cardPattern.lastIndex = start + firstGap + 1
   }
 }

@@ -1,4 +1,4 @@
-import type { Find } from './range.ts'
+import type { FindRanges } from './range.ts'
 
 const localPart = /[\p{L}\p{N}.!#$&'*+/=?^_`{|}~-]/u
 /** Max length of a local part, in characters; RFC 5321 allows 64. */
@@ -9,7 +9,7 @@ const domain = /(?:[\p{L}\p{N}](?:[\p{L}\p{N}_-]{0,62})\.){1,8}(?:xn--[a-z0-9-]{
 const fileName = /\.(?:avif|gif|ico|jpe?g|png|svg|webp)$/i
 
 /** Finds e-mail addresses, including those in URLs. */
-export const findEmails: Find = function * (text) {
+export const findEmails: FindRanges = function * (text) {
   for (let at = text.indexOf('@'); at !== -1; at = text.indexOf('@', at + 1)) {
     domain.lastIndex = at + 1
     const [host] = domain.exec(text) ?? []

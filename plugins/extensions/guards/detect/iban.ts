@@ -1,4 +1,4 @@
-import { matchesOf, type Find } from './range.ts'
+import { matchesOf, type FindRanges } from './range.ts'
 
 /** IBAN lengths by country (registry of ISO 13616). */
 const lengths = new Map(Object.entries({
@@ -22,7 +22,7 @@ const lengths = new Map(Object.entries({
   33: 'RU'
 }).flatMap(([length, countries]) => countries.split(' ').map((country) => [country, Number(length)] as const)))
 
-const beginning = /(?<![A-Za-z0-9])[A-Za-z]{2}[ ]?\d{2}/g
+const ibanStart = /(?<![A-Za-z0-9])[A-Za-z]{2}[ ]?\d{2}/g
 
 /**
  * Verifies the check digits: the number modulo 97, with letters as numbers from 10 and the first four characters last.
@@ -47,8 +47,8 @@ function endOf (text: string, start: number, length: number): number | undefined
 }
 
 /** Finds International Bank Account Numbers. */
-export const findIbans: Find = function * (text) {
-  for (const { index: start } of matchesOf(beginning, text)) {
+export const findIbans: FindRanges = function * (text) {
+  for (const { index: start } of matchesOf(ibanStart, text)) {
     const length = lengths.get(text.slice(start, start + 2).toUpperCase())
     const end = length === undefined ? undefined : endOf(text, start, length)
     if (end === undefined || /[A-Za-z0-9]/.test(text.charAt(end))) continue

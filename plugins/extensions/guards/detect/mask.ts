@@ -6,7 +6,7 @@ import { findCards, isCard } from './card.ts'
 import { findEmails } from './email.ts'
 import { findIbans } from './iban.ts'
 import { findPhones } from './phone.ts'
-import type { Find } from './range.ts'
+import type { FindRanges } from './range.ts'
 import { findSecrets } from './secrets.ts'
 
 export type DetectedKind = NonNullable<Guard['detect']>[number]
@@ -15,7 +15,7 @@ export type DetectedKind = NonNullable<Guard['detect']>[number]
 export interface MaskedText { readonly text: string, readonly found: readonly DetectedKind[] }
 
 /** The finder of each kind; if two find the same place, the earlier kind in this list is named. */
-const finders: ReadonlyArray<readonly [DetectedKind, Find]> = [
+const finders: ReadonlyArray<readonly [DetectedKind, FindRanges]> = [
   ['secrets', findSecrets], ['email', findEmails], ['card', findCards], ['iban', findIbans], ['phone', findPhones]
 ]
 const marks: Readonly<Record<DetectedKind, string>> =
@@ -42,13 +42,14 @@ const COLON = 0x3a
 const isOpening = (code: number): boolean => code === 0x7b || code === 0x5b
 const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
-/** Media data of at least this length is not searched as text, since base64 would match by chance. */
-const minBinary = 256
+/** Media data of at least this length, in characters, is not searched as text, since base64 would match by chance. */
+const minMediaLength = 256
 /** Matches the path of keys to a content item: in the result of a tool, resource, prompt or finished task. */
 const contentItem = /^,(?:result,)?(?:content,content|contents,contents|messages,messages,content)(?:,resource)?$/
 /** The length of the shortest content that can be found, `a@b.cc`; shorter texts are not searched. */
-const minContent = 6
+const minContentLength = 6
 
+/** Masks one text, and collects the kinds of content found in it. */
 class Masker {
   readonly found = new Set<DetectedKind>()
   readonly #finders: typeof finders
@@ -60,9 +61,9 @@ class Masker {
 
   /** Masks content in the raw text and in its decodings (JSON within a string, percent-encoding). */
   plain (text: string): string {
-    if (text.length < minContent) return text
+    if (text.length < minContentLength) return text
     const masked = maskDecoded(text, (reading) => this.#rangesIn(reading))
-    // Readers may also recognise content behind characters that only look like an escape.
+    // A reader may also recognise content directly after characters that only look like an escape.
     return /[\\%]/.test(masked) ? maskDecoded(masked, (reading) => this.#rangesBesideEscapes(reading)) : masked
   }
 
@@ -72,11 +73,11 @@ class Masker {
     let from = 0
     let key = ''
     /** The objects and arrays that contain the current position. */
-    const around: Array<{ readonly start: number, readonly key: string, media?: string }> = []
+    const containers: Array<{ readonly start: number, readonly key: string, media?: string }> = []
     const mediaOf = (): string => {
-      const inner = around.at(-1)
+      const inner = containers.at(-1)
       if (!isResult || inner === undefined) return ''
-      if (!contentItem.test(around.map(({ key }) => key).join())) return ''
+      if (!contentItem.test(containers.map(({ key }) => key).join())) return ''
       inner.media ??= mediaMember(json, inner.start)
       return inner.media
     }
@@ -100,15 +101,15 @@ class Masker {
         if (this.#isCardNumber(json.slice(at, end))) replace(at, end, '0')
         at = end
       } else {
-        if (isOpening(code)) around.push({ start: at, key })
-        else if (isClosing(code)) key = around.pop()?.key ?? ''
+        if (isOpening(code)) containers.push({ start: at, key })
+        else if (isClosing(code)) key = containers.pop()?.key ?? ''
         at++
       }
     }
     return from === 0 ? json : parts.join('') + json.slice(from)
   }
 
-  /** Masks a key. Different keys stay different. */
+  /** Masks a key. A number after all masked keys but the first keeps the keys of an object different. */
   #key (text: string): string {
     const masked = this.plain(text)
     if (masked === text) return text
@@ -116,11 +117,12 @@ class Masker {
   }
 
   /**
+   * Masks a string, also within base64.
    * @param key the member that holds the string, or the array that contains it
    * @param mediaOf returns the name of the member with media data in the containing object
    */
   #string (text: string, key: string, mediaOf: () => string): string {
-    if (text.length < minContent || (key !== 'blob' && key !== 'data')) return this.plain(text)
+    if (text.length < minContentLength || (key !== 'blob' && key !== 'data')) return this.plain(text)
     const encoded = text.replace(/\s+/g, '')
     const encoding = /^[A-Za-z0-9+/]+={0,2}$/.test(encoded)
       ? 'base64'
@@ -133,7 +135,7 @@ class Masker {
       const masked = this.plain(content)
       if (masked !== content) return Buffer.from(masked, charset).toString(encoding)
     }
-    const isBinary = charset === undefined && encoding === 'base64' && encoded === text && text.length >= minBinary
+    const isBinary = charset === undefined && encoding === 'base64' && encoded === text && text.length >= minMediaLength
     return isBinary && mediaOf() === key ? text : this.plain(text)
   }
 

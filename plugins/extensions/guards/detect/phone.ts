@@ -1,4 +1,4 @@
-import { matchesOf, type Find } from './range.ts'
+import { matchesOf, type FindRanges } from './range.ts'
 
 /** A format of phone numbers, and the min and max number of digits. */
 interface Form { readonly pattern: string, readonly min: number, readonly max: number }
@@ -16,11 +16,11 @@ const forms: readonly Form[] = [
 ]
 
 const patterns = forms.map(({ pattern }) => `(${pattern})`).join('|')
-const written = new RegExp(`(?<![\\w.+/-])(?:${patterns})(?!\\w|[.-]\\d)`, 'g')
+const phonePattern = new RegExp(`(?<![\\w.+/-])(?:${patterns})(?!\\w|[.-]\\d)`, 'g')
 
 /** Finds phone numbers that are formatted as such: international ones, and national ones with separators. */
-export const findPhones: Find = function * (text) {
-  for (const match of matchesOf(written, text)) {
+export const findPhones: FindRanges = function * (text) {
+  for (const match of matchesOf(phonePattern, text)) {
     const found = match[0]
     const form = forms[match.slice(1).findIndex((each) => each !== undefined)]
     const digits = found.replace(/\D/g, '').length

@@ -2,7 +2,7 @@
 export interface TextRange { readonly start: number, readonly end: number }
 
 /** Finds the ranges of one kind of content in a text, in linear time. */
-export type Find = (text: string) => Iterable<TextRange>
+export type FindRanges = (text: string) => Iterable<TextRange>
 
 /**
  * Yields the matches of a pattern in a text, from left to right.

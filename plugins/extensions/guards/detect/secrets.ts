@@ -1,4 +1,4 @@
-import { matchesOf, type Find, type TextRange } from './range.ts'
+import { matchesOf, type FindRanges, type TextRange } from './range.ts'
 
 /**
  * Patterns of tokens whose issuers document them, each with a fixed prefix. Group 1, if present, is the secret part.
@@ -90,7 +90,7 @@ function * privateKeys (text: string): Generator<TextRange> {
 }
 
 /** Finds tokens of services, private keys, and passwords in URLs. */
-export const findSecrets: Find = function * (text) {
+export const findSecrets: FindRanges = function * (text) {
   yield * privateKeys(text)
   for (const match of matchesOf(tokens, text)) {
     // The secret part of the match, or the whole match.

@@ -9,7 +9,7 @@ const isHex = /^(?:[0-9a-f]{2})+$/i
 const isReadable = /^[\t\n\r -~]+$/
 
 /** Returns a clause about an encoded command or instruction in a text; undefined if none is found. */
-export function encodedPayload (text: string): string | undefined {
+export function findEncodedPayload (text: string): string | undefined {
   for (const [run] of [...text.matchAll(runs)].slice(0, maxRuns)) {
     const decoded = Buffer.from(run, isHex.test(run) ? 'hex' : 'base64').toString('latin1')
     if (!isReadable.test(decoded)) continue

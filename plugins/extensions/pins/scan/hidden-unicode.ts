@@ -7,7 +7,7 @@ const emoji = new RegExp([
   '(?<=[\\p{Emoji}\\u20e3])[\\ufe0e\\ufe0f]',
   '(?<=[\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\ufe0f])\\u200d(?=\\p{Extended_Pictographic})'
 ].join('|'), 'gu')
-/** Joiners, directional marks and other format characters next to scripts that use them. */
+/** Joiners and directional marks after letters of scripts that use them. */
 const joined = new RegExp(`(?<=[${[
   'Arab', 'Syrc', 'Mong', 'Deva', 'Beng', 'Guru', 'Gujr', 'Orya',
   'Taml', 'Telu', 'Knda', 'Mlym', 'Sinh', 'Khmr', 'Hebr'
@@ -17,7 +17,7 @@ const softHyphen = /\u00ad/g
 /** A byte order mark at the start. */
 const mark = /^\ufeff/
 
-/** Removes hidden characters that ordinary texts contain. */
+/** Removes the hidden characters that ordinary texts contain. */
 const withoutOrdinary = (text: string): string =>
   text.replace(mark, '').replace(flag, '').replace(emoji, '').replace(joined, '').replace(softHyphen, '')
 
@@ -40,7 +40,7 @@ const rangeOf = (point: number): string =>
   ranges.find(([first, last]) => point >= first && point <= last)?.[2] ?? 'invisible characters'
 
 /** Returns a clause about the hidden characters of a text; undefined if there are none. */
-export function hiddenUnicode (text: string): string | undefined {
+export function findHiddenUnicode (text: string): string | undefined {
   const found = withoutOrdinary(text).match(hidden)
   if (found === null) return undefined
   const kinds = new Set(found.map((each) => rangeOf(each.codePointAt(0) ?? 0)))

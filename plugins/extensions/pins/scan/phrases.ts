@@ -1,9 +1,12 @@
-/** Patterns of texts that poison agents. Each takes linear time: gaps are bounded, and repetitions are not nested. */
+/**
+ * A kind of phrase that may poison agents. Its patterns take linear time: gaps are bounded, and repetitions are not
+ * nested.
+ */
 interface Rule {
   readonly message: string
   readonly patterns: readonly RegExp[]
-  /** Whether a text that only quotes or discusses the phrase does not match. */
-  readonly maybeQuoted?: true
+  /** Whether a phrase that is only quoted or discussed does not match; see `isMention`. */
+  readonly ignoresMentions?: true
   /** `schema`: applies only to texts in schemas. */
   readonly where?: 'schema'
 }
@@ -18,11 +21,11 @@ const passes = '\\b(?:send|post|upload|forward|transmit|copy|copies|leak|email|r
 const place = '(?:hosts?|servers?|endpoints?|collectors?|analytics|address|url|webhook)'
 const outside = '(?:external|remote|attacker|third[- ]party|unknown|our|collector|exfil)'
 
-/** The rules. Texts are in lower case and on one line (`visibleText`). */
+/** The rules. Texts are in lower case and on one line (`toSearchableText`). */
 const rules: readonly Rule[] = [
   {
     message: 'it asks the model to ignore its instructions',
-    maybeQuoted: true,
+    ignoresMentions: true,
     patterns: [
       /\b(?:ignore|disregard|forget|override|bypass|overrule)\b(?: \w+){0,3} (?:previous|prior|above|earlier|preceding|original|initial|existing|system)\b/,
       /\b(?:ignore|disregard|forget|override|bypass)\b(?: (?:all|any|the|your|these|those|its|of)){0,3} (?:instructions?|directions?|directives?|guidelines|rules|safety|safeguards|guardrails|restrictions|above)\b/,
@@ -33,7 +36,7 @@ const rules: readonly Rule[] = [
   },
   {
     message: 'it asks the model to keep something from the user',
-    maybeQuoted: true,
+    ignoresMentions: true,
     patterns: [
       /\b(?:do not|don'?t|never|must not|should not|avoid|without)(?: \w+){0,2} (?:tell|telling|inform|informing|notify|notifying|alert|alerting|warn|warning)\b(?: \w+){0,2} (?:user|users|human|anyone|person|customer)\b/,
       /\b(?:do not|don'?t|never|must not|should not)(?: \w+){0,2} (?:mention|reveal|disclose|show|expose)\b[^.]{0,40}\b(?:to (?:the )?(?:user|human|anyone)|that you|you(?:'re| are)|this (?:step|instruction|tool|action|to))\b/,
@@ -46,7 +49,7 @@ const rules: readonly Rule[] = [
   },
   {
     message: 'it contains markup that looks like system instructions',
-    maybeQuoted: true,
+    ignoresMentions: true,
     patterns: [
       /<\/?(?:important|hidden|secret|system|sys|critical|admin|override|instructions?|assistant|system[-_ ]?(?:prompt|message|note|reminder|instructions?)|mandatory)\s*>/,
       /<\|(?:im_start|im_end|system|assistant|user|endoftext|eot_id|start_header_id)\|>|\[\/?inst\]|<<sys>>/,
@@ -63,7 +66,7 @@ const rules: readonly Rule[] = [
   },
   {
     message: 'it asks the model to send data to somebody else',
-    maybeQuoted: true,
+    ignoresMentions: true,
     patterns: [
       /\bexfiltrat|\b(?:steals?|harvests?|stolen|leaks?)\b[^.]{0,40}\b(?:data|credentials?|keys?|tokens?|passwords?|secrets?|cookies|sessions?)\b/,
       new RegExp(`${passes}[^.]{0,60}${secrets}[^.]{0,60}\\b(?:to|via)\\b[^.]{0,30}\\b(?:${outside}|https?:|${place})`),
@@ -74,7 +77,7 @@ const rules: readonly Rule[] = [
   },
   {
     message: 'it asks the model to read something and to repeat it in an argument or in its answer',
-    maybeQuoted: true,
+    ignoresMentions: true,
     patterns: [
       /\b(?:must|always|please|should|need to|have to)(?: \w+){0,2} (?:first )?(?:read|access|open|retrieve|load|cat)\b[^.]{0,120}\b(?:and|then)\b[^.]{0,40}\b(?:pass|include|send|provide|put|supply|attach|add|insert)\b/,
       /\b(?:read|open|access|load|get)s?\b[^.]{0,80}\b(?:file|contents?|config(?:uration)?|history|secrets?|keys?)\b[^.]{0,40}\b(?:and|then)\b[^.]{0,20}\b(?:pass|supply)\b[^.]{0,40}\b(?:as|in|into|via)\b/,
@@ -85,7 +88,7 @@ const rules: readonly Rule[] = [
   },
   {
     message: 'it asks the model to use other tools differently',
-    maybeQuoted: true,
+    ignoresMentions: true,
     patterns: [
       /\b(?:when|whenever|if|before|after|each time|every time)\b[^.]{0,60}\b(?:is|are|was) (?:called|used|invoked|executed|run)\b[^.]{0,60}\b(?:change|replace|make sure|redirect|modify|bcc|append|instead|must first)\b/,
       /\b(?:change|replace|redirect|set|switch) (?:the )?(?:recipients?|destination|receiver|beneficiary|to address|account number)\b[^.]{0,20}\bto\b/,
@@ -136,13 +139,13 @@ function isMention (text: string, at: number): boolean {
   return /['"`‘“«]$/.test(before) || about.test(before)
 }
 
-/** Returns the messages of the rules that a text matches. @param text a result of `visibleText` */
+/** Returns the messages of the rules that a text matches. @param text a result of `toSearchableText` */
 export function findPhrases (text: string, isInSchema: boolean): string[] {
-  return rules.flatMap(({ message, patterns, maybeQuoted, where }) => {
+  return rules.flatMap(({ message, patterns, ignoresMentions, where }) => {
     if (where === 'schema' && !isInSchema) return []
     const isFound = patterns.some((pattern) => {
       const at = text.search(pattern)
-      return at !== -1 && !(maybeQuoted && isMention(text, at))
+      return at !== -1 && !(ignoresMentions && isMention(text, at))
     })
     return isFound ? [message] : []
   })

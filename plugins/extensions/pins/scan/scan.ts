@@ -1,20 +1,20 @@
 // Scans definitions for content that may poison agents. A pure function that runs in the worker pool, since the texts
 // are untrusted.
-import { encodedPayload } from './encoded.ts'
-import { hiddenUnicode, toSearchableText } from './hidden-unicode.ts'
+import { findEncodedPayload } from './encoded.ts'
+import { findHiddenUnicode, toSearchableText } from './hidden-unicode.ts'
 import { findPhrases } from './phrases.ts'
 import { textsOf } from './texts.ts'
 
 /** A definition: its kind, its name, and its JSON text (for instructions, a JSON string). */
-export interface ScannedDefinition { readonly kind: string, readonly item: string, readonly text: string }
+interface ScannedDefinition { readonly kind: string, readonly item: string, readonly text: string }
 /** A finding in a definition. `place`: a JSON pointer within it. */
-export interface Finding {
+export interface DefinitionFinding {
   readonly kind: string, readonly item: string, readonly place: string, readonly message: string
 }
 /** `names`: identifiers that a text tells the model to call; they may be tools of other servers. */
 export interface Scan {
-  readonly findings: Finding[]
-  readonly names: ReadonlyArray<Omit<Finding, 'message'> & { readonly name: string }>
+  readonly findings: DefinitionFinding[]
+  readonly names: ReadonlyArray<Omit<DefinitionFinding, 'message'> & { readonly name: string }>
 }
 
 /** Max number of findings of one scan. */
@@ -24,16 +24,16 @@ const maxText = 32 * 1024
 /** Matches a name that the model is told to call. */
 const calledName = /\b(?:call|invoke|use|run|execute|trigger)s? (?:the )?[`'"]?([a-z][a-z0-9]*(?:[_-][a-z0-9]+)+)\b/g
 
-/** Scans definitions; deterministic. */
+/** Searches definitions for signs of prompt injection. The same definitions always have the same result. */
 export function scanDefinitions (definitions: readonly ScannedDefinition[]): Scan {
-  const findings: Finding[] = []
+  const findings: DefinitionFinding[] = []
   const names: Array<Scan['names'][number]> = []
   for (const { kind, item, text: json } of definitions) {
     for (const { place, text: whole, isInSchema } of textsOf(JSON.parse(json))) {
       const text = whole.slice(0, maxText)
       const visible = toSearchableText(text)
       const cut = whole.length > maxText ? `only its first ${maxText} characters were checked` : undefined
-      const messages = [cut, hiddenUnicode(text), ...findPhrases(visible, isInSchema), encodedPayload(text)]
+      const messages = [cut, findHiddenUnicode(text), ...findPhrases(visible, isInSchema), findEncodedPayload(text)]
       for (const message of messages) if (message !== undefined) findings.push({ kind, item, place, message })
       for (const [, name = ''] of visible.matchAll(calledName)) names.push({ kind, item, place, name })
     }

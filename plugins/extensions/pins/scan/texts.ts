@@ -1,7 +1,7 @@
 import { isObject } from '../../../../protocol/json.ts'
 
 /** A text of a definition, with its place as a JSON pointer. */
-export interface PlacedText {
+interface PlacedText {
   readonly place: string
   readonly text: string
   /** Whether the text is in a schema; the model fills in or follows schemas. */

@@ -10,7 +10,7 @@ import { textToEmbed, vectorIdOf } from './texts.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 const bounds = extensionsLimits.smartRouting.embeddings
-/** Number of tools hashed in one turn of the event loop. */
+/** Max number of tools that are hashed in one turn of the event loop. */
 const perTurn = 50
 
 export interface EmbedderDeps {
@@ -38,7 +38,8 @@ export class Embedder {
   readonly #overQuota = new Set<string>()
   readonly #quota = new EmbeddingQuota(bounds)
   readonly #closing = new AbortController()
-  readonly #followedAt = new WeakMap<ReadonlyMap<string, ShownTool>, number>()
+  /** The time when each set of tools was last queued. */
+  readonly #enqueuedAt = new WeakMap<ReadonlyMap<string, ShownTool>, number>()
   readonly #now: () => number
   /** Max number of texts in the next request. A rejected batch halves it, a success doubles it. */
   #batchSize: number = bounds.batchSize
@@ -60,11 +61,11 @@ export class Embedder {
    * looked up and marked as in use, since another process may have removed them.
    */
   enqueueMissing (tools: ReadonlyMap<string, ShownTool>): void {
-    if (this.#isRecent(this.#followedAt.get(tools))) return
-    this.#followedAt.set(tools, this.#now())
-    void this.#enqueue([...tools.values()]).catch((
-      error: unknown
-    ) => { this.#deps.warn(error, 'tools could not be embedded') })
+    if (this.#isRecent(this.#enqueuedAt.get(tools))) return
+    this.#enqueuedAt.set(tools, this.#now())
+    void this.#enqueue([...tools.values()]).catch((error: unknown) => {
+      this.#deps.warn(error, 'tools could not be embedded')
+    })
   }
 
   /** Stops embedding. Resolves when no request is in flight. */
@@ -73,9 +74,9 @@ export class Embedder {
     await this.#currentRun
   }
 
-  #isRecent (
-    time: number | undefined
-  ): boolean { return time !== undefined && this.#now() - time < bounds.markInterval }
+  #isRecent (time: number | undefined): boolean {
+    return time !== undefined && this.#now() - time < bounds.markInterval
+  }
 
   async #enqueue (tools: readonly ShownTool[]): Promise<void> {
     for (const [at, tool] of tools.entries()) {
@@ -99,10 +100,10 @@ export class Embedder {
         if (this.#queue.size === 0) return
         const { count, left } = await counters.take(`embeddings ${collection}`, 1, bounds.leaseTime)
         if (count > 1) { await sleep(Math.min(left, bounds.pollInterval), undefined, { signal, ref: false }); continue }
-        const isStopped = await this.#embedUntil(vectors, performance.now() + left - bounds.requestTimeout)
+        const isOverQuota = await this.#embedUntil(vectors, performance.now() + left - bounds.requestTimeout)
           // The lease is always released, so that no replica waits until it expires.
           .finally(async () => { await counters.reset(`embeddings ${collection}`) })
-        if (isStopped) await sleep(bounds.quotaRetryDelay, undefined, { signal, ref: false })
+        if (isOverQuota) await sleep(bounds.quotaRetryDelay, undefined, { signal, ref: false })
       } catch (error) {
         if (signal.aborted) return
         backOff.recordFailure(error instanceof EmbeddingsError ? error.retryAfter : undefined, error)
@@ -110,15 +111,15 @@ export class Embedder {
     }
   }
 
-  /** Removes tools whose vectors are stored from the queue, and marks these vectors as in use. */
+  /** Removes from the queue the tools whose vectors are stored, and marks these vectors as in use. */
   async #skipStored (vectors: VectorStore): Promise<void> {
     const { collection } = this.#deps
     const ids = [...this.#queue.keys()]
     for (let at = 0; at < ids.length; at += bounds.idsPerQuery) {
-      const asked = ids.slice(at, at + bounds.idsPerQuery)
-      const stored = await vectors.findHashes(collection, asked)
+      const part = ids.slice(at, at + bounds.idsPerQuery)
+      const stored = await vectors.findHashes(collection, part)
       await vectors.markUsed(collection, [...stored.keys()])
-      for (const id of asked) {
+      for (const id of part) {
         if (stored.has(id)) this.#markStored(id)
         else this.#storedAt.delete(id)
       }
@@ -137,8 +138,8 @@ export class Embedder {
         if (!(error instanceof EmbeddingsError) || !error.isRefusal) throw error
         // A single text may be the cause of the rejection: halve the batch until it is found.
         if (batch.length === 1) {
-          this.#queue
-            .delete(batch[0]?.[0] ?? ''); this.#deps.warn(error, 'A tool cannot be embedded')
+          this.#queue.delete(batch[0]?.[0] ?? '')
+          this.#deps.warn(error, 'A tool cannot be embedded')
         }
         this.#batchSize = Math.max(1, Math.floor(batch.length / 2))
       }

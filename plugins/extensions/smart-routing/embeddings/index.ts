@@ -8,7 +8,7 @@ import type { ShownTool } from '../search-tools.ts'
 import { EmbeddingsApi } from './api.ts'
 import { BackOff } from './back-off.ts'
 import { Embedder, type EmbedderDeps } from './embedder.ts'
-import { QueryComparer } from './meaning.ts'
+import { QueryComparer } from './query-comparer.ts'
 import type { EmbeddingOptions } from './options.ts'
 import type { SeparateVectors } from './separate-vectors.ts'
 import { extensionsLimits } from '../../limits.ts'
@@ -25,6 +25,7 @@ interface ApiEmbeddingsDeps extends Pick<EmbedderDeps, 'ownerOf' | 'warn'> {
   readonly separateVectors: SeparateVectors
 }
 
+/** The parts that belong to the current options. */
 interface Current {
   readonly options: EmbeddingOptions, readonly embedder: Embedder, readonly queryComparer: QueryComparer
 }
@@ -39,14 +40,14 @@ export class ApiEmbeddings implements SemanticSearch {
     this.#deps = deps
   }
 
-  get isOn (): boolean { return this.#ensureCurrent() !== undefined }
+  get isEnabled (): boolean { return this.#ensureCurrent() !== undefined }
 
-  embedInBackground (
-    tools: ReadonlyMap<string, ShownTool>
-  ): void { this.#ensureCurrent()?.embedder.enqueueMissing(tools) }
+  embedInBackground (tools: ReadonlyMap<string, ShownTool>): void {
+    this.#ensureCurrent()?.embedder.enqueueMissing(tools)
+  }
 
   async compareWithTools (query: string, tools: ReadonlyMap<string, ShownTool>): Promise<SimilarityResult> {
-    return await this.#ensureCurrent()?.queryComparer.similarity(query, tools) ?? { reason: 'embeddings are off' }
+    return await this.#ensureCurrent()?.queryComparer.compare(query, tools) ?? { reason: 'embeddings are off' }
   }
 
   /** Removes vectors that have long been unused (of removed tools or former models), in small steps. */
@@ -85,14 +86,14 @@ export class ApiEmbeddings implements SemanticSearch {
       new BackOff(undefined, new Outage((_level, sentence) => { warn(undefined, sentence) }, { ill, well }))
     const backOff = backOffOf('tools cannot be embedded', 'tools are embedded')
     const embedder = new Embedder({ api, backOff, vectors, collection, counters, ownerOf, warn })
-    const isReady = (id: string): boolean => embedder.isStored(id)
-    const isPending = (id: string): boolean => embedder.isQueued(id)
+    const isStored = (id: string): boolean => embedder.isStored(id)
+    const isQueued = (id: string): boolean => embedder.isQueued(id)
     const queryBackOff = backOffOf('questions cannot be embedded, and tools are searched ' +
       'by words', 'questions are embedded')
-    const meaning = new QueryComparer(
-      { api, backOff: queryBackOff, vectors, collection, isStored: isReady, isQueued: isPending, warn }
+    const queryComparer = new QueryComparer(
+      { api, backOff: queryBackOff, vectors, collection, isStored, isQueued, warn }
     )
-    return { options, embedder, queryComparer: meaning }
+    return { options, embedder, queryComparer }
   }
 
   async #closeCurrent (): Promise<void> {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { SmartRoutingSettings } from '../options.ts'
 
-/** How to reach an embeddings API (OpenAI-compatible), and where to store its vectors. */
+/** The settings of an embeddings API (OpenAI-compatible), and of the storage for its vectors. */
 export interface EmbeddingOptions {
   /** The URL of the `embeddings` endpoint. */
   readonly url: string
@@ -15,10 +15,10 @@ export interface EmbeddingOptions {
   readonly collection: string
 }
 
-const usualModel = 'text-embedding-3-small'
+const defaultModel = 'text-embedding-3-small'
 
 /** Whether a model accepts `dimensions`. The name may have a prefix such as `openai/`. */
-const takesDimensions = (model: string): boolean => /(^|\/)text-embedding-3-/.test(model)
+const acceptsDimensions = (model: string): boolean => /(^|\/)text-embedding-3-/.test(model)
 
 /**
  * Returns the embedding options of the settings, or undefined if no API address is set; then nothing is sent.
@@ -31,8 +31,8 @@ export function embeddingOptionsOf (
   if (!isText(base) || !URL.canParse(base)) return undefined
   const url = new URL(base)
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/embeddings`
-  const model = isText(settings.embeddingModel) ? settings.embeddingModel : usualModel
-  const isSent = (passthrough ?? settings.embeddingDimensionsApiPassthrough ?? false) || takesDimensions(model)
+  const model = isText(settings.embeddingModel) ? settings.embeddingModel : defaultModel
+  const isSent = (passthrough ?? settings.embeddingDimensionsApiPassthrough ?? false) || acceptsDimensions(model)
   const dimensions = isSent ? embeddingDimensions : undefined
   const digest = createHash('sha256').update(JSON.stringify([url.href, model, dimensions])).digest('hex')
   return {

@@ -63,7 +63,7 @@ export class ToolUseLearning {
     return ranked
   }
 
-  /** Counts a successful call by `call_tool`. */
+  /** Counts a successful call by `call_tool`, if the last search of the principal has found the tool. */
   countCall (principal: string, server: string, tool: string): void {
     const search = this.#searches.get(principal)
     if (!search || this.#now() - search.at > bounds.time || !search.found.has(keyOf(server, tool))) return
@@ -74,7 +74,7 @@ export class ToolUseLearning {
     })
   }
 
-  /** Stores what was learned since the last write. */
+  /** Stores the uses that were counted since the last write. */
   async close (): Promise<void> {
     await this.#counting
     clearTimeout(this.#timer)

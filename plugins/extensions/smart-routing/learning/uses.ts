@@ -14,6 +14,7 @@ export class ToolUses {
 
   get isEmpty (): boolean { return this.#tools.size === 0 }
 
+  /** Counts one use of a tool after a query. @param codes of the words of the query */
   count (tool: string, codes: readonly number[]): void {
     const uses = this.#tools.get(tool) ?? new BoundedMap<number, number>(bounds.words)
     this.#tools.setNewest(tool, uses)
@@ -34,7 +35,7 @@ export class ToolUses {
 
   toText (): string { return JSON.stringify([...this.#tools].map(([tool, uses]) => [tool, [...uses]])) }
 
-  /** @param text a result of `toText`; anything else is ignored */
+  /** Restores the uses from a text. @param text a result of `toText`; anything else is ignored */
   static fromText (text: string): ToolUses {
     const uses = new ToolUses()
     try {

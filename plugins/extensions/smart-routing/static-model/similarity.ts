@@ -9,7 +9,7 @@ const bounds = extensionsLimits.smartRouting.staticModel
 /** The weights of a tool's parts in its vector. */
 const partWeights = { name: 1, summary: 1, parameters: 0.5 }
 /** Min cosine similarity at which a tool that shares no word with a query is found. */
-const leastCosine = 0.4
+const minCosine = 0.4
 
 /**
  * The tools of a view in order, with their concatenated vectors. The vector is zero if the model knows no word of the
@@ -38,17 +38,17 @@ export class StaticSimilarity<Tool extends SearchTool = SearchTool> {
   async cosines (
     words: readonly string[], tools: ReadonlyMap<string, Tool>, found: ReadonlySet<SearchTool>
   ): Promise<Map<Tool, number> | undefined> {
-    const question = (await loadModel()).embed([[1, words]])
-    if (!question) return undefined
+    const queryVector = (await loadModel()).embed([[1, words]])
+    if (!queryVector) return undefined
     let view = this.#views.get(tools)
     if (!view) this.#views.set(tools, view = this.#embed(tools))
     const { tools: list, vectors } = await view
-    const cosines = dotProducts(question, vectors)
-    const least = Math.max(leastCosine, nthHighest(cosines, bounds.nearest))
+    const cosines = dotProducts(queryVector, vectors)
+    const threshold = Math.max(minCosine, nthHighest(cosines, bounds.nearest))
     const nearest = new Map<Tool, number>()
     for (const [at, tool] of list.entries()) {
       const cosine = cosines[at] ?? 0
-      if (cosine >= least || found.has(tool)) nearest.set(tool, cosine)
+      if (cosine >= threshold || found.has(tool)) nearest.set(tool, cosine)
     }
     return nearest
   }

@@ -22,43 +22,43 @@ export const maxWeight = 1023
 
 /**
  * `weight`: of one word. `length`: the typical number of words; `norm`: how much a longer field lowers the weight of
- * each word (b of BM25F). `most`: max number of words that are indexed. `repeats`: max number of occurrences of a term
- * that are counted.
+ * each word (b of BM25F). `maxWords`: max number of words that are indexed. `repeats`: max number of occurrences of a
+ * term that are counted.
  */
 interface Field {
   readonly weight: number
   readonly length: number
   readonly norm: number
-  readonly most: number
+  readonly maxWords: number
   readonly repeats: number
 }
 
 const fields = {
-  name: { weight: 1.8, length: 3, norm: 0.75, most: 16, repeats: 1 },
-  title: { weight: 1, length: 4, norm: 0.75, most: 16, repeats: 1 },
-  server: { weight: 2, length: 1.5, norm: 0.5, most: 8, repeats: 1 },
-  summary: { weight: 1, length: 12, norm: 0.6, most: 60, repeats: 2 },
-  description: { weight: 0.6, length: 40, norm: 0.75, most: 300, repeats: 2 },
-  parameters: { weight: 0.3, length: 20, norm: 0.75, most: 150, repeats: 2 }
+  name: { weight: 1.8, length: 3, norm: 0.75, maxWords: 16, repeats: 1 },
+  title: { weight: 1, length: 4, norm: 0.75, maxWords: 16, repeats: 1 },
+  server: { weight: 2, length: 1.5, norm: 0.5, maxWords: 8, repeats: 1 },
+  summary: { weight: 1, length: 12, norm: 0.6, maxWords: 60, repeats: 2 },
+  description: { weight: 0.6, length: 40, norm: 0.75, maxWords: 300, repeats: 2 },
+  parameters: { weight: 0.3, length: 20, norm: 0.75, maxWords: 150, repeats: 2 }
 } satisfies Record<string, Field>
 
 const bounds = extensionsLimits.wordSearch
 /** Max length of an enum value, in characters; longer ones are truncated. */
-const longestValue = 40
+const maxValueLength = 40
 
 /** Returns the terms of a tool. */
-export function analyse (tool: SearchTool): Analysis {
+export function analyseTool (tool: SearchTool): Analysis {
   clearFullWordCache()
   const terms = new Terms()
   const { name, title, server, summary, description, parameters } = fields
-  terms.add(tokensOf(tool.ownName.slice(0, 256), name.most), name, true)
-  if (tool.title !== undefined) terms.add(tokensOf(tool.title.slice(0, 256), title.most), title, true)
-  terms.add(tokensOf(tool.server.slice(0, 256), server.most), server, true)
+  terms.add(tokensOf(tool.ownName.slice(0, 256), name.maxWords), name, true)
+  if (tool.title !== undefined) terms.add(tokensOf(tool.title.slice(0, 256), title.maxWords), title, true)
+  terms.add(tokensOf(tool.server.slice(0, 256), server.maxWords), server, true)
   const [first, rest] = summaryOf(tool.description ?? '')
-  terms.add(tokensOf(first, summary.most), summary, false)
-  terms.add(tokensOf(rest, description.most), description, false)
-  terms.add(tokensOfAll(parametersOf(tool.inputSchema), parameters.most), parameters, false)
-  return terms.analysis(wordsOf(tool.ownName.slice(0, 256), fields.name.most, false).map(stemOf))
+  terms.add(tokensOf(first, summary.maxWords), summary, false)
+  terms.add(tokensOf(rest, description.maxWords), description, false)
+  terms.add(tokensOfAll(parametersOf(tool.inputSchema), parameters.maxWords), parameters, false)
+  return terms.analysis(wordsOf(tool.ownName.slice(0, 256), fields.name.maxWords, false).map(stemOf))
 }
 
 /** Splits a description into its first sentence and the rest. */
@@ -97,7 +97,7 @@ function parametersOf (schema: unknown): string[] {
  */
 function valuesOf (values: readonly unknown[]): string {
   const texts = values.slice(0, bounds.values).filter((value) => typeof value === 'string')
-  return texts.map((text) => text.slice(0, longestValue)).join(' ')
+  return texts.map((text) => text.slice(0, maxValueLength)).join(' ')
 }
 
 /** For each term number: 1 + the index of the term in the tool being analysed; 0 if the tool does not have it. */

@@ -1,8 +1,8 @@
 import { memoized } from '../../../../protocol/memoized.ts'
 import { LoopBudget } from '../../../../protocol/yield.ts'
-import { analyse, weightUnit, type Analysis } from './analysis.ts'
+import { analyseTool, weightUnit, type Analysis } from './analysis.ts'
 import { loadLexicon, type Lexicon, type Variant } from './lexicon.ts'
-import { readQuestion, type Concept } from './question.ts'
+import { interpretQuery, type Concept } from './query.ts'
 import { Scores } from './scores.ts'
 import type { SearchTool } from './search-tool.ts'
 import { ServerNames } from './server-names.ts'
@@ -13,15 +13,20 @@ import { mergeTerms, type ScoreExplanation } from './score-explanation.ts'
 export type { SearchTool } from './search-tool.ts'
 export type { ScoreExplanation } from './score-explanation.ts'
 
-export interface RankedTool { readonly tool: SearchTool, readonly score: number, readonly why?: ScoreExplanation }
+/** A tool found by words, with its score. `explanation`: the parts of the score, if the search explains. */
+export interface RankedTool {
+  readonly tool: SearchTool
+  readonly score: number
+  readonly explanation?: ScoreExplanation
+}
 
-/** A synonym is ignored if it occurs in more than `tools` tools and in more than this share of all tools. */
+/** A synonym is ignored if it occurs in more than `tools` tools, and in more than the share `part` of all tools. */
 const common = { tools: 500, part: 0.1 }
 /** Added to the score of a tool whose name equals the query. */
 const exactNameBonus = 1_000
 
 /** The analysis of a tool, shared by all indexes. */
-const analysisOf = memoized(analyse)
+const analysisOf = memoized(analyseTool)
 
 interface IndexedTool { readonly tool: SearchTool, readonly analysis: Analysis }
 
@@ -78,18 +83,18 @@ export class ToolIndex {
   }
 
   #removeUnwanted (): void {
-    const gone = new Map<number, Analysis>()
+    const removedAnalyses = new Map<number, Analysis>()
     for (const [tool, slot] of this.#slotOf) {
       const indexed = this.#slots[slot]
       if (this.#searchedTools.has(tool) || !indexed) continue
-      gone.set(slot, indexed.analysis)
+      removedAnalyses.set(slot, indexed.analysis)
       this.#slotOf.delete(tool)
       this.#slots[slot] = undefined
       this.#servers.remove(slot, tool.server, indexed.analysis.name)
     }
-    if (gone.size === 0) return
-    this.#vocabulary.remove(gone, this.#slots.length)
-    this.#freeSlots.push(...gone.keys())
+    if (removedAnalyses.size === 0) return
+    this.#vocabulary.remove(removedAnalyses, this.#slots.length)
+    this.#freeSlots.push(...removedAnalyses.keys())
   }
 
   #insert (tool: SearchTool): void {
@@ -109,26 +114,27 @@ export class ToolIndex {
    */
   search (query: string, limit: number, explains = false): RankedTool[] {
     if (!this.#lexicon || limit < 1) return []
-    const { concepts } = readQuestion(query, this.#lexicon, this.#vocabulary)
+    const { concepts } = interpretQuery(query, this.#lexicon, this.#vocabulary)
     const scores = this.#score(concepts)
     for (const slot of this.#namedServerSlots(concepts)) scores.scale(slot, tuning.server)
-    const asked = worthOfTerms(concepts)
+    const queryWeights = weightsInQuery(concepts)
     const exact = query.trim()
     const found: RankedTool[] = []
     for (const slot of scores.best(limit * 2 + 50)) {
       const tool = this.#slots[slot]?.tool
       if (!tool || !this.#searchedTools.has(tool)) continue
-      scores.scale(slot, 1 + tuning.name.whole * this.#namePart(slot, tool.server, asked))
+      scores.scale(slot, 1 + tuning.name.whole * this.#namePart(slot, tool.server, queryWeights))
       const isNamed = tool.name === exact || tool.ownName === exact
       found.push({ tool, score: scores.of(slot) + (isNamed ? exactNameBonus : 0) })
     }
     const place = ({ tool }: RankedTool): number => this.#searchedTools.get(tool) ?? 0
     const best = found.sort((a, b) => b.score - a.score || place(a) - place(b)).slice(0, limit)
-    return explains ? best.map((each) => ({ ...each, why: this.#why(each.tool, concepts, asked, exact) })) : best
+    if (!explains) return best
+    return best.map((each) => ({ ...each, explanation: this.#explain(each.tool, concepts, queryWeights, exact) }))
   }
 
-  #why (
-    tool: SearchTool, concepts: readonly Concept[], asked: ReadonlyMap<string, number>, exact: string
+  #explain (
+    tool: SearchTool, concepts: readonly Concept[], queryWeights: ReadonlyMap<string, number>, exact: string
   ): ScoreExplanation {
     const slot = this.#slotOf.get(tool) ?? -1
     const wordOf = (term = ''): string => this.#vocabulary.get(term)?.word ?? term
@@ -144,7 +150,7 @@ export class ToolIndex {
     })
     return {
       terms: mergeTerms(terms),
-      name: this.#namePart(slot, tool.server, asked),
+      name: this.#namePart(slot, tool.server, queryWeights),
       isNamed: tool.name === exact || tool.ownName === exact
     }
   }
@@ -197,14 +203,14 @@ export class ToolIndex {
    * Returns the share of a tool's name that the query mentions, from 0 to 1. Words in most tool names of its server are
    * ignored.
    */
-  #namePart (slot: number, server: string, asked: ReadonlyMap<string, number>): number {
+  #namePart (slot: number, server: string, queryWeights: ReadonlyMap<string, number>): number {
     let [all, part] = [0, 0]
     for (const term of this.#slots[slot]?.analysis.name ?? []) {
       if (this.#servers.isUsual(term, server)) continue
       const weight =
         tuning.name.base + Math.log(1 + this.#slotOf.size / (1 + (this.#vocabulary.get(term)?.places.length ?? 0)))
       all += weight
-      part += weight * (asked.get(term) ?? 0)
+      part += weight * (queryWeights.get(term) ?? 0)
     }
     return all > 0 ? part / all : 0
   }
@@ -216,7 +222,7 @@ export class ToolIndex {
 
   /** Returns the words of a query. Foreign words are translated; unknown words are followed by their corrections. */
   interpret (query: string): readonly string[] {
-    return this.#lexicon ? readQuestion(query, this.#lexicon, this.#vocabulary).words : []
+    return this.#lexicon ? interpretQuery(query, this.#lexicon, this.#vocabulary).words : []
   }
 }
 
@@ -226,13 +232,13 @@ function saturatedWeight (place: number): number {
   return amount * (tuning.saturation + 1) / (amount + tuning.saturation)
 }
 
-/** Returns the weight of each term of a query in a tool's name, from 0 to 1. */
-function worthOfTerms (concepts: readonly Concept[]): Map<string, number> {
+/** Returns the weight that each term of a query has in the name of a tool, from 0 to 1. */
+function weightsInQuery (concepts: readonly Concept[]): Map<string, number> {
   const terms = new Map<string, number>()
   for (const { weight, variants } of concepts) {
     for (const variant of variants) {
-      const worth = Math.min(1, weight) * variant.weight ** tuning.name.exponent
-      if (worth > (terms.get(variant.term) ?? 0)) terms.set(variant.term, worth)
+      const termWeight = Math.min(1, weight) * variant.weight ** tuning.name.exponent
+      if (termWeight > (terms.get(variant.term) ?? 0)) terms.set(variant.term, termWeight)
     }
   }
   return terms

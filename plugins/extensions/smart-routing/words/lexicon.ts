@@ -12,14 +12,21 @@ export interface Variant { readonly term: string, readonly weight: number }
 /** The English meaning of a foreign word, as a term and in words. */
 export interface ForeignWord { readonly language: string, readonly english: string, readonly term: string }
 
-interface TradeFile { common: string, same: string[], synonyms: string[] }
+/**
+ * The English terms of the tools' domains. `common`: everyday words. `same`: groups of spellings with one meaning.
+ * `synonyms`: groups whose first term is the main synonym of the others.
+ */
+interface DomainFile { common: string, same: string[], synonyms: string[] }
+/**
+ * `stop`: the stop words of the language. `words`: for each English text, the foreign words for it, comma-separated.
+ */
 interface LanguageFile { language: string, stop: string, words: Record<string, string> }
 
 const languages = ['de', 'es', 'fr', 'pt', 'it', 'nl', 'pl', 'sv', 'tr', 'ru', 'zh', 'ja', 'ko']
 /** Max number of letters that `*` stands for in `word*`. */
-const longestEnding = 5
+const maxEndingLength = 5
 /** Max number of characters of a word in a script without spaces. */
-const longestUnspaced = 8
+const maxUnspacedLength = 8
 
 /** The thesaurus of domain terms, and its translations. A term is a stem, or several stems joined: `pullrequest`. */
 export class Lexicon {
@@ -36,7 +43,7 @@ export class Lexicon {
   readonly wordByStem = new Map<string, string>()
   readonly #byLength = new Map<number, WordList>()
 
-  addTrade ({ common, same, synonyms }: TradeFile): void {
+  addDomain ({ common, same, synonyms }: DomainFile): void {
     for (const word of common.split(' ')) this.#commonWords.add(word)
     for (const line of same) this.#addGroup(this.#equivalents, line)
     for (const line of synonyms) this.#addGroup(this.#synonyms, line)
@@ -106,17 +113,18 @@ export class Lexicon {
       for (const group of this.#synonyms.get(spelling) ?? []) {
         const isHead = group[0] === spelling
         for (const [i, other] of group.entries()) {
-          add(other, factor * (isHead || i === 0 ? tuning.synonym : tuning.fellow))
+          add(other, factor * (isHead || i === 0 ? tuning.synonym : tuning.sharedSynonym))
         }
       }
     }
     return [...found].map(([term, weight]) => ({ term, weight })).sort((a, b) => b.weight - a.weight)
   }
 
+  /** Returns the languages in which a word is a stop word. */
   stopLanguages (word: string): readonly string[] { return this.#stopWords.get(word) ?? [] }
 
   /** Returns the meanings of a word, or of several words joined by spaces, in all languages. */
-  foreign (text: string): readonly ForeignWord[] {
+  meaningsOf (text: string): readonly ForeignWord[] {
     for (const spelling of [text, text.replace(/([aou])e/g, '$1')]) {
       const found = [...this.#foreign.get(spelling) ?? [], ...this.#findByBeginning(spelling)]
       if (found.length > 0) return found
@@ -128,7 +136,7 @@ export class Lexicon {
   isForeign (word: string): boolean { return this.#foreign.has(word) }
 
   #findByBeginning (word: string): readonly ForeignWord[] {
-    for (let length = word.length; length >= Math.max(3, word.length - longestEnding); length--) {
+    for (let length = word.length; length >= Math.max(3, word.length - maxEndingLength); length--) {
       const found = this.#beginnings.get(word.slice(0, length))
       if (found) return word.includes(' ', length) ? [] : found
     }
@@ -140,7 +148,7 @@ export class Lexicon {
     const found: ForeignWord[][] = []
     const characters = [...text]
     for (let at = 0; at < characters.length;) {
-      let length = Math.min(longestUnspaced, characters.length - at)
+      let length = Math.min(maxUnspacedLength, characters.length - at)
       for (; length > 0; length--) {
         const word = this.#unspaced.get(characters.slice(at, at + length).join(''))
         if (!word) continue
@@ -164,7 +172,7 @@ export async function loadLexicon (): Promise<Lexicon> {
 async function readAll (): Promise<Lexicon> {
   const lexicon = new Lexicon()
   const budget = new LoopBudget()
-  lexicon.addTrade(JSON.parse(await readAsset('lexicons/trade.json')) as TradeFile)
+  lexicon.addDomain(JSON.parse(await readAsset('lexicons/trade.json')) as DomainFile)
   for (const language of languages) {
     if (budget.isSpent) await budget.yieldToEventLoop()
     lexicon.addLanguage(JSON.parse(await readAsset(`lexicons/${language}.json`)) as LanguageFile)

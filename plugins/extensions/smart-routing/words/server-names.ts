@@ -3,7 +3,7 @@ import { stemOf } from './stem.ts'
 import { wordsOf } from './tokens.ts'
 
 /** A word identifies servers only if at most this many have it in their names. */
-const namesakes = 3
+const maxNamesakes = 3
 
 /** Finds the servers that a query names, and the words that are usual in the tool names of a server. */
 export class ServerNames {
@@ -59,7 +59,7 @@ export class ServerNames {
     if (this.#slots.size < 2) return found
     for (const term of terms) {
       const servers = [...this.#named.get(term) ?? []]
-      if (servers.length === 0 || servers.length > namesakes) continue
+      if (servers.length === 0 || servers.length > maxNamesakes) continue
       const slots = servers.flatMap((server) => [...this.#slots.get(server) ?? []])
       if (count(term) - slots.length > Math.max(10, 2 * slots.length)) continue
       for (const slot of slots) found.add(slot)

@@ -26,17 +26,20 @@ const penalty = { first: 0.8, useless: 0.9 }
 const maxMistakesIn = (word: string): number =>
   lacksVowel.test(word) ? 1 : numberPattern.test(word) ? 0 : maxMistakes(word.length)
 
-/** Finds the known words that differ from a word by at most `most` mistakes; plurals are also compared as singulars. */
-function compare (
-  word: string, most: number, source: Source, found: (mistakes: number, known: KnownWord) => void
+/**
+ * Calls `found` with each known word that differs from a word by at most `max` mistakes; plurals are also compared as
+ * singulars.
+ */
+function visitSimilar (
+  word: string, max: number, source: Source, found: (mistakes: number, known: KnownWord) => void
 ): void {
   for (const form of new Set([word, singularOf(word)])) {
     const bits = letterBits(form)
-    for (let length = form.length === 3 ? 4 : form.length - most; length <= form.length + most + 1; length++) {
+    for (let length = form.length === 3 ? 4 : form.length - max; length <= form.length + max + 1; length++) {
       for (const words of source(length)) {
-        for (const known of words?.findSimilar(bits, 2 * most + 1) ?? []) {
-          const mistakes = Math.min(distance(form, known.word, most), distance(form, singularOf(known.word), most))
-          if (mistakes <= most) found(mistakes, known)
+        for (const known of words?.findSimilar(bits, 2 * max + 1) ?? []) {
+          const mistakes = Math.min(distance(form, known.word, max), distance(form, singularOf(known.word), max))
+          if (mistakes <= max) found(mistakes, known)
         }
       }
     }
@@ -65,7 +68,8 @@ function toVariants (candidates: Candidate[]): Variant[] {
 export function similarToolWords (word: string, vocabulary: Vocabulary): Variant[] {
   const found: Candidate[] = []
   if (maxMistakesIn(word) > 0) {
-    compare(word, 1, (length) => [vocabulary.begun(word.charCodeAt(0), length)], (mistakes, { term, places = [] }) => {
+    const letter = word.charCodeAt(0)
+    visitSimilar(word, 1, (length) => [vocabulary.startingWith(letter, length)], (mistakes, { term, places = [] }) => {
       found.push({ term, mistakes, rank: mistakes, places: places.length })
     })
   }
@@ -79,8 +83,8 @@ export function similarToolWords (word: string, vocabulary: Vocabulary): Variant
  * @returns at most three
  */
 export function similarWords (word: string, vocabulary: Vocabulary, lexicon: Lexicon): Variant[] {
-  const most = maxMistakesIn(word)
-  if (most === 0) return []
+  const max = maxMistakesIn(word)
+  if (max === 0) return []
   const letter = word.charCodeAt(0)
   const found: Candidate[] = []
   const add = (mistakes: number, { word: other, term, places }: KnownWord): void => {
@@ -88,8 +92,8 @@ export function similarWords (word: string, vocabulary: Vocabulary, lexicon: Lex
     const rank = mistakes + (other.charCodeAt(0) === letter ? 0 : penalty.first) + (isUseful ? 0 : penalty.useless)
     found.push({ term, mistakes, rank, places: places?.length ?? 0 })
   }
-  compare(word, most, (length) => [vocabulary.begun(letter, length), lexicon.ofLength(length)], add)
+  visitSimilar(word, max, (length) => [vocabulary.startingWith(letter, length), lexicon.ofLength(length)], add)
   const isClear = found.some(({ rank }) => rank <= 1)
-  if (word.length > 3 && !isClear) compare(word, 1, (length) => vocabulary.notBegun(letter, length), add)
+  if (word.length > 3 && !isClear) visitSimilar(word, 1, (length) => vocabulary.notStartingWith(letter, length), add)
   return toVariants(found)
 }

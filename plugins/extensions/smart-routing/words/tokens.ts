@@ -2,7 +2,7 @@
 // characters.
 
 /** Max length of a word, in characters; longer words are truncated. */
-const longestWord = 48
+const maxWordLength = 48
 const run = /[\p{L}\p{N}\p{M}]+/gu
 const noWord = /[^A-Za-z0-9]+/
 const lowerCase = /^[a-z]+$/
@@ -46,14 +46,14 @@ export function wordsOf (text: string, max: number, isWhole = true): string[] {
 }
 
 /**
- * Returns the runs of letters and digits of a text, each cut to `longestWord`; some may be empty. `wordsOf` splits
+ * Returns the runs of letters and digits of a text, each cut to `maxWordLength`; some may be empty. `wordsOf` splits
  * them.
  */
 export function runsOf (text: string): readonly string[] {
   const runs = asciiWords.test(text) ? text.split(noWord) : text.normalize('NFKC').match(run) ?? []
   for (let i = 0; i < runs.length; i++) {
     const found = runs[i] ?? ''
-    if (found.length > longestWord) runs[i] = found.slice(0, longestWord)
+    if (found.length > maxWordLength) runs[i] = found.slice(0, maxWordLength)
   }
   return runs
 }

@@ -22,7 +22,7 @@ export const tuning = {
    */
   same: 0.9,
   synonym: 0.5,
-  fellow: 0.15,
+  sharedSynonym: 0.15,
   translation: 0.85,
   /** Factor of a synonym for each further word of the query that it stands for. */
   again: 0.6,
@@ -30,7 +30,7 @@ export const tuning = {
   oneMistake: 0.8,
   twoMistakes: 0.6,
   joined: 1,
-  /** Everyday words, the kinds of literals, pairs of characters. */
+  /** Weights of everyday words, of the words for the kind of a literal, and of pairs of characters. */
   everyday: 0.6,
   kind: 0.6,
   pair: 0.5

@@ -4,9 +4,9 @@ export interface Word { readonly word: string, readonly term: string, readonly b
 /** Returns the max number of mistakes in a word of this length. */
 export const maxMistakes = (length: number): number => length < 4 ? 0 : length < 8 ? 1 : 2
 
-/** Returns the edit distance of two words with transpositions (optimal string alignment), at most `most + 1`. */
-export function distance (a: string, b: string, most: number): number {
-  if (Math.abs(a.length - b.length) > most || b.length >= rowLength) return most + 1
+/** Returns the edit distance of two words with transpositions (optimal string alignment), at most `maxDistance + 1`. */
+export function distance (a: string, b: string, maxDistance: number): number {
+  if (Math.abs(a.length - b.length) > maxDistance || b.length >= rowLength) return maxDistance + 1
   let [before, last, row] = rows
   for (let j = 0; j <= b.length; j++) last[j] = j
   for (let i = 1; i <= a.length; i++) {
@@ -21,7 +21,7 @@ export function distance (a: string, b: string, most: number): number {
       row[j] = cost
       if (cost < least) least = cost
     }
-    if (least > most) return most + 1
+    if (least > maxDistance) return maxDistance + 1
     ;[before, last, row] = [last, row, before]
   }
   return last[b.length] ?? 0
@@ -70,12 +70,12 @@ export class WordList<Entry extends Word = Word> {
   /**
    * Returns the words whose bit set is similar.
    * @param bits a word's `letterBits`
-   * @param most max number of different bits
+   * @param maxBits max number of different bits
    */
-  findSimilar (bits: number, most: number): Entry[] {
+  findSimilar (bits: number, maxBits: number): Entry[] {
     const found: Entry[] = []
     for (let i = 0; i < this.#bits.length; i++) {
-      if (countDifferentBits(this.#bits[i] ?? 0, bits) > most) continue
+      if (countDifferentBits(this.#bits[i] ?? 0, bits) > maxBits) continue
       const word = this.#words[i]
       if (word) found.push(word)
     }

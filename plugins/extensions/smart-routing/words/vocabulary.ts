@@ -3,12 +3,14 @@ import { letterBits, WordList, type Word } from './typos.ts'
 
 /**
  * A term with its first written form and its places: slots of tools with weights, packed as `slot << bits | weight`.
- * `gone`: the number of places being removed.
+ * `removedCount`: the number of places being removed.
  */
-interface Entry extends Word { places: number[], gone: number }
+interface Entry extends Word { places: number[], removedCount: number }
 
 const bits = Math.log2(maxWeight + 1)
+/** Returns the slot of the tool in a place. */
 export const slotOf = (place: number): number => place >>> bits
+/** Returns the weight of the term in a place, in units of 1 / `weightUnit`. */
 export const placeWeight = (place: number): number => place & maxWeight
 
 /** The terms of all tools of an index. */
@@ -21,10 +23,11 @@ export class Vocabulary {
     for (let i = 0; i < tokens.length; i++) {
       const token = tokens[i]
       if (!token) continue
+      const { term, word } = token
       const place = slot << bits | (weights[i] ?? 0)
-      const entry = this.#entries.get(token.term)
+      const entry = this.#entries.get(term)
       if (entry) entry.places.push(place)
-      else this.#insert({ term: token.term, word: token.word, bits: letterBits(token.word), places: [place], gone: 0 })
+      else this.#insert({ term, word, bits: letterBits(word), places: [place], removedCount: 0 })
     }
   }
 
@@ -53,27 +56,27 @@ export class Vocabulary {
     for (const { tokens } of slots.values()) {
       for (const { term } of tokens) {
         const entry = this.#entries.get(term)
-        if (entry && entry.gone++ === 0) changed.push(entry)
+        if (entry && entry.removedCount++ === 0) changed.push(entry)
       }
     }
     // The array covers all slots, since reads beyond its end are slow.
-    const isGone = new Uint8Array(count)
-    for (const slot of slots.keys()) isGone[slot] = 1
+    const isRemoved = new Uint8Array(count)
+    for (const slot of slots.keys()) isRemoved[slot] = 1
     for (const entry of changed) {
       const { places } = entry
       let kept = 0
-      while (kept < places.length && isGone[slotOf(places[kept] ?? 0)] !== 1) kept++
+      while (kept < places.length && isRemoved[slotOf(places[kept] ?? 0)] !== 1) kept++
       let i = kept
-      for (; i < places.length && entry.gone > 0; i++) {
+      for (; i < places.length && entry.removedCount > 0; i++) {
         const place = places[i] ?? 0
-        if (isGone[slotOf(place)] === 1) entry.gone--
+        if (isRemoved[slotOf(place)] === 1) entry.removedCount--
         else places[kept++] = place
       }
-      entry.gone = 0
+      entry.removedCount = 0
       places.splice(kept, i - kept)
       if (places.length > 0) continue
       this.#entries.delete(entry.term)
-      this.begun(entry.word.charCodeAt(0), entry.word.length)?.delete(entry)
+      this.startingWith(entry.word.charCodeAt(0), entry.word.length)?.delete(entry)
     }
   }
 
@@ -84,10 +87,12 @@ export class Vocabulary {
   has (term: string): boolean { return this.#entries.has(term) }
 
   /** Returns the words of a given length that begin with a letter. @param letter its character code */
-  begun (letter: number, length: number): WordList<Entry> | undefined { return this.#byLength.get(length)?.get(letter) }
+  startingWith (letter: number, length: number): WordList<Entry> | undefined {
+    return this.#byLength.get(length)?.get(letter)
+  }
 
   /** Returns the words of a given length that do not begin with a letter. */
-  notBegun (letter: number, length: number): Array<WordList<Entry>> {
+  notStartingWith (letter: number, length: number): Array<WordList<Entry>> {
     return [...this.#byLength.get(length) ?? []].filter(([other]) => other !== letter).map(([, words]) => words)
   }
 }

@@ -1,9 +1,10 @@
 import type { StoredToken } from '../../../../db/ports/tokens.ts'
 import type { Snapshot } from '../../../../db/store.ts'
+import type { SystemConfig } from '../../../../schemas/settings.ts'
 import type { AccessTokens } from '../../access-tokens.ts'
 import { type AddressConfig, configuredBaseUrl, type Principal } from '../../../settings/index.ts'
 import { rightsMarkOf } from '../../users/account.ts'
-import type { AuthStep } from '../chain.ts'
+import { type AuthStep, bearerTokenIn } from '../chain.ts'
 
 /**
  * Authenticates by an access token of the gateway's own authorization server, in `Authorization: Bearer`. It acts as
@@ -13,8 +14,7 @@ import type { AuthStep } from '../chain.ts'
 export const accessTokenStep = (tokens: AccessTokens, config: AddressConfig): AuthStep =>
   (credentials, _routes, snapshot) => {
     if (snapshot.system.oauthServer?.enabled !== true) return undefined
-    const { headers: { authorization } } = credentials
-    const text = authorization === undefined ? undefined : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
+    const text = bearerTokenIn(credentials.headers.authorization)
     const found = text === undefined ? undefined : tokens.find(text, credentials.ip)
     return found instanceof Promise
       ? found.then((token) => token && principalOf(token, snapshot, config))
@@ -32,15 +32,16 @@ function principalOf (token: StoredToken, snapshot: Snapshot, config: AddressCon
   return principal
 }
 
-/** Returns the path of a URI as requests have it: `%24smart` is `$smart` there. */
+/** Returns the path of a URI in the form in which requests have it, with `$smart` unescaped; '' if there is none. */
 const pathOf = (uri: string | undefined): string => uri !== undefined && URL.canParse(uri)
   ? new URL(uri).pathname.replace(/\/+$/, '').replaceAll('%24', '$')
   : ''
 
 /**
- * Returns the path of a resource as it arrives at the gateway: a proxy strips the part of the public base before the
- * base path. A resource without a path is the whole gateway.
- * @param base the public base
+ * Returns the audience of a token for a resource (RFC 8707): the path under which the resource arrives at the gateway,
+ * since a proxy strips the part of the public base URL before the base path. Without a path, the token is for the whole
+ * gateway.
+ * @param base the public base URL
  */
 function audienceOf (resource: string | undefined, base: string | undefined, basePath: string): { audience?: string } {
   const [path, whole] = [pathOf(resource), pathOf(base)]
@@ -49,12 +50,16 @@ function audienceOf (resource: string | undefined, base: string | undefined, bas
   return audience === '' ? {} : { audience }
 }
 
+/** Returns those of a credential's scopes that the settings still allow. */
+export function allowedScopesAmong (scopes: readonly string[], { oauthServer }: SystemConfig): readonly string[] {
+  const allowed = oauthServer?.allowedScopes
+  return Array.isArray(allowed) ? scopes.filter((scope) => allowed.includes(scope)) : scopes
+}
+
 function toPrincipal (token: StoredToken, { users, system }: Snapshot, config: AddressConfig): Principal | undefined {
   const { family, clientId, username = '', mark, scope, resource } = token
   const user = users.get(username)
   if (system.oauthServer?.enabled !== true || !user || mark !== rightsMarkOf(user)) return undefined
-  // A scope that the settings no longer allow is ignored.
-  const allowed = system.oauthServer.allowedScopes
   return {
     key: `token ${family}`,
     kind: 'access-token',
@@ -62,7 +67,7 @@ function toPrincipal (token: StoredToken, { users, system }: Snapshot, config: A
     username: user.username,
     isAdmin: user.isAdmin === true,
     credential: { id: family, name: clientId },
-    scopes: scope.split(' ').filter((each) => !Array.isArray(allowed) || allowed.includes(each)),
+    scopes: allowedScopesAmong(scope.split(' '), system),
     ...audienceOf(resource, configuredBaseUrl(system, config), config.basePath),
     inSnapshot: (later) => toPrincipal(token, later, config)
   }

@@ -3,7 +3,7 @@ import type { BearerKey } from '../../../../schemas/settings.ts'
 import { type Credential, keyHeaderOf, owningTeam, type Principal } from '../../../settings/index.ts'
 import type { BearerKeys } from '../../keys/keys.ts'
 import { isActiveKey } from '../../keys/rights.ts'
-import type { RequestCredentials, AuthStep } from '../chain.ts'
+import { type AuthStep, bearerTokenIn, type RequestCredentials } from '../chain.ts'
 
 /**
  * Authenticates by a bearer key, in the header named by `routing.bearerAuthHeaderName`, with or without `Bearer `;
@@ -12,14 +12,10 @@ import type { RequestCredentials, AuthStep } from '../chain.ts'
 export const bearerKeyStep = (keys: BearerKeys): AuthStep => ({ headers }, routes, snapshot) => {
   const name = keyHeaderOf(snapshot)
   const named = headers[name]
-  const key = typeof named === 'string'
-    ? keys.find(/^bearer +(.+)$/i.exec(named)?.[1]?.trim() ?? named.trim())
-    : undefined
+  const key = typeof named === 'string' ? keys.find(bearerTokenIn(named) ?? named.trim()) : undefined
   if (routes === 'mcp') return key && recordUse(keys, key, principalOf(key, snapshot))
   const { authorization } = headers
-  const bearer = name === 'authorization' || authorization === undefined
-    ? undefined
-    : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
+  const bearer = name === 'authorization' ? undefined : bearerTokenIn(authorization)
   // `Authorization` takes precedence, as in the other steps of these routes.
   for (const each of [bearer === undefined ? undefined : keys.find(bearer), key]) {
     const principal = each && recordUse(
@@ -30,14 +26,15 @@ export const bearerKeyStep = (keys: BearerKeys): AuthStep => ({ headers }, route
   return undefined
 }
 
-/** Returns why the management API refuses a valid key, as a sentence; undefined if the request has no key. */
+/**
+ * Returns why the management API refuses the valid key of a request, as a sentence; undefined if the request has no
+ * valid key, or one that the API accepts.
+ */
 export function keyRestriction (
   keys: BearerKeys, headers: RequestCredentials['headers'], snapshot: Snapshot
 ): string | undefined {
-  for (const sent of [headers.authorization, headers[keyHeaderOf(snapshot)]]) {
-    const key = typeof sent === 'string'
-      ? keys.find(/^bearer +(.+)$/i.exec(sent)?.[1]?.trim() ?? sent.trim())
-      : undefined
+  for (const header of [headers.authorization, headers[keyHeaderOf(snapshot)]]) {
+    const key = typeof header === 'string' ? keys.find(bearerTokenIn(header) ?? header.trim()) : undefined
     if (key?.kind === 'user') return 'This is a user key, which is for MCP only. '
     if (key && (key.accessType ?? 'all') !== 'all') return 'This key has a limited scope, so it is for MCP only. '
   }

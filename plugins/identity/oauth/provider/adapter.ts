@@ -23,14 +23,14 @@ export interface AuthorizationStorage {
   readonly isAccountValid: (accountId: string) => boolean
 }
 
-/** The issuer and scopes by which token requests are read. */
+/** The issuer and the scopes against which token requests are checked. */
 interface TokenTerms {
   readonly issuer: string
   /** The scopes that exist. */
   readonly allowedScopes: () => readonly string[]
 }
 
-/** The code or refresh token that each request presents. The library's grant is derived from it, and never stored. */
+/** The payload of the code or refresh token that each request presents. The library's grant is derived from it. */
 const presentedPayloads = new WeakMap<KoaContextWithOIDC, AdapterPayload>()
 /** The new refresh token of a request, kept until its access token exists too, since both are stored in one step. */
 const newRefreshTokens = new WeakMap<KoaContextWithOIDC, IssuedToken>()
@@ -69,22 +69,24 @@ const emptyAdapter: Adapter = {
 }
 
 /**
- * Adapts a presented code or refresh token, and the request's scopes, to each other. A token request may name the
- * granted resource in another form, or any resource if the grant is for the whole gateway (RFC 8707, section 2.2). As
- * in authorization requests, scopes that do not exist are left out.
+ * Remembers the payload of the code or refresh token that a token request presents, and adapts the two to each other.
+ * The request may name the granted resource in another form, or any resource if the grant is for the whole gateway (RFC
+ * 8707, section 2.2): its resource is added to the payload. Scopes that do not exist are removed from the request, as
+ * from an authorization request.
  * @param granted the stored payload; its first resource is the granted one
+ * @returns the payload for the library
  */
-function presented (granted: AdapterPayload, { issuer, allowedScopes }: TokenTerms): AdapterPayload {
+function adaptPresented (granted: AdapterPayload, { issuer, allowedScopes }: TokenTerms): AdapterPayload {
   const ctx = currentContext()
   const { params = {} } = ctx.oidc
   const scopes = allowedScopes().filter((scope) => ctx.oidc.requestParamScopes.has(scope))
   if (scopes.length > 0) params.scope = scopes.join(' ')
   const [held, ...others] = [granted.resource ?? []].flat()
-  const asked = typeof params.resource === 'string' ? params.resource : undefined
-  const path = asked === undefined ? undefined : resourcePath(issuer, asked)
+  const requested = typeof params.resource === 'string' ? params.resource : undefined
+  const path = requested === undefined ? undefined : resourcePath(issuer, requested)
   const heldPath = held === undefined ? undefined : resourcePath(issuer, held)
   const isWithin = path !== undefined && (heldPath === '' || heldPath === path)
-  const payload = isWithin ? { ...granted, resource: [held, ...others, asked] as string[] } : granted
+  const payload = isWithin ? { ...granted, resource: [held, ...others, requested] as string[] } : granted
   presentedPayloads.set(ctx, payload)
   return payload
 }
@@ -117,15 +119,13 @@ const codesOn = ({ grants, revokeFamily: revoke }: AuthorizationStorage, terms: 
     const taken = await grants.take(sha256(code))
     if (taken?.first === false) await revoke(taken.family)
     if (!taken?.first) return undefined
-    return presented({ ...taken.value as AdapterPayload, jti: code }, terms)
+    return adaptPresented({ ...taken.value as AdapterPayload, jti: code }, terms)
   }
 })
 
 /** Access and refresh tokens. A refresh token is swapped atomically: of concurrent requests, only one succeeds. */
 function tokensOn (storage: AuthorizationStorage, kind: TokenKind, terms: TokenTerms): Adapter {
-  const {
-    tokens, clients, consents, revokeFamily: revoke, endRevokedFamilies: endRevoked, isAccountValid: stands
-  } = storage
+  const { tokens, clients, consents, revokeFamily: revoke, endRevokedFamilies, isAccountValid } = storage
   /** Only issuing a token marks a client as used; a request that merely contains its id does not. */
   const touch = (clientId: string): void => { void clients.touch(clientId, Date.now()) }
 
@@ -135,8 +135,8 @@ function tokensOn (storage: AuthorizationStorage, kind: TokenKind, terms: TokenT
   ): Promise<void> => {
     const account = parseAccountId(accountId)
     await tokens.put({ family, clientId, ...account }, [issued])
-    // The client or the consent may have been removed since the code was issued, which revoked only the tokens that
-    // existed then.
+    // The client or the consent may have been removed since the code was issued; that removal revoked only the tokens
+    // that existed then.
     if (await consents.find(account.username, clientId)) { touch(clientId); return }
     await revoke(family)
     throw new failures.InvalidGrant('the user has withdrawn the authorization')
@@ -168,12 +168,12 @@ function tokensOn (storage: AuthorizationStorage, kind: TokenKind, terms: TokenT
       const token = await tokens.find(hash)
       if (token === undefined) {
         // The reuse of a refresh token revokes its family.
-        if (kind === 'refresh' && await tokens.rotate(hash, []) === 'reused') await endRevoked()
+        if (kind === 'refresh' && await tokens.rotate(hash, []) === 'reused') await endRevokedFamilies()
         return undefined
       }
-      if (token.kind !== kind || !stands(accountOf(token))) return undefined
+      if (token.kind !== kind || !isAccountValid(accountOf(token))) return undefined
       const payload = tokenPayload(text, kind, token)
-      return kind === 'refresh' ? presented(payload, terms) : payload
+      return kind === 'refresh' ? adaptPresented(payload, terms) : payload
     },
     // Revoking one token revokes the whole authorization, which RFC 7009, section 2.1, allows.
     destroy: async (text) => {
@@ -253,13 +253,13 @@ const idPlaceholder = '{id}'
 
 /** Login sessions of browsers, and pending interactions. */
 function loginStatesOn (
-  { loginStates, isAccountValid: stands }: AuthorizationStorage, kind: 'session' | 'interaction'
+  { loginStates, isAccountValid }: AuthorizationStorage, kind: 'session' | 'interaction'
 ): Adapter {
   /** A session is valid only while its account version is; otherwise the browser must log in again. */
   const payloadOf = (id: string, state: LoginState | undefined): AdapterPayload | undefined => {
     if (state?.kind !== kind) return undefined
     const payload = state.value as AdapterPayload
-    if (payload.accountId !== undefined && !stands(payload.accountId)) return undefined
+    if (payload.accountId !== undefined && !isAccountValid(payload.accountId)) return undefined
     return {
       ...payload,
       jti: id,

@@ -25,7 +25,7 @@ const unusedParameters = [
 
 type Context = Parameters<Parameters<Provider['use']>[0]>[0]
 
-/** Adjusts requests before the library sees them, and the library's responses. */
+/** Adjusts a request before the library handles it, and the library's response. */
 export async function correctExchange (ctx: Context, next: () => Promise<void>, deps: CorrectionDeps): Promise<void> {
   const isAuthorization = ctx.path.startsWith('/oauth/authorize')
   if (isAuthorization) {
@@ -51,7 +51,8 @@ export async function correctExchange (ctx: Context, next: () => Promise<void>, 
   }
   await next()
   if (ctx.state.problem !== undefined) {
-    sendPage(ctx, deps.problemPage(ctx.state.isAway === true ? unavailableProblem : ctx.state.problem, ctx.status))
+    const problem = ctx.state.isUnavailable === true ? unavailableProblem : ctx.state.problem
+    sendPage(ctx, deps.problemPage(problem, ctx.status))
   } else if (isAuthorization) {
     moveErrorsToQuery(ctx)
     await replaceErrorRedirect(ctx, deps)
@@ -65,12 +66,12 @@ function sendPage (ctx: Context, { html, headers, status }: Page): void {
 }
 
 /**
- * Replaces a redirect that reports an error to a client before the user was asked anything by a page: since anyone can
- * register a client, the gateway would otherwise be an open redirector (RFC 9700, section 4.11.2). Clients created by
- * an admin get the redirect.
+ * Shows a page in place of a redirect that reports an error to a client before the user was asked anything: since
+ * anyone can register a client, the gateway would otherwise be an open redirector (RFC 9700, section 4.11.2). Clients
+ * created by an admin get the redirect.
  */
 async function replaceErrorRedirect (
-  ctx: Context, { isCreatedByAdmin: isAdmins, refusalPage }: CorrectionDeps
+  ctx: Context, { isCreatedByAdmin, refusalPage }: CorrectionDeps
 ): Promise<void> {
   const { oidc } = ctx as Partial<KoaContextWithOIDC>
   const location = locationOf(ctx)
@@ -78,10 +79,10 @@ async function replaceErrorRedirect (
   const { searchParams } = new URL(location)
   const error = searchParams.get('error')
   const { client } = oidc
-  if (error === null || !client || await isAdmins(client.clientId).catch(() => false)) return
-  const [isFault, isAway] = [error === 'server_error', ctx.state.isAway === true]
-  const status = isAway ? 503 : isFault ? 500 : 400
-  const problem = isAway
+  if (error === null || !client || await isCreatedByAdmin(client.clientId).catch(() => false)) return
+  const [isFault, isUnavailable] = [error === 'server_error', ctx.state.isUnavailable === true]
+  const status = isUnavailable ? 503 : isFault ? 500 : 400
+  const problem = isUnavailable
     ? unavailableProblem
     : { error, error_description: searchParams.get('error_description') ?? undefined }
   ctx.remove('location')
@@ -116,7 +117,7 @@ const unavailableProblem: OAuthProblem = {
  * Responds while the storage is unavailable, unless a redirect reports the error to the client. Browsers get a page.
  */
 export function answerUnavailable (ctx: KoaContextWithOIDC): void {
-  ctx.state.isAway = true
+  ctx.state.isUnavailable = true
   if (locationOf(ctx) !== '') return
   ctx.status = 503
   ctx.set('retry-after', '5')

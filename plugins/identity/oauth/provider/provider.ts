@@ -46,7 +46,7 @@ const interactionLifetime = 10 * 60
  */
 export function createProvider (issuer: string, deps: ProviderDeps): Provider {
   const { storage, settings, outbound } = deps
-  /** Requests for which a client metadata document was fetched. */
+  /** Requests for which a client metadata document was fetched, successfully or not. */
   const fetched = new WeakSet<IncomingMessage>()
   const provider: Provider = new Provider(issuer, {
     adapter: createAdapters(storage, { issuer, allowedScopes: () => settings().allowedScopes }),
@@ -75,7 +75,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
         if (settings().requireState && value === undefined) {
           throw new failures.InvalidRequest('missing required parameter "state"')
         }
-        // No requested scope can be granted: the consent page would be empty.
+        // If none of the requested scopes can be granted, the consent page would be empty.
         const [possible, asked] = [await deps.scopesOf(clientId), ctx.oidc.requestParamScopes]
         if (possible.some((scope) => asked.has(scope))) return
         throw new failures.InvalidScope('none of the requested scopes is available to this ' +
@@ -159,7 +159,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
     return await checkSecret(deps, this.clientId, () => matchesHash(actual, this.clientSecret))
   }
   provider.use(async (ctx, next) => {
-    // The library finds the issuer's path in the request URL only if the query is unchanged.
+    // The library would derive this from the request URL, but cannot once `correctExchange` has changed the query.
     ctx.mountPath = issuerPath(issuer)
     await correctExchange(ctx, next, deps)
   })
@@ -172,9 +172,9 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
 
 /** Adds a prefix to the ids of a kind of token. */
 function prefixTokens (Kind: { prototype: object }, prefix: string): void {
-  const made = Kind.prototype as { generateTokenId: () => string }
-  const { generateTokenId } = made
-  made.generateTokenId = function () { return `${prefix}${generateTokenId.call(this)}` }
+  const prototype = Kind.prototype as { generateTokenId: () => string }
+  const { generateTokenId } = prototype
+  prototype.generateTokenId = function () { return `${prefix}${generateTokenId.call(this)}` }
 }
 
 /** The library's error for a request beyond a rate limit. */
@@ -197,7 +197,7 @@ async function checkSecret ({ checkSecret }: ProviderDeps, clientId: string, che
   }
 }
 
-/** Counts the fetch of a client metadata document as a registration. @throws TooMany */
+/** Counts the fetch of a client metadata document as a registration. @throws TooManyRequestsError */
 async function countFetch ({ countRegistration }: ProviderDeps, ctx: KoaContextWithOIDC): Promise<void> {
   try {
     await countRegistration(ctx.req)
@@ -223,8 +223,8 @@ function cookiesOf (issuer: string): Configuration['cookies'] {
 }
 
 /**
- * Returns the library's reasons to prompt, except the one for each authorization of a native client; `loadGrant`
- * decides instead.
+ * Returns the library's prompt policy without its check that asks the user for consent at each authorization of a
+ * native client; `loadGrant` decides this instead.
  */
 function promptPolicy (): ReturnType<typeof interactionPolicy.base> {
   const prompts = interactionPolicy.base()

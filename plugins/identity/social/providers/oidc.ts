@@ -106,9 +106,9 @@ export class OidcProvider implements IdentityProvider {
     { issuer, algorithms, findKey }: ProviderMetadata, token: string | undefined, nonce: string
   ): Promise<Record<string, unknown>> {
     const { verifyProviderIdToken } = await import('better-auth/oauth2')
-    let failed: unknown
+    let keyError: unknown
     const jwks: FindKey = async (header, input) => await findKey(header, input).catch((error: unknown) => {
-      failed = error
+      keyError = error
       throw error
     })
     const verifier = { idToken: { jwks, issuer, audience: this.#settings.clientId, algorithms } }
@@ -117,7 +117,7 @@ export class OidcProvider implements IdentityProvider {
       const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Record<string, unknown>
       if (claims.azp === undefined || claims.azp === this.#settings.clientId) return claims
     }
-    if (failed !== undefined) throw failed
+    if (keyError !== undefined) throw keyError
     throw new errors.Forbidden(`The login provider ${this.name} returned no valid ID token`)
   }
 
@@ -135,7 +135,7 @@ export class OidcProvider implements IdentityProvider {
     return info
   }
 
-  /** Reads the metadata; after a failure, the next login tries again. */
+  /** Returns the provider's metadata, read once; after a failure, the next login tries again. */
   async #load (): Promise<ProviderMetadata> {
     const loading = this.#metadata ??= this.#discover()
     try {

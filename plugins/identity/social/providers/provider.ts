@@ -76,11 +76,11 @@ export class ProviderClient {
 
   /**
    * Creates the error for a failed request to the provider.
-   * @param what the provider did, as the end of a sentence
+   * @param failure the end of a sentence that begins with the provider's name
    * @param cause the original error, only for the log, since it may contain addresses
    */
-  createFailure (what: string, cause?: unknown): Error {
-    return Object.assign(new errors.UpstreamFailed(`The login provider ${this.#name} ${what}`), { cause })
+  createFailure (failure: string, cause?: unknown): Error {
+    return Object.assign(new errors.UpstreamFailed(`The login provider ${this.#name} ${failure}`), { cause })
   }
 
   async #fetch (

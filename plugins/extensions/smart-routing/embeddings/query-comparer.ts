@@ -38,7 +38,8 @@ export class QueryComparer {
 
   close (): void { this.#closing.abort() }
 
-  async similarity (query: string, tools: ReadonlyMap<string, ShownTool>): Promise<SimilarityResult> {
+  /** Returns the similarity of each embedded tool to a query, or the reason why it is unknown. Never rejects. */
+  async compare (query: string, tools: ReadonlyMap<string, ShownTool>): Promise<SimilarityResult> {
     const byId = new Map<string, ShownTool[]>()
     let [ready, pending] = [0, 0]
     for (const tool of tools.values()) {

@@ -27,12 +27,12 @@ export class ActivityReader {
 
   /**
    * @param store the records, or the reason why calls are not recorded
-   * @param since returns the creation time of a user's account, in ms since 1970, or undefined if it is unknown; calls
-   *   before it belong to a former account with the same name
+   * @param accountCreatedAt returns the creation time of a user's account, in ms since 1970, or undefined if it is
+   *   unknown; calls before it belong to a former account with the same name
    */
-  constructor (store: Activities | string, since: (username: string) => number | undefined) {
+  constructor (store: Activities | string, accountCreatedAt: (username: string) => number | undefined) {
     this.#store = store
-    this.#accountCreatedAt = since
+    this.#accountCreatedAt = accountCreatedAt
   }
 
   get isAvailable (): boolean { return typeof this.#store !== 'string' }
@@ -46,7 +46,7 @@ export class ActivityReader {
     return this.#store
   }
 
-  /** @throws NotRecorded */
+  /** Checks that calls are recorded. @throws NotRecorded with the reason */
   mustBeAvailable (): void { void this.#activities }
 
   /** Returns one page of the activities, newest first. @param page its number, from 1 @throws InvalidInput */
@@ -67,13 +67,12 @@ export class ActivityReader {
       : await awaitRecords(this.#activities.list(filter, page, limit))
     const totalPages = Math.ceil(total / limit)
     return {
-      data: activities
-        .map(toShown),
+      data: activities.map(toShown),
       pagination: { page, limit, total, totalPages, ...(approximate ? { approximate } : {}) }
     }
   }
 
-  /** @throws NoSuch, also for an activity of another user */
+  /** Returns an activity by its id. @throws NoSuch, also for an activity of another user */
   async find (principal: Principal, id: string): Promise<ShownActivity> {
     const found = await awaitRecords(this.#activities.find(id))
     if (found === undefined || !(principal.isAdmin || this.#belongsTo(principal, found))) {
@@ -96,7 +95,11 @@ export class ActivityReader {
     return { totalCalls: total, successCount: total - failed, errorCount: failed, avgDuration: duration }
   }
 
-  /** Returns the numbers of calls in consecutive time spans. @throws InvalidInput */
+  /**
+   * Returns the numbers of successful and failed calls in consecutive time spans; `at` is the start of a span, in ms
+   * since 1970.
+   * @throws InvalidInput
+   */
   async series (
     principal: Principal, query: Omit<ActivityQuery, 'endDate'>, spans: ActivitySpans
   ): Promise<ReadonlyArray<{ readonly at: number, readonly ok: number, readonly failed: number }>> {
@@ -119,7 +122,9 @@ export class ActivityReader {
 
   /** Returns the distinct servers, tools, groups, users and keys of the activities that a principal may see. */
   async filterValues (principal: Principal): Promise<ActivityFilterValues> {
-    return await awaitRecords(this.#activities.listFilterValues(this.#filterOf(principal, {}) ?? {}))
+    const activities = this.#activities
+    const filter = this.#filterOf(principal, {})
+    return filter ? await awaitRecords(activities.listFilterValues(filter)) : noFilterValues
   }
 
   /** Removes activities that are older than a number of days. @returns the number of removed activities */
@@ -149,6 +154,7 @@ export class ActivityReader {
   }
 }
 
-const toShown = (
-  { timestamp, ...activity }: Activity
-): ShownActivity => ({ ...activity, timestamp: new Date(timestamp).toISOString() })
+const noFilterValues: ActivityFilterValues = { servers: [], tools: [], groups: [], usernames: [], keyNames: [] }
+
+const toShown = ({ timestamp, ...activity }: Activity): ShownActivity =>
+  ({ ...activity, timestamp: new Date(timestamp).toISOString() })

@@ -9,7 +9,7 @@ import { extensionsLimits } from '../limits.ts'
 const { timeout, answer: maxSize, verifications, places, ofPrincipal } = extensionsLimits.eventWebhooks
 
 /** The endpoint of a subscription, and the principal on whose behalf messages are sent to it. */
-export interface Destination {
+export interface WebhookDestination {
   readonly id: string
   readonly url: string
   readonly secrets: readonly string[]
@@ -19,18 +19,19 @@ export interface Destination {
   readonly trusted: boolean
 }
 
-/** Why a delivery failed (SEP-3415, "Webhook delivery status"). Contains nothing from the response. */
-export type FailureReason =
+/** The reason why a delivery failed (SEP-3415, "Webhook delivery status"). It contains nothing from the response. */
+type FailureReason =
   'connection_refused' | 'timeout' | 'tls_error' | 'http_4xx' | 'http_5xx' | 'challenge_failed'
 
-export type PostOutcome =
+/** The outcome of an attempt to deliver a message. `isFinal`: the message must not be sent again. */
+type PostOutcome =
   { readonly reason: undefined } | { readonly reason: FailureReason, readonly isFinal: boolean }
 
-/** Statuses after which a message is not sent again. */
+/** HTTP statuses after which a message is not sent again. */
 const finalStatuses: ReadonlySet<number> = new Set([410, 413])
 
 /** Sends signed messages to the webhooks of clients. */
-export class Callbacks {
+export class WebhookSender {
   readonly #outbound: Pick<Outbound, 'fetch'>
   readonly #places = new Semaphore({ places, perOwner: ofPrincipal })
   readonly #verifications = new TokenBucket(verifications)
@@ -42,8 +43,8 @@ export class Callbacks {
 
   close (): void { this.#closing.abort() }
 
-  /** Sends a message once. Never throws. */
-  async post (to: Destination, messageId: string, body: string): Promise<PostOutcome> {
+  /** Sends a message once. Does not throw if that fails. */
+  async post (to: WebhookDestination, messageId: string, body: string): Promise<PostOutcome> {
     const answer = await this.#send(to, messageId, body)
     if (typeof answer === 'string') return { reason: answer, isFinal: false }
     const { status } = answer
@@ -52,10 +53,10 @@ export class Callbacks {
   }
 
   /**
-   * Verifies that an endpoint accepts messages ("Endpoint verification").
-   * @throws RpcError CallbackEndpointError; ResourceExhausted when its host is verified too often
+   * Verifies that an endpoint accepts messages (SEP-3415, "Endpoint verification"): it must echo a challenge.
+   * @throws RpcError CallbackEndpointError; ResourceExhausted if its host is verified too often
    */
-  async verify (to: Destination): Promise<void> {
+  async verify (to: WebhookDestination): Promise<void> {
     if (!this.#verifications.take(new URL(to.url).host)) {
       const sentence = 'too many requests were sent to this host; try again later'
       throw eventError('resourceExhausted', { limit: 'verifications' }, sentence)
@@ -68,7 +69,7 @@ export class Callbacks {
   }
 
   async #send (
-    { id, url, secrets, owner, trusted }: Destination, messageId: string, body: string
+    { id, url, secrets, owner, trusted }: WebhookDestination, messageId: string, body: string
   ): Promise<FetchedResponse | FailureReason> {
     const release = await this.#places.take(owner, false)
     try {
@@ -97,8 +98,9 @@ function reasonOf (error: unknown): FailureReason {
   return /certificate|TLS|SSL/i.test(error.message) ? 'tls_error' : 'connection_refused'
 }
 
+/** Whether a response contains the challenge that was sent. */
 function echoes ({ status, body }: FetchedResponse, challenge: string): boolean {
   if (status < 200 || status >= 300) return false
-  const sent = Buffer.from(String(parseJsonObject(body.toString())?.challenge))
-  return sent.length === challenge.length && timingSafeEqual(sent, Buffer.from(challenge))
+  const echoed = Buffer.from(String(parseJsonObject(body.toString())?.challenge))
+  return echoed.length === challenge.length && timingSafeEqual(echoed, Buffer.from(challenge))
 }

@@ -2,7 +2,7 @@ import { nextCatalogueId, type Catalogue, type Item } from '../../../protocol/li
 import { isAccepted, type Pin, type PinMode, type PinnedServer } from './compare.ts'
 import { itemDigestOf, digestOfInstructions, instructionsItem, keyOf, kindOf, pinnedLists } from './definitions.ts'
 
-/** How a definition that is not accepted is treated: listed as it was pinned (`changed`), or omitted (`withheld`). */
+/** The treatment of a definition that is not accepted: listed as it was pinned (`changed`), or omitted (`withheld`). */
 export type UnacceptedState = 'changed' | 'withheld'
 
 /** The part of a catalogue that is listed, and the definitions that cannot be used, by `keyOf`. */
@@ -12,8 +12,8 @@ export interface ListedCatalogue {
 }
 
 /**
- * Returns what `ask` and `block` list of a catalogue. `ask` omits what is not accepted; `block` lists it as it was
- * pinned, if that text is known.
+ * Returns the part of a catalogue that is listed in the modes `ask` and `block`. `ask` omits definitions that are not
+ * accepted; `block` lists them as they were pinned, if that text is known.
  * @param pinned undefined: the pins are not loaded yet, so nothing is listed
  * @param isFirst whether it is the catalogue that was read first
  */
@@ -23,18 +23,20 @@ export function listedCatalogueOf (
   const pins = new Map((pinned?.pins ?? []).map((pin) => [keyOf(pin), pin]))
   const refused = new Map<string, UnacceptedState>()
   /** Returns the text to list; undefined if the item is omitted. */
-  const shown = (which: Pick<Pin, 'kind' | 'item'>, digest: string | undefined, text: string): string | undefined => {
-    const pin = pins.get(keyOf(which))
+  const textToList = (
+    definition: Pick<Pin, 'kind' | 'item'>, digest: string | undefined, text: string
+  ): string | undefined => {
+    const pin = pins.get(keyOf(definition))
     if (pin !== undefined && digest !== undefined && isAccepted(pin, digest, isFirst)) return text
     const former = mode === 'block' && pin?.digest !== undefined ? pin.text : undefined
-    refused.set(keyOf(which), former === undefined ? 'withheld' : 'changed')
+    refused.set(keyOf(definition), former === undefined ? 'withheld' : 'changed')
     return former
   }
   let isSame = true
   const lists = { ...catalogue.lists }
   for (const list of pinnedLists) {
     const items = catalogue.lists[list].flatMap((item): Item | [] => {
-      const text = shown({ kind: kindOf(list), item: item.key }, itemDigestOf(item), item.text)
+      const text = textToList({ kind: kindOf(list), item: item.key }, itemDigestOf(item), item.text)
       if (text === item.text) return item
       isSame = false
       return text === undefined ? [] : { key: item.key, text }
@@ -43,9 +45,9 @@ export function listedCatalogueOf (
   }
   let { instructions } = catalogue
   if (instructions !== undefined && instructions !== '') {
-    const which = { kind: 'instructions', item: instructionsItem } as const
+    const definition = { kind: 'instructions', item: instructionsItem } as const
     const written = JSON.stringify(instructions)
-    const text = shown(which, digestOfInstructions(instructions), written)
+    const text = textToList(definition, digestOfInstructions(instructions), written)
     if (text !== written) {
       isSame = false
       instructions = text === undefined ? undefined : JSON.parse(text) as string

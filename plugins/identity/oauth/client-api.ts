@@ -41,9 +41,9 @@ export const toClientRecord = ({ client, secret }: IssuedClient): Static<typeof 
 export const splitScopes = (scope: string): string[] => scope.split(' ').filter((each) => each !== '')
 
 /** Refuses a request without changes, and members that are unknown or read-only. @throws InvalidInput */
-export function checkClientChange (statement: object, client: OAuthClient): void {
-  checkUnchanged(statement, toClientRecord({ client }), ['clientId', 'origin', 'clientUri', 'createdAt'])
-  const names = Object.keys(statement)
+export function checkClientChange (input: object, client: OAuthClient): void {
+  checkUnchanged(input, toClientRecord({ client }), ['clientId', 'origin', 'clientUri', 'createdAt'])
+  const names = Object.keys(input)
   const unknown = names.find((name) => !changeableMembers.includes(name) && !readOnlyMembers.has(name))
   if (unknown !== undefined) {
     throw new errors.InvalidInput(
@@ -65,7 +65,7 @@ export function readAdminClientInput (
   settings: OAuthSettings,
   client?: OAuthClient
 ): Partial<ClientMetadata> {
-  const isSecret = client ? client.secretHash !== undefined : undefined
+  const hasSecret = client ? client.secretHash !== undefined : undefined
   if (requireSecret === false && settings.requireClientSecret) {
     throw new errors.InvalidInput('"requireSecret" cannot be false while oauthServer.requireClientSecret is on')
   }
@@ -74,8 +74,8 @@ export function readAdminClientInput (
     ...(redirectUris === undefined ? {} : { redirectUris: urisOf(redirectUris) }),
     ...(grants === undefined ? {} : { grantTypes: grantsOf(grants) }),
     ...(scopes === undefined ? {} : { scope: scopeOf(scopes, settings, client) }),
-    // The client keeps its authentication method.
-    ...(requireSecret === undefined || requireSecret === isSecret
+    // If it already has a secret or has none, as requested, the client keeps its authentication method.
+    ...(requireSecret === undefined || requireSecret === hasSecret
       ? {}
       : { tokenEndpointAuthMethod: requireSecret ? 'client_secret_basic' : 'none' })
   }
@@ -117,9 +117,9 @@ function scopeOf (
       '"scopes" is empty, so the client could not be used: list at least one, or omit it'
     )
   }
-  const had = client?.scope.split(' ') ?? []
+  const formerScopes = client?.scope.split(' ') ?? []
   for (const scope of scopes) {
-    if (!allowedScopes.includes(scope) && !had.includes(scope)) {
+    if (!allowedScopes.includes(scope) && !formerScopes.includes(scope)) {
       throw new errors.InvalidInput(`"scopes": ${JSON.stringify(scope)} is not one of ${allowedScopes.join(', ')}`)
     }
     if (scope === manageScope && client?.origin === 'registered') {

@@ -3,10 +3,10 @@ import { RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf } from '../../../protocol/json.ts'
 import { extensionsLimits } from '../limits.ts'
-import type { CallToApprove } from './approvals.ts'
-import { escapeInvisible } from './visible.ts'
+import type { CallToApprove } from './call-digest.ts'
+import { escapeInvisible } from './escape-invisible.ts'
 
-/** `unanswerable`: the client cannot be asked. */
+/** The answer of a client's user. `late`: none came in time; `unanswerable`: the client cannot be asked. */
 export type Answer = 'accepted' | 'declined' | 'late' | 'unanswerable'
 
 const schema = { type: 'object', properties: {} }
@@ -44,20 +44,20 @@ export async function askClient (exchange: Exchange, call: CallToApprove): Promi
 }
 
 /** Describes the call in words, with long arguments cut. */
-export function questionFor ({ subject: { server, kind, name }, args, policy }: CallToApprove): string {
-  const reason = policy.message ?? `The policy ${quoted(policy.name)} asks before this call.`
+function questionFor ({ subject: { server, kind, name }, args, policy }: CallToApprove): string {
+  const reason = policy.message ?? `The policy ${quote(policy.name)} asks before this call.`
   const verb = kind === 'tool' ? 'Run the tool' : kind === 'prompt' ? 'Get the prompt' : 'Read the resource'
-  return `${reason}\n\n${verb} ${quoted(name)} of the server ${quoted(server)}${describeArguments(args)}`
+  return `${reason}\n\n${verb} ${quote(name)} of the server ${quote(server)}${describeArguments(args)}`
 }
 
 /** Lists the arguments of a call, one per line. */
-export function describeArguments (args: unknown): string {
+function describeArguments (args: unknown): string {
   const entries = isObject(args) ? Object.entries(args) : []
   if (entries.length === 0) return ' without arguments?'
-  const lines = entries.map(([name, value]) => `- ${quoted(name)}: ${quoted(value)}`).join('\n')
+  const lines = entries.map(([name, value]) => `- ${quote(name)}: ${quote(value)}`).join('\n')
   const { shown } = extensionsLimits.approvals
   const rest = lines.length - shown
   return ` with these arguments?\n${rest > 0 ? `${lines.slice(0, shown)}… (${rest} more characters)` : lines}`
 }
 
-const quoted = (value: unknown): string => escapeInvisible(JSON.stringify(value ?? null))
+const quote = (value: unknown): string => escapeInvisible(JSON.stringify(value ?? null))

@@ -17,8 +17,8 @@ export interface WebhookQuestion {
   readonly text: string
 }
 
-/** `text` of `replace` is the arguments or result to use, as JSON text. */
-export type WebhookAnswer =
+/** The answer of a webhook. `text` of `replace`: the arguments or result to use, as JSON text. */
+type WebhookAnswer =
   { readonly action: 'accept' } |
   { readonly action: 'reject', readonly message: string | undefined } |
   { readonly action: 'replace', readonly text: string }
@@ -35,12 +35,12 @@ export async function askWebhook (
   const { text, ...others } = question
   const member = question.type === 'call' ? 'arguments' : 'result'
   // The text is inserted without parsing, so that its numbers keep all digits.
-  const asked = `${JSON.stringify(others).slice(0, -1)},"${member}":${text}}`
+  const requestBody = `${JSON.stringify(others).slice(0, -1)},"${member}":${text}}`
   const { status, body } = await outbound.fetch(url, {
     trusted: true,
     method: 'POST',
-    headers: signWebhook(secret, asked),
-    body: asked,
+    headers: signWebhook(secret, requestBody),
+    body: requestBody,
     maxSize: webhookAnswer,
     timeout: timeoutMs,
     returnsRedirects: 'all'

@@ -8,21 +8,21 @@ import { tuning } from './tuning.ts'
 import type { Vocabulary } from './vocabulary.ts'
 import { extensionsLimits } from '../../limits.ts'
 
-/** One thing that a query asks for. A tool scores by its best variant. */
+/** A word of a query with its synonyms, spellings and translations. A tool scores by its best variant. */
 export interface Concept { readonly weight: number, readonly variants: readonly Variant[] }
 
 /**
  * `words`: the words of the query; foreign words are translated, and unknown words are followed by their corrections.
  */
-interface Question { readonly concepts: readonly Concept[], readonly words: readonly string[] }
+interface InterpretedQuery { readonly concepts: readonly Concept[], readonly words: readonly string[] }
 
 const bounds = extensionsLimits.wordSearch
 /** Max number of words of a foreign phrase. */
-const longestPhrase = 4
+const maxPhraseWords = 4
 
 /** Interprets a query, using the terms of a vocabulary. */
-export function readQuestion (query: string, lexicon: Lexicon, vocabulary: Vocabulary): Question {
-  const { concepts, words } = new QuestionReader(query.slice(0, bounds.question), lexicon, vocabulary)
+export function interpretQuery (query: string, lexicon: Lexicon, vocabulary: Vocabulary): InterpretedQuery {
+  const { concepts, words } = new QueryReader(query.slice(0, bounds.question), lexicon, vocabulary)
   return { concepts: withoutRepetition(concepts), words }
 }
 
@@ -38,19 +38,19 @@ function withoutRepetition (concepts: readonly Concept[]): Concept[] {
       if (isMain(each)) highest.set(each.term, Math.max(highest.get(each.term) ?? 0, weight * each.weight))
     }
   }
-  const given = new Set<string>()
+  const kept = new Set<string>()
   return concepts.map(({ weight, variants }) => ({
     weight,
     variants: variants.map((each) => {
       if (!isMain(each)) return each
-      const isHighest = weight * each.weight === highest.get(each.term) && !given.has(each.term)
-      if (isHighest) given.add(each.term)
+      const isHighest = weight * each.weight === highest.get(each.term) && !kept.has(each.term)
+      if (isHighest) kept.add(each.term)
       return isHighest ? each : { term: each.term, weight: each.weight * tuning.again }
     }).sort((a, b) => b.weight - a.weight)
   }))
 }
 
-class QuestionReader implements Question {
+class QueryReader implements InterpretedQuery {
   readonly concepts: Concept[] = []
   readonly words: string[] = []
   readonly #lexicon: Lexicon
@@ -64,10 +64,10 @@ class QuestionReader implements Question {
   readonly #added = new Set<string>()
   #lookUps = 0
 
-  constructor (question: string, lexicon: Lexicon, vocabulary: Vocabulary) {
+  constructor (query: string, lexicon: Lexicon, vocabulary: Vocabulary) {
     this.#lexicon = lexicon
     this.#vocabulary = vocabulary
-    for (const { text, weight, hint = '' } of literalsOf(question)) {
+    for (const { text, weight, hint = '' } of literalsOf(query)) {
       for (const word of wordsOf(text, bounds.words - this.#list.length, false)) {
         this.#list.push(word)
         this.#weights.push(weight)
@@ -76,7 +76,7 @@ class QuestionReader implements Question {
     }
     this.#stems = this.#list.map(stemOf)
     this.#languages = this.#guessLanguages()
-    for (const run of unspacedRuns(question).slice(0, bounds.words)) {
+    for (const run of unspacedRuns(query).slice(0, bounds.words)) {
       for (const meanings of lexicon.splitUnspaced(run)) this.#addForeign(meanings, 1)
     }
     for (let at = 0; at < this.#list.length;) at += this.#addPhrase(at) || this.#addWord(at)
@@ -87,7 +87,7 @@ class QuestionReader implements Question {
     for (const word of this.#list) {
       if (stopWords.has(word)) continue
       const languages = new Set(this.#lexicon.stopLanguages(word))
-      const meanings = this.#lexicon.isForeign(word) && !this.#isKnown(word) ? this.#lexicon.foreign(word) : []
+      const meanings = this.#lexicon.isForeign(word) && !this.#isKnown(word) ? this.#lexicon.meaningsOf(word) : []
       for (const { language } of meanings) languages.add(language)
       for (const language of languages) evidence.set(language, (evidence.get(language) ?? 0) + 1)
     }
@@ -128,7 +128,7 @@ class QuestionReader implements Question {
    * @returns the number of words that need no further processing
    */
   #addPhrase (at: number): number {
-    for (let length = Math.min(longestPhrase, this.#list.length - at); length > 1; length--) {
+    for (let length = Math.min(maxPhraseWords, this.#list.length - at); length > 1; length--) {
       const foreign = this.#foreign(this.#list.slice(at, at + length).join(' '))
       if (foreign.length === 0) continue
       this.#addForeign(foreign, 1)
@@ -145,7 +145,7 @@ class QuestionReader implements Question {
 
   /** Returns the meanings of foreign words in the languages of the query, or in all languages if there are none. */
   #foreign (words: string): readonly ForeignWord[] {
-    const all = this.#lexicon.foreign(words)
+    const all = this.#lexicon.meaningsOf(words)
     const own = all.filter(({ language }) => this.#languages.has(language))
     return own.length > 0 ? own : all
   }
@@ -160,9 +160,9 @@ class QuestionReader implements Question {
       return 1
     }
     const foreign = this.#foreign(word)
-    const isSpoken = foreign.some(({ language }) => this.#languages.has(language))
+    const isInQueryLanguage = foreign.some(({ language }) => this.#languages.has(language))
     const isKnown = this.#isKnown(word)
-    if (foreign.length > 0 && isSpoken) this.#addForeign(foreign, factor, isKnown ? [{ term, weight: 1 }] : [])
+    if (foreign.length > 0 && isInQueryLanguage) this.#addForeign(foreign, factor, isKnown ? [{ term, weight: 1 }] : [])
     else if (isKnown) {
       this.#add([{ term, weight: 1 }], factor * (this.#lexicon.isCommon(word) ? tuning.everyday : 1))
       this.words.push(word)

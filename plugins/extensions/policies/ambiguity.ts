@@ -28,7 +28,7 @@ export function ambiguityIn (text: string): string | undefined {
       numberEnd.lastIndex = at
       const end = numberEnd.exec(text)?.index ?? text.length
       const number = text.slice(at, end)
-      if (!isExact(number)) return `the arguments have the number ${shortened(number)}, which cannot be read exactly`
+      if (!isExact(number)) return `the arguments have the number ${shorten(number)}, which cannot be read exactly`
       at = end
     } else {
       if (character === '{' || character === '[') open.push(character === '{' ? new Set() : undefined)
@@ -40,19 +40,19 @@ export function ambiguityIn (text: string): string | undefined {
   return undefined
 }
 
-const shortened = (number: string): string => number.length > 40 ? `${number.slice(0, 40)}…` : number
+const shorten = (number: string): string => number.length > 40 ? `${number.slice(0, 40)}…` : number
 
 /** Whether JavaScript represents a number exactly. Very long numbers count as inexact. */
 function isExact (number: string): boolean {
   const value = Number(number)
-  return number.length <= 100 && Number.isFinite(value) && normalized(number) === normalized(String(value))
+  return number.length <= 100 && Number.isFinite(value) && normalize(number) === normalize(String(value))
 }
 
 /**
  * Normalizes a number without its sign: its digits from the first to the last that is not 0, and the exponent of the
  * last.
  */
-function normalized (number: string): string {
+function normalize (number: string): string {
   const [mantissa = '', exponent = '0'] = number.replace(/^-/, '').toLowerCase().split('e')
   const [whole = '', fraction = ''] = mantissa.split('.')
   const digits = (whole + fraction).replace(/^0+/, '')

@@ -4,8 +4,8 @@ import { countServers, makeView, type Principal, configuredAddress } from '../..
 import { isLoopback } from '../../base/config/index.ts'
 import { secretAdvice } from '../../base/secrets/index.ts'
 
-/** Interval of repeated warnings, in ms. */
-const interval = 15 * 60_000
+/** Interval at which a warning is repeated, in ms. */
+const warningInterval = 15 * 60_000
 
 /**
  * Logs a warning while `routing.skipAuth` is on, which makes everyone who can reach the gateway an admin. If other
@@ -30,7 +30,7 @@ export function warnOfSkippedAuth (app: FastifyInstance): void {
       )
     } else if (!isRepeated) app.log.warn(`routing.skipAuth is on: everybody on this machine ${consequence}`)
   }
-  const timer = setInterval(warn, interval, true).unref()
+  const timer = setInterval(warn, warningInterval, true).unref()
   app.settings.on('changed', ({ system }, { system: former }) => {
     const isSame = system.routing?.skipAuth === former.routing?.skipAuth && signsOf(system) === signsOf(former)
     if (!isSame) warn(false)
@@ -42,7 +42,9 @@ export function warnOfSkippedAuth (app: FastifyInstance): void {
 /** The settings that can make the gateway reachable from other machines. */
 interface Exposure { host: string, allowedHosts: string, address: ReturnType<typeof configuredAddress> }
 
-/** Returns the settings that show that other machines can reach the gateway, for a log line; empty if none does. */
+/**
+ * Returns the settings by which other machines can probably reach the gateway, for a log line; empty if there are none.
+ */
 export function exposureSigns ({ host, allowedHosts, address }: Exposure): string[] {
   const names = allowedHosts.split(/[\s,]+/).map((each) => each.replace(/:\d*$/, '').toLowerCase())
   const isForeign = names.some((name) => name !== '' && !isLoopback(name))

@@ -3,7 +3,7 @@ import type { BearerKey } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
 import { owningTeam, type Principal, responsibleUsersOf } from '../../settings/index.ts'
 import { storedUsernameOf } from '../users/rules.ts'
-import { toExpiry } from './state.ts'
+import { toExpiry } from './expiry.ts'
 
 type KeyScopeMembers = Required<Pick<BearerKey, 'kind' | 'accessType' | 'allowedGroups' | 'allowedServers'>>
 type RequestedMembers = Partial<Pick<BearerKey, keyof KeyScopeMembers | 'owner'>>
@@ -24,8 +24,8 @@ function accessTypeOf (
  * `accessType`, so that none gets full access by accident.
  * @throws InvalidInput
  */
-export function requestedKeyScope (asked: RequestedMembers): KeyScopeMembers {
-  const { kind, accessType, allowedGroups, allowedServers } = asked
+export function requestedKeyScope (input: RequestedMembers): KeyScopeMembers {
+  const { kind, accessType, allowedGroups, allowedServers } = input
   const hasLists = allowedGroups !== undefined || allowedServers !== undefined
   if (kind === 'system' && accessType === undefined && !hasLists) {
     throw new errors.InvalidInput(
@@ -35,7 +35,7 @@ export function requestedKeyScope (asked: RequestedMembers): KeyScopeMembers {
   }
   return {
     kind: kind ?? (accessType !== undefined || hasLists ? 'system' : 'user'),
-    accessType: accessType ?? (hasLists ? accessTypeOf(asked) : 'all'),
+    accessType: accessType ?? (hasLists ? accessTypeOf(input) : 'all'),
     allowedGroups: allowedGroups ?? [],
     allowedServers: allowedServers ?? []
   }
@@ -50,13 +50,13 @@ export function ownerAndCreatorOf (
   { teams, users }: Pick<Snapshot, 'teams' | 'users'>,
   principal: Principal,
   kind: BearerKey['kind'],
-  { owner: named, kind: askedKind }: Pick<RequestedMembers, 'owner' | 'kind'>
+  { owner: named, kind: requestedKind }: Pick<RequestedMembers, 'owner' | 'kind'>
 ): Pick<BearerKey, 'owner' | 'createdBy'> {
   const { username = '' } = principal
   const self = users.has(username) ? username : undefined
   const isByKey = principal.kind === 'system-key'
   // A system key created with a system key that has an owner gets the same owner, so that it depends on the same users.
-  const inherited = kind === 'user' ? (askedKind === undefined ? self : undefined) : isByKey ? self : undefined
+  const inherited = kind === 'user' ? (requestedKind === undefined ? self : undefined) : isByKey ? self : undefined
   const owner = named === undefined ? inherited : storedUsernameOf(users, named)
   if (owner === undefined && (kind === 'user' || self === undefined)) {
     throw new errors.InvalidInput(
@@ -93,8 +93,8 @@ export function ownerAndCreatorOf (
  * @throws Forbidden if the key would depend on three users
  */
 export function keyCreatorOf (sponsors: readonly string[], owner: string | undefined): string | undefined {
-  const [maker = owner, ...more] = sponsors.filter((name) => name !== owner)
-  if (more.length === 0) return maker
+  const [creator = owner, ...more] = sponsors.filter((name) => name !== owner)
+  if (more.length === 0) return creator
   throw new errors.Forbidden(
     `Your key depends on the rights of ${sponsors.map((name) => JSON.stringify(name)).join(' and ')}. ` +
     'To give rights to another key, log in, or use a key that depends on your rights only'
@@ -104,7 +104,7 @@ export function keyCreatorOf (sponsors: readonly string[], owner: string | undef
 /** The members of a change of a key. A member with its current value is not a change. */
 export type KeyChange =
   Partial<Omit<BearerKey, 'id' | 'token' | 'tokenHash' | 'tokenMask' | 'createdAt' | 'lastUsedAt' | 'expiresAt'>> & {
-  /** ISO 8601; null if the key never expires. */
+    /** ISO 8601; null if the key never expires. */
     expiresAt?: string | null
   }
 
@@ -117,24 +117,24 @@ const defaults: KeyChange = {
  * @throws InvalidInput if nothing is sent, or for a member that cannot be changed; Forbidden for a member that only an
  *   admin may change
  */
-export function applyKeyChange (key: BearerKey, asked: KeyChange, byAdmin: boolean): BearerKey {
+export function applyKeyChange (key: BearerKey, input: KeyChange, byAdmin: boolean): BearerKey {
   const before: KeyChange = { ...defaults, ...key }
   const change =
     withDerivedAccessType(
-      typeof asked.expiresAt === 'string' ? { ...asked, expiresAt: toExpiry(asked.expiresAt) } : asked, before
+      typeof input.expiresAt === 'string' ? { ...input, expiresAt: toExpiry(input.expiresAt) } : input, before
     )
-  const given = (Object.keys(change) as Array<keyof KeyChange>).filter((member) =>
+  const sentMembers = (Object.keys(change) as Array<keyof KeyChange>).filter((member) =>
     changeableMembers.has(member) && change[member] !== undefined)
-  if (given.length === 0) {
+  if (sentMembers.length === 0) {
     throw new errors.InvalidInput(
       'There is nothing to change: send "name" or "enabled", ' +
       'as an admin also "accessType", "allowedGroups", "allowedServers" or "expiresAt"'
     )
   }
-  const differing = given.filter((member) => JSON.stringify(change[member]) !== JSON.stringify(before[member]))
+  const differing = sentMembers.filter((member) => JSON.stringify(change[member]) !== JSON.stringify(before[member]))
   const fixed = differing.find((member) => member === 'kind' || member === 'owner')
-  const own = differing.every((member) => member === 'name' || member === 'enabled')
-  if (!byAdmin && !own) {
+  const isOwnChange = differing.every((member) => member === 'name' || member === 'enabled')
+  if (!byAdmin && !isOwnChange) {
     throw new errors.Forbidden(
       'You can change only "name" and "enabled" of your bearer keys; ask an admin for other changes'
     )
@@ -149,7 +149,10 @@ export function applyKeyChange (key: BearerKey, asked: KeyChange, byAdmin: boole
   return expiresAt === undefined || expiresAt === null ? rest : { ...rest, expiresAt }
 }
 
-/** Lists sent for a key with `accessType: all` restrict it to the names in them, as for a new key. */
+/**
+ * Derives the access type for a change that sends lists without one to a key with access to everything: as for a new
+ * key, the lists restrict it.
+ */
 function withDerivedAccessType (change: KeyChange, before: KeyChange): KeyChange {
   const { accessType, allowedGroups, allowedServers } = change
   const isNarrowed = [allowedGroups, allowedServers].some((list) => list !== undefined && list.length > 0)

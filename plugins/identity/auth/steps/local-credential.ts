@@ -1,0 +1,51 @@
+import { timingSafeEqual } from 'node:crypto'
+import { isIP } from 'node:net'
+import { credentialPrefixes } from '../../../../schemas/credential-prefixes.ts'
+import { isLoopback } from '../../../base/config/index.ts'
+import { sha256 } from '../../../base/secrets/index.ts'
+import type { Principal } from '../../../settings/index.ts'
+import type { AuthStep, RequestCredentials } from '../chain.ts'
+
+/**
+ * Authenticates by the credential of the command line on this machine: created at each start, in a file that only the
+ * gateway's user can read. It grants admin rights on the management API, only for direct connections from a loopback
+ * address.
+ * @param token undefined if no such credential was created
+ */
+export function localCredentialStep (token: string | undefined): AuthStep {
+  const hasLocalCredential = createLocalCredentialCheck(token)
+  const principal: Principal = {
+    key: 'command line',
+    kind: 'system-key',
+    user: 'system',
+    username: 'system',
+    isAdmin: true,
+    credential: { id: 'command-line', name: 'command line' },
+    inSnapshot: () => principal
+  }
+  return (credentials, routes) => routes !== 'mcp' && hasLocalCredential(credentials) ? principal : undefined
+}
+
+/**
+ * Returns a function that checks whether a request carries the command line's credential and comes from this machine.
+ */
+export function createLocalCredentialCheck (token: string | undefined): (credentials: RequestCredentials) => boolean {
+  const expected = token === undefined ? undefined : Buffer.from(sha256(token))
+  return ({ headers, socket }) => {
+    const { authorization } = headers
+    // The prefix is checked first, so that no other credential is hashed.
+    if (expected === undefined || authorization?.startsWith(`Bearer ${credentialPrefixes.local}`) !== true) return false
+    return isLocalRequest({ headers, socket }) && timingSafeEqual(Buffer.from(sha256(authorization.slice(7))), expected)
+  }
+}
+
+/** Headers in which proxies state the original client. */
+export const forwardingHeaders =
+  ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via']
+
+/** Whether a request comes from this machine and not through a proxy. */
+export function isLocalRequest ({ headers, socket }: Pick<RequestCredentials, 'headers' | 'socket'>): boolean {
+  if (forwardingHeaders.some((name) => headers[name] !== undefined)) return false
+  const plain = (socket?.remoteAddress ?? '').replace(/^::ffff:/i, '')
+  return isIP(plain) !== 0 && isLoopback(plain)
+}

@@ -1,0 +1,24 @@
+import type { BearerKey } from '../../../schemas/settings.ts'
+import { errors } from '../../base/errors/index.ts'
+
+/**
+ * Returns the time at which a key expires, in ms since the epoch; Infinity if it never expires. An invalid date in a
+ * settings file makes the key expired.
+ */
+export function keyExpiryOf ({ expiresAt }: BearerKey): number {
+  if (expiresAt === undefined) return Infinity
+  const time = Date.parse(expiresAt)
+  return Number.isNaN(time) ? 0 : time
+}
+
+/** Converts a date to its stored form. @param text an ISO 8601 date and time with a time zone @throws InvalidInput */
+export function toExpiry (text: string): string {
+  const isDate =
+    /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text))
+  if (!isDate) {
+    throw new errors.InvalidInput(
+      '"expiresAt" must be a date and time with a time zone, such as "2030-01-31T12:00:00Z"'
+    )
+  }
+  return new Date(text).toISOString()
+}

@@ -1,0 +1,41 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyRequest } from 'fastify'
+import type { Provider } from 'oidc-provider'
+
+/** The Fastify request of each raw request that was passed to the library. */
+const requests = new WeakMap<IncomingMessage, FastifyRequest>()
+
+/** Returns the Fastify request of a raw one. @throws Error for one that `passToProvider` did not pass to the library */
+export function fastifyRequestOf (raw: IncomingMessage): FastifyRequest {
+  const request = requests.get(raw)
+  if (!request) throw new Error('the request was not passed to the library')
+  return request
+}
+
+/**
+ * Rewrites a request as if it were sent to the issuer's address, since the library builds URLs from request headers.
+ */
+export function setIssuerAddress (issuer: string, raw: IncomingMessage): void {
+  const { host, protocol } = new URL(issuer)
+  raw.headers.host = host
+  raw.headers['x-forwarded-proto'] = protocol.slice(0, -1)
+  for (const name of ['x-forwarded-host', 'x-forwarded-for', 'forwarded']) delete raw.headers[name]
+}
+
+/** Passes a request to the library, which sends the response. @param path path and query below the base path */
+export function passToProvider (
+  provider: Provider,
+  issuer: string,
+  request: FastifyRequest,
+  reply: ServerResponse,
+  path: string
+): void {
+  const raw: IncomingMessage & { originalUrl?: string } = request.raw
+  requests.set(raw, request)
+  setIssuerAddress(issuer, raw)
+  raw.url = path
+  // Fastify stores the original URL here; the library would build its URLs from it instead of from the issuer.
+  delete raw.originalUrl
+  reply.setHeader('x-content-type-options', 'nosniff')
+  void provider.callback()(raw, reply)
+}
