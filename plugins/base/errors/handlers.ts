@@ -219,6 +219,6 @@ export default fp(async (app) => {
   })
   // Requests for an annex that a hook rejects are rejected by the annex, in its own format.
   app.setErrorHandler((error: FastifyError, request, reply) =>
-    (request.is404 ? app.annexes.handOn(request, reply) : undefined) ?? sendEnvelopeError(error, request, reply))
-  app.setNotFoundHandler((request, reply) => app.annexes.handOn(request, reply) ?? notFound(request, reply))
+    (request.is404 ? app.annexes.handOver(request, reply) : undefined) ?? sendEnvelopeError(error, request, reply))
+  app.setNotFoundHandler((request, reply) => app.annexes.handOver(request, reply) ?? notFound(request, reply))
 }, { name: 'errors', dependencies: ['config'] })
