@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { until } from '../../helpers/hub.ts'
-import { fitArguments } from '../../../plugins/base/json-schema/fit.ts'
+import { fitArguments } from '../../../plugins/base/json-schema/check-arguments.ts'
 import { parsedSizeOf } from '../../../plugins/base/threads/parsed-size.ts'
 import { TaskAborted, WorkerPool } from '../../../plugins/base/threads/pool.ts'
 
