@@ -51,7 +51,7 @@ export function createServer (options: ServerOptions): FastifyInstance {
   }))
   app.decorate('annexes', annexes)
   void annexes.onEveryApp(app, prepare)
-  void app.register(connections, { trustProxy: env.TRUST_PROXY, max, arrives: limitBodyIntake })
+  void app.register(connections, { trustProxy: env.TRUST_PROXY, max, onRequest: limitBodyIntake })
   return app
 }
 
