@@ -5,7 +5,7 @@ export type RequestId = string | number
 
 interface MessageBase {
   /** Whether a server's large message has `null` or `[]` outside its strings. Undefined: not known. */
-  hasGaps?: boolean
+  hasNullOrEmptyArray?: boolean
 }
 /** A request. Read `params`, relay `paramsText`; `idText` is the id as the sender wrote it, for the answer. */
 export interface Request extends MessageBase {

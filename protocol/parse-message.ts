@@ -76,7 +76,7 @@ function parseLarge (
   if (scan.kind !== 'array') {
     const message = toMessage(readLarge(text, scan, maxDepth), sender)
     // Only messages from servers are repaired.
-    if (sender === 'server') message.hasGaps = scan.hasGaps
+    if (sender === 'server') message.hasNullOrEmptyArray = scan.hasNullOrEmptyArray
     return message
   }
   checkBatch(scan.size, maxBatch)

@@ -173,7 +173,7 @@ export class Peer implements Receiver {
   }
 
   #mendAnswer (answer: Response, { method, uri }: PendingRequest): void {
-    if (answer.hasGaps === false) return
+    if (answer.hasNullOrEmptyArray === false) return
     const { resultText, errorText } = answer
     if (errorText !== undefined) answer.errorText = this.#mended(errorText, errorShape, `errors of ${method}`, true)
     const shape = resultText === undefined ? undefined : resultShape(method, this.isModern, uri)
@@ -185,7 +185,7 @@ export class Peer implements Receiver {
 
   #withParams<Sent extends Request | Notification> (message: Sent): Sent {
     const { method, params, paramsText } = message
-    if (message.hasGaps === false || !mayNeedMending(paramsText)) return message
+    if (message.hasNullOrEmptyArray === false || !mayNeedMending(paramsText)) return message
     const text = this.#mended(paramsText, paramsShape(method), method)
     if (text === paramsText) return message
     if (text.length <= largeText) {

@@ -3,7 +3,7 @@ import { isObject, memberOf, withMembers } from '../json.ts'
 import { capabilityOf } from '../lists.ts'
 import { toRpcError, type Notification, type Response } from '../message.ts'
 import type { Peer } from '../peer.ts'
-import { reconnectDelays } from '../transports/redirect.ts'
+import { reconnectDelays } from '../transports/reconnect.ts'
 import { metaKeys } from './envelope.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
 

@@ -4,7 +4,8 @@ import { largeText } from '../text.ts'
 import { bearerChallenge, type AuthorizationSource } from './authorization.ts'
 import { HttpAnswer, networkFailureMessage, type AnswerHandlers } from './http-answer.ts'
 import type { HttpConnection, HttpRequest } from './http-connection.ts'
-import { isTransientStatus, reconnectDelays, resolveRedirect } from './redirect.ts'
+import { isTransientStatus, reconnectDelays } from './reconnect.ts'
+import { resolveRedirect } from './redirect.ts'
 import {
   isRpcAnswer, isModernRefusal, isSessionLost, lostSessionError, parseEvent, refusalError, statelessError,
   unreadableError

@@ -1,7 +1,7 @@
 import { carriesMessage, EventStreamParser, type StreamEvent } from '../event-stream.ts'
 import type { Message } from '../message.ts'
 import { HttpAnswer } from './http-answer.ts'
-import { isTransientStatus, reconnectDelays } from './redirect.ts'
+import { isTransientStatus, reconnectDelays } from './reconnect.ts'
 import { parseMessages, transportLimits } from './transport.ts'
 import type { ReadingOptions } from './valve.ts'
 

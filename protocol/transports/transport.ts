@@ -23,8 +23,6 @@ export interface Receiver {
 export interface SendOptions {
   /** The upstream id, if the message is a request. */
   id?: number
-  /** Aborts the sending and the answer's stream. */
-  signal?: AbortSignal
   /** The owner whose memory share the answer counts against. */
   owner?: string
   /** Headers of the client that sends the message, in lower case, for transports that have headers per message. */
