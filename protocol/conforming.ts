@@ -7,7 +7,7 @@ import type { Shape } from './shapes/shape.ts'
  */
 export function conforms (value: unknown, shape: Shape): boolean {
   const { type, values, element } = shape
-  if (value === null || shape.of !== undefined) return false
+  if (value === null || shape.select !== undefined) return false
   if (type !== undefined && typeOf(value) !== type) return false
   if (values !== undefined && !values.includes(JSON.stringify(value))) return false
   if (Array.isArray(value)) {

@@ -3,7 +3,7 @@ import { identityExtraOf } from '../identity.ts'
 import { instanceId, instanceKey } from '../instance.ts'
 import { isObject, memberOf } from '../json.ts'
 import { isLegacyVersion } from '../legacy/versions.ts'
-import { serverInfo } from '../mended-members.ts'
+import { serverInfoShape } from '../mended-members.ts'
 import { mend } from '../mending.ts'
 import { toRpcError } from '../message.ts'
 import type { Peer } from '../peer.ts'
@@ -97,7 +97,7 @@ function identityOf (result: string, version: ModernVersion): ServerIdentity {
   return {
     version,
     capabilities: isObject(capabilities) ? capabilities : {},
-    serverInfo: mend(info, serverInfo, true).text,
+    serverInfo: mend(info, serverInfoShape, true).text,
     instructions: typeof instructions === 'string' ? instructions : undefined,
     identityExtra: identityExtraOf(result)
   }
