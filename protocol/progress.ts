@@ -1,6 +1,6 @@
 import { isObject, memberOf, withMembers } from './json.ts'
 
-// A progress token is valid on one hop (MCP, "Progress"): the gateway replaces the sender's token by one of its own, and
+// A progress token is valid on one hop (MCP, "Progress"): the gateway replaces the sender's token by its own, and
 // restores it in progress notifications. All texts are JSON; the other members of `_meta` keep their bytes.
 
 /**

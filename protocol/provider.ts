@@ -42,8 +42,8 @@ export interface Provider {
    */
   call: (exchange: Exchange, changes: Readonly<Record<string, string>>, trace?: TraceContext) => Promise<Response>
   /**
-   * Identifies the run of the provider (such as a process) with which a task of the exchange's client ends; '': the task
-   * outlives it. Default: ''.
+   * Identifies the run of the provider (such as a process) with which a task of the exchange's client ends; '': the
+   * task may outlive it. Default: ''.
    * @param id the provider's id of the task
    * @returns undefined if that run has ended, or the task is known to be another principal's
    * @throws the errors of `call`

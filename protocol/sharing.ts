@@ -1,6 +1,6 @@
 /**
- * Wraps a function so that concurrent callers share its runs. Each caller gets the result of a run that starts after its
- * call; one run at a time is in progress.
+ * Wraps a function so that concurrent callers share its runs. Each caller gets the result of a run that starts after
+ * its call; one run at a time is in progress.
  */
 export function shareRuns<Result> (run: () => Promise<Result>): () => Promise<Result> {
   let last: Promise<unknown> = Promise.resolve()
