@@ -211,12 +211,13 @@ export class StdioTransport implements Transport {
   /** Reserves memory for the line that is being read. While there is none, reading pauses. */
   #reserve (): void {
     const account = this.#account ??= (this.#options.reading?.meter ?? noMeter).open(this.#options.reading?.owner ?? '')
-    if (account.resize(this.#chunks.length)) return
+    if (this.#pauses.has('memory') || account.resize(this.#chunks.length)) return
     this.#pause('memory')
     setTimeout(() => {
-      if (this.#ended !== undefined || this.#chunks.length === 0) return
+      if (this.#ended !== undefined) return
       this.#resume('memory')
-      this.#reserve()
+      // The line may be complete, since bytes that had been read before the pause are processed.
+      if (this.#chunks.length > 0) this.#reserve()
     }, memoryRetry).unref()
   }
 
