@@ -255,6 +255,7 @@ export class Call {
   /** Waits until the call is attached. @throws UpstreamError if the question is withdrawn, or the call ends */
   async #waitForExchange (signal: AbortSignal): Promise<Exchange> {
     if (this.#isOver) throw callEndedError()
+    if (signal.aborted) throw new UpstreamError('closed', String(signal.reason))
     return await new Promise((resolve, reject) => {
       (this.#parked ??= []).push({ resolve, reject })
       signal.addEventListener(

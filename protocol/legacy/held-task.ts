@@ -60,6 +60,7 @@ export class HeldTask implements Exchange {
     if (this.cancelled !== undefined || this.#open.size >= bounds.questions || text.length > bounds.length) {
       throw new RpcError(code.internal, 'Too many requests to the client are unanswered', 'limit')
     }
+    if (signal.aborted) throw new RpcError(code.internal, String(signal.reason), 'internal')
     const key = `question-${++this.#lastQuestion}`
     return await new Promise((resolve, reject) => {
       const fail = (reason: string): void => {
