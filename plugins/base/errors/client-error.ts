@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { STATUS_CODES, type IncomingMessage } from 'node:http'
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { FastifyError } from 'fastify'
 import { errors } from './list.ts'
 import { baseLimits } from '../limits/index.ts'
@@ -30,12 +30,12 @@ export function exemptFromRequestTimeout (request: IncomingMessage): void {
  */
 export const answerClientError = (basePath: string) => (error: ClientError, socket: Socket): void => {
   const { code } = error
-  if (code === 'ECONNRESET' || !socket.writable) {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && exemptRequests.get(socket)?.complete === false) return
+  if (code === 'ECONNRESET' || !socket.writable || hasBegunAnswer(socket)) {
     socket.destroy()
     return
   }
   if (code !== 'HPE_HEADER_OVERFLOW') {
-    if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && exemptRequests.get(socket)?.complete === false) return
     refuseConnection(code === 'ERR_HTTP_REQUEST_TIMEOUT' ? new errors.TooSlow() : new errors.MalformedRequest(), socket)
     return
   }
@@ -43,6 +43,13 @@ export const answerClientError = (basePath: string) => (error: ClientError, sock
   linger(socket)
   respond(given.error, socket, given.members)
 }
+
+/**
+ * Whether an answer to an earlier, pipelined request is being sent: another one would end up within it. Node's own
+ * handler of `clientError` asks the same.
+ */
+const hasBegunAnswer = (socket: Socket & { _httpMessage?: ServerResponse | null }): boolean =>
+  socket._httpMessage?.headersSent === true
 
 /**
  * The error for a request head that is too large because of its URL or its headers. If the head arrived in several
