@@ -115,10 +115,11 @@ export class BuiltInEntries<Item extends BuiltIn, Shown> {
   }
 
   /** Checks the limits on number and total size. @throws LimitReached */
-  #checkRoom ({ prompts, resources, skills }: Snapshot, item: Item): void {
+  #checkRoom (snapshot: Snapshot, item: Item): void {
+    const { prompts, resources, skills } = snapshot
     const { items, size } = gatewayLimits.builtIns
     const others = [...prompts.values(), ...resources.values(), ...skills.values()].filter(({ id }) => id !== item.id)
-    const stored = this.#kind.stored(this.#settings.current)
+    const stored = this.#kind.stored(snapshot)
     if (!stored.has(item.id) && stored.size >= items) {
       throw new errors.LimitReached(`There are already ${items} built-in ${this.#kind.list}: remove one first`)
     }
