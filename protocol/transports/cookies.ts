@@ -26,7 +26,7 @@ export class Cookies {
       const [, name, value = ''] = /^\s*([\w!#$%&'*+.^`|~-]+)\s*=([\x20-\x7e]*)$/.exec(pair) ?? []
       if (name === undefined) continue
       const former = this.#pairs.get(name)
-      if (attributes.some(isExpiry)) this.#pairs.delete(name)
+      if (hasExpired(attributes)) this.#pairs.delete(name)
       else this.#pairs.set(name, `${name}=${value.trim()}`)
       const header = [this.#configured, ...this.#pairs.values()].filter((each) => each !== undefined).join('; ')
       if (header.length <= maxLength) this.#header = header === '' ? undefined : header
@@ -36,8 +36,11 @@ export class Cookies {
   }
 }
 
-/** Whether an attribute states that the cookie has expired. */
-const isExpiry = (attribute: string): boolean => {
-  const [, name = '', value = ''] = /^\s*(max-age|expires)\s*=\s*(.*?)\s*$/i.exec(attribute) ?? []
-  return /^m/i.test(name) ? Number(value) <= 0 : Date.parse(value) <= Date.now()
+/** Whether a cookie has expired. `Max-Age` has precedence over `Expires` (RFC 6265, section 5.3). */
+function hasExpired (attributes: readonly string[]): boolean {
+  const valueOf = (name: RegExp): string | undefined =>
+    attributes.map((each) => name.exec(each)?.[1]).findLast((value) => value !== undefined)
+  const maxAge = valueOf(/^\s*max-age\s*=\s*(-?\d+)\s*$/i)
+  if (maxAge !== undefined) return Number(maxAge) <= 0
+  return Date.parse(valueOf(/^\s*expires\s*=\s*(.*?)\s*$/i) ?? '') <= Date.now()
 }
