@@ -7,6 +7,8 @@ import type { PoolMessage, PoolTask } from './worker.ts'
 /** Thrown for a task that takes too long, needs more memory than a thread has, or is cancelled. Its thread ends. */
 export class TaskAborted extends Error {}
 
+const noLongerNeeded = 'it is no longer needed'
+
 /** The reason for a task that needs too much memory. @param heap in MB */
 export const tooMuchMemory = (heap: number): string => `it needs more than ${heap} MB of memory`
 
@@ -68,8 +70,9 @@ export class WorkerPool {
     }
     const releaseTask = this.#tasks?.take(owner)
     const release = await this.#places.take(owner, isPrivileged)
-    const thread = this.#idle.pop() ?? this.#start()
     try {
+      if (signal?.aborted === true) throw new TaskAborted(noLongerNeeded)
+      const thread = this.#idle.pop() ?? this.#start()
       const message = await thread.run({ module, task }, time, signal)
       this.#idle.push(thread)
       thread.park()
@@ -125,12 +128,11 @@ class PoolThread {
     clearTimeout(this.#idleTimer)
     worker.ref()
     const { loading = baseLimits.workers.loading } = this.#bounds
-    const cancel = (): void => { this.#stop('it is no longer needed') }
+    const cancel = (): void => { this.#stop(noLongerNeeded) }
     let timer: NodeJS.Timeout | undefined
     try {
       return await new Promise<TaskResult>((resolve, reject) => {
         this.#stop = (reason) => { reject(new TaskAborted(reason)) }
-        if (signal?.aborted === true) return cancel()
         signal?.addEventListener('abort', cancel)
         timer = setTimeout(() => { this.#stop('its module was not loaded in time') }, loading)
         worker.on('message', (message: PoolMessage) => {

@@ -51,6 +51,16 @@ test('a thread ends after an idle time, when its task is given up, and with its 
   assert.equal(await run('a'), 'a')
 })
 
+test('a task that is given up before it starts ends no thread', async (t) => {
+  const pool = new WorkerPool({ ...bounds, threads: 1 })
+  t.after(() => { pool.close() })
+  const run = async (signal?: AbortSignal): Promise<unknown> =>
+    await pool.run(module, 'thread', { owner: 'ann', time: 60_000, signal })
+  const thread = await run()
+  await assert.rejects(run(AbortSignal.abort()), TaskAborted)
+  assert.equal(await run(), thread)
+})
+
 // A thread that runs out of memory within one step ends the whole process: without these checks, so does this test.
 test('a text that may take more memory than a thread has is not parsed there', async () => {
   const pool = new WorkerPool(bounds)
