@@ -84,7 +84,7 @@ export interface Question {
   readonly paramsText: string
   /** Aborted when the upstream withdraws the question. */
   readonly signal: AbortSignal
-  /** Whether the client may answer after the request whose stream it is sent on has ended: it may not belong to it. */
+  /** Whether it may be answered after the request on whose stream it is sent: it need not belong to that request. */
   readonly outlivesRequest: boolean
   /** Params of the upstream's `notifications/cancelled`, if it withdrew the question with one. */
   withdrawal?: string

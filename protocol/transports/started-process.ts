@@ -80,8 +80,8 @@ export interface ChildCommand {
 }
 
 /**
- * The folder in which to start a command as a user: by default the home of the user, since that of the gateway may be
- * closed to the user.
+ * The folder in which to start a command as a user. Default: the user's home, or `/`, since the user may not be allowed
+ * to enter the gateway's working folder.
  * @returns an Error if the user cannot enter the wanted folder
  */
 export async function folderFor (user: ProcessUser, wanted: string | undefined): Promise<string | Error> {

@@ -41,7 +41,7 @@ export function linkedSnippets (access: Access): LinkedSnippet[] {
   ].map((snippet) => ({ ...snippet, ...links[snippet.client] && { link: links[snippet.client] } }))
 }
 
-/** The configurations that the first start prints. */
+/** The configurations that the first start prints. The console offers more. */
 function clientSnippets ({ url, key }: Access): Snippet[] {
   const authorization = `Bearer ${key}`
   const header = `"Authorization: ${authorization}"`
