@@ -18,7 +18,7 @@ export interface OutboundAccess {
    */
   trusted: boolean
   proxy?: ServerConfig['proxy']
-  /** The owner of the server. The untrusted servers of an owner share a pool of connections, and a limit of look-ups. */
+  /** The owner of the server. The untrusted servers of an owner share connections, and a limit of look-ups. */
   owner?: string
 }
 
