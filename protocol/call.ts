@@ -133,7 +133,7 @@ export class Call {
         this.#end(response)
         return undefined
       }
-    }, this.headers, exchange.client.owner, style?.headers(exchange, changes))
+    }, { headers: this.headers, owner: exchange.client.owner, protocol: style?.headers(exchange, changes) })
   }
 
   /** Waits for the next step, and takes it. @returns the answer to the call */
@@ -247,7 +247,7 @@ export class Call {
       const params = cancelParams === undefined
         ? `{"requestId":${this.#id},"reason":${JSON.stringify(error.message)}}`
         : withMembers(cancelParams, { requestId: String(this.#id) })
-      this.#peer.notify('notifications/cancelled', params, this.headers)
+      this.#peer.notify('notifications/cancelled', params, { headers: this.headers })
     }
     this.#peer.abandon(this.#id, error)
   }

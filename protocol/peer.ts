@@ -38,6 +38,8 @@ interface RequestObserver {
   onSettled: (response: Response | undefined) => Promise<Response> | undefined
 }
 
+type MessageOptions = Omit<SendOptions, 'id'>
+
 interface PendingRequest {
   readonly method: string
   /** The resource URI of `resources/read`, as JSON text. */
@@ -75,10 +77,7 @@ export class Peer implements Receiver {
   get nextId (): number { return this.#lastId + 1 }
 
   /**
-   * Sends a request under `nextId`.
-   * @param headers from the client on whose behalf it is sent
-   * @param owner whose memory share the answer counts against
-   * @param protocol headers that MCP prescribes
+   * Sends a request with the id `nextId`.
    * @returns the answer, which may be an error
    * @throws UpstreamError if there is none
    */
@@ -86,9 +85,7 @@ export class Peer implements Receiver {
     method: string,
     paramsText?: string,
     observer?: RequestObserver,
-    headers?: SendOptions['headers'],
-    owner?: string,
-    protocol?: SendOptions['protocol']
+    { headers, owner, protocol }: MessageOptions = {}
   ): Promise<Response> {
     const id = ++this.#lastId
     return new Promise((resolve, reject) => {
@@ -99,12 +96,8 @@ export class Peer implements Receiver {
     })
   }
 
-  notify (
-    method: string, paramsText?: string, headers?: SendOptions['headers'], protocol?: SendOptions['protocol']
-  ): void {
-    if (!this.#closeReason) {
-      this.#transport.send(notificationText(method, paramsText), (headers ?? protocol) && { headers, protocol })
-    }
+  notify (method: string, paramsText?: string, options?: MessageOptions): void {
+    if (!this.#closeReason) this.#transport.send(notificationText(method, paramsText), options)
   }
 
   /** Answers a request from the other side. @param idText the id as the other side wrote it */
@@ -120,19 +113,11 @@ export class Peer implements Receiver {
   /**
    * Sends a request of the gateway's own.
    * @param timeout in ms
-   * @param protocol headers that MCP prescribes
-   * @param headers from the client on whose behalf it is sent
-   * @param owner whose memory share the answer counts against
    * @returns the text of its result
    * @throws RpcError if the answer is an error; UpstreamError if there is none
    */
   async ask (
-    method: string,
-    paramsText: string | undefined,
-    timeout: number,
-    protocol?: SendOptions['protocol'],
-    headers?: SendOptions['headers'],
-    owner?: string
+    method: string, paramsText: string | undefined, timeout: number, options?: MessageOptions
   ): Promise<string> {
     const id = this.nextId
     const timer = setTimeout(() => {
@@ -140,7 +125,7 @@ export class Peer implements Receiver {
       this.abandon(id, new UpstreamError('timeout', problem, { isPublic: true }))
     }, timeout)
     try {
-      const response = await this.request(method, paramsText, undefined, headers, owner, protocol)
+      const response = await this.request(method, paramsText, undefined, options)
       if (response.errorText !== undefined) throw toRpcError(response.errorText)
       return response.resultText ?? '{}'
     } finally {

@@ -36,14 +36,9 @@ export async function discoverServer (
   const outgoing = new OutgoingEnvelope(version, client, tools)
   // The instance id lets a gateway detect that it is its own upstream.
   const params = outgoing.ownParams('{}', { [instanceKey]: JSON.stringify(instanceId) })
-  const { resultText, errorText } = await peer.request(
-    'server/discover',
-    params,
-    undefined,
-    undefined,
-    undefined,
-    outgoing.ownHeaders('server/discover')
-  ).catch((error: unknown) => { throw toNotModernError(error) })
+  const { resultText, errorText } =
+    await peer.request('server/discover', params, undefined, { protocol: outgoing.ownHeaders('server/discover') })
+      .catch((error: unknown) => { throw toNotModernError(error) })
   if (errorText !== undefined) {
     const wanted = requestedVersion(errorText)
     if (wanted === undefined || isRetry) throw new NotModernError(toRpcError(errorText).message)

@@ -190,9 +190,7 @@ export class NotificationReceiver {
     timer.unref()
     const stream: ListenStream = { id, filter, startedAt: Date.now(), acknowledged, acknowledge }
     const params = outgoing.ownParams(`{"notifications":${filter}}`)
-    peer.request(
-      'subscriptions/listen', params, undefined, undefined, undefined, outgoing.ownHeaders('subscriptions/listen')
-    )
+    peer.request('subscriptions/listen', params, undefined, { protocol: outgoing.ownHeaders('subscriptions/listen') })
       .then((response) => endError(response), (error: unknown) => error)
       .then((error) => {
         refuse(error)

@@ -161,12 +161,8 @@ export class ModernTasks {
     const { peer, outgoing, timeout } = this.#deps
     const params = withMembers(JSON.stringify({ taskId: id }), more)
     return await peer.ask(
-      method,
-      outgoing.ownParams(params, undefined, true),
-      timeout,
-      outgoing.ownHeaders(method, id),
-      headers,
-      client.owner
+      method, outgoing.ownParams(params, undefined, true), timeout,
+      { headers, owner: client.owner, protocol: outgoing.ownHeaders(method, id) }
     )
   }
 }

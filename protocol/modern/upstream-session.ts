@@ -195,7 +195,8 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
 
   async request (method: string, paramsText = '{}', timeout = this.#client.initTimeout): Promise<string> {
     const outgoing = this.#outgoing
-    const result = await this.#peer.ask(method, outgoing.ownParams(paramsText), timeout, outgoing.ownHeaders(method))
+    const protocol = outgoing.ownHeaders(method)
+    const result = await this.#peer.ask(method, outgoing.ownParams(paramsText), timeout, { protocol })
     return this.#toOwnResult(method, paramsText, result)
   }
 
@@ -216,7 +217,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   notify (method: string, paramsText?: string): void {
     // Calls send their own cancellations.
     if (removedNotifications.has(method)) return
-    this.#peer.notify(method, paramsText, undefined, this.#outgoing.ownHeaders(method))
+    this.#peer.notify(method, paramsText, { protocol: this.#outgoing.ownHeaders(method) })
   }
 
   async subscribe (uri: string): Promise<string> {
