@@ -10,7 +10,6 @@ import type { SendOptions } from './transports/transport.ts'
 export interface Deadlines {
   /** Max time without an answer from the upstream. */
   timeout: number
-  /** Whether progress restarts `timeout`. */
   resetTimeoutOnProgress: boolean
   /** Max total time; undefined: unlimited. */
   maxTotalTimeout: number | undefined

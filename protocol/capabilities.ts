@@ -59,7 +59,6 @@ export const hasExtension = ({ extensions }: Readonly<Capabilities>, name: strin
 /** The Tasks extension of MCP 2026-07-28. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 
-/** Whether a client or server declares the Tasks extension. */
 export const hasTasksExtension = (capabilities: Capabilities): boolean => hasExtension(capabilities, tasksExtension)
 
 /** Returns the capabilities without an extension; the same object if the extension is not declared. */
@@ -72,7 +71,6 @@ function withoutExtension (capabilities: Capabilities, name: string): Capabiliti
 const withoutTasksExtension = (capabilities: Capabilities): Capabilities =>
   withoutExtension(capabilities, tasksExtension)
 
-/** Adds the Tasks extension to capabilities. */
 export function withTasksExtension (capabilities: Capabilities): Capabilities {
   const { extensions } = capabilities
   return { ...capabilities, extensions: { ...(isObject(extensions) && extensions), [tasksExtension]: {} } }

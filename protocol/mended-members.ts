@@ -10,10 +10,10 @@ import {
 import { schema, form } from './shapes/schema.ts'
 import { contentsOf, blocks, samplingMessage, promptMessages } from './shapes/content.ts'
 
-const annotations = object({ audience: list(value), ...names('priority', 'lastModified') })
-const icons = list(object({ ...names('src', 'mimeType', 'theme'), sizes: list(value) }, { needs: 'src' }))
-const descriptiveMembers = { ...names('title', 'description'), icons, ...meta }
-const resource = { uri: value, name: value, ...descriptiveMembers, ...names('mimeType', 'size'), annotations }
+const annotations = object({ audience: list(value), ...values('priority', 'lastModified') })
+const icons = list(object({ ...values('src', 'mimeType', 'theme'), sizes: list(value) }, { needs: 'src' }))
+const descriptiveMembers = { ...values('title', 'description'), icons, ...meta }
+const resource = { uri: value, name: value, ...descriptiveMembers, ...values('mimeType', 'size'), annotations }
 const toolAnnotations = object(values('title', 'readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'))
 const tool = object({
   name: value,
@@ -25,7 +25,6 @@ const tool = object({
 })
 const promptArgument = object(values('name', 'title', 'description', 'required'), { needs: 'name' })
 
-/** The shapes of list items, by kind. */
 export const itemShapes: Readonly<Record<ListKind, Shape>> = {
   tools: tool,
   prompts: object({ name: value, ...descriptiveMembers, arguments: list(promptArgument) }),
@@ -38,9 +37,9 @@ export const itemShapes: Readonly<Record<ListKind, Shape>> = {
 }
 
 /** The members that any result may have. */
-const commonMembers = { ...meta, ...names('nextCursor', 'cacheScope', 'resultType') }
+const commonMembers = { ...meta, ...values('nextCursor', 'cacheScope', 'resultType') }
 /** The members of results that clients may cache. `ttlMs` of a task is a different member, which may be null. */
-const cachedMembers = { ...commonMembers, ...names('ttlMs') }
+const cachedMembers = { ...commonMembers, ...values('ttlMs') }
 /** The shape of a list result without its items, which are checked one by one. */
 export const listResultShape: Shape = object(cachedMembers)
 
@@ -77,9 +76,9 @@ const questions: Readonly<Record<string, Shape>> = {
   'sampling/createMessage': object({
     messages: list(samplingMessage),
     modelPreferences: object({
-      hints: list(object(values('name'))), ...names('costPriority', 'speedPriority', 'intelligencePriority')
+      hints: list(object(values('name'))), ...values('costPriority', 'speedPriority', 'intelligencePriority')
     }),
-    ...names('systemPrompt', 'includeContext', 'temperature', 'maxTokens'),
+    ...values('systemPrompt', 'includeContext', 'temperature', 'maxTokens'),
     stopSequences: list(value),
     metadata: opaque,
     tools: list(tool),
@@ -88,7 +87,7 @@ const questions: Readonly<Record<string, Shape>> = {
     ...meta
   }),
   'elicitation/create': object({
-    ...names('mode', 'message', 'url', 'elicitationId'), requestedSchema: form, task: object(values('ttl')), ...meta
+    ...values('mode', 'message', 'url', 'elicitationId'), requestedSchema: form, task: object(values('ttl')), ...meta
   })
 }
 /** A server's request to the client within a result (2026-07-28). */
@@ -111,7 +110,7 @@ const isAnswer = (valueOf: (key: string) => unknown): boolean =>
 const neededList = (shape: Shape): Shape => ({ ...shape, fallback: '[]', isNeeded: isAnswer })
 
 const toolResultMembers = {
-  content: neededList(blocks), isError: flag, task, ...inputMembers, ...names('statusMessage', 'pollIntervalMs')
+  content: neededList(blocks), isError: flag, task, ...inputMembers, ...values('statusMessage', 'pollIntervalMs')
 }
 /** A tool result that is not an object is wrapped as the `content` of one. */
 const toolResult = (members: Readonly<Record<string, Shape>>): Shape => {
@@ -149,7 +148,7 @@ const readResult = (uri: string): Shape => resultWith('contents', {
     checkedList(contentsOf(uri), (text) => text.startsWith('{') || text.startsWith('"') ? text : undefined)
   ),
   ...inputMembers,
-  ...names('ttlMs')
+  ...values('ttlMs')
 })
 /** Before 2026-07-28, `structuredContent` must be an object. */
 const legacyResults: Readonly<Record<string, Shape>> = Object.fromEntries(['tools/call', 'tasks/result'].map((method) =>
@@ -186,9 +185,9 @@ export const errorShape: Shape = {
 }
 
 const notifications: Readonly<Record<string, Shape>> = {
-  'notifications/progress': object({ ...names('total', 'message'), ...meta }),
-  'notifications/message': object({ ...names('logger'), ...meta }),
-  'notifications/cancelled': object({ ...names('reason'), ...meta }),
+  'notifications/progress': object({ ...values('total', 'message'), ...meta }),
+  'notifications/message': object({ ...values('logger'), ...meta }),
+  'notifications/cancelled': object({ ...values('reason'), ...meta }),
   'notifications/tasks/status': object({ ...taskMembers, ...meta })
 }
 const anyParams = object(meta)

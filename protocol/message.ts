@@ -35,11 +35,9 @@ export type Message = Request | Notification | Response
 /** An invalid element of a batch: the error to answer with, and its id. */
 export interface MalformedMessage { kind: 'malformed', idText: string, error: RpcError }
 
-/** Serializes a request. */
 export const requestText = (id: RequestId, method: string, paramsText?: string): string =>
   `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${JSON.stringify(method)}${paramsMember(paramsText)}}`
 
-/** Serializes a notification. */
 export const notificationText = (method: string, paramsText?: string): string =>
   `{"jsonrpc":"2.0","method":${JSON.stringify(method)}${paramsMember(paramsText)}}`
 

@@ -29,6 +29,5 @@ export function withTrace (
   return { ...changes, _meta }
 }
 
-/** The HTTP headers for a trace context. */
 export const traceHeaders = ({ traceparent, tracestate }: TraceContext): Record<string, string> =>
   tracestate === undefined ? { traceparent } : { traceparent, tracestate }

@@ -15,7 +15,6 @@ export interface HiddenResources {
   readonly files: Pick<HiddenResources, 'keys' | 'byAdmins' | 'folders'>
   /** The names of servers owned by users. */
   readonly users: ReadonlySet<string>
-  /** Whether any skill is hidden. */
   readonly hasHiddenSkills: boolean
 }
 

@@ -76,7 +76,6 @@ export function isShownUri (section: Section, uri: string): boolean {
     : skills.some((skill) => isShownKey(section, 'skills', skill))
 }
 
-/** The skills of a catalogue, by their folders. */
 const skillFoldersOf = memoized(({ lists: { skills } }: Catalogue): ReadonlyMap<string, string> =>
   new Map(skills.map(({ key }) => [skillFolder(key) ?? key, key])))
 

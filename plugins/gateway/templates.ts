@@ -1,4 +1,3 @@
-/** A resource template of a server. */
 export interface ResourceTemplate<Target> { readonly literals: readonly string[], readonly target: Target }
 
 /** The remaining work for searching literals in URIs. A search costs at most literal length times URI length. */

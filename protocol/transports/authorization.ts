@@ -3,7 +3,6 @@ import type { HttpAnswer } from './http-answer.ts'
 /** An answer that requests other credentials: HTTP 401 or 403 (RFC 9110, section 11; RFC 6750, section 3). */
 export interface Challenge {
   readonly status: 401 | 403
-  /** The value of `WWW-Authenticate`. */
   readonly wwwAuthenticate: string | undefined
   /** The request's `Authorization` header; undefined if it had none. */
   readonly sentAuthorization: string | undefined

@@ -122,7 +122,6 @@ export class HttpConnection {
     return this.#headers(passed, undefined, getHeaders(lastEventId))
   }
 
-  /** The headers of a DELETE. */
   deleteHeaders (): string[] { return this.#headers(undefined, undefined, {}) }
 
   /**

@@ -1,6 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
 
-/** A line that a process printed. */
 export interface PrintedLine {
   /** The number of characters read, at most `maxKeptLine`. */
   readonly length: number

@@ -19,7 +19,6 @@ export interface Receiver {
   closed: (error: UpstreamError) => void
 }
 
-/** Options for sending one message. */
 export interface SendOptions {
   /** The upstream id, if the message is a request. */
   id?: number
@@ -78,7 +77,6 @@ export interface MemoryMeter {
 
 export const noMeter: MemoryMeter = { open: () => ({ resize: () => true, close: () => {} }) }
 
-/** Limits of all transports. */
 export const transportLimits = {
   /** Max size of a message from an upstream, in bytes. */
   message: 16 * 1024 * 1024,

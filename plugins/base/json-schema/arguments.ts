@@ -43,7 +43,6 @@ interface ConversionContext {
   readonly elements: Map<unknown, ElementSchemas>
 }
 
-/** Returns the schema of the array element at an index. */
 type ElementSchemas = (index: number) => unknown
 
 function convert (schema: unknown, value: unknown, context: ConversionContext): unknown {

@@ -187,7 +187,6 @@ function readProcessLimits (): string | undefined {
 }
 
 interface ConnectionsPluginOptions extends Pick<ConnectionsOptions, 'onRequest'> {
-  /** The text of TRUST_PROXY. */
   trustProxy: string
   /** Max open connections; default: derived from the limit of open files. */
   max?: number

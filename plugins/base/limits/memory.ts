@@ -117,5 +117,4 @@ class MemoryAccount {
   }
 }
 
-/** The memory budget of this process. */
 export const memory = new MemoryBudget()

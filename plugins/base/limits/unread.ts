@@ -66,7 +66,6 @@ export class UnreadReply {
   /** Whether the client has read nothing for the given time, in ms. */
   hasStalledFor (time: number): boolean { return Date.now() - this.#readAt >= time }
 
-  /** Closes the connection. */
   close (): void {
     this.#forget()
     this.#raw.destroy()

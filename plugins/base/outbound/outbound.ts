@@ -98,7 +98,6 @@ export class Outbound {
     return this.#policy.refusalReason(new URL(access.proxy.url).hostname, access.trusted)
   }
 
-  /** Closes all connections. */
   async close (): Promise<void> {
     const proxied = [...this.#proxied.values()]
     const agents = [this.#trusted, ...this.#untrusted.values(), ...proxied.map(({ agent }) => agent)]

@@ -170,5 +170,4 @@ class PoolThread {
   }
 }
 
-/** The worker pool of this process. */
 export const workers = new WorkerPool()

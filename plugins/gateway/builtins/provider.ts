@@ -9,7 +9,6 @@ import type { BuiltInPrompt } from '../../../schemas/builtins.ts'
 import { changedUris, collectBuiltIns, builtInProviderName, type BuiltInItems } from './items.ts'
 import { gatewayLimits } from '../limits.ts'
 
-/** A client and the URIs that it is subscribed to. */
 interface ResourceSubscriber { readonly client: Client, readonly uris: Set<string> }
 
 /** Provides the built-in prompts and resources. */
