@@ -54,7 +54,7 @@ const isHostName = (entry: string): boolean =>
 
 /** Thrown for an address that must not be contacted. The message is for the person who configured it. */
 export class OutboundRefused extends Error {
-  override readonly name = 'Refused'
+  override readonly name = 'OutboundRefused'
   readonly code = 'OUTBOUND_REFUSED'
 }
 
