@@ -257,7 +257,6 @@ export class HttpExchange implements AnswerHandlers {
     })
   }
 
-  /** Handles an HTTP error of the upstream. */
   #onHttpError (text: string): void {
     const { session, version, hasStandaloneStream } = this.#connection
     // Some servers, such as those with early Ruby SDKs, send all answers on the standalone stream.
