@@ -65,7 +65,7 @@ test('what is no HTTP request ends a connection whose answer has begun, and is n
   let answer = ''
   const closed = once(socket, 'close')
   socket.on('error', () => {})
-  socket.write(`GET /api/logs/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key.token}\r\n\r\n`)
+  socket.write(`GET /api/logs/stream HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key.token}\r\n\r\n`)
   await once(socket, 'data').then(([chunk]) => { answer += String(chunk) })
   socket.on('data', (chunk) => { answer += String(chunk) })
   socket.write('no HTTP\r\n\r\n')
