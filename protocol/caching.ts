@@ -6,7 +6,7 @@ import { capabilityOf, type ListKind } from './lists.ts'
 export interface Caching {
   /** The time for which the result is fresh, in ms; 0 if it is stale at once. */
   readonly ttlMs: number
-  /** Whether the result is the same for everybody; false: it applies to one authorization context only. */
+  /** Whether the result is the same for everybody; false: it depends on the authorization. */
   readonly isPublic: boolean
 }
 
@@ -40,15 +40,15 @@ export interface Freshness {
 }
 
 interface FreshnessBounds {
-  /** Min time between two reads that are triggered by age, in ms. */
+  /** Min time between two reads of a stale list, in ms. */
   readonly least: number
   /** Max time for which a list is considered fresh, in ms. */
   readonly most: number
 }
 
 /**
- * When the first of the lists becomes stale, in ms since the epoch. A list with a TTL of 0 is stale at once, unless the
- * server announces its changes; a list without a TTL never becomes stale.
+ * When the first list becomes stale, in ms since the epoch. A list with a TTL of 0 is stale at once, unless the server
+ * announces its changes; a list without a TTL never becomes stale.
  */
 export function staleAt (
   { learnedAt, lists }: Freshness,
@@ -63,13 +63,13 @@ export function staleAt (
   return first
 }
 
-/** TTLs are rounded down to a tenth: each distinct TTL requires serializing a list, which may be megabytes, again. */
+/** A remaining TTL is rounded down to tenths of the whole, since a list is serialized again for each distinct TTL. */
 const ttlSteps = 10
 
 /**
- * Returns how long a list remains fresh, in ms, rounded down to a step.
- * @param at time of the read
- * @param now in ms since the epoch
+ * Returns how long a list remains fresh, in ms, rounded down.
+ * @param at the time of the read, in ms since the epoch
+ * @param now the current time, in ms since the epoch
  */
 export function remainingFreshness (ttlMs: number, at: number, now: number, { most }: FreshnessBounds): number {
   const whole = Math.min(ttlMs, most)

@@ -10,31 +10,30 @@ import type { SendOptions } from './transports/transport.ts'
 export interface Deadlines {
   /** Max time without an answer from the upstream. */
   timeout: number
-  /** Whether progress restarts `timeout`. */
   resetTimeoutOnProgress: boolean
   /** Max total time; undefined: unlimited. */
   maxTotalTimeout: number | undefined
 }
 
-/** Members of a call's `params` to replace, with their values as JSON text. */
+/** The members of a request's `params` to replace, with their new values as JSON text. */
 export type ParamChanges = Readonly<Record<string, string>>
 
 /**
- * The next step after an answer that does not end its call: send the request again with changes, or return `response`
- * instead.
+ * What to do after an answer that does not end its call: send the request again with changes, or end the call with
+ * `response`.
  */
 export type NextStep = { readonly changes: ParamChanges } | { readonly response: Response }
 
-/** How a revision of MCP sends calls. Default: as in revisions up to 2025-11-25. */
+/** How an MCP revision sends calls. A call without a style is sent as in revisions up to 2025-11-25. */
 export interface CallStyle {
   /** Serializes a request's params. @param id its upstream id, which is also its progress token */
   params: (exchange: Exchange, changes: ParamChanges, id: number) => string
-  /** The headers that MCP prescribes for the request. */
+  /** Returns the headers that MCP prescribes for the request. */
   headers: (exchange: Exchange, changes: ParamChanges) => SendOptions['protocol']
-  /** Whether a request is cancelled by a notification; false: by closing its stream. */
+  /** Whether `notifications/cancelled` cancels a request; false: closing its stream does. */
   readonly notifiesCancel: boolean
-  /** Called when the request is sent again; `call.id` is the new id. @param former the previous id */
-  onResend: (call: Call, former: number) => void
+  /** Called when the request is sent again; `call.id` is the new id. @param previousId the id before */
+  onResend: (call: Call, previousId: number) => void
   /**
    * Called as soon as an answer arrives.
    * @returns undefined if that answer ends the call; otherwise a promise, which rejects with RpcError or UpstreamError
@@ -53,7 +52,7 @@ export interface CallOptions {
   deadlines: Deadlines
   /** Headers from the client, sent with the request and its cancellation. */
   headers?: SendOptions['headers']
-  /** Called when the answer arrives, or with undefined when the call ends without one. */
+  /** Called when the call ends. @param response undefined if there is no answer */
   over: (call: Call, response: Response | undefined) => void
 }
 
@@ -65,9 +64,10 @@ interface ParkedQuestion {
 const noQuestions: readonly ParkedQuestion[] = []
 
 /**
- * A request to an upstream: an upstream id, which is also its progress token, one deadline, and its open questions. It
- * begins under one exchange and may outlive it: `detach` lets that exchange end, `attach` continues under another. Only
- * a Call cancels the upstream request: when its exchange is cancelled, and when its deadline passes.
+ * A client's request as sent to an upstream: its upstream id, which is also its progress token, its deadline, and the
+ * questions that the upstream asks during it. It begins with one exchange and may outlive it: `detach` lets that
+ * exchange end, `attach` continues with another. It cancels the upstream request when its exchange is cancelled, or
+ * when its deadline passes.
  */
 export class Call {
   #id: number
@@ -90,9 +90,9 @@ export class Call {
   #timer: NodeJS.Timeout | undefined
   #questions = 0
   #awaitingClientSince: number | undefined
-  /** Rejects the answer while no request is open: the changes for the next one are still being collected. */
+  /** Rejects the answer. Set between two requests, while `NextStep` is awaited. */
   #giveUp: ((error: UpstreamError) => void) | undefined
-  #over = false
+  #isOver = false
 
   /** Sends the request immediately, unless its exchange is already cancelled. */
   constructor (
@@ -109,7 +109,7 @@ export class Call {
     this.params = exchange.params
     this.#id = peer.nextId
     if (exchange.cancelled !== undefined) {
-      this.#over = true
+      this.#isOver = true
       this.answer = Promise.reject(new UpstreamError('closed', exchange.cancelled))
       return
     }
@@ -118,30 +118,30 @@ export class Call {
     this.attach(exchange)
   }
 
-  /** Sends the request under the next id. @param former the previous id, if it is sent again */
-  #send (exchange: Exchange, changes: ParamChanges, former?: number): Promise<Response> {
+  /** Sends the request with the next id. @param previousId if it is sent again: the id before */
+  #send (exchange: Exchange, changes: ParamChanges, previousId?: number): Promise<Response> {
     const style = this.#style
     const id = this.#id = this.#peer.nextId
-    if (former !== undefined) style?.onResend(this, former)
+    if (previousId !== undefined) style?.onResend(this, previousId)
     const params = style === undefined ? this.#paramsOf(exchange, changes, id) : style.params(exchange, changes, id)
     return this.#peer.request(exchange.method, params, {
       onPoll: (retry) => { this.#exchange?.pause(retry) },
       onSettled: (response) => {
-        const next = response && !this.#over ? style?.onResponse(this, response) : undefined
+        const next = response && !this.#isOver ? style?.onResponse(this, response) : undefined
         if (next !== undefined) return this.#sendAgain(exchange, changes, next)
         this.#end(response)
         return undefined
       }
-    }, this.headers, exchange.client.owner, style?.headers(exchange, changes))
+    }, { headers: this.headers, owner: exchange.client.owner, protocol: style?.headers(exchange, changes) })
   }
 
-  /** Waits for the next step and performs it. @returns the answer */
+  /** Waits for the next step, and takes it. @returns the answer to the call */
   async #sendAgain (exchange: Exchange, changes: ParamChanges, next: Promise<NextStep>): Promise<Response> {
     let step: NextStep
     try {
       step = await Promise.race([next, new Promise<never>((_resolve, reject) => { this.#giveUp = reject })])
     } catch (error) {
-      if (!this.#over) this.#end(undefined)
+      if (!this.#isOver) this.#end(undefined)
       throw error
     }
     this.#giveUp = undefined
@@ -160,7 +160,7 @@ export class Call {
 
   /** Ends the call. @param response undefined if there is none */
   #end (response: Response | undefined): void {
-    this.#over = true
+    this.#isOver = true
     clearTimeout(this.#timer)
     for (const { reject } of this.#unpark()) reject(callEndedError())
     this.#onEnd(this, response)
@@ -169,7 +169,7 @@ export class Call {
   /** The upstream id of the current request, which is also its progress token. */
   get id (): number { return this.#id }
 
-  get isOver (): boolean { return this.#over }
+  get isOver (): boolean { return this.#isOver }
 
   /** The exchange that the call is attached to; undefined while detached. */
   get exchange (): Exchange | undefined { return this.#exchange }
@@ -180,8 +180,8 @@ export class Call {
   }
 
   /**
-   * Attaches the call to an exchange, which receives its notifications and questions, and whose cancellation cancels
-   * it.
+   * Attaches the call to an exchange: it receives the notifications and questions of the call, and its cancellation
+   * cancels the call.
    */
   attach (exchange: Exchange): void {
     this.#exchange = exchange
@@ -194,13 +194,13 @@ export class Call {
     this.#exchange = undefined
   }
 
-  /** Sends a notification that belongs to this call to the client. */
+  /** Forwards a notification that belongs to this call to the client; drops it while the call is detached. */
   notify (method: string, paramsText: string): void {
     this.#exchange?.notify(method, paramsText)
   }
 
   /** Restarts the deadline after progress, if `resetTimeoutOnProgress` is set. */
-  restartTimeout (): void { if (this.#deadlines.resetTimeoutOnProgress && !this.#over) this.#arm() }
+  restartTimeout (): void { if (this.#deadlines.resetTimeoutOnProgress && !this.#isOver) this.#arm() }
 
   /** Handles a progress notification: restarts the deadline, and forwards the notification with the client's token. */
   progress (paramsText: string): void {
@@ -218,24 +218,24 @@ export class Call {
     this.#awaitingClientSince ??= Date.now()
     this.#arm()
     try {
-      const exchange = this.#exchange ?? await this.#attached(question.signal)
+      const exchange = this.#exchange ?? await this.#waitForExchange(question.signal)
       return await exchange.ask(question)
     } finally {
       if (--this.#questions === 0) this.#awaitingClientSince = undefined
-      if (!this.#over) this.#arm()
+      if (!this.#isOver) this.#arm()
     }
   }
 
   /**
-   * The time since which the call has been waiting for the client to answer a question, in ms since the epoch;
-   * undefined: it is not waiting.
+   * Since when the call has been waiting for the client's answer to a question, in ms since the epoch; undefined: it is
+   * not waiting.
    */
   get awaitingClientSince (): number | undefined { return this.#awaitingClientSince }
 
-  /** Ends the call without an answer, and sends the upstream a cancellation with the reason. */
+  /** Ends the call without an answer, and cancels the request at the upstream. @param error the reason */
   cancel (error: UpstreamError): void {
-    if (this.#over) return
-    this.#over = true
+    if (this.#isOver) return
+    this.#isOver = true
     if (this.#giveUp) {
       this.#end(undefined)
       this.#giveUp(error)
@@ -246,14 +246,15 @@ export class Call {
       const params = cancelParams === undefined
         ? `{"requestId":${this.#id},"reason":${JSON.stringify(error.message)}}`
         : withMembers(cancelParams, { requestId: String(this.#id) })
-      this.#peer.notify('notifications/cancelled', params, this.headers)
+      this.#peer.notify('notifications/cancelled', params, { headers: this.headers })
     }
     this.#peer.abandon(this.#id, error)
   }
 
-  /** Waits until an exchange is attached. Rejects if the question is withdrawn or the call ends. */
-  async #attached (signal: AbortSignal): Promise<Exchange> {
-    if (this.#over) throw callEndedError()
+  /** Waits until the call is attached. @throws UpstreamError if the question is withdrawn, or the call ends */
+  async #waitForExchange (signal: AbortSignal): Promise<Exchange> {
+    if (this.#isOver) throw callEndedError()
+    if (signal.aborted) throw new UpstreamError('closed', String(signal.reason))
     return await new Promise((resolve, reject) => {
       (this.#parked ??= []).push({ resolve, reject })
       signal.addEventListener(
@@ -262,12 +263,14 @@ export class Call {
     })
   }
 
+  /** Empties the list of parked questions, and returns them. */
   #unpark (): readonly ParkedQuestion[] {
     const parked = this.#parked ?? noQuestions
     this.#parked = undefined
     return parked
   }
 
+  /** Starts the deadline, or restarts it. */
   #arm (): void {
     clearTimeout(this.#timer)
     const { timeout, maxTotalTimeout } = this.#deadlines

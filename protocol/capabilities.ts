@@ -8,12 +8,14 @@ type Capabilities = Record<string, unknown>
 export type ClientCapabilities = Capabilities
 export type ServerCapabilities = Capabilities
 
-/** The client capabilities that allow an upstream to send requests to the client. */
+/** The client capabilities with which a server may send requests to the client. */
 const inputCapabilities = ['sampling', 'elicitation', 'roots'] as const
 
+/** Whether a client accepts any requests from servers. */
 export const acceptsQuestions = (client: ClientCapabilities): boolean =>
   inputCapabilities.some((name) => isObject(client[name]))
 
+/** A request from a server to a client. */
 export interface ServerRequest { readonly method: string, readonly params: Readonly<Record<string, unknown>> }
 
 /** The client capability that each server request requires. */
@@ -25,8 +27,8 @@ const requiredCapabilities = new Map<string, typeof inputCapabilities[number]>([
 
 /**
  * Checks that a client declares the capability that a server request requires, including its mode and optional
- * features. Requests with unknown methods are always allowed.
- * @throws RpcError to send to the server
+ * features. Requests with unknown methods are allowed.
+ * @throws RpcError to answer the server with
  */
 export function requireClientCapability (client: ClientCapabilities, { method, params }: ServerRequest): void {
   const need = requiredCapabilities.get(method)
@@ -35,7 +37,7 @@ export function requireClientCapability (client: ClientCapabilities, { method, p
   if (!isObject(own)) throw new RpcError(code.methodNotFound, `The client does not support ${method}`)
   if (need === 'elicitation') {
     const mode = params.mode === 'url' ? 'url' : 'form'
-    // An elicitation capability that lists no modes means form mode.
+    // An elicitation capability without modes allows form mode.
     const can = own[mode] !== undefined || (mode === 'form' && own.url === undefined)
     if (!can) throw new RpcError(code.invalidParams, `The client does not support elicitation of mode ${mode}`)
   }
@@ -57,7 +59,6 @@ export const hasExtension = ({ extensions }: Readonly<Capabilities>, name: strin
 /** The Tasks extension of MCP 2026-07-28. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 
-/** Whether a client or server declares the Tasks extension. */
 export const hasTasksExtension = (capabilities: Capabilities): boolean => hasExtension(capabilities, tasksExtension)
 
 /** Returns the capabilities without an extension; the same object if the extension is not declared. */
@@ -70,7 +71,6 @@ function withoutExtension (capabilities: Capabilities, name: string): Capabiliti
 const withoutTasksExtension = (capabilities: Capabilities): Capabilities =>
   withoutExtension(capabilities, tasksExtension)
 
-/** Adds the Tasks extension to capabilities. */
 export function withTasksExtension (capabilities: Capabilities): Capabilities {
   const { extensions } = capabilities
   return { ...capabilities, extensions: { ...(isObject(extensions) && extensions), [tasksExtension]: {} } }
@@ -92,17 +92,19 @@ export function modernRouteCapabilities ({ tasks, ...route }: ServerCapabilities
 }
 
 /**
- * The capabilities that the gateway declares on a link used by one client: those of the client, except `tasks` (MCP
- * 2025-11-25, client side), since such tasks do not outlive a connection. The Tasks extension is declared with each
- * request.
+ * The capabilities that the gateway declares on a connection used by one client: those of the client, except `tasks`
+ * (MCP 2025-11-25, tasks that servers create at clients), since they would not outlive the connection. The Tasks
+ * extension is declared with each request.
  */
 export function ownLinkCapabilities (client: ClientCapabilities): ClientCapabilities {
   const { tasks: _, ...rest } = withoutTasksExtension(client)
   return rest
 }
 
+/** Max length of a capability class, in characters; a longer one is hashed. */
 const maxClassLength = 512
 
+/** The client capabilities that affect servers, with their members. */
 const knownCapabilities: ReadonlyArray<readonly [string, readonly string[]]> = [
   ['sampling', ['context', 'tools']],
   ['elicitation', ['form', 'url']],
@@ -112,8 +114,8 @@ const knownCapabilities: ReadonlyArray<readonly [string, readonly string[]]> = [
 const sharedExtensions = ['io.modelcontextprotocol/ui', skillsExtension] as const
 
 /**
- * The capabilities that the gateway declares on a link shared by several clients: only those that affect an upstream's
- * behavior. Any other could put each client into its own capability class.
+ * The capabilities that the gateway declares on a connection shared by several clients: only those that affect a
+ * server's behavior. Others could give each client a capability class of its own.
  */
 export function sharedLinkCapabilities (client: ClientCapabilities): ClientCapabilities {
   const result: ClientCapabilities = {}
@@ -145,7 +147,7 @@ export const capabilityClassOf = memoized((client: ClientCapabilities): string =
   return whole.length > maxClassLength ? `{"sha256":"${hash('sha256', whole, 'hex')}"}` : whole
 })
 
-/** The class of clients without capabilities, and of the gateway's own links. */
+/** The capability class of clients without capabilities, and of the gateway's own requests. */
 export const emptyCapabilityClass = '{}'
 
 /** The JSON types of the members of each server capability in MCP's schema. `*` applies to all other members. */
@@ -161,8 +163,8 @@ const serverMembers: Readonly<Record<string, Readonly<Record<string, 'boolean' |
 }
 
 /**
- * Removes an upstream's capabilities that violate MCP's schema; otherwise clients that validate them could not connect
- * to any route that includes this server.
+ * Removes those capabilities of a server that violate MCP's schema: clients that validate capabilities could not
+ * connect to a route with this server.
  * @returns `problems`: a sentence for each removed capability
  */
 export function validCapabilities (server: ServerCapabilities): {
@@ -192,7 +194,7 @@ export function validCapabilities (server: ServerCapabilities): {
 
 const listCapabilities = ['tools', 'prompts', 'resources', 'events'] as const
 
-/** Server capabilities as a route declares them. Lists have `listChanged`, since the settings can change them. */
+/** The capabilities that a route declares. Lists have `listChanged`, since the settings can change them. */
 export function routeCapabilities (server: ServerCapabilities): ServerCapabilities {
   const result = { ...server }
   for (const name of listCapabilities) {
@@ -207,8 +209,8 @@ export function routeCapabilities (server: ServerCapabilities): ServerCapabiliti
 }
 
 /**
- * Merges the capabilities of a route's upstreams: those that any of them declares, except `experimental`, which is
- * meaningful for a single upstream only.
+ * Merges the capabilities of a route's servers: those that any of them declares, except `experimental`, which refers to
+ * a single server.
  */
 export function mergeCapabilities (servers: ServerCapabilities[]): ServerCapabilities {
   const result: ServerCapabilities = {}

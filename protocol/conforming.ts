@@ -2,13 +2,12 @@ import { isObject } from './json.ts'
 import type { Shape } from './shapes/shape.ts'
 
 /**
- * Checks a parsed value: true if `mend` would change nothing in its text. Cheap: it looks at known members only,
- * however long their texts are. May return false for text that needs no repair, and does not see a duplicate member's
- * earlier values.
+ * Whether `mend` would leave the text of a parsed value unchanged. It is fast, since it examines known members only. It
+ * may return false for a text that needs no repair, and ignores all but the last of duplicate members.
  */
 export function conforms (value: unknown, shape: Shape): boolean {
   const { type, values, element } = shape
-  if (value === null || shape.of !== undefined) return false
+  if (value === null || shape.select !== undefined) return false
   if (type !== undefined && typeOf(value) !== type) return false
   if (values !== undefined && !values.includes(JSON.stringify(value))) return false
   if (Array.isArray(value)) {

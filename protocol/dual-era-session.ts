@@ -18,22 +18,21 @@ import { waitAtMost } from './wait-at-most.ts'
 const probeTime = 1_000
 /** Max wait for an HTTP server, in ms. HTTP servers do answer unknown requests. */
 const httpProbeTime = 5_000
-/** Max wait for the answer to an `initialize` that turned out to be unnecessary, in ms. */
+/** Max wait for the answer to `initialize` after `server/discover` was answered, in ms. */
 const initializeGrace = 2_000
 
 /** What is known about a server's era before the gateway connects. */
 export interface EraKnowledge {
-  /** The era to start in; undefined: not known yet. */
+  /** The server's era, as known from earlier connections; undefined: not known. */
   readonly era: Era | undefined
   /**
-   * Called once the era is known.
-   * @param ignoresDiscover whether the server leaves `server/discover` unanswered, or exits, or refuses `initialize`
-   * after it
+   * Called when the era has been detected.
+   * @param ignoresDiscover whether the server does not answer `server/discover`, or refuses `initialize` after it
    */
   readonly onEra: (era: Era, ignoresDiscover: boolean) => void
 }
 
-/** The connection was opened in the wrong era and is unusable: open a new one in `era`. */
+/** Thrown if the connection was opened in the wrong era, and is unusable: open another one in `era`. */
 export class WrongEraError extends UpstreamError {
   readonly era: Era
 
@@ -50,12 +49,11 @@ const toOutcome = async <Value> (promise: Promise<Value>): Promise<Outcome<Value
   await promise.then((value) => ({ value }), (error: unknown) => ({ error }))
 
 /**
- * A connection that detects the server's era when it opens (MCP 2026-07-28, "Versioning and Compatibility"): first with
- * `server/discover`, then with `initialize` if the server does not know that method. The session of that era does the
+ * A connection that detects the server's era when it opens (MCP 2026-07-28, "Versioning and Compatibility"): it sends
+ * `server/discover`, and then `initialize` if the server does not know that method. A session of that era does the
  * rest.
- * A process may not answer unknown requests. If there is no answer after a second, `initialize` is sent as well, and
- * the first answer decides. This does not delay a process that is slow to start, and costs a silent one a second at
- * most.
+ * A process may not answer unknown requests. If it has not answered after a second, `initialize` is sent as well, and
+ * the first answer decides. So a process that is slow to start is not delayed, and a silent one by a second at most.
  */
 export class DualEraSession implements UpstreamSession {
   readonly #transport: Transport
@@ -71,13 +69,13 @@ export class DualEraSession implements UpstreamSession {
     transport: Transport,
     client: ClientIdentity,
     handlers: SessionHandlers,
-    beginning: EraKnowledge,
+    eraKnowledge: EraKnowledge,
     options: ModernSessionOptions
   ) {
     this.#transport = transport
     this.#client = client
     this.#handlers = handlers
-    this.#eraKnowledge = beginning
+    this.#eraKnowledge = eraKnowledge
     this.#options = options
     this.#peer = new Peer(transport, {
       request: (request) => { refuseEcho(this.#peer, request) },
@@ -98,10 +96,10 @@ export class DualEraSession implements UpstreamSession {
       if (this.#eraKnowledge.era === 'legacy') await this.#beginLegacy()
       else await this.#beginModern()
     } catch (error) {
-      const words = this.#transport.lastLines ?? ''
+      const lastLines = this.#transport.lastLines ?? ''
       await this.close()
-      // A process that waits for something (such as a login) may have printed what it waits for.
-      throw error instanceof UpstreamError && error.fault === 'timeout' ? error.withDetail(words) : error
+      // A process that waits for something, such as a login, may have printed so.
+      throw error instanceof UpstreamError && error.fault === 'timeout' ? error.withDetail(lastLines) : error
     }
   }
 
@@ -143,7 +141,7 @@ export class DualEraSession implements UpstreamSession {
     return this.#session
   }
 
-  /** Connects to a server that was a legacy one. If it now refuses `initialize`, it may have become a modern one. */
+  /** Connects to a server of the legacy era. If it refuses `initialize`, it may have become a modern one. */
   async #beginLegacy (): Promise<void> {
     const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#peer)
     const outcome = await toOutcome(session.handshake())
@@ -167,6 +165,7 @@ export class DualEraSession implements UpstreamSession {
     else await this.#beginLegacy()
   }
 
+  /** Continues after `server/discover` was answered, or has failed. */
   async #decide (outcome: Outcome<DiscoveredServer>, isProcess: boolean): Promise<void> {
     if (!('error' in outcome)) {
       await this.#useModern(outcome.value)
@@ -174,12 +173,12 @@ export class DualEraSession implements UpstreamSession {
     }
     const { error } = outcome
     if (!(error instanceof NotModernError)) throw error
-    // Some processes exit when a request precedes `initialize`.
+    // Some processes exit if a request precedes `initialize`.
     if (isProcess && this.#closed) throw new WrongEraError('legacy', error.message)
     const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#peer)
     const begun = await toOutcome(session.handshake())
     if ('error' in begun) {
-      // The next attempt begins with `initialize`: the server may allow one request at a time.
+      // The next attempt begins with `initialize`: the server may accept no other request before it.
       if (isRefusal(begun.error)) this.#eraKnowledge.onEra('legacy', true)
       throw begun.error
     }
@@ -187,8 +186,8 @@ export class DualEraSession implements UpstreamSession {
   }
 
   /**
-   * Sends `initialize` as well, since the process may never answer `server/discover`. It reads messages in order, so
-   * its answers reveal its era.
+   * Sends `initialize` as well, since the process may never answer `server/discover`. The process reads messages in
+   * order, so the order of its answers reveals its era.
    */
   async #askBoth (discovering: Promise<Outcome<DiscoveredServer>>): Promise<void> {
     const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#peer)
@@ -208,7 +207,7 @@ export class DualEraSession implements UpstreamSession {
       return
     }
     const begun = await waitAtMost(initializeGrace, beginning)
-    // The server supports both eras, and now uses the one that was offered last.
+    // The server supports both eras, and uses the legacy one on this connection now.
     if (begun && !('error' in begun)) {
       throw new WrongEraError('modern', 'the server started a session in an earlier revision than it supports')
     }
@@ -243,7 +242,7 @@ export class DualEraSession implements UpstreamSession {
   }
 }
 
-/** Whether a modern server may have answered `initialize` with this error. */
+/** Whether this error may be a modern server's answer to `initialize`. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof RpcError ||
   (error instanceof UpstreamError &&

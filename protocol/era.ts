@@ -7,5 +7,5 @@ export type Era = 'legacy' | 'modern'
 /** All revisions that the gateway supports, newest first. */
 export const supportedVersions: readonly string[] = [...modernVersions, ...legacyVersions]
 
-/** Returns the era of a revision. @param version an MCP revision */
+/** Returns the era of an MCP revision. */
 export const eraOf = (version: string): Era => isModernVersion(version) ? 'modern' : 'legacy'

@@ -26,11 +26,10 @@ export const code = {
  * reached · `share`: the caller has used up its share of a limit · `internal`: a fault of the gateway
  */
 export type ErrorReason =
-  'request' | 'unknown-tool'
-    | 'unknown-prompt' | 'unknown-resource' | 'not-connected' | 'timeout' | 'no-answer' | 'upstream' |
-  'cancelled' | 'refused' | 'quota' | 'limit' | 'share' | 'internal'
+  'request' | 'unknown-tool' | 'unknown-prompt' | 'unknown-resource' | 'not-connected' | 'timeout' | 'no-answer' |
+  'upstream' | 'cancelled' | 'refused' | 'quota' | 'limit' | 'share' | 'internal'
 
-/** An error that is sent to the peer as the JSON-RPC member `error`. */
+/** An error that is sent as the member `error` of a JSON-RPC answer. */
 export class RpcError extends Error {
   readonly code: number
   readonly reason: ErrorReason
@@ -67,7 +66,7 @@ export class Refusal extends RpcError {
   }
 }
 
-/** The result that reports a refused tool call to an MCP client; undefined for other errors and methods. */
+/** The result of a refused tool call for an MCP client, as JSON text; undefined for other errors and methods. */
 export const toolErrorOf = (method: string, error: unknown): string | undefined =>
   error instanceof Refusal && method === 'tools/call'
     ? JSON.stringify({ content: [{ type: 'text', text: error.message }], isError: true })
@@ -97,11 +96,11 @@ const publicMessages = {
 } as const
 
 /**
- * Creates the error for an answer that does not fit into memory.
- * @param isOwners whether its owner has used up its share
+ * Creates the error for an answer for which there is no memory.
+ * @param isOwnerLimit whether the reason is that its owner has used up its share
  */
-export const outOfMemoryError = (isOwners = false): UpstreamError => {
-  const fault = isOwners ? 'share-used' : 'no-room'
+export const outOfMemoryError = (isOwnerLimit = false): UpstreamError => {
+  const fault = isOwnerLimit ? 'share-used' : 'no-room'
   return new UpstreamError(fault, publicMessages[fault], { isPublic: true })
 }
 
@@ -110,13 +109,13 @@ interface FailureDetails {
   readonly detail?: string
   /** The HTTP status that caused the fault `refused` or `broken`. */
   readonly status?: number
-  /** Whether the message may be shown to clients: it contains no address, path or DNS answer. */
+  /** Whether clients may see the message: it contains no address, path or DNS answer. */
   readonly isPublic?: boolean
   /** Whether the server answered, but the answer is unusable. */
   readonly isAnswered?: boolean
 }
 
-/** A failure to get an answer from an upstream. Its message is for operators. */
+/** Thrown if an upstream gives no answer. The message is for operators. */
 export class UpstreamError extends Error {
   readonly fault: UpstreamFault
   readonly detail: string

@@ -7,7 +7,7 @@ import { TextPieces } from './pieces.ts'
  */
 export interface StreamEvent { event: string, data: string, id?: string, retry?: number }
 
-/** Whether an event carries a message. Some servers send answers that are errors as events of the type `error`. */
+/** Whether an event contains an MCP message. Some servers send error answers as events of the type `error`. */
 export const carriesMessage = ({ event, data }: StreamEvent): boolean =>
   data !== '' && (event === 'message' || event === 'error')
 
@@ -34,7 +34,7 @@ export class EventStreamParser {
     this.#limit = limit
   }
 
-  /** The number of events so far that contain a message. */
+  /** The number of `message` events with data so far. */
   get messages (): number { return this.#messages }
 
   /** The size of the incomplete event, in characters. */
@@ -57,7 +57,7 @@ export class EventStreamParser {
     if (this.pending > this.#limit) throw new RangeError(`an event is longer than ${this.#limit} characters`)
   }
 
-  /** Reads the last line of a stream that has ended. @returns the data of an event that no empty line ends */
+  /** Reads the rest of a stream that has ended. @returns the data of an event without the empty line that ends it */
   end (): string {
     const line = this.#begun.take('')
     if (line !== '') this.#line(line)
@@ -93,7 +93,7 @@ export class EventStreamParser {
   }
 }
 
-/** Serializes an event that carries a JSON text. */
+/** Serializes an event with a JSON text as its data. */
 export const eventText = (data: string, id?: string): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${toOneLine(data)}\n\n`
 

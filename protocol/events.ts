@@ -4,7 +4,7 @@ import { code, RpcError } from './errors.ts'
 import { isObject, memberOf, smallMemberOf, withMembers } from './json.ts'
 import { metaKeys } from './modern/envelope.ts'
 
-/** The error codes that SEP-3415 adds ("Error Handling"). `data` distinguishes the cases of one code. */
+/** The error codes of SEP-3415 ("Error Handling"). The member `data` of an error distinguishes the cases of a code. */
 export const eventCode = {
   notFound: -32023,
   forbidden: -32024,
@@ -24,7 +24,7 @@ const messages: Readonly<Record<keyof typeof eventCode, string>> = {
 export const isEventCode = (number: number): boolean =>
   number <= eventCode.notFound && number >= eventCode.callbackEndpoint
 
-/** Creates an error of the extension. @param sentence for people, appended to the name of the error */
+/** Creates an error of the extension. @param sentence an explanation for people */
 export function eventError (
   name: keyof typeof eventCode, data: Readonly<Record<string, unknown>>, sentence?: string
 ): RpcError {
@@ -33,12 +33,12 @@ export function eventError (
 }
 
 /**
- * The method of the request that opens an event stream. It is answered when the stream ends; until then, events arrive
- * as notifications.
+ * The method of the request that opens an event stream. Events arrive as notifications; the request is answered when
+ * the stream ends.
  */
 export const streamMethod = 'events/stream'
 
-/** Deadlines of an event stream: it may stay open as long as messages arrive. */
+/** The deadlines of an `events/stream` request: it may stay open as long as messages arrive. */
 export const streamDeadlines = { resetTimeoutOnProgress: true, maxTotalTimeout: undefined }
 
 /** Whether a notification belongs to an `events/stream` request. */
@@ -49,14 +49,14 @@ export const isStreamNotification = (method: string): boolean =>
 export const streamIdOf = ({ _meta: meta }: Readonly<Record<string, unknown>>): unknown =>
   isObject(meta) ? meta[metaKeys.subscriptionId] : undefined
 
-/** Replaces the stream id in the text of params or of a result. */
+/** Replaces the id of the `events/stream` request in the text of params or of a result. */
 export function withStreamId (text: string, idText: string): string {
   const meta = memberOf(text, '_meta')
   const own = meta?.startsWith('{') === true ? meta : '{}'
   return withMembers(text, { _meta: withMembers(own, { [metaKeys.subscriptionId]: idText }) })
 }
 
-/** How a subscription's events are presented to a client. */
+/** What differs in the events of a subscription between server and client. */
 export interface EventPresentation {
   /** The event type's name as the client knows it. */
   readonly name: string
@@ -64,13 +64,13 @@ export interface EventPresentation {
   readonly cursor: (own: string) => string
 }
 
-/** Replaces the cursor in a server's object (a result, a notification, or the body of a webhook) by the client's. */
+/** Replaces the server's cursor in an object (a result, a notification, or the body of a webhook) by the client's. */
 export function withClientCursor (text: string, { cursor }: Pick<EventPresentation, 'cursor'>): string {
   const own = smallMemberOf(text, 'cursor')
   return typeof own === 'string' ? withMembers(text, { cursor: JSON.stringify(cursor(own)) }) : text
 }
 
-/** Replaces the name and cursor in an event, or in another object with a cursor, by the client's. */
+/** Replaces the server's name and cursor in an event, or in another such object, by the client's. */
 export function withClientEvent (text: string, presentation: EventPresentation): string {
   const named = memberOf(text, 'name') === undefined
     ? text
@@ -78,7 +78,7 @@ export function withClientEvent (text: string, presentation: EventPresentation):
   return withClientCursor(named, presentation)
 }
 
-/** Reads the event type's name from params. @throws RpcError -32602 */
+/** Returns the event type's name in params. @throws RpcError -32602 */
 export function eventNameOf ({ name }: Readonly<Record<string, unknown>>): string {
   if (typeof name === 'string') return name
   throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the name of an event type')

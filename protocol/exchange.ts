@@ -16,13 +16,13 @@ export type TaskForm = 'parameter' | 'extension' | undefined
 export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>
 
 /**
- * One request of one client, and the means to communicate with that client while it runs. The same for all eras of MCP.
- * The answer is not sent through it: the gateway returns or throws it.
+ * A client's request, and the means to communicate with the client while it runs; the same for all eras of MCP. The
+ * answer is not sent through it: the gateway returns or throws it.
  */
 export interface Exchange<View = unknown> {
   /**
-   * The principal, the requested scope, and how its servers are presented. Not read-only: the gateway hides items from
-   * it before it handles the request.
+   * The principal, the requested scope, and how its servers are presented. The gateway replaces it by a view without
+   * hidden items before it handles the request.
    */
   view: View
   readonly method: string
@@ -31,8 +31,8 @@ export interface Exchange<View = unknown> {
   /** `params` as received, for relaying. */
   readonly paramsText: string
   /**
-   * The request's HTTP headers, without the caller's credential. Reading them may copy them, so read them only when
-   * needed.
+   * The request's HTTP headers, without the caller's credential. May be a getter that copies them, so read it only if
+   * necessary.
    */
   readonly headers: RequestHeaders
   /** The request's `Mcp-Param-*` headers (MCP 2026-07-28), forwarded to servers that use any; undefined: none. */
@@ -46,15 +46,15 @@ export interface Exchange<View = unknown> {
    * Requests").
    */
   readonly canSuspend: boolean
-  /** How the client receives a task from this request, or refers to one in it. Default: it does not support tasks. */
+  /** The form in which the client uses tasks in this request. Default: it does not support tasks. */
   readonly taskForm?: TaskForm
-  /** Why the client no longer waits for the answer: it cancelled, or disconnected for good. Undefined: it waits. */
+  /** Why the client does not wait for the answer: it cancelled, or disconnected for good. Undefined: it waits. */
   readonly cancelled: string | undefined
   /** Params of the client's `notifications/cancelled`, if it sent one. */
   readonly cancelParams?: string | undefined
   /**
-   * Calls `run` when the client cancels or disconnects for good; immediately if it already has. Not an AbortSignal:
-   * creating one per call costs more than transporting the call.
+   * Calls `run` when the client cancels or disconnects for good; immediately if it already has. An AbortSignal for each
+   * call would cost more CPU time than transporting the call.
    */
   onCancel: (run: (reason: string) => void) => void
   /** Sends the client a notification that belongs to this request. */
@@ -65,15 +65,14 @@ export interface Exchange<View = unknown> {
    */
   ask: (question: Question) => Promise<Response>
   /**
-   * Examines the text of a result before it is sent. If absent, every result is final.
-   * @returns true if the result ends the request but not the call: it asks the client for input, and the client sends
-   * the request again with its answers
+   * Whether a result is not final: it asks the client for input, and the client sends the request again with its
+   * answers. Called before the result is sent. If absent, every result is final.
    * @throws RpcError if the client lacks the capability for that input
    */
   suspendsOn?: (resultText: string) => boolean
   /**
-   * Called when the upstream wants to be polled: also closes the client's stream, if the client can poll.
-   * @param retry in ms
+   * Closes the client's stream if the client can poll. Called when the upstream wants to be polled.
+   * @param retry the time until the client should poll, in ms
    */
   pause: (retry: number) => void
 }
@@ -85,7 +84,7 @@ export interface Question {
   readonly paramsText: string
   /** Aborted when the upstream withdraws the question. */
   readonly signal: AbortSignal
-  /** Whether it may be answered after the request whose stream carries it has ended: only timing relates the two. */
+  /** Whether it may be answered after the request on whose stream it is sent: it need not belong to that request. */
   readonly outlivesRequest: boolean
   /** Params of the upstream's `notifications/cancelled`, if it withdrew the question with one. */
   withdrawal?: string
@@ -93,11 +92,11 @@ export interface Question {
   progress: (paramsText: string) => void
 }
 
-/** The client that sent an exchange: its identity, its capabilities, and the ids that separate its upstream links. */
+/** A client: its identity, its capabilities, and the ids that decide which upstream links it shares. */
 export interface Client {
-  /** Separates links under `isolation: session`. */
+  /** Clients with different ids have different links with `isolation: session`. */
   readonly id: string
-  /** Separates links under `isolation: user`. */
+  /** Clients with different users have different links with `isolation: user`. */
   readonly user: string
   /** Identifies the principal, which may use several clients. Default: `id`. */
   readonly principalKey?: string
@@ -105,12 +104,12 @@ export interface Client {
   readonly owner?: string
   /** Whether its links are never shared, whatever the server's isolation setting. */
   readonly hasOwnLinks?: boolean
-  /** The longer-lived client whose unshared links it uses. Default: itself. */
+  /** The client, with a longer life, whose unshared links it uses. Default: itself. */
   readonly linkOwner?: Client
   readonly capabilities: ClientCapabilities
   /** Receives notifications that belong to no request; undefined: the client cannot receive such notifications. */
   readonly listener: Listener | undefined
-  /** The headers of an open request with this method, as in `Exchange.headers`. */
+  /** The headers of an open request of the client with this method, as in `Exchange.headers`. */
   headersOf?: (method: string) => RequestHeaders | undefined
   /**
    * Sends a question that belongs to no request on a stream that the client keeps open.
@@ -119,7 +118,7 @@ export interface Client {
   ask: (question: Question) => Promise<Response>
 }
 
-/** Shared, since `capabilityClassOf` caches by object. */
+/** One object for all, since `capabilityClassOf` caches its results by object. */
 const noCapabilities: ClientCapabilities = {}
 
 /**
@@ -135,11 +134,12 @@ export class PlainClient implements Client {
   readonly capabilities = noCapabilities
   readonly listener = undefined
 
-  constructor (id: string, user: string, principal?: string, ownLinks = false, owner = id) {
+  /** The parameters are described in `Client`. */
+  constructor (id: string, user: string, principalKey?: string, hasOwnLinks = false, owner = id) {
     this.id = id
     this.user = user
-    this.principalKey = principal
-    this.hasOwnLinks = ownLinks
+    this.principalKey = principalKey
+    this.hasOwnLinks = hasOwnLinks
     this.owner = owner
   }
 
@@ -156,7 +156,7 @@ export function withoutHeaders (headers: RequestHeaders, names: readonly string[
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !names.includes(name)))
 }
 
-/** The properties of a derived request that replace those of the original. */
+/** The members of a derived request that differ from the original's. */
 interface Derivation<View> {
   readonly view: View
   readonly params: Record<string, unknown>
@@ -166,7 +166,7 @@ interface Derivation<View> {
   readonly method?: string
 }
 
-/** Derives the same `tools/call` or `prompts/get` with other arguments. @param text the arguments as JSON */
+/** Derives a `tools/call` or `prompts/get` request with other arguments. @param text the arguments, as JSON text */
 export function withArguments<View> (exchange: Exchange<View>, text: string): Exchange<View> {
   return new DerivedExchange(exchange, {
     view: exchange.view,
@@ -176,37 +176,37 @@ export function withArguments<View> (exchange: Exchange<View>, text: string): Ex
 }
 
 /**
- * A request that replaces a client's request. It has the same client, progress token, notifications, questions and
- * cancellation, and ends with the original.
+ * A request that is sent in place of a client's request. Notifications, questions and cancellation are those of the
+ * original, and it ends with the original.
  */
 export class DerivedExchange<View> implements Exchange<View> {
   view: View
   readonly params: Record<string, unknown>
   readonly paramsText: string
   readonly method: string
-  readonly #from: Exchange
+  readonly #original: Exchange
 
   constructor (from: Exchange, { view, params, paramsText, method = from.method }: Derivation<View>) {
     this.method = method
     this.view = view
     this.params = params
     this.paramsText = paramsText
-    this.#from = from
+    this.#original = from
   }
 
-  /** The request that it replaces. */
-  get original (): Exchange { return this.#from }
-  get headers (): RequestHeaders { return this.#from.headers }
-  get paramHeaders (): Exchange['paramHeaders'] { return this.#from.paramHeaders }
-  get client (): Client { return this.#from.client }
-  get address (): string | undefined { return this.#from.address }
-  get canSuspend (): boolean { return this.#from.canSuspend }
-  get taskForm (): TaskForm { return this.#from.taskForm }
-  get cancelled (): string | undefined { return this.#from.cancelled }
-  get cancelParams (): string | undefined { return this.#from.cancelParams }
-  onCancel (run: (reason: string) => void): void { this.#from.onCancel(run) }
-  notify (method: string, paramsText: string): void { this.#from.notify(method, paramsText) }
-  async ask (question: Question): Promise<Response> { return await this.#from.ask(question) }
-  suspendsOn (resultText: string): boolean { return this.#from.suspendsOn?.(resultText) === true }
-  pause (retry: number): void { this.#from.pause(retry) }
+  /** The client's request. */
+  get original (): Exchange { return this.#original }
+  get headers (): RequestHeaders { return this.#original.headers }
+  get paramHeaders (): Exchange['paramHeaders'] { return this.#original.paramHeaders }
+  get client (): Client { return this.#original.client }
+  get address (): string | undefined { return this.#original.address }
+  get canSuspend (): boolean { return this.#original.canSuspend }
+  get taskForm (): TaskForm { return this.#original.taskForm }
+  get cancelled (): string | undefined { return this.#original.cancelled }
+  get cancelParams (): string | undefined { return this.#original.cancelParams }
+  onCancel (run: (reason: string) => void): void { this.#original.onCancel(run) }
+  notify (method: string, paramsText: string): void { this.#original.notify(method, paramsText) }
+  async ask (question: Question): Promise<Response> { return await this.#original.ask(question) }
+  suspendsOn (resultText: string): boolean { return this.#original.suspendsOn?.(resultText) === true }
+  pause (retry: number): void { this.#original.pause(retry) }
 }

@@ -1,8 +1,8 @@
 import { memberOf, withMembers } from './json.ts'
 import { metaKeys } from './modern/envelope.ts'
 
-/** The members of `initialize` and `server/discover` results, in all revisions, that each hop sets for itself. */
-const ownMembers = {
+/** The members of `initialize` and `server/discover` results that the gateway sets itself, in all revisions. */
+const hopMembers = {
   protocolVersion: undefined,
   supportedVersions: undefined,
   capabilities: undefined,
@@ -14,11 +14,11 @@ const ownMembers = {
 }
 
 /**
- * Returns an object's text with the server's remaining members of an `initialize` or `server/discover` result,
- * including `_meta`.
+ * Returns the other members of a server's `initialize` or `server/discover` result (`_meta` and unknown ones), as the
+ * text of an object.
  */
 export function identityExtraOf (result: string): string {
   const meta = memberOf(result, '_meta')
   const ownMeta = meta?.startsWith('{') === true ? withMembers(meta, { [metaKeys.serverInfo]: undefined }) : undefined
-  return withMembers(result, { ...ownMembers, _meta: ownMeta === '{}' ? undefined : ownMeta })
+  return withMembers(result, { ...hopMembers, _meta: ownMeta === '{}' ? undefined : ownMeta })
 }

@@ -1,11 +1,11 @@
-// Validates JSON text without creating values. `JSON.parse` may need fifty times a text's size in memory, and seconds
-// for 16 MiB of empty arrays; this needs one pass, and memory only for the requested members.
+// Validates JSON text without creating values, in one pass, with memory for the requested members only. `JSON.parse`
+// may need fifty times a text's size in memory, and seconds for 16 MiB of empty arrays.
 import { decodeKey, skipSpace, type Member } from './json.ts'
 
 /** Thrown for JSON that is nested too deeply. */
 export class JsonTooDeep extends Error {}
 
-/** The result of a scan of a JSON text. */
+/** What `scanJson` finds in a text. */
 interface Scan {
   readonly kind: 'object' | 'array' | 'other'
   /** The requested members of an object, or the first elements of an array, whose keys are empty. */
@@ -13,7 +13,7 @@ interface Scan {
   /** The number of members or elements of the outermost object or array. */
   readonly size: number
   /** Whether the text contains a `null` or an empty array. */
-  readonly hasGaps: boolean
+  readonly hasNullOrEmptyArray: boolean
   /** The number of all values, at any depth. */
   readonly values: number
   /** The number of members of the largest object. */
@@ -53,7 +53,7 @@ export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }:
   let outermostSize = 0
   let maxMembers = 0
   let values = 0
-  let hasGaps = false
+  let hasNullOrEmptyArray = false
   let at = skipSpace(text, 0)
   const kind = kindOf(text.charCodeAt(at))
   // The current member or element of the outermost object or array.
@@ -90,11 +90,11 @@ export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }:
         size = 1
         continue
       }
-      if (end === CLOSE_BRACKET) hasGaps = true
+      if (end === CLOSE_BRACKET) hasNullOrEmptyArray = true
       depth--
       at++
     } else {
-      if (code === 0x6e) hasGaps = true
+      if (code === 0x6e) hasNullOrEmptyArray = true
       at = endOfScalar(text, at, code)
     }
     // Runs after a value, and after each object or array that this value closes.
@@ -111,7 +111,7 @@ export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }:
       if (code <= SPACE) code = text.charCodeAt(at = skipSpace(text, at))
       if (depth === 0) {
         if (at < text.length) fail(at)
-        return { kind, members, size: outermostSize, hasGaps, values, largestObject: maxMembers }
+        return { kind, members, size: outermostSize, hasNullOrEmptyArray, values, largestObject: maxMembers }
       }
       at++
       if (code === COMMA) {

@@ -1,6 +1,6 @@
-// JSON kept as text. A relay must not parse and serialize what it does not change, since that loses digits
-// (12345678901234567890, 1e400) and duplicate members. Values are therefore located in the text and replaced in place.
-// All functions expect text that `JSON.parse` accepts; for other text they terminate with an unspecified result.
+// JSON as text. Parsing and serializing would lose digits (12345678901234567890, 1e400) and duplicate members, so
+// values are located in the text, and replaced there. All functions expect text that `JSON.parse` accepts; for other
+// text, they terminate with an unspecified result.
 
 /** A member in an object's text: its decoded key, the start of the key, and the value: `text.slice(start, end)`. */
 export interface Member {
@@ -115,7 +115,7 @@ export function memberOf (text: string, key: string): string | undefined {
   return member && text.slice(member.start, member.end)
 }
 
-/** Parses a member's value if its text is at most 16 KiB; this bounds the cost in results of any size. */
+/** Parses a member's value if its text has at most 16 Ki characters, which bounds the cost; otherwise undefined. */
 export function smallMemberOf (text: string, key: string): unknown {
   const member = memberOf(text, key)
   return member !== undefined && member.length <= 16 * 1024 ? JSON.parse(member) : undefined
@@ -129,7 +129,7 @@ export function elementsOf (text: string, max = Infinity): string[] {
   return elements
 }
 
-/** Iterates lazily over the texts of an array's elements, since an array may be megabytes long. */
+/** Yields the texts of an array's elements one by one, since an array may be megabytes long. */
 export function * eachElement (text: string): Generator<string> {
   let at = skipSpace(text, 0)
   if (text.charCodeAt(at) !== 0x5b) return
@@ -144,8 +144,8 @@ export function * eachElement (text: string): Generator<string> {
 }
 
 /**
- * Replaces members of an object's text (JSON text), or removes them (undefined); every other member keeps its bytes. A
- * changed key that is duplicated is kept once, since parsers differ in which duplicate they read.
+ * Replaces members in the text of an object (by JSON text), or removes them (undefined); all other members keep their
+ * bytes. Of duplicates of a changed member, one is kept, since parsers differ in which one they read.
  * @param defaults members to add if the object lacks them, as JSON text
  */
 export function withMembers (
@@ -158,7 +158,7 @@ export function withMembers (
   return `{${members}}`
 }
 
-/** Yields the members of the object that `withMembers` returns, one by one. Unchanged members are not copied. */
+/** Yields the members of the object that `withMembers` returns, one by one. Unchanged members are slices of `text`. */
 export function * changedMembers (
   text: string,
   changes: Readonly<Record<string, string | undefined>>,
@@ -195,8 +195,8 @@ export function isDeeperThan (text: string, limit: number): boolean {
 }
 
 /**
- * Whether the text has more than `limit` opening brackets, including those in strings: a fast check that is false for
- * most texts.
+ * Whether the text has more than `limit` opening brackets, including those in strings. A fast check: most texts have
+ * fewer.
  */
 function opensMoreThan (text: string, limit: number): boolean {
   let left = limit
@@ -212,14 +212,14 @@ function depthOf (text: string): number {
   for (let at = 0; at < text.length;) {
     const code = text.charCodeAt(at)
     if (code === QUOTE) { at = skipString(text, at); continue }
-    if (code === 0x7b ||
-        code === 0x5b) { if (++depth > deepest) deepest = depth } else if (code === 0x7d || code === 0x5d) depth--
+    if (code === 0x7b || code === 0x5b) deepest = Math.max(deepest, ++depth)
+    else if (code === 0x7d || code === 0x5d) depth--
     at++
   }
   return deepest
 }
 
-/** Puts JSON on one line. Line breaks occur between tokens only, where a space is equivalent. */
+/** Puts a JSON text on one line. In JSON, line breaks occur between tokens only, where a space is equivalent. */
 export const toOneLine = (text: string): string =>
   text.includes('\n') || text.includes('\r') ? text.replace(/[\r\n]/g, ' ') : text
 

@@ -6,7 +6,7 @@ export type LogLevel = typeof logLevels[number]
 
 export const isLogLevel = (value: unknown): value is LogLevel => logLevels.some((level) => level === value)
 
-/** Whether a message's level is at least `wanted`. Unknown levels pass. */
+/** Whether a message's level is at least `wanted`, or unknown. */
 export const meetsLogLevel = (level: unknown, wanted: LogLevel): boolean =>
   !isLogLevel(level) || logLevels.indexOf(level) >= logLevels.indexOf(wanted)
 
@@ -17,14 +17,14 @@ export const lowerLogLevel = (a: LogLevel | undefined, b: LogLevel | undefined):
 }
 
 /**
- * Receives notifications that belong to no request: changed lists, updated resources, log messages. A legacy session is
- * a listener; its client sets the level with `logging/setLevel`.
+ * Receives a client's notifications that belong to no request: changed lists, updated resources, log messages. The
+ * client of a legacy session sets the level with `logging/setLevel`.
  */
 export interface Listener<View = unknown> {
   readonly view: View
   /** The least severe log level to receive. Undefined: all (MCP lets the server decide until one is set). */
   level: LogLevel | undefined
-  /** Whether it forwards only the notifications that its client requested by name. Default: no. */
+  /** Whether it delivers only the kinds of notifications that its client requested. Default: false. */
   readonly isFiltered?: boolean
   /** Sends a notification to the client; a log message below `level` is dropped. */
   deliver: (method: string, paramsText?: string) => void

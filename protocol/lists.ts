@@ -1,4 +1,4 @@
-import { eventsExtension, skillsExtension, type ServerCapabilities } from './capabilities.ts'
+import { emptyCapabilityClass, eventsExtension, skillsExtension, type ServerCapabilities } from './capabilities.ts'
 import { isObject, smallMemberOf } from './json.ts'
 
 interface ListFacts {
@@ -23,10 +23,10 @@ export const listKinds = {
 export type ListKind = keyof typeof listKinds
 export const allListKinds = Object.keys(listKinds) as ListKind[]
 
-/** The extension that defines a list; undefined: MCP itself defines it. */
+/** The extension that defines a list; undefined if MCP itself does. */
 export const extensionOf = (kind: ListKind): string | undefined => (listKinds[kind] as ListFacts).extension
 
-/** Returns the extension settings or the capability that announce a list; undefined if neither does. */
+/** Returns the extension settings, or the capability, that announces a list; undefined if it is not announced. */
 export function capabilityOf (capabilities: ServerCapabilities, kind: ListKind): Record<string, unknown> | undefined {
   const { [listKinds[kind].capability]: own, extensions } = capabilities
   const name = extensionOf(kind)
@@ -40,7 +40,7 @@ export function capabilityOf (capabilities: ServerCapabilities, kind: ListKind):
 export const announcesList = (capabilities: ServerCapabilities, kind: ListKind): boolean =>
   capabilityOf(capabilities, kind) !== undefined
 
-/** The kinds whose items are called by name, which is prefixed on merged routes. */
+/** The kinds of items that are identified by names, which have a prefix on merged routes. */
 export type NamedKind = 'tools' | 'prompts' | 'events'
 export const isNamedKind = (kind: ListKind): kind is NamedKind => listKinds[kind].key === 'name'
 
@@ -60,7 +60,7 @@ export interface Catalogue {
   /** Unique within this process. */
   readonly id: number
   readonly capabilityClass: string
-  /** The MCP revision of the connection from which it was read. */
+  /** The MCP revision of the connection over which it was read. */
   readonly version: string
   /** `serverInfo`, as JSON text. It may lack required members. */
   readonly serverInfo: string
@@ -73,13 +73,13 @@ export interface Catalogue {
   readonly extras: Readonly<Record<ListKind, string>>
 }
 
-/** The items that a provider lists or has ever listed, for any class of clients, and when each was first listed. */
+/** The items that a provider lists or has listed, for any clients, and when each was first listed. */
 export interface ListingHistory {
   /** Whether the provider's lists have ever been read. */
   readonly isKnown: boolean
   /**
-   * When an item was first listed: the time of that read, in ms since the epoch, and whether it was the first read of
-   * this provider, which is late if the provider starts late. Undefined: the item was never listed.
+   * When an item was first listed. `reading`: the time of that read, in ms since the epoch; `isInitial`: whether it was
+   * the first read of this provider. Undefined if the item was never listed.
    */
   firstListing: (kind: ListKind, key: string) => { readonly reading: number, readonly isInitial: boolean } | undefined
   /** The keys of all items that the provider lists or has listed. */
@@ -108,10 +108,10 @@ export function isSameCatalogue (a: Catalogue, b: Catalogue): boolean {
   )
 }
 
-/** An item as a value, with any members of MCP or an extension. */
+/** An item as an object, with any members of MCP or an extension. */
 type ItemValue = Readonly<Record<string, unknown>>
 
-/** The identity and items of a built-in provider, as objects that are not serialized yet. */
+/** The identity and items of a provider that is not a server. */
 interface StaticLists {
   readonly name: string
   readonly version: string
@@ -123,7 +123,7 @@ interface StaticLists {
   readonly skills?: ReadonlyArray<ItemValue & { readonly uri: string }>
 }
 
-/** Creates a catalogue from objects, for providers that are not servers. It announces only the lists that are given. */
+/** Creates the catalogue of a provider that is not a server. It announces the lists that are given. */
 export function makeCatalogue ({ name, version, instructions, ...given }: StaticLists): Catalogue {
   const capabilities: Record<string, unknown> = {}
   const itemsOf = (kind: ListKind): Item[] => {
@@ -138,7 +138,7 @@ export function makeCatalogue ({ name, version, instructions, ...given }: Static
   const lists = byListKind(itemsOf)
   return {
     id: nextCatalogueId(),
-    capabilityClass: '{}',
+    capabilityClass: emptyCapabilityClass,
     version: '',
     serverInfo: JSON.stringify({ name, version }),
     instructions,

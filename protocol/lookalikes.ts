@@ -1,19 +1,19 @@
-// Removes members whose names other parsers confuse with those that the gateway checks or replaces: Go and .NET ignore
-// case, C ends names at a NUL. A server must read exactly the values that were checked here.
+// Removes members whose names lenient parsers confuse with names that the gateway checks or replaces: Go and .NET
+// ignore case, C ends names at a NUL. A server must read exactly the values that were checked.
 import { code, RpcError } from './errors.ts'
 import { isObject, memberOf, membersOf, withMembers } from './json.ts'
 import { metaKeys } from './modern/envelope.ts'
 import { truncate } from './text.ts'
 
-/** Names up to this length, in characters, are folded completely; of longer names, only the beginning is folded. */
+/** Max length to which a name is folded, in characters; the rest of a longer name is ignored. */
 const maxFoldedLength = 256
-/** Max length of a forwarded name, in characters: only padded names are longer. */
+/** Max length of a name, in characters. A longer one counts as a lookalike, since it may be padded. */
 const maxNameLength = 8 * 1024
 
 const isAscii = /^[ -~]*$/
 const ignorable = /\p{Default_Ignorable_Code_Point}/gu
 
-/** Separators within a name: some parsers read `task_id` as `taskId`. The leading `_` of `_meta` is not one. */
+/** `_` between words: some parsers read `task_id` as `taskId`. */
 const separators = /(?<=[^_])_+(?=[^_])/g
 
 /**
@@ -28,7 +28,7 @@ function foldName (name: string): string {
   return text.replace(/[\u0130\u0131]/g, 'i').toUpperCase().toLowerCase().replace(separators, '')
 }
 
-/** A set of names that can detect names similar to them. */
+/** A set of names that detects lookalikes of them. */
 export class GuardedNames {
   readonly #names: ReadonlySet<string>
   readonly #folded: ReadonlySet<string>
@@ -64,9 +64,9 @@ export class GuardedNames {
   }
 }
 
-/** The members of params, besides `_meta`, that the gateway checks or replaces, by method. */
 const roundMembers = ['inputResponses', 'requestState']
 const taskMembers = new GuardedNames(['_meta', 'taskId', 'inputResponses'])
+/** By method: the members of params that the gateway checks or replaces. */
 const byMethod: ReadonlyMap<string, GuardedNames> = new Map(Object.entries({
   'tools/call': ['name', 'arguments', 'task', ...roundMembers],
   'prompts/get': ['name', 'arguments', ...roundMembers],
@@ -80,20 +80,20 @@ const byMethod: ReadonlyMap<string, GuardedNames> = new Map(Object.entries({
 }).map(([method, names]) => [method, new GuardedNames(['_meta', ...names])]))
 const defaultMembers = new GuardedNames(['_meta'])
 
-/** Members of `_meta` that each hop writes for itself. */
+/** The members of `_meta` that the gateway checks or replaces. */
 const metaMembers = new GuardedNames(['progressToken', ...Object.values(metaKeys)])
 const refMembers = new GuardedNames(['type', 'name', 'uri'])
 const guardedObjects: ReadonlyArray<readonly [name: string, names: GuardedNames]> = [
   ['_meta', metaMembers], ['ref', refMembers]
 ]
 
-/** The names in the params of a method that are guarded against lookalikes. */
+/** The members of the params of a method of which lookalikes are removed. */
 export const guardedNames = (method: string): GuardedNames =>
   byMethod.get(method) ?? (method.startsWith('tasks/') ? taskMembers : defaultMembers)
 
 /**
  * Removes lookalikes from params and from their text.
- * @param isOutermost whether the outermost object has lookalikes in the text
+ * @param isOutermost whether the outermost object has any; they have been removed from `params`
  * @returns the text; all other members keep their bytes
  */
 export function withoutLookalikes (
@@ -123,12 +123,12 @@ const methods: ReadonlySet<string> = new Set([
   'notifications/tasks', 'notifications/tasks/status', 'notifications/subscriptions/acknowledged'
 ])
 const foldedMethods: ReadonlyMap<string, string> = new Map([...methods].map((method) => [foldName(method), method]))
-/** A method with one of these prefixes is handled by its prefix. */
+/** Prefixes by which the gateway recognizes methods that it does not know. */
 const prefixes = ['tasks/', 'notifications/']
 
 /**
- * The MCP method that a lenient server may mistake an unknown method for. Relaying it would bypass that method's
- * checks.
+ * The MCP method that a lenient server may take an unknown method for. Relaying the unknown method would bypass the
+ * checks of that method.
  * @returns undefined for a method of MCP or of an extension
  */
 export function lookalikeMethod (method: string): string | undefined {
@@ -141,7 +141,7 @@ export function lookalikeMethod (method: string): string | undefined {
   return prefix === undefined || method.startsWith(prefix) ? undefined : plain
 }
 
-/** Creates the error for an unknown method, with a suggestion. */
+/** Creates the error for an unknown method, with the method that may be meant. */
 export const unknownMethod = (method: string): RpcError => {
   const meant = lookalikeMethod(method)
   const hint = meant === undefined ? '' : `. Did you mean ${meant}?`

@@ -1,6 +1,6 @@
 /**
- * Wraps a function so that it computes its result once per object, which must not change, and caches it as long as the
- * object exists. An undefined result is not cached.
+ * Wraps a function of an object so that each result is cached as long as the object exists. The object must not change.
+ * A result `undefined` is not cached.
  */
 export function memoized<Key extends object, Value> (compute: (key: Key) => Value): (key: Key) => Value {
   const results = new WeakMap<Key, Value>()

@@ -1,32 +1,30 @@
-// The members of MCP's types (all revisions) that must not be null, must be objects, or are required, and the same for
-// the keywords of JSON Schema.
+// The shapes of MCP's messages, in all revisions: which members must not be null, must be objects, or are required.
 import { listKinds, type ListKind } from './lists.ts'
 import { mend } from './mending.ts'
 import type { Shape } from './shapes/shape.ts'
 import { metaKeys } from './modern/envelope.ts'
 import { truncate } from './text.ts'
 import {
-  value, opaque, object, list, names, required, meta, string, number, strings, requiredText, flag, checkedList
+  value, opaque, object, list, values, required, meta, string, number, strings, requiredText, flag, checkedList
 } from './shapes/parts.ts'
 import { schema, form } from './shapes/schema.ts'
 import { contentsOf, blocks, samplingMessage, promptMessages } from './shapes/content.ts'
 
-const annotations = object({ audience: list(value), ...names('priority', 'lastModified') })
-const icons = list(object({ ...names('src', 'mimeType', 'theme'), sizes: list(value) }, { needs: 'src' }))
-const descriptiveMembers = { ...names('title', 'description'), icons, ...meta }
-const resource = { uri: value, name: value, ...descriptiveMembers, ...names('mimeType', 'size'), annotations }
-const toolAnnotations = object(names('title', 'readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'))
+const annotations = object({ audience: list(value), ...values('priority', 'lastModified') })
+const icons = list(object({ ...values('src', 'mimeType', 'theme'), sizes: list(value) }, { needs: 'src' }))
+const descriptiveMembers = { ...values('title', 'description'), icons, ...meta }
+const resource = { uri: value, name: value, ...descriptiveMembers, ...values('mimeType', 'size'), annotations }
+const toolAnnotations = object(values('title', 'readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'))
 const tool = object({
   name: value,
   ...descriptiveMembers,
   inputSchema: required(schema, '{"type":"object"}'),
   outputSchema: schema,
   annotations: toolAnnotations,
-  execution: object(names('taskSupport'))
+  execution: object(values('taskSupport'))
 })
-const promptArgument = object(names('name', 'title', 'description', 'required'), { needs: 'name' })
+const promptArgument = object(values('name', 'title', 'description', 'required'), { needs: 'name' })
 
-/** The shapes of list items, by kind. */
 export const itemShapes: Readonly<Record<ListKind, Shape>> = {
   tools: tool,
   prompts: object({ name: value, ...descriptiveMembers, arguments: list(promptArgument) }),
@@ -39,19 +37,19 @@ export const itemShapes: Readonly<Record<ListKind, Shape>> = {
 }
 
 /** The members that any result may have. */
-const commonMembers = { ...meta, ...names('nextCursor', 'cacheScope', 'resultType') }
+const commonMembers = { ...meta, ...values('nextCursor', 'cacheScope', 'resultType') }
 /** The members of results that clients may cache. `ttlMs` of a task is a different member, which may be null. */
-const cachedMembers = { ...commonMembers, ...names('ttlMs') }
+const cachedMembers = { ...commonMembers, ...values('ttlMs') }
 /** The shape of a list result without its items, which are checked one by one. */
 export const listResultShape: Shape = object(cachedMembers)
 
-/** The members of a task in the form of 2025-11-25 or of the extension. Its `ttl` or `ttlMs` may be null. */
-const taskMembers = names(
+/** The members of a task, in the form of 2025-11-25 and of the extension. `ttl` and `ttlMs` may be null. */
+const taskMembers = values(
   'statusMessage', 'createdAt', 'lastUpdatedAt', 'pollInterval', 'pollIntervalMs', 'result', 'error', 'inputRequests'
 )
 const task = object(taskMembers)
-/** `name` and `version` are not required here: code that needs them supplies defaults. */
-export const serverInfo: Shape = object({
+/** `name` and `version` are not required: code that needs them supplies defaults. */
+export const serverInfoShape: Shape = object({
   ...strings('name', 'version', 'title', 'description', 'websiteUrl'),
   icons: checkedList({
     type: 'object',
@@ -62,7 +60,7 @@ export const serverInfo: Shape = object({
     needs: 'src'
   })
 }, { type: 'object', fallback: '{}' })
-const listCapability = object(names('listChanged', 'subscribe'))
+const listCapability = object(values('listChanged', 'subscribe'))
 const capabilities = object({
   tools: listCapability,
   prompts: listCapability,
@@ -78,41 +76,41 @@ const questions: Readonly<Record<string, Shape>> = {
   'sampling/createMessage': object({
     messages: list(samplingMessage),
     modelPreferences: object({
-      hints: list(object(names('name'))), ...names('costPriority', 'speedPriority', 'intelligencePriority')
+      hints: list(object(values('name'))), ...values('costPriority', 'speedPriority', 'intelligencePriority')
     }),
-    ...names('systemPrompt', 'includeContext', 'temperature', 'maxTokens'),
+    ...values('systemPrompt', 'includeContext', 'temperature', 'maxTokens'),
     stopSequences: list(value),
     metadata: opaque,
     tools: list(tool),
-    toolChoice: object(names('mode')),
-    task: object(names('ttl')),
+    toolChoice: object(values('mode')),
+    task: object(values('ttl')),
     ...meta
   }),
   'elicitation/create': object({
-    ...names('mode', 'message', 'url', 'elicitationId'), requestedSchema: form, task: object(names('ttl')), ...meta
+    ...values('mode', 'message', 'url', 'elicitationId'), requestedSchema: form, task: object(values('ttl')), ...meta
   })
 }
-/** A question within a result (2026-07-28). */
+/** A server's request to the client within a result (2026-07-28). */
 const inputRequest: Shape = {
   members: {
     params: object({ ...questions['sampling/createMessage']?.members, ...questions['elicitation/create']?.members })
   }
 }
 const inputMembers = { inputRequests: { isObject: true, each: inputRequest }, requestState: value }
-/** The shape of a result without a fallback: a missing result is not replaced. */
+/** The shape of a result that is not replaced if it is missing. */
 const result = (members: Readonly<Record<string, Shape>>): Shape => ({ members: { ...commonMembers, ...members } })
 
 /** The shape of a result in which a missing list, or a missing result, becomes an empty list. */
 const resultWith = (name: string, members: Readonly<Record<string, Shape>>): Shape =>
   ({ isObject: true, fallback: `{"${name}":[]}`, members: { ...members, ...commonMembers }, required: [name] })
-/** Whether a result must have content; one that starts a task or asks for input has none yet. */
+/** Whether a result must have content: one that starts a task or asks for input has none. */
 const isAnswer = (valueOf: (key: string) => unknown): boolean =>
   ['task', 'inputRequests', 'requestState'].every((key) => valueOf(key) === undefined) &&
   (valueOf('resultType') ?? 'complete') === 'complete'
 const neededList = (shape: Shape): Shape => ({ ...shape, fallback: '[]', isNeeded: isAnswer })
 
 const toolResultMembers = {
-  content: neededList(blocks), isError: flag, task, ...inputMembers, ...names('statusMessage', 'pollIntervalMs')
+  content: neededList(blocks), isError: flag, task, ...inputMembers, ...values('statusMessage', 'pollIntervalMs')
 }
 /** A tool result that is not an object is wrapped as the `content` of one. */
 const toolResult = (members: Readonly<Record<string, Shape>>): Shape => {
@@ -121,11 +119,11 @@ const toolResult = (members: Readonly<Record<string, Shape>>): Shape => {
   }
   return shape
 }
-const serverMembers = { capabilities, serverInfo, instructions: string }
+const serverMembers = { capabilities, serverInfo: serverInfoShape, instructions: string }
 const results: Readonly<Record<string, Shape>> = {
   initialize: result(serverMembers),
   'server/discover': result({
-    ...serverMembers, supportedVersions: list(value), _meta: object({ [metaKeys.serverInfo]: serverInfo })
+    ...serverMembers, supportedVersions: list(value), _meta: object({ [metaKeys.serverInfo]: serverInfoShape })
   }),
   'tools/call': toolResult(toolResultMembers),
   'tasks/result': toolResult(toolResultMembers),
@@ -150,7 +148,7 @@ const readResult = (uri: string): Shape => resultWith('contents', {
     checkedList(contentsOf(uri), (text) => text.startsWith('{') || text.startsWith('"') ? text : undefined)
   ),
   ...inputMembers,
-  ...names('ttlMs')
+  ...values('ttlMs')
 })
 /** Before 2026-07-28, `structuredContent` must be an object. */
 const legacyResults: Readonly<Record<string, Shape>> = Object.fromEntries(['tools/call', 'tasks/result'].map((method) =>
@@ -187,9 +185,9 @@ export const errorShape: Shape = {
 }
 
 const notifications: Readonly<Record<string, Shape>> = {
-  'notifications/progress': object({ ...names('total', 'message'), ...meta }),
-  'notifications/message': object({ ...names('logger'), ...meta }),
-  'notifications/cancelled': object({ ...names('reason'), ...meta }),
+  'notifications/progress': object({ ...values('total', 'message'), ...meta }),
+  'notifications/message': object({ ...values('logger'), ...meta }),
+  'notifications/cancelled': object({ ...values('reason'), ...meta }),
   'notifications/tasks/status': object({ ...taskMembers, ...meta })
 }
 const anyParams = object(meta)

@@ -1,6 +1,6 @@
-// Repairs messages from servers. Runtimes without a value for "absent" write `null` for it, and PHP writes `[]` for an
-// empty object. MCP and JSON Schema allow neither in most places, and strict clients reject a whole list, result or
-// connection because of one. Values of a wrong type and missing required members are repaired as well.
+// Repairs messages from servers. Many languages write an absent member as `null`, and PHP writes an empty object as
+// `[]`. MCP and JSON Schema allow neither in most places, and strict clients reject a whole list, result or connection
+// because of one. Values of a wrong type and missing required members are repaired, too.
 import { decodeKey, membersOf, skipSpace, skipString, skipValue } from './json.ts'
 import { truncate } from './text.ts'
 import type { Shape, JsonType } from './shapes/shape.ts'
@@ -19,8 +19,9 @@ function typeAt (text: string, at: number): JsonType | undefined {
 }
 
 /**
- * Converts an object to a list. PHP writes such an object for a list without its first element (`{"1": …, "2": …}`).
- * Returns undefined for other objects.
+ * Converts an object whose keys are numbers to a list, as JSON text. PHP writes a list without its first element as
+ * `{"1": …, "2": …}`.
+ * @returns undefined for any other value
  */
 export function parseIndexedList (text: string): string | undefined {
   const members = membersOf(text)
@@ -28,35 +29,36 @@ export function parseIndexedList (text: string): string | undefined {
   return `[${members.map(({ start, end }) => text.slice(start, end)).join()}]`
 }
 
-/** Matches `null` or an empty list; may match within a string. */
-const gapPattern = /null|\[\s*\]/
+/** Matches `null` and empty lists, also within strings. */
+const nullOrEmptyList = /null|\[\s*\]/
 
 /** A fast check: false means that a text needs no repair. */
-export const mayNeedMending = (text: string): boolean => gapPattern.test(text)
+export const mayNeedMending = (text: string): boolean => nullOrEmptyList.test(text)
 
 interface MendResult {
   /** The original text if nothing was repaired. */
   readonly text: string
-  /** The first repaired places (at most `maxPlaces`), as paths: `annotations.title`, `icons[0].sizes`. */
+  /** The paths of the first `maxPlaces` repaired values, such as `annotations.title` and `icons[0].sizes`. */
   readonly places: readonly string[]
 }
 
 /**
- * Removes or replaces `null` and `[]` that stand for absent values of known members. Everything else keeps its bytes.
- * @param isChecked also checks types and required members, so the text is scanned even without `null` and `[]`
+ * Repairs a text: removes or replaces `null` and `[]` where the shape does not allow them. Everything else keeps its
+ * bytes.
+ * @param isChecked whether the text is scanned even without `null` and `[]`, to repair types and required members
  */
 export function mend (text: string, shape: Shape, isChecked = false): MendResult {
   return isChecked || mayNeedMending(text) ? new Mender(text).mended(shape) : { text, places: [] }
 }
 
-/** Describes the repaired places as a clause. @param places as in `MendResult` */
+/** Describes the repairs for a log line. @param places as in `MendResult` */
 export function describeMended (places: readonly string[]): string {
   const where = places.map((place) => place === '' ? 'the whole' : JSON.stringify(place)).join(', ')
   return `null, [] for an object, or a value of another type is treated as absent (${where})`
 }
 
 interface TextEdit { readonly start: number, readonly end: number, readonly text: string }
-/** A parsed member of an object. */
+/** A member of an object, as read. `isAbsent`: its value is `null`, or treated as `null`. */
 interface MemberPart {
   readonly key: string
   readonly keyStart: number
@@ -119,7 +121,7 @@ class Mender {
   /** Whether scanning stopped at `maxValues`; the ends of the enclosing values are then unknown. */
   get #isCut (): boolean { return this.#left <= 0 }
 
-  /** Scans the value at a position. @returns false if it is null (or is treated as null) where that is not allowed */
+  /** Repairs the value at a position. @returns false if it is `null`, or treated as `null`, and must be replaced */
   #value (start: number, shape: Shape | undefined): boolean {
     const text = this.#text
     if (!shape) {
@@ -128,14 +130,14 @@ class Mender {
     }
     this.#left--
     const first = text.charCodeAt(start)
-    if (shape.of) shape = shape.of(text.slice(start, skipValue(text, start)))
-    if (!this.#isOfType(start, shape)) return this.#coerced(start, shape)
+    if (shape.select) shape = shape.select(text.slice(start, skipValue(text, start)))
+    if (!this.#isOfType(start, shape)) return this.#coerce(start, shape)
     if (first === OPEN_BRACE && (shape.members ?? shape.each)) return this.#object(start, shape)
     if (first === OPEN_BRACKET) {
       const end = shape.isObject === true ? skipSpace(text, start + 1) : start
       if (text.charCodeAt(end) === CLOSE_BRACKET) {
         this.#at = end + 1
-        this.#note()
+        this.#recordPlace()
         this.#edit(start, this.#at, shape.required === undefined ? '{}' : mend('{}', shape, true).text)
         return true
       }
@@ -146,13 +148,13 @@ class Mender {
     }
     this.#at = skipValue(text, start)
     if (this.#at - start !== 4 || !text.startsWith('null', start)) return true
-    this.#note()
+    this.#recordPlace()
     return false
   }
 
   /**
-   * Whether a value has the expected type. Null passes, and so does an empty list instead of an object: both are
-   * handled elsewhere.
+   * Whether a value has the expected type. `null`, and an empty list in place of an object, count as correct: they are
+   * repaired elsewhere.
    */
   #isOfType (start: number, { type, values, isObject }: Shape): boolean {
     if (type === undefined && values === undefined) return true
@@ -163,9 +165,10 @@ class Mender {
     return values?.includes(text.slice(start, skipValue(text, start))) !== false
   }
 
-  #coerced (start: number, { coerce }: Shape): boolean {
+  /** Converts a value of a wrong type. @returns false if that is impossible */
+  #coerce (start: number, { coerce }: Shape): boolean {
     this.#at = skipValue(this.#text, start)
-    this.#note()
+    this.#recordPlace()
     const coerced = coerce?.(this.#text.slice(start, this.#at))
     if (coerced === undefined) return false
     this.#edit(start, this.#at, coerced)
@@ -193,7 +196,7 @@ class Mender {
       at = skipSpace(text, at + 1)
     }
     this.#at = text.charCodeAt(at) === CLOSE_BRACE ? at + 1 : at
-    this.#addTo(start, shape, parts)
+    this.#addRequired(start, shape, parts)
     if (!parts.some(({ isAbsent }) => isAbsent)) return true
     const { needs } = shape
     if (needs !== undefined && !this.#isCut && parts.some(({ key, isAbsent }) => isAbsent && key === needs)) {
@@ -201,12 +204,12 @@ class Mender {
       this.#places.length = Math.min(this.#places.length, places + 1)
       return false
     }
-    this.#removeFrom(parts)
+    this.#removeAbsent(parts)
     return true
   }
 
   /** Adds the required members that an object lacks. */
-  #addTo (start: number, { required, members }: Shape, parts: readonly MemberPart[]): void {
+  #addRequired (start: number, { required, members }: Shape, parts: readonly MemberPart[]): void {
     if (required === undefined || this.#isCut) return
     const textOf = this.#textOf(parts)
     const stays = parts.some(({ key, isAbsent, shape }, at) =>
@@ -215,7 +218,7 @@ class Mender {
       const shape = members?.[key]
       if (parts.some((part) => part.key === key) || !hasFallback(shape, textOf)) return []
       this.#path.push(`${key} (missing)`)
-      this.#note()
+      this.#recordPlace()
       this.#path.pop()
       return [`${JSON.stringify(key)}:${fallbackOf(shape, textOf)}`]
     })
@@ -228,8 +231,8 @@ class Mender {
     return part && !part.isAbsent ? this.#text.slice(part.start, part.end) : undefined
   }
 
-  /** Removes the null members of an object, each with an adjacent comma, or replaces them by their fallbacks. */
-  #removeFrom (parts: readonly MemberPart[]): void {
+  /** Removes the absent members of an object, or replaces them by their fallbacks. */
+  #removeAbsent (parts: readonly MemberPart[]): void {
     const counts = new Map<string, number>()
     for (const { key } of parts) counts.set(key, (counts.get(key) ?? 0) + 1)
     const textOf = this.#textOf(parts)
@@ -271,7 +274,8 @@ class Mender {
 
   readonly #edit = (start: number, end: number, text: string): void => { this.#edits.push({ start, end, text }) }
 
-  #note (): void {
+  /** Records the current path as that of a repaired value. */
+  #recordPlace (): void {
     if (this.#places.length >= maxPlaces) return
     const path = this.#path.reduce<string>((way, step) =>
       typeof step === 'number' ? `${way}[${step}]` : way === '' ? step : `${way}.${step}`, '')

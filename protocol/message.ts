@@ -4,10 +4,10 @@ import { smallMemberOf, memberOf } from './json.ts'
 export type RequestId = string | number
 
 interface MessageBase {
-  /** Whether a server's large message has `null` or `[]` outside its strings. Undefined: not known. */
-  hasGaps?: boolean
+  /** For a server's large message: whether it has `null` or `[]` outside its strings. Undefined: not known. */
+  hasNullOrEmptyArray?: boolean
 }
-/** A request. Read `params`, relay `paramsText`; `idText` is the id as the sender wrote it, for the answer. */
+/** A request. `params` is for reading, `paramsText` for relaying; `idText`: the id as the sender wrote it. */
 export interface Request extends MessageBase {
   kind: 'request'
   id: RequestId
@@ -19,27 +19,25 @@ export interface Request extends MessageBase {
 export interface Notification extends MessageBase {
   kind: 'notification', method: string, params: Record<string, unknown>, paramsText: string
 }
-/** An answer. Exactly one of the two texts is set; `errorText` is the `error` object as received. */
+/** An answer. Either `resultText` or `errorText` is set: `result` or `error` as received. */
 export interface Response extends MessageBase {
   kind: 'response'
   id: RequestId | null
   resultText?: string
   errorText?: string
-  /** The parsed result of a server, kept until the answer is checked. Undefined: it was not parsed. */
+  /** A server's result as a value, until it has been checked. Undefined: it was not parsed. */
   value?: unknown
-  /** Whether the result reports a tool error; undefined if not read. */
+  /** Whether the result reports a tool error. Undefined: not known. */
   isError?: boolean
 }
 export type Message = Request | Notification | Response
 
-/** An invalid element of a batch: the error, and the id to answer with. */
+/** An invalid element of a batch: the error to answer with, and its id. */
 export interface MalformedMessage { kind: 'malformed', idText: string, error: RpcError }
 
-/** Serializes a request. */
 export const requestText = (id: RequestId, method: string, paramsText?: string): string =>
   `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${JSON.stringify(method)}${paramsMember(paramsText)}}`
 
-/** Serializes a notification. */
 export const notificationText = (method: string, paramsText?: string): string =>
   `{"jsonrpc":"2.0","method":${JSON.stringify(method)}${paramsMember(paramsText)}}`
 

@@ -10,15 +10,15 @@ import { parseJsonText } from './parse-json-text.ts'
 import { parsePlainAnswer } from './plain-answer.ts'
 import { detachedCopy, largeText, detachedSlice, truncate, withoutBom } from './text.ts'
 
-/** The side that sent a message. Servers may omit the version, and write `null` for absent members. */
+/** The side that sent a message. Servers may omit `jsonrpc`, and write `null` for absent members. */
 type Sender = 'client' | 'server'
 
-/** A parsed JSON object: its members as values and as text. */
+/** A JSON object: its members as values and as text. */
 interface ReadObject {
   /** `params`, `result` and `error` are undefined if absent. */
   readonly value: Readonly<Record<string, unknown>>
   readonly textOf: (key: string) => string | undefined
-  /** Counts those members of `params`, including duplicates, that `value.params` can contain. */
+  /** Counts the members of `params` that are read into `value.params`, including duplicates. */
   readonly countParams: (paramsText: string) => number
 }
 
@@ -44,7 +44,7 @@ export function parseMessage (
 function parseSmall (
   text: string, maxDepth: number, maxBatch: number, sender: Sender
 ): Message | Array<Message | MalformedMessage> {
-  // Checked first, in linear time, since parsers are slow on deeply nested JSON.
+  // Checked first, since `JSON.parse` is slow on deeply nested texts.
   if (isDeeperThan(text, maxDepth)) throw tooDeep(maxDepth)
   const answer = sender === 'server' ? parsePlainAnswer(text) : undefined
   if (answer) return answer
@@ -68,7 +68,7 @@ function parseSmall (
   })
 }
 
-/** Creates values only for members that the gateway reads: values of a large text may take fifty times its memory. */
+/** Creates values only for members that the gateway reads: the values of a text may take fifty times its memory. */
 function parseLarge (
   text: string, maxDepth: number, maxBatch: number, sender: Sender
 ): Message | Array<Message | MalformedMessage> {
@@ -76,7 +76,7 @@ function parseLarge (
   if (scan.kind !== 'array') {
     const message = toMessage(readLarge(text, scan, maxDepth), sender)
     // Only messages from servers are repaired.
-    if (sender === 'server') message.hasGaps = scan.hasGaps
+    if (sender === 'server') message.hasNullOrEmptyArray = scan.hasNullOrEmptyArray
     return message
   }
   checkBatch(scan.size, maxBatch)
@@ -102,7 +102,7 @@ function scanText (
   }
 }
 
-/** Parses an element of a batch. @param valueOf returns the parsed element if it is not a valid message */
+/** Parses an element of a batch. @param valueOf parses the element as JSON, if it is not a valid message */
 function messageOrError (read: () => Message, valueOf: () => unknown, text: string): Message | MalformedMessage {
   try {
     return read()
@@ -146,9 +146,9 @@ const paramsMembers = new Set([
   'protocolVersion', 'capabilities', 'clientInfo', 'url', 'mode', 'tools', 'requestState', 'inputResponses',
   'notifications'
 ])
-/** Max length of a member that is parsed immediately, in characters. Longer ones are parsed when accessed. */
+/** Max length of a member that is parsed immediately, in characters; a longer one is parsed when it is accessed. */
 const smallMember = 16 * 1024
-/** Placeholder for a value that is not an object and whose content is not needed. */
+/** Stands for a value that is not an object, and is not read. */
 const otherValue = 0
 
 function readLarge (text: string, { kind, members }: ReturnType<typeof scanJson>, maxDepth: number): ReadObject {
@@ -157,7 +157,7 @@ function readLarge (text: string, { kind, members }: ReturnType<typeof scanJson>
   const value: Record<string, unknown> = {}
   for (const key of ['jsonrpc', 'id', 'method']) {
     const member = textOf(key)
-    // A longer value is invalid; an object as placeholder makes the checks reject it.
+    // A longer value is invalid, and so is an object in its place.
     if (member !== undefined) value[key] = member.length <= smallMember ? parseJsonText(member) : {}
   }
   for (const key of ['result', 'error']) {
@@ -221,31 +221,33 @@ function toMessage ({ value, textOf, countParams }: ReadObject, sender: Sender):
   throw new RpcError(code.invalidRequest, 'Invalid request: a message has a "method", a "result" or an "error"')
 }
 
-/** Max characters of an error message made from an error that is not an object. */
+/** Max length of the message for an error that is not an object, in characters. */
 const maxErrorMessage = 2_000
 
-/** Wraps an error that is not an object. */
+/** Converts an error that is not an object to the message of one. */
 function toErrorObject (text: string): string {
   const message = truncate(text.startsWith('"') ? JSON.parse(text) as string : text, maxErrorMessage)
   return JSON.stringify({ code: code.internal, message })
 }
 
-/** Whether the JSON-RPC version is the only missing part: an object without id and method is not a message. */
+/** Whether an object is a message without `jsonrpc`: it has an id or a method. */
 const lacksVersion = ({ jsonrpc, id, method }: Readonly<Record<string, unknown>>): boolean =>
   (jsonrpc === undefined || jsonrpc === null) && (isId(id) || typeof method === 'string')
 
 /** Reads the params of a message; null is treated as absent. @throws RpcError -32600 */
-function paramsOf (params: unknown, isServers: boolean): Record<string, unknown> {
+function paramsOf (params: unknown, isFromServer: boolean): Record<string, unknown> {
   if (isObject(params)) return params
   const isAbsent =
-    params === undefined || params === null || (isServers && Array.isArray(params) && params.length === 0)
+    params === undefined || params === null || (isFromServer && Array.isArray(params) && params.length === 0)
   if (!isAbsent) throw new RpcError(code.invalidRequest, 'Invalid request: "params" must be an object')
   return {}
 }
 
 /**
- * Removes duplicate members (also in `ref`) and lookalikes from params, so that any parser reads exactly what was
- * checked here.
+ * Removes duplicate members (also in `ref`) and lookalikes from params, so that any server reads the values that were
+ * checked.
+ * @param size the number of members, including duplicates
+ * @returns the text; lookalikes are removed from `params`, too
  */
 function normalizeParams (method: string, params: Record<string, unknown>, paramsText: string, size: number): string {
   const hasRepeats = size > Object.keys(params).length

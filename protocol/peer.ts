@@ -14,15 +14,15 @@ import { largeText } from './text.ts'
 import type { Receiver, SendOptions, Transport } from './transports/transport.ts'
 import { waitAtMost } from './wait-at-most.ts'
 
-/** Handle the other side's requests and notifications. `origin` is the id of our request on whose stream they came. */
+/** Handlers of the other side's messages. `origin`: the id of our request on whose stream a message arrived. */
 export interface PeerHandlers {
   request: (request: Request, origin: number | undefined) => void
   notification: (notification: Notification, origin: number | undefined) => void
   /** Called when a message was repaired. @param what names the message @param places paths within it */
   mended?: (what: string, places: readonly string[]) => void
-  /** The upstream may have restarted and no longer know the connection. */
+  /** Called when the other side may have restarted, and lost the session. */
   restartSuspected?: () => void
-  /** The connection is closed, and all pending requests have failed. */
+  /** Called when the connection has ended, and all pending requests have failed. */
   closed: (error: UpstreamError) => void
 }
 
@@ -38,18 +38,20 @@ interface RequestObserver {
   onSettled: (response: Response | undefined) => Promise<Response> | undefined
 }
 
+type MessageOptions = Omit<SendOptions, 'id'>
+
 interface PendingRequest {
   readonly method: string
   /** The resource URI of `resources/read`, as JSON text. */
   readonly uri: string | undefined
   readonly resolve: (response: Response | Promise<Response>) => void
   readonly reject: (error: UpstreamError) => void
-  readonly follower: RequestObserver | undefined
+  readonly observer: RequestObserver | undefined
 }
 
 /**
- * One end of a JSON-RPC connection: assigns ids, matches answers to requests, and passes everything else to its
- * handlers. Messages from servers are repaired first (see `mending.ts`).
+ * The client side of a JSON-RPC connection to a server: assigns ids, matches answers to requests, and passes all other
+ * messages to its handlers. Messages from the server are repaired first (`mending.ts`).
  */
 export class Peer implements Receiver {
   readonly #transport: Transport
@@ -59,7 +61,7 @@ export class Peer implements Receiver {
   handlers: PeerHandlers
   readonly #pending = new Table<number, PendingRequest>()
   #lastId = 0
-  #over: UpstreamError | undefined
+  #closeReason: UpstreamError | undefined
 
   constructor (transport: Transport, handlers: PeerHandlers) {
     this.#transport = transport
@@ -75,40 +77,32 @@ export class Peer implements Receiver {
   get nextId (): number { return this.#lastId + 1 }
 
   /**
-   * Sends a request under `nextId`.
-   * @param headers from the client on whose behalf it is sent
-   * @param owner whose memory share the answer counts against
-   * @param protocol headers that MCP prescribes for it
-   * @returns the answer, which may be an error; rejects with UpstreamError if there is none
+   * Sends a request with the id `nextId`.
+   * @returns the answer, which may be an error
+   * @throws UpstreamError if there is none
    */
   request (
     method: string,
     paramsText?: string,
-    follower?: RequestObserver,
-    headers?: SendOptions['headers'],
-    owner?: string,
-    protocol?: SendOptions['protocol']
+    observer?: RequestObserver,
+    { headers, owner, protocol }: MessageOptions = {}
   ): Promise<Response> {
     const id = ++this.#lastId
     return new Promise((resolve, reject) => {
       const uri = method === 'resources/read' ? memberOf(paramsText ?? '{}', 'uri') : undefined
-      this.#pending.set(id, { method, uri, resolve, reject, follower })
-      if (this.#over) { this.failed(id, new UpstreamError('unreachable', this.#over.message)); return }
+      this.#pending.set(id, { method, uri, resolve, reject, observer })
+      if (this.#closeReason) { this.failed(id, new UpstreamError('unreachable', this.#closeReason.message)); return }
       this.#transport.send(requestText(id, method, paramsText), { id, headers, owner, protocol })
     })
   }
 
-  notify (
-    method: string, paramsText?: string, headers?: SendOptions['headers'], protocol?: SendOptions['protocol']
-  ): void {
-    if (!this.#over) {
-      this.#transport.send(notificationText(method, paramsText), (headers ?? protocol) && { headers, protocol })
-    }
+  notify (method: string, paramsText?: string, options?: MessageOptions): void {
+    if (!this.#closeReason) this.#transport.send(notificationText(method, paramsText), options)
   }
 
   /** Answers a request from the other side. @param idText the id as the other side wrote it */
   answer (idText: string, response: Response): void {
-    if (this.#over) return
+    if (this.#closeReason) return
     this.#transport.send(
       response.errorText === undefined
         ? resultText(idText, response.resultText ?? '{}')
@@ -119,19 +113,11 @@ export class Peer implements Receiver {
   /**
    * Sends a request of the gateway's own.
    * @param timeout in ms
-   * @param protocol headers that MCP prescribes for it
-   * @param headers from the client on whose behalf it is sent
-   * @param owner whose memory share the answer counts against
    * @returns the text of its result
-   * @throws RpcError that the server answers; UpstreamError if there is no answer
+   * @throws RpcError if the answer is an error; UpstreamError if there is none
    */
   async ask (
-    method: string,
-    paramsText: string | undefined,
-    timeout: number,
-    protocol?: SendOptions['protocol'],
-    headers?: SendOptions['headers'],
-    owner?: string
+    method: string, paramsText: string | undefined, timeout: number, options?: MessageOptions
   ): Promise<string> {
     const id = this.nextId
     const timer = setTimeout(() => {
@@ -139,7 +125,7 @@ export class Peer implements Receiver {
       this.abandon(id, new UpstreamError('timeout', problem, { isPublic: true }))
     }, timeout)
     try {
-      const response = await this.request(method, paramsText, undefined, headers, owner, protocol)
+      const response = await this.request(method, paramsText, undefined, options)
       if (response.errorText !== undefined) throw toRpcError(response.errorText)
       return response.resultText ?? '{}'
     } finally {
@@ -155,7 +141,7 @@ export class Peer implements Receiver {
 
   message (message: Message, origin: number | undefined): boolean {
     if (message.kind !== 'response' && lookalikeMethod(message.method) !== undefined) {
-      // A client might read it as an MCP method whose checks it has not passed.
+      // A client might take the method for one of MCP, whose checks the message has not passed.
       if (message.kind !== 'request') return false
       const { id, idText, method } = message
       this.answer(idText, { kind: 'response', id, errorText: unknownMethod(method).toText() })
@@ -166,14 +152,15 @@ export class Peer implements Receiver {
       if (!pending) return false
       this.#mendAnswer(message, pending)
       if (message.value !== undefined) message.value = undefined
-      pending.resolve(pending.follower?.onSettled(message) ?? message)
+      pending.resolve(pending.observer?.onSettled(message) ?? message)
       return true
     }
     return false
   }
 
+  /** Repairs an answer, unless its value shows that it needs no repair. */
   #mendAnswer (answer: Response, { method, uri }: PendingRequest): void {
-    if (answer.hasGaps === false) return
+    if (answer.hasNullOrEmptyArray === false) return
     const { resultText, errorText } = answer
     if (errorText !== undefined) answer.errorText = this.#mended(errorText, errorShape, `errors of ${method}`, true)
     const shape = resultText === undefined ? undefined : resultShape(method, this.isModern, uri)
@@ -183,9 +170,10 @@ export class Peer implements Receiver {
     else answer.resultText = this.#mended(resultText, shape, `results of ${method}`, true)
   }
 
+  /** Repairs the params of a message. */
   #withParams<Sent extends Request | Notification> (message: Sent): Sent {
     const { method, params, paramsText } = message
-    if (message.hasGaps === false || !mayNeedMending(paramsText)) return message
+    if (message.hasNullOrEmptyArray === false || !mayNeedMending(paramsText)) return message
     const text = this.#mended(paramsText, paramsShape(method), method)
     if (text === paramsText) return message
     if (text.length <= largeText) {
@@ -205,37 +193,35 @@ export class Peer implements Receiver {
 
   failed (id: number, error: UpstreamError): void {
     const pending = this.#pending.take(id)
-    pending?.follower?.onSettled(undefined)
+    pending?.observer?.onSettled(undefined)
     pending?.reject(error)
   }
 
   paused (id: number, retry: number): void {
-    this.#pending.get(id)?.follower?.onPoll(retry)
+    this.#pending.get(id)?.observer?.onPoll(retry)
   }
 
   restartSuspected (): void { this.handlers.restartSuspected?.() }
 
   closed (error: UpstreamError): void {
-    if (this.#over) return
-    this.#over = error
+    if (this.#closeReason) return
+    this.#closeReason = error
     for (const id of this.#pending.keys()) this.failed(id, error)
     this.handlers.closed(error)
   }
 }
 
-/** Max time that a connection attempt occupies its dial slot, in ms. Then the next upstream may dial. */
+/** Max time for which a connection attempt occupies its slot, in ms: only some upstreams may dial at the same time. */
 const maxDialTime = 1_000
 
 /**
  * Opens a peer's connection.
- * @param dialled called when the process has been spawned or the socket requested, and after `maxDialTime` at the
- * latest
+ * @param dialled called when the process has been spawned or a socket is open, at the latest after `maxDialTime`
  * @param timeout in ms
  * @throws UpstreamError
  */
 export async function startPeer (peer: Peer, dialled: () => void, timeout: number): Promise<void> {
-  // A slow connection must not block the next upstream from dialling. Some transports connect only with their first
-  // request.
+  // A slow connection must not delay other upstreams. Some transports connect only when they send a request.
   setTimeout(dialled, maxDialTime).unref()
   await waitAtMost(timeout, peer.start(dialled), () => {
     throw new UpstreamError('timeout', `it did not connect within ${timeout / 1_000} s`, { isPublic: true })

@@ -1,13 +1,13 @@
-// Collects bytes and text that arrive in pieces. Limits count their size, so tiny pieces must not add overhead: a
-// buffer costs about 200 bytes, or keeps alive the larger buffer that it is a slice of; a string costs about 30 bytes.
+// Collects bytes and text that arrive in pieces. Limits count only their size, so small pieces must not take much more
+// memory: a buffer takes about 200 bytes, or keeps the larger buffer that it is a slice of; a string about 30 bytes.
 
-/** Buffers of at least this size, in bytes, are not copied; smaller ones are copied into blocks of this size. */
+/** Min size of buffers that are not copied, in bytes; smaller ones are copied into blocks of this size. */
 const blockSize = 16 * 1024
 
 /** Bytes in order of arrival, in few buffers. */
 export class Chunks {
   #chunks: Buffer[] = []
-  /** The block in the last chunk, and the number of bytes used in it. */
+  /** The block of which the last chunk is a slice, and the number of bytes used in it. */
   #block: Buffer | undefined
   #used = 0
   #length = 0
@@ -18,7 +18,7 @@ export class Chunks {
   push (chunk: Buffer): void {
     if (chunk.length === 0) return
     this.#length += chunk.length
-    // Usually there is a single chunk, which is not copied.
+    // The first chunk is usually the only one, and not copied.
     if (this.#chunks.length === 0 || (chunk.length >= blockSize && 2 * chunk.length >= chunk.buffer.byteLength)) {
       this.#chunks.push(chunk)
       this.#block = undefined
@@ -57,20 +57,20 @@ export class Chunks {
   }
 }
 
-/** Texts shorter than this, in characters, are joined, `maxCrumbs` at a time. */
+/** Min length of pieces that are kept, in characters. Shorter ones are joined, `maxCrumbs` at a time. */
 const minPiece = 1024
 const maxCrumbs = 256
 
 /**
- * A text in order of arrival, in few strings. Pieces are joined with `join`, since the ropes that `+` creates would be
- * copied again.
+ * A text in order of arrival, in few strings. They are joined with `join`, which copies each once; `+` would create
+ * ropes, which V8 copies again later.
  */
 export class TextPieces {
   #pieces: string[] = []
   #crumbs: string[] = []
   #length = 0
 
-  /** In characters. */
+  /** The number of characters held. */
   get length (): number { return this.#length }
 
   push (piece: string): void {

@@ -1,6 +1,6 @@
 import type { Response } from './message.ts'
 
-/** The text before a result that comes last, as most programs write it, and around a result that comes first. */
+/** The text before a result that is the last member; `begin` and `behind`: around one that is the first. */
 const before = /^\{"jsonrpc": ?"2\.0", ?"id": ?(0|[1-9]\d{0,14}), ?"result": ?(?=\{)/
 const begin = '{"result":{'
 const behind = /\},"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14})\}$/
@@ -8,8 +8,8 @@ const behind = /\},"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14})\}$/
 const maxBehind = 48
 
 /**
- * Parses an answer that has nothing but a version, an id and an object as the result, in one of the orders that most
- * programs write. The text between the other two members is parsed on its own: if it is JSON, it is the result.
+ * Parses an answer whose only members are `jsonrpc`, `id` and an object as `result`, in the two orders that most
+ * programs write. The text beside the other two members is the result if it is JSON on its own.
  * @returns undefined for any other text
  */
 export function parsePlainAnswer (text: string): Response | undefined {

@@ -1,11 +1,10 @@
 import { isObject, memberOf, withMembers } from './json.ts'
 
-// A progress token is valid on one hop only (MCP, "Progress"): each hop writes its own, and restores the sender's token
-// on the way back. All texts are JSON; the other members of `_meta` keep their bytes.
+// A progress token is valid on one hop (MCP, "Progress"): the gateway replaces the sender's token by its own, and
+// restores it in progress notifications. All texts are JSON; the other members of `_meta` keep their bytes.
 
 /**
- * The sender's token (a string or a number) as JSON text; undefined if it is absent or null, and the sender wants no
- * progress.
+ * The sender's token as JSON text; undefined if it is absent or null: then the sender wants no progress.
  */
 export function progressTokenOf (params: Readonly<Record<string, unknown>>, paramsText: string): string | undefined {
   const meta = params._meta
@@ -20,7 +19,7 @@ const withToken = (metaText: string | undefined, token: string | undefined): str
 /**
  * Creates the params of a request for the next hop.
  * @param changes members of `params` to replace, as JSON text
- * @param token the token of this hop: it replaces the sender's, if the sender wants progress
+ * @param token replaces the sender's token, if the sender wants progress
  */
 export function outgoingParams (
   { params, paramsText }: { readonly params: Readonly<Record<string, unknown>>, readonly paramsText: string },
@@ -37,7 +36,7 @@ export function outgoingParams (
   return Object.keys(changes).length === 0 ? paramsText : withMembers(paramsText, changes)
 }
 
-/** Removes the token from a request's params, for a request of the gateway's own on the sender's behalf. */
+/** Removes the progress token from a request's params. */
 export function withoutProgressToken (paramsText: string): string {
   const token = memberOf(memberOf(paramsText, '_meta') ?? '{}', 'progressToken')
   return token === undefined
@@ -45,6 +44,6 @@ export function withoutProgressToken (paramsText: string): string {
     : withMembers(paramsText, { _meta: withToken(memberOf(paramsText, '_meta'), undefined) })
 }
 
-/** Sets the next hop's token in the params of `notifications/progress`. @param token as JSON text */
+/** Sets the receiver's token in the params of `notifications/progress`. @param token as JSON text */
 export const restoreProgressToken = (paramsText: string, token: string): string =>
   withMembers(paramsText, { progressToken: token })

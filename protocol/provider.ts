@@ -7,7 +7,7 @@ import type { TraceContext } from './trace-context.ts'
 
 export type ProviderStatus = 'connecting' | 'connected' | 'disconnected' | 'oauth_required' | 'disabled'
 
-/** A read of a provider's lists that is in progress. */
+/** A read of a provider's lists, in progress. */
 export interface ListLoading {
   /** Resolves when the lists are known; never rejects. */
   readonly done: Promise<unknown>
@@ -16,9 +16,9 @@ export interface ListLoading {
 }
 
 /**
- * A source of items, which it lists and runs: an upstream server, the built-in prompts and resources, the tools of
- * `$smart`. The gateway merges the providers' lists into what a View sees, applies overrides and selections, and routes
- * each request to the item's provider. Only `name`, `catalogue` and `call` are required.
+ * Lists and runs items: an upstream server, the built-in prompts and resources, the tools of `$smart`. The gateway
+ * merges the lists of providers into what a View sees, applies overrides and selections, and routes each request to the
+ * provider of its item. Only `name`, `catalogue` and `call` are required.
  */
 export interface Provider {
   /** Unique among providers; the prefix of its items' names on merged routes. */
@@ -27,9 +27,9 @@ export interface Provider {
   readonly status?: ProviderStatus
   /** Whether it can be called now: it is connected, or a call would connect it. Default: true. */
   readonly isAvailable?: boolean
-  /** Why the provider cannot be called now, as a text for clients. */
+  /** Why it cannot be called now, as a text for clients. */
   readonly unavailableReason?: string
-  /** The error for a client that cannot use the provider now (for example, without a login); otherwise undefined. */
+  /** The error for a client that cannot use it now (for example, before a login); undefined for other clients. */
   refusal?: (client: Client) => RpcError | undefined
   /** The provider's catalogue for this client; undefined until its lists have been read. */
   catalogue: (client: Client) => Catalogue | undefined
@@ -42,10 +42,10 @@ export interface Provider {
    */
   call: (exchange: Exchange, changes: Readonly<Record<string, string>>, trace?: TraceContext) => Promise<Response>
   /**
-   * Identifies the provider run with which a task of the exchange's client ends; '': the task may outlive it. Default:
-   * ''.
+   * Identifies the run of the provider (such as a process) with which a task of the exchange's client ends; '': the
+   * task may outlive it. Default: ''.
    * @param id the provider's id of the task
-   * @returns undefined if that run has ended, or the task is known to belong to another principal
+   * @returns undefined if that run has ended, or the task is known to be another principal's
    * @throws the errors of `call`
    */
   taskRun?: (exchange: Exchange, id: string) => string | undefined
@@ -53,18 +53,18 @@ export interface Provider {
   caching?: (client: Client, kind: ListKind) => Caching | undefined
   /**
    * Reads its lists for this client if they are unknown or outdated.
-   * @param only whether the client requested no other
+   * @param only whether the request is for this provider alone
    */
   loadLists?: (client: Client, only: boolean) => ListLoading[]
   /**
-   * Reads its lists for a client that requested an unknown item; undefined if they are known, or nothing is connected.
-   * Rejects if they cannot be read.
+   * Reads its lists for a client that requested an unknown item. The promise rejects if they cannot be read.
+   * @returns undefined if they are known, or it is not connected
    * @throws RpcError -32001 if the client's owner has used up its share
    */
   loadListsForItem?: (client: Client) => Promise<void> | undefined
   /** Its known catalogues, for all capability classes. */
   catalogues?: () => readonly Catalogue[]
-  /** When its items were first listed, including earlier runs. Default: the gateway records that itself. */
+  /** When its items were first listed, also in earlier runs. Default: the gateway records it. */
   readonly claims?: ListingHistory
   /**
    * Subscribes a client to a resource.
@@ -82,8 +82,8 @@ export interface Provider {
   /** The resources that a client is subscribed to. */
   subscriptions?: (client: Client) => string[]
   /**
-   * Applies the changed log level of a client's listener.
-   * @param paramsText params of the client's request, if they have members beside the level
+   * Applies the log level of a client's listener, which has changed.
+   * @param paramsText params of the client's request, if they have members other than the level
    * @throws RpcError
    */
   setLevel?: (client: Client, paramsText?: string) => Promise<void>
@@ -91,7 +91,7 @@ export interface Provider {
   notify?: (client: Client, method: string, paramsText: string) => void
   /** Ends the calls, subscriptions and links of a client that has disconnected or lost access to this provider. */
   release?: (client: Client) => Promise<void>
-  /** Prefix of URIs that are in no list but readable on every route; the provider decides who may read them. */
+  /** The prefix of its unlisted URIs, which can be read on every route. The provider decides who may read them. */
   uriPrefix?: string
   /** Masks the secrets of its configuration in a text. */
   redact?: (text: string) => string
@@ -101,7 +101,7 @@ export interface Provider {
 export interface ProviderHost {
   /** Called when the lists of any provider have changed. */
   changed: () => void
-  /** Called before a provider sends a question to a client. @throws RpcError to refuse the question */
+  /** Called before a provider sends a question to a client. @throws RpcError to refuse it */
   question: (provider: string, question: Question, client: Client) => Promise<void>
   /**
    * Passes a notification that belongs to no open request to the hooks, then calls `send` with the resulting params
@@ -120,7 +120,7 @@ export interface ProviderHost {
 /** A changing set of providers, such as all upstream servers. */
 export interface ProviderSource {
   get: (name: string) => Provider | undefined
-  /** A key that differs between clients of one capability class if this source has different catalogues for them. */
+  /** Differs between clients of one capability class for which its providers have different catalogues. */
   catalogueKey?: (client: Client) => string
   /** Called once, before any other method. */
   connect: (host: ProviderHost) => void

@@ -1,7 +1,6 @@
 /**
- * Lets concurrent callers share runs of a function. Each caller gets the result of a run that starts after its call; at
- * most one run is in progress at a time.
- * @param run the function
+ * Wraps a function so that concurrent callers share its runs. Each caller gets the result of a run that starts after
+ * its call; one run at a time is in progress.
  */
 export function shareRuns<Result> (run: () => Promise<Result>): () => Promise<Result> {
   let last: Promise<unknown> = Promise.resolve()

@@ -10,8 +10,8 @@ export const skillFolder = (uri: string): string | undefined =>
   uri.length > mainFile.length && uri.endsWith(mainFile) ? uri.slice(0, -mainFile.length) : undefined
 
 /**
- * The URIs of a skill's files: its `SKILL.md`, and the files of its manifest that are in its folder, as the extension
- * requires. A skill with dynamic content has no manifest.
+ * The URIs of a skill's files: its `SKILL.md`, and the files in its manifest. Files outside its folder are ignored,
+ * since the extension forbids them. A skill with dynamic content has no manifest.
  */
 export const skillFiles = memoized((skill: Item): readonly string[] => [...new Set([skill.key, ...manifestOf(skill)])])
 
@@ -40,7 +40,7 @@ export function skillFrontmatter (text: string): { name?: string, description?: 
   return { ...(name !== undefined && { name }), ...(description !== undefined && { description }) }
 }
 
-/** The keys of a kind that a server provides. The files of its skills are resources, even if they are not listed. */
+/** Yields the keys of a server's items of a kind. The files of its skills count as resources, listed or not. */
 export function * providedKeys ({ lists }: Pick<Catalogue, 'lists'>, kind: ListKind): Generator<string> {
   for (const { key } of lists[kind]) yield key
   if (kind === 'resources') for (const skill of lists.skills) yield * skillFiles(skill)

@@ -1,9 +1,8 @@
 import type { RequestId } from './message.ts'
 
 /**
- * Entries by request id, for open requests. Not a Map: V8 links each outgrown hash table of a Map to its successor, so
- * once one is in the old generation, every later one is promoted with everything it ever held. An object used as a
- * dictionary has no such chain.
+ * A map of open requests by id. It is an object and not a Map: V8 links each outgrown hash table of a Map to the next
+ * one, so that once a table is in the old generation, all later tables and their former entries are promoted, too.
  */
 export class Table<Key extends RequestId, Value> {
   #entries: Record<string | number, { key: Key, value: Value }> = Object.create(null)
@@ -36,5 +35,5 @@ export class Table<Key extends RequestId, Value> {
   keys (): Key[] { return Object.values(this.#entries).map(({ key }) => key) }
 }
 
-/** Converts an id to a property name that keeps 1 and "1" distinct. */
+/** Converts an id to a property name: 1 and "1" have different ones. */
 const keyToName = (key: RequestId): string | number => typeof key === 'string' ? `"${key}` : key

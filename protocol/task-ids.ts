@@ -25,15 +25,16 @@ export function withoutRelatedTask (text: string): string {
   return withMembers(text, { _meta: rest === '{}' ? undefined : rest })
 }
 
-/** Whether params refer to a task other than the one that the request is about: by the mark, or in `task`. */
+/** Whether params refer to a task by the mark in `_meta` or by `task`, beside the task that the request is about. */
 export const hasTaskMark = ({ _meta: meta, task }: Readonly<Record<string, unknown>>): boolean =>
   (isObject(meta) && meta[relatedTask] !== undefined) || (isObject(task) && task.taskId !== undefined)
 
 /**
- * Replaces the sender's task ids in those references by the receiver's. References to other tasks are removed.
- * @param idOf the receiver's id of a task; undefined if the sender has no such task
+ * Replaces the sender's task ids in the mark in `_meta` and in `task` by the receiver's. Removes references to unknown
+ * tasks.
+ * @param idOf returns the receiver's id for the sender's id; undefined for an unknown task
  */
-export function translateTaskMarks (text: string, idOf: (name: unknown) => string | undefined): string {
+export function translateTaskMarks (text: string, idOf: (id: unknown) => string | undefined): string {
   const ownId = (object: string): string | undefined => {
     const id = idOf(smallMemberOf(object, 'taskId'))
     return id === undefined ? undefined : JSON.stringify(id)
@@ -50,8 +51,8 @@ export function translateTaskMarks (text: string, idOf: (name: unknown) => strin
 }
 
 /**
- * Replaces a task id wherever MCP has one: in a task, in the answer to a request that created one, and in the mark of a
- * related message. Everything else keeps its bytes.
+ * Replaces a task id in all places where MCP has one: in a task, in the result of a call that created one, and in the
+ * mark in `_meta`. Everything else keeps its bytes.
  * @param text of params or of a result
  */
 export function replaceTaskId (text: string, from: string, to: string): string {
@@ -72,6 +73,6 @@ export function replaceTaskId (text: string, from: string, to: string): string {
   return Object.keys(changes).length === 0 ? text : withMembers(text, changes)
 }
 
-/** Whether a JSON text is this id, regardless of escapes. */
+/** Whether a JSON text is this id, however it is escaped. */
 const isId = (text: string | undefined, id: string): boolean =>
   text === id || (text?.startsWith('"') === true && text.includes('\\') && JSON.stringify(JSON.parse(text)) === id)

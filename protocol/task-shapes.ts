@@ -6,7 +6,7 @@ import { memberOf, membersOf, withMembers } from './json.ts'
 /** The final states of a task. */
 export const terminalStates: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled'])
 
-/** Members for the outcome and the questions of a task, which only the extension has. */
+/** The members of a task that only the extension has: its outcome, and its questions. */
 const detailMembers = { resultType: undefined, result: undefined, error: undefined, inputRequests: undefined }
 
 /** Renames members of an object's text. */
@@ -33,14 +33,14 @@ export function toLegacyTask (text: string): string {
 export const toModernTask = (text: string): string =>
   withMembers(renameMembers(text, { ttl: 'ttlMs', pollInterval: 'pollIntervalMs' }), {}, { ttlMs: 'null' })
 
-/** Converts the answer to a call that created a task of the extension to the shape of 2025-11-25. */
+/** Converts the result of a call that created a task from the shape of the extension to that of 2025-11-25. */
 export function toLegacyTaskResult (text: string): string {
   const meta = memberOf(text, '_meta')
   const task = toLegacyTask(withMembers(text, { _meta: undefined }))
   return `{"task":${task}${meta === undefined ? '' : `,"_meta":${meta}`}}`
 }
 
-/** Converts the answer to a call that created a task of 2025-11-25 to the shape of the extension. @param task of it */
+/** Converts such a result from the shape of 2025-11-25 to that of the extension. @param task its member `task` */
 export function toModernTaskResult (text: string, task: string): string {
   const meta = memberOf(text, '_meta')
   return withMembers(toModernTask(task), { resultType: '"task"', ...(meta !== undefined && { _meta: meta }) })

@@ -1,4 +1,4 @@
-/** Max length of texts that are parsed as a whole, in characters: the values of longer ones take too much memory. */
+/** Max length of texts that are parsed completely, in characters: the values of longer ones would take much memory. */
 export const largeText = 256 * 1024
 
 /** The first `length` UTF-16 units of a text; one fewer if that would split a surrogate pair. */
@@ -15,18 +15,18 @@ export function truncate (text: string, length: number): string {
 export const memoryOf = (text: string): number => /[\u0100-\uffff]/.test(text) ? text.length * 2 : text.length
 
 /**
- * Copies a part of a text that will be kept, with one byte per character if possible. In V8, a substring keeps the
- * whole text in memory, at its width.
+ * Copies a part of a text that will be kept. In V8, a substring keeps the whole text in memory. The copy takes one byte
+ * per character, if possible.
  */
 export function detachedCopy (part: string): string {
   const encoding = memoryOf(part) > part.length ? 'utf16le' : 'latin1'
   return Buffer.from(part, encoding).toString(encoding)
 }
 
-/** Max unused characters that a substring may keep in memory; if there are more, the substring is copied. */
+/** Max unused characters that a substring may keep in memory. */
 const maxKeptRest = 1024
 
-/** Returns a part of a text that keeps at most `maxKeptRest` unused characters in memory. */
+/** Returns a part of a text; a copy if it would keep more than `maxKeptRest` unused characters in memory. */
 export function detachedSlice (text: string, start: number, end: number): string {
   const part = text.slice(start, end)
   return text.length - part.length > maxKeptRest ? detachedCopy(part) : part

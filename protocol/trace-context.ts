@@ -2,8 +2,8 @@ import { memberOf, withMembers } from './json.ts'
 import { GuardedNames } from './lookalikes.ts'
 
 /**
- * The trace context of a request (W3C Trace Context). Servers get it in headers of the same names, and in `_meta` (MCP,
- * SEP-414), which also reaches servers without HTTP.
+ * The trace context of a request (W3C Trace Context). It is sent in headers of these names, and in `_meta` (SEP-414),
+ * for servers without HTTP.
  */
 export interface TraceContext {
   readonly traceparent: string
@@ -29,6 +29,5 @@ export function withTrace (
   return { ...changes, _meta }
 }
 
-/** The HTTP headers for a trace context. */
 export const traceHeaders = ({ traceparent, tracestate }: TraceContext): Record<string, string> =>
   tracestate === undefined ? { traceparent } : { traceparent, tracestate }

@@ -20,7 +20,7 @@ export interface ServerIdentity {
   readonly identityExtra?: string
 }
 
-/** The identity that the gateway presents on a connection. */
+/** How the gateway identifies itself on a connection. */
 export interface ClientIdentity {
   readonly clientInfo: { readonly name: string, readonly version: string }
   /** The capabilities of the clients that the connection serves. */
@@ -31,12 +31,12 @@ export interface ClientIdentity {
   readonly exclusive: boolean
 }
 
-/** The call on whose stream a message came; `over`: that call has already ended; undefined: not on a call's stream. */
+/** The call on whose stream a message arrived; `over`: that call has ended; undefined: on no call's stream. */
 export type MessageOrigin = Call | 'over' | undefined
 
 /** Handlers for the messages of an upstream. */
 export interface SessionHandlers {
-  /** Called with a question from the upstream. @throws RpcError to answer with an error */
+  /** Called with a question of the upstream. @throws RpcError to answer with an error */
   question: (question: Question, origin: MessageOrigin) => Promise<Response>
   /** Called with a notification, except progress of an open call. */
   notification: (notification: Notification, origin: MessageOrigin) => void
@@ -49,14 +49,15 @@ export interface SessionHandlers {
 }
 
 /**
- * One connection to an upstream, independent of the MCP revision. Each era has an adapter (`legacy/`, `modern/`), which
- * uses a handshake or an envelope, requests or subscriptions.
+ * One connection to an upstream, independent of the MCP revision. There is an adapter for each era, in `legacy/` and
+ * `modern/`.
  */
 export interface UpstreamSession {
   /** Known once `open` has resolved. */
   readonly identity: ServerIdentity
   /** The unanswered calls, oldest first. */
   readonly openCalls: readonly Call[]
+  /** Whether calls are unanswered. */
   readonly busy: boolean
   readonly closed: boolean
   /** Opens the connection. @param onDialled called when a process or socket is open @throws UpstreamError, RpcError */

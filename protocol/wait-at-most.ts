@@ -1,6 +1,6 @@
 /**
- * Waits for a promise, at most for a time in ms.
- * @param late called after that time: its result is returned, or its error thrown, in place of that of the promise
+ * Waits for a promise, for at most `ms` milliseconds.
+ * @param late called after that time. Its result is returned, or its error thrown
  */
 export async function waitAtMost<Value, Late = undefined> (
   ms: number, promise: Promise<Value>, late: () => Late = () => undefined as Late

@@ -10,7 +10,7 @@ import type { OwnCredentials } from './secrets/own-credentials.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** The phase of the process. `server.ts` sets it to `ready`. */
+    /** The phase of the process: `server.ts` sets `ready`, `app.ts` sets `draining`. */
     phase: { name: 'starting' | 'ready' | 'draining' }
     /** Counters shared by all replicas. */
     counters: Counters
@@ -28,7 +28,7 @@ export interface BaseOptions {
 
 export { createServer, type ServerOptions } from './server.ts'
 
-/** The foundation of all wings: options, errors, limits, route scopes, outbound connections, pages. */
+/** Registers what all other wings need: options, errors, limits, route scopes, outbound connections, pages. */
 export default fp<BaseOptions>(async (app, { version, env, storage, credentials }) => {
   app.decorate('phase', { name: 'starting' })
   app.decorate('credentials', credentials)

@@ -19,7 +19,7 @@ export interface ServerOptions {
   /** Max open connections of clients; default: derived from the limit of open files. */
   maxConnections?: number
   /**
-   * A server that is already listening; when the app is told to listen, it answers its requests. Default: the app's
+   * A server that is already listening. Once `listen` is called, the app answers its requests. Default: a server of its
    * own.
    */
   listener?: Server
@@ -28,7 +28,7 @@ export interface ServerOptions {
 /** Creates a Fastify instance with the gateway's limits, error handlers and parsers; without routes, not listening. */
 export function createServer (options: ServerOptions): FastifyInstance {
   const { logger, env, slowSenders = baseLimits.slowSenders, maxConnections: max, listener } = options
-  const ofRoutes = {
+  const routingOptions = {
     rewriteUrl: ({ url = '/' }) => url.includes('%24smart') ? unescapeSmartRoute(url) : url,
     frameworkErrors: errorHandlerByPath(basePathOf(env))
   } satisfies FastifyServerOptions
@@ -37,7 +37,7 @@ export function createServer (options: ServerOptions): FastifyInstance {
     logger,
     requestTimeout: slowSenders.request,
     forceCloseConnections: 'idle',
-    ...ofRoutes,
+    ...routingOptions,
     ...(listener && { serverFactory: (handler: RequestListener) => takeOver(listener, handler) }),
     clientErrorHandler: answerClientError(basePathOf(env)),
     http: {
@@ -47,11 +47,11 @@ export function createServer (options: ServerOptions): FastifyInstance {
     }
   })
   const annexes = new Annexes((server, genReqId) => Fastify({
-    ...commonOptions(env), ...ofRoutes, loggerInstance: app.log, genReqId, serverFactory: () => server as Server
+    ...commonOptions(env), ...routingOptions, loggerInstance: app.log, genReqId, serverFactory: () => server as Server
   }))
   app.decorate('annexes', annexes)
   void annexes.onEveryApp(app, prepare)
-  void app.register(connections, { trustProxy: env.TRUST_PROXY, max, arrives: limitBodyIntake })
+  void app.register(connections, { trustProxy: env.TRUST_PROXY, max, onRequest: limitBodyIntake })
   return app
 }
 
@@ -59,12 +59,12 @@ export function createServer (options: ServerOptions): FastifyInstance {
 const commonOptions = (env: ServerOptions['env']) => ({
   logController: new LogController({ disableRequestLogging: true }),
   trustProxy: trustedProxies(env.TRUST_PROXY),
-  // While the app closes, clients may still answer questions and cancel. The endpoints refuse new requests.
+  // While the app closes, clients may still cancel, and answer requests of servers. The routes refuse new requests.
   return503OnClosing: false,
-  // Fastify would end a start that takes over 10 s, on a busy machine or with a slow database.
+  // Otherwise, a start that takes over 10 s would fail, on a busy machine or with a slow database.
   pluginTimeout: 0,
   routerOptions: { maxParamLength: 24 * 1024, ignoreTrailingSlash: true },
-  // Fastify would otherwise load its own compilers.
+  // Otherwise, Fastify would load its own compilers.
   schemaController: {
     compilersFactory: {
       buildValidator: () => compileValidator as never, buildSerializer: () => compileSerializer as never
@@ -80,11 +80,11 @@ function prepare (app: FastifyInstance): void {
 }
 
 /**
- * Lets an app take over a server on which another app listens: when the app is told to listen, the server is already
- * listening, and its requests go to the app from then on.
+ * Lets an app take over a server that is already listening. Once `listen` is called, the former listeners are removed,
+ * and the app gets the requests.
  */
 function takeOver (server: Server, handler: RequestListener): Server {
-  // The first connection listener is Node's own parser.
+  // The first listener of `connection` is Node's own, which parses HTTP.
   const former = ['connection', 'request', 'checkExpectation'].flatMap((event) =>
     server.listeners(event).slice(event === 'connection' ? 1 : 0)
       .map((each) => [event, each as RequestListener] as const))
@@ -99,8 +99,8 @@ function takeOver (server: Server, handler: RequestListener): Server {
 }
 
 /**
- * Replaces Fastify's content type parsers by one that does not read the body: otherwise Fastify would parse a body
- * before the 404 handler runs. Scopes whose routes take bodies register their own parsers.
+ * Replaces Fastify's content type parsers by one that does not read the body: otherwise, Fastify would parse the body
+ * of a request without a route. Scopes whose routes have bodies register their own parsers.
  */
 function ignoreBodies (app: FastifyInstance): void {
   app.removeAllContentTypeParsers()

@@ -10,10 +10,10 @@ import { gatewayLimits } from './limits.ts'
 /** The time of the last read of any catalogue, in ms since the epoch. */
 let lastReading = 0
 
-/** Returns a time later than all previous reads, including those of earlier runs. It orders items by first listing. */
+/** Returns a time later than that of all previous reads, also in earlier runs: it orders items by first listing. */
 const nextReading = (): number => (lastReading = Math.max(lastReading + 1, Date.now()))
 
-/** Claims in the form stored for the next start, with the catalogues. */
+/** The claims that are stored with the catalogues, for the next start. */
 export interface StoredClaims {
   /** The time of the server's first read; undefined: none. */
   readonly initial: number | undefined
@@ -21,14 +21,14 @@ export interface StoredClaims {
   readonly items: Readonly<Record<ListKind, Iterable<readonly [key: string, reading: number]>>>
 }
 
-/** All items that a server lists or has listed, for any client. It keeps its claim to items that it no longer lists. */
+/** Records all items that a server has ever listed, for any client: it has a claim to them, listed or not. */
 export class Claims implements ListingHistory {
   /** The time of the read that first listed each item. */
   readonly #first = byListKind(() => new Map<string, number>())
 
   readonly #recordedCatalogues = new WeakSet<Catalogue>()
   #firstReadingTime: number | undefined
-  /** Whether the next read drops the claims to items that it does not list. */
+  /** Whether the next read drops the claims to unlisted items. */
   #isReconfigured = false
 
   get isKnown (): boolean { return this.#firstReadingTime !== undefined }
@@ -59,20 +59,20 @@ export class Claims implements ListingHistory {
     return isAnyNew
   }
 
-  /** Called when the server's command or URL has changed: the next read drops the claims to unlisted items. */
+  /** Drops the claims to unlisted items at the next read. Called when the server's command or URL has changed. */
   reconfigure (): void { this.#isReconfigured = true }
 
   /**
-   * Restores the claims of an earlier run. Items that are not in `kept` were listed at the first read.
-   * @param kept undefined: only the catalogues are known, and they precede all reads
+   * Restores the claims of an earlier run. Items that are only in a catalogue were listed at the first read.
+   * @param stored the stored claims; undefined: none, and the catalogues precede all reads
    */
-  restore (kept: StoredClaims | undefined, catalogues: readonly Catalogue[]): void {
-    const initial = this.#firstReadingTime = kept?.initial ?? (catalogues.length > 0 ? 0 : undefined)
+  restore (stored: StoredClaims | undefined, catalogues: readonly Catalogue[]): void {
+    const initial = this.#firstReadingTime = stored?.initial ?? (catalogues.length > 0 ? 0 : undefined)
     if (initial === undefined) return
     lastReading = Math.max(lastReading, initial)
     for (const kind of allListKinds) {
       const first = this.#first[kind]
-      for (const [key, reading] of kept?.items[kind] ?? []) {
+      for (const [key, reading] of stored?.items[kind] ?? []) {
         first.set(key, reading)
         lastReading = Math.max(lastReading, reading)
       }
@@ -81,7 +81,7 @@ export class Claims implements ListingHistory {
     for (const catalogue of catalogues) this.#recordedCatalogues.add(catalogue)
   }
 
-  /** The claims that these catalogues do not imply, to be stored with them. */
+  /** The claims to store with these catalogues: those that `restore` cannot derive from them. */
   unlistedClaims (catalogues: readonly Catalogue[]): StoredClaims {
     return {
       initial: this.#firstReadingTime,
@@ -106,7 +106,7 @@ export class Claims implements ListingHistory {
         found.push(entry)
       }
     }
-    // Items that were listed to single clients are in no stored catalogue, so this is their only limit.
+    // Items that were listed for single clients are in none of these catalogues, and have no other limit.
     return former <= gatewayLimits.formerItems
       ? found
       : found.filter(([key]) => isListed(key) || former-- <= gatewayLimits.formerItems)
@@ -136,7 +136,7 @@ function forget (first: Map<string, number>, listed: ReadonlySet<string>, max: n
   }
 }
 
-/** The claims of servers whose providers do not keep their own. They last until the server's configuration changes. */
+/** The claims of servers whose providers do not record their own. They end when the server's configuration changes. */
 export class ClaimsByServer {
   readonly of = memoized((_server: Server) => new Claims())
 }

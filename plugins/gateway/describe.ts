@@ -2,7 +2,7 @@ import type { Client } from '../../protocol/exchange.ts'
 import type { View } from '../settings/index.ts'
 import type { GatewayParts } from './methods/method.ts'
 
-/** What a route states about itself in the answer to `initialize`. */
+/** What a route states in the results of `initialize` and `server/discover`. */
 export interface RouteIdentity {
   readonly capabilities: Record<string, unknown>
   /** The `serverInfo` as JSON text. That of a single server may lack required members. */
@@ -12,7 +12,7 @@ export interface RouteIdentity {
   readonly identityExtra: string
 }
 
-/** Announced while a provider's lists are unknown: clients never use a capability that was not announced. */
+/** Announced while a provider's lists are unknown: clients do not use a capability that was not announced. */
 const allCapabilities = {
   tools: { listChanged: true },
   prompts: { listChanged: true },
@@ -40,7 +40,7 @@ export async function describeRoute (
     await providers.waitForLists(unknown, client, view.scope.kind === 'server')
     surface = surfaces.of(view, client)
   }
-  // A client that must log in at the server needs a session, through which it learns that and when it has logged in.
+  // A client without a login at the server needs a session, over which it is told to log in, and notified afterwards.
   const needsLogin = view.scope.kind === 'server' && providers.get(view.scope.name)?.refusal?.(client) !== undefined
   if (!needsLogin && !mayBeUnavailable) resolver.requireCatalogue(view, surface, client)
   // A route without servers announces everything, since servers added later may have any capability.

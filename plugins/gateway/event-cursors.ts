@@ -5,7 +5,7 @@ import { routeOf, type View } from '../settings/index.ts'
 /** An event type of a server. */
 export interface EventTarget {
   readonly provider: string
-  /** Identifies the server (`serverIdentity`): when a cursor comes back, another server may have that name. */
+  /** Identifies the server (`serverIdentity`), since another server may have the name later. */
   readonly server: string
   /** The server's name for the event type. */
   readonly key: string
@@ -15,8 +15,8 @@ export interface EventTarget {
 const maxCursor = 16 * 1024
 
 /**
- * Seals the servers' event cursors that clients keep, for one principal, route and event type. They can be opened on
- * every replica, and after a restart.
+ * Encrypts the event cursors of servers for clients, each for one principal, route and event type. They can be
+ * decrypted on every replica, and after a restart.
  */
 export class EventCursors {
   readonly #sealer: Sealer
@@ -29,7 +29,7 @@ export class EventCursors {
     return this.#sealer.seal(JSON.stringify([server, key, cursor]), placeOf(view))
   }
 
-  /** Returns the server's cursor in params, as JSON text. @throws RpcError -32602 if it was not sealed for this use */
+  /** Decrypts a cursor. @returns the server's, as JSON text @throws RpcError -32602 if it is for another use */
   open (view: View, { server, key }: EventTarget, sealed: unknown): string {
     if ((sealed ?? null) === null) return 'null'
     if (typeof sealed === 'string' && sealed.length <= maxCursor) {

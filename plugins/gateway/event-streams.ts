@@ -27,7 +27,7 @@ export class EventStream extends DerivedExchange<View> {
     super.onCancel(run)
   }
 
-  /** Ends the subscription: notifies the client of the reason, and cancels the server's request. */
+  /** Ends the subscription: notifies the client, and cancels the request. @param errorText the reason, as JSON text */
   terminate (errorText: string): void {
     if (this.#isTerminated) return
     super.notify('notifications/events/terminated', `{"error":${errorText}}`)
@@ -36,6 +36,7 @@ export class EventStream extends DerivedExchange<View> {
   }
 }
 
+/** `isShown`: whether its view shows the event type. */
 interface OpenStream { readonly stream: EventStream, readonly isShown: () => boolean }
 
 /** The open event streams of all clients. */

@@ -12,8 +12,8 @@ import { gatewayLimits } from './limits.ts'
 
 const noChanges: Readonly<Record<string, string>> = {}
 
-/** A response: its result after the `onOutput` hooks, and the answer after the `onResult` hooks. */
-interface Answered {
+/** `output`: the result after the `onOutput` hooks; `answer`: the result after the `onResult` hooks. */
+interface CallResult {
   readonly response?: Response | undefined
   readonly output?: string | undefined
   readonly answer?: string
@@ -27,7 +27,7 @@ export class Forwarder {
   readonly #withOwnTaskMarks: (exchange: Exchange<View>, provider: string) => Exchange<View>
   readonly #logError: (error: unknown, sentence: string) => void
 
-  /** @param withOwnTaskMarks replaces the task ids in a request (`hasTaskMark`) by the provider's own */
+  /** @param withOwnTaskMarks replaces the task ids in a request (`hasTaskMark`) by those of its provider */
   constructor (
     providers: ProviderTable,
     hooks: HookLists,
@@ -40,7 +40,7 @@ export class Forwarder {
     this.#logError = logError
   }
 
-  /** The number of requests that wait for a provider. */
+  /** The number of requests whose provider has not answered. */
   get inFlight (): number { return this.#shares.taken }
 
   /**
@@ -54,7 +54,7 @@ export class Forwarder {
     request: Exchange<View>, provider: string, item: string | undefined, changes = noChanges
   ): Promise<string> {
     const exchange = hasTaskMark(request.params) ? this.#withOwnTaskMarks(request, provider) : request
-    // Streams stay open, and have a limit of their own.
+    // Event streams stay open, and have a limit of their own.
     const release = exchange.method === streamMethod
       ? undefined
       : this.#shares.take(exchange.client.owner ?? exchange.client.id)
@@ -64,7 +64,7 @@ export class Forwarder {
     let output: string | undefined
     let response: Response | undefined
     try {
-      // Only promises are awaited: each await costs a turn of the microtask queue.
+      // Only promises are awaited, since an await takes time even without one.
       for (const hook of this.#hooks.onCall) { const waiting = hook(call); if (waiting) await waiting }
       const { trace } = call
       const sent = trace === undefined ? changes : withTrace(call.exchange.paramsText, changes, trace)
@@ -72,7 +72,7 @@ export class Forwarder {
       const { resultText, errorText } = response
       if (errorText !== undefined) throw toRpcError(errorText)
       const text = resultText ?? '{}'
-      // Observers do not see an intermediate result: its state is private to server and client.
+      // Other hooks do not get an intermediate result, whose state is for server and client only.
       if (exchange.suspendsOn?.(text) === true) {
         this.#done(call, {}, undefined, 'input_required')
         return text
@@ -99,7 +99,7 @@ export class Forwarder {
   }
 
   /**
-   * Fails a request that cannot be sent because its provider is not connected. Hooks see it like any other call.
+   * Fails a request whose provider is not connected. `onCall`, `onError` and `onDone` hooks run as for other calls.
    * @param startedAt the time of its arrival, as `performance.now()`
    * @throws the error; exceptions of hooks
    */
@@ -120,7 +120,7 @@ export class Forwarder {
     throw thrown
   }
 
-  /** Passes an error through the `onError` hooks. An exception that they throw replaces it. */
+  /** Passes an error through the `onError` hooks. If one throws, that exception replaces it. */
   async #toAnsweredError (call: GatewayCall, error: unknown): Promise<unknown> {
     if (!(error instanceof RpcError)) return error
     try {
@@ -136,7 +136,9 @@ export class Forwarder {
     this.#logError(failure, 'a hook that observes calls failed')
   }
 
-  #done (call: GatewayCall, { output, answer, response }: Answered, error: unknown, outcome = outcomeOf(error)): void {
+  #done (
+    call: GatewayCall, { output, answer, response }: CallResult, error: unknown, outcome = outcomeOf(error)
+  ): void {
     if (this.#hooks.onDone.length === 0) return
     const finished: FinishedCall = {
       exchange: call.exchange,
@@ -170,6 +172,6 @@ function outcomeOf (error: unknown): FinishedCall['outcome'] {
   return error instanceof RpcError && !failures.has(error.reason) ? 'error' : 'failure'
 }
 
-/** Error reasons for a request that got no answer. */
+/** The reasons of errors that mean that a request got no answer. */
 const failures: ReadonlySet<RpcError['reason']> =
   new Set(['not-connected', 'timeout', 'no-answer', 'cancelled', 'internal'])

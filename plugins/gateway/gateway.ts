@@ -10,7 +10,7 @@ import type { Access, ItemKind, PresentationName, RegisteredProvider, View } fro
 import { describeRoute, type RouteIdentity } from './describe.ts'
 import type { EventTarget } from './event-cursors.ts'
 import { screenNotification, type GatewayHooks } from './hooks.ts'
-import { findEvent, ownMembers, presentEvent, type ShownEvent } from './methods/events.ts'
+import { findEvent, ownEventMembers, presentEvent, type ShownEvent } from './methods/events.ts'
 import { isNotification, methodFor } from './methods/index.ts'
 import { providerOf, resolveItem } from './methods/items.ts'
 import type { GatewayParts, Method, Result } from './methods/method.ts'
@@ -29,22 +29,22 @@ interface GatewayDeps {
   /** The gateway's own `serverInfo`, for routes that merge several servers. */
   serverInfo: { name: string, version: string }
   logError: (error: unknown, sentence: string) => void
-  /** Seals task ids and event cursors for all replicas. Default: only this process can open them. */
+  /** Encrypts task ids and event cursors for clients. Default: only this process can decrypt them. */
   sealer?: Sealer | undefined
-  /** Stores tasks so that they can be listed. Default: they are not stored. */
+  /** Stores tasks, so that they can be listed. Default: they are not stored. */
   tasks?: Tasks
 }
 
-/** The settings of a registered provider. They decide its visibility, as for a server. */
+/** The settings of a registered provider, as those of a server: its visibility, and overrides of its items. */
 export type ProviderEntry = Pick<ServerConfig, 'owner' | 'visibility' | 'description' | 'enabled' | ItemKind>
 
 /**
- * `unprefixed`: on merged routes, its items have no prefix, come after those of all servers, and keep their names.
- * `memberIn`: how it belongs to a route (see `RegisteredProvider`).
+ * `unprefixed`: on merged routes, its items keep their names without a prefix, and come after those of all servers.
+ * `memberIn`: on which routes it is, and with which items (`RegisteredProvider`).
  */
 type ProviderOptions = Partial<Pick<RegisteredProvider, 'unprefixed' | 'memberIn'>>
 
-/** Lists and runs all tools, prompts and resources, from the perspective of a View. */
+/** Lists and runs the tools, prompts and resources that a View sees. */
 export class Gateway {
   readonly #parts: GatewayParts
   readonly #access: GatewayDeps['access']
@@ -59,11 +59,11 @@ export class Gateway {
     this.#host = createProviderHost(this.#parts)
   }
 
-  /** The number of requests that wait for a provider. */
+  /** The number of requests whose provider has not answered. */
   get inFlight (): number { return this.#parts.forwarder.inFlight }
 
   /** The tasks that clients created. */
-  get tasks (): RunningTasks { return this.#parts.running }
+  get tasks (): RunningTasks { return this.#parts.runningTasks }
 
   /** Registers a hook. Hooks run in the order of registration. */
   addHook<Name extends keyof GatewayHooks> (name: Name, hook: GatewayHooks[Name]): void {
@@ -88,27 +88,27 @@ export class Gateway {
   /** Finds the event type that a request names. @throws RpcError -32601 if no server has events; NotFound */
   async findEvent (exchange: Exchange<View>): Promise<ShownEvent> { return await findEvent(this.#parts, exchange) }
 
-  /** The server's own name and cursor for those in a request. @throws RpcError if the cursor is not valid here */
+  /** The server's name and cursor for those in a client's request. @throws RpcError if the cursor is not valid */
   ownEventMembers (exchange: Exchange<View>, event: EventTarget): { name: string, cursor: string } {
-    return ownMembers(this.#parts, exchange, event)
+    return ownEventMembers(this.#parts, exchange, event)
   }
 
-  /** How events of a type are presented in a view. @param name the event type's name in that view */
+  /** What differs in the events of a type as a view sees them. @param name the event type's name in the view */
   presentEvent (view: View, event: EventTarget, name: string): EventPresentation {
     return presentEvent(this.#parts.cursors, view, event, name)
   }
 
-  /** Passes a provider's event through the hooks, as JSON text. @returns undefined if it must not be delivered */
+  /** Passes the JSON text of a provider's event through the hooks. @returns undefined if it must not be delivered */
   async screenEvent (provider: string, text: string): Promise<string | undefined> {
     return await screenNotification(this.#parts.hooks, provider, text)
   }
 
-  /** Registers a changing set of providers, whose names are those of configured servers. */
+  /** Registers a changing set of providers, which have the names of configured servers. */
   addSource (source: ProviderSource): void { this.#parts.providers.addSource(source, this.#host) }
 
   /**
-   * Registers one provider that is part of the program.
-   * @param entry its visibility and overrides; default: visible to everybody
+   * Registers a provider that is not a configured server.
+   * @param entry default: visible to everybody
    * @returns a function to call when the lists of the provider have changed
    */
   addProvider (
@@ -120,11 +120,11 @@ export class Gateway {
     return this.#host.changed
   }
 
-  /** Registers a provider without lists, for the resources under its `uriPrefix`. No server may have its name. */
+  /** Registers a provider without lists, for the resources under its `uriPrefix`. Servers must not have its name. */
   addReader (provider: Provider & { readonly uriPrefix: string }): void { this.#parts.providers.add(provider) }
 
   /**
-   * Registers a presentation, which changes what a view sees, and the provider of the items that it adds.
+   * Registers a presentation, which replaces the items that a view sees, and the provider of the items that it adds.
    * @returns a function to call when the added items have changed
    */
   addPresentation (name: PresentationName, { provider, present }: Presentation): () => void {
@@ -133,16 +133,16 @@ export class Gateway {
     return this.#host.changed
   }
 
-  /** Handles one request. @returns the text of its result, or a list to serialize @throws RpcError to answer with */
+  /** Handles a request. @returns the text of its result, or a list to serialize @throws RpcError to answer with */
   handle (exchange: Exchange<View>): Promise<Result> {
     if (this.#parts.hooks.onView.length > 0) exchange.view = this.filteredView(exchange.view, exchange.address)
     return methodFor(exchange.method, this.#methods)(this.#parts, exchange)
   }
 
-  /** Returns a view without the items that hooks hide from its principal at an address. */
+  /** Returns a view without the items that hooks hide from a request with this address; undefined: unknown. */
   filteredView (view: View, address: string | undefined): View { return this.#parts.surfaces.filtered(view, address) }
 
-  /** Notifies clients whose lists have changed, for example because hooks now hide other items. */
+  /** Notifies clients whose lists have changed, for example because hooks hide other items. */
   announceChanges (): void { this.#parts.notifier.scheduleNotifications() }
 
   /** Relays a client's notification to the providers in its view. */
@@ -156,17 +156,17 @@ export class Gateway {
 
   /**
    * Describes a route. Waits for providers whose lists are unknown.
-   * @param mayBeAway whether to describe a route even if its only server is unavailable and unknown
+   * @param mayBeUnavailable whether to describe a route even if nothing is known about its only server
    * @throws RpcError for such a route otherwise
    */
-  async describe (view: View, client: Client, mayBeAway = false): Promise<RouteIdentity> {
-    return await describeRoute(this.#parts, view, client, this.#serverInfo, mayBeAway)
+  async describe (view: View, client: Client, mayBeUnavailable = false): Promise<RouteIdentity> {
+    return await describeRoute(this.#parts, view, client, this.#serverInfo, mayBeUnavailable)
   }
 
   /**
-   * The `serverInfo` that a route reports, as JSON text: that of its only server, or the gateway's. Undefined if its
-   * only server provides none that is valid.
-   * @param surface of the view, if already known
+   * The `serverInfo` of a route, as JSON text: that of its only server, or the gateway's. Undefined if that of its only
+   * server is not valid.
+   * @param surface of the view, if known
    */
   serverInfo (view: View, client: Client, surface = this.surface(view, client)): string | undefined {
     if (view.presentation !== 'raw') return this.#serverInfo
@@ -177,34 +177,35 @@ export class Gateway {
   /** Notifies a listener of all changes from now on. @param given may include the client's address */
   addListener (...given: Parameters<Notifier['addListener']>): void { this.#parts.notifier.addListener(...given) }
 
-  /** Removes a disconnected client: its listener, and its links, calls and subscriptions at providers. */
+  /** Removes a client that has disconnected: its listener, and its links, calls and subscriptions at providers. */
   async removeClient (client: Client): Promise<void> {
     if (client.listener) this.#parts.notifier.removeListener(client.listener as Listener<View>)
     await this.#parts.providers.release(client)
   }
 
-  /** Applies changed settings: clients lose the servers that their views no longer include. */
+  /** Applies changed settings: ends calls, subscriptions and links of clients at servers that they may not see. */
   applyAccess (): void { this.#parts.notifier.applyAccess() }
 
   /** Ends the event streams of views without access, and of event types that are no longer shown. */
   endStreams (hasAccess: (view: View) => boolean): void { this.#parts.streams.revoke(hasAccess) }
 
+  /** What a view shows to a client, as currently known. */
   surface (view: View, client: Client): Surface { return this.#parts.surfaces.of(view, client) }
 
-  /** The surface of a request's view; waits for its providers' catalogues within their time budgets. */
-  async waitForSurface (
-    exchange: Exchange<View>
-  ): Promise<Surface> { return await this.#parts.resolver.waitForSurface(exchange) }
+  /** The surface of a request's view. Waits for the catalogues of its providers, each for a limited time. */
+  async waitForSurface (exchange: Exchange<View>): Promise<Surface> {
+    return await this.#parts.resolver.waitForSurface(exchange)
+  }
 
-  /** The servers that a view currently includes, with their catalogues for this client, under their own names. */
+  /** The servers that a view currently includes, with their catalogues for a client. Items have their own names. */
   sections (view: View, client: Client): Section[] { return this.#parts.surfaces.sections(view, client) }
 
-  /** Decides which of these sections owns a name that consists of label, separator and own name. */
+  /** Decides which of these sections owns a name that consists of label, separator and an item's own name. */
   precedence (sections: readonly Section[], separator: string): Precedence {
     return this.#parts.surfaces.precedence(sections, separator)
   }
 
-  /** The target of a tool, prompt or event type name, based on what is currently known. */
+  /** The target of a name of a tool, prompt or event type, as currently known. */
   lookUp (view: View, client: Client, kind: NamedKind, name: string): Target | undefined {
     return this.lookUpIn(view, this.surface(view, client), kind, name)
   }
@@ -214,7 +215,7 @@ export class Gateway {
     return this.#parts.resolver.lookUpName(view, surface, kind, name)
   }
 
-  /** Like `lookUp`, but waits for a provider. @throws RpcError -32001 if the only provider is not connected */
+  /** Like `lookUp`, but waits for providers. @throws RpcError -32001 if the only one is not connected */
   async resolve (exchange: Exchange<View>, kind: NamedKind, name: string): Promise<Target | undefined> {
     return await this.#parts.resolver.findByName(exchange, kind, name)
   }
@@ -243,7 +244,7 @@ export class Gateway {
   }
 
   /**
-   * A provider's catalogue for clients without capabilities, under its own names; undefined if unknown.
+   * A provider's catalogue for clients without capabilities; undefined if unknown. Items have their own names.
    * @param view whose hidden items are omitted
    */
   catalogue (provider: string, view?: View): Catalogue | undefined {
@@ -251,7 +252,7 @@ export class Gateway {
     return catalogue && this.#shownIn(view, provider, [catalogue])[0]
   }
 
-  /** A provider's catalogue for a client, under its own names; undefined if unknown. */
+  /** A provider's catalogue for a client; undefined if unknown. Items have their own names. */
   catalogueFor (provider: string, client: Client): Catalogue | undefined {
     return this.#parts.providers.get(provider)?.catalogue(client)
   }
@@ -261,6 +262,7 @@ export class Gateway {
     return this.#shownIn(view, provider, this.#parts.providers.get(provider)?.catalogues?.() ?? [])
   }
 
+  /** Catalogues without the items that hooks hide from a view. */
   #shownIn (view: View | undefined, provider: string, catalogues: readonly Catalogue[]): readonly Catalogue[] {
     const filter = view && this.filteredView(view, view.principal.address).filter
     return filter ? catalogues.map((each) => withoutHidden(each, provider, filter)) : catalogues
@@ -271,7 +273,7 @@ export class Gateway {
     return this.#parts.providers.get(provider)?.redact?.(text) ?? text
   }
 
-  /** Resolves when the links, calls and subscriptions of all disconnected clients have ended. */
+  /** Ends notifications. Resolves when the links, calls and subscriptions of removed clients have ended. */
   async close (): Promise<void> {
     this.#parts.notifier.close()
     await this.#parts.providers.waitForReleases()

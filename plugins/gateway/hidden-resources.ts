@@ -3,19 +3,18 @@ import { skillFolder } from '../../protocol/skills.ts'
 import { isItemEnabled, overrideOf } from '../settings/index.ts'
 import { foldersAbove, isShownKey, isShownUri, type Section } from './section.ts'
 
-/** Resources that are hidden even if a server lists them or a template matches them. */
+/** The resources that are hidden although a server lists them or a template matches them. */
 export interface HiddenResources {
-  /** Keys that consist of server and normalized URI. */
+  /** Keys of server and normalized URI (`keyIn`). */
   readonly keys: ReadonlySet<string>
   /** The normalized URIs that admins have disabled on their servers; users' servers must not provide them either. */
   readonly byAdmins: ReadonlySet<string>
-  /** By server and normalized URI of a skill's folder: whether the skill is shown. */
+  /** By key of server and normalized URI of a skill's folder: whether the skill is shown. */
   readonly folders: ReadonlyMap<string, boolean>
-  /** The same, normalized by `normalizePath`, where that makes a difference. */
+  /** The same, with URIs that `normalizePath` has changed. */
   readonly files: Pick<HiddenResources, 'keys' | 'byAdmins' | 'folders'>
   /** The names of servers owned by users. */
   readonly users: ReadonlySet<string>
-  /** Whether any skill is hidden. */
   readonly hasHiddenSkills: boolean
 }
 
@@ -64,7 +63,7 @@ export function collectHidden (sections: readonly Section[]): HiddenResources {
 const emptyKeys = (): { keys: Set<string>, byAdmins: Set<string>, folders: Map<string, boolean> } =>
   ({ keys: new Set(), byAdmins: new Set(), folders: new Map() })
 
-/** Whether a server's resource is in the folder of a hidden skill, and not in that of a shown one. */
+/** Whether a server's resource is in the folder of a hidden skill, and in none of a shown skill. */
 export const isInHiddenSkill = (hidden: HiddenResources, server: string, uri: string): boolean =>
   hidden.hasHiddenSkills && isInHiddenFolder(hidden, server, normalizeUri(uri))
 
@@ -91,7 +90,7 @@ export function isListedHidden (hidden: HiddenResources, server: string, uri: st
   return hasHiddenResources(hidden) && isHiddenAt(hidden, hidden, server, normalizeUri(uri))
 }
 
-/** Returns a test whether an unlisted URI is hidden at a server. All spellings of a hidden file's path are hidden. */
+/** Returns a function that tells whether an unlisted URI is hidden at a server, in any spelling of its path. */
 export function unlistedHiddenTest (hidden: HiddenResources, uri: string): (server: string) => boolean {
   if (!hasHiddenResources(hidden)) return () => false
   const spellings = spellingsOf(uri)
@@ -117,13 +116,12 @@ const isHiddenAt = (
 
 /**
  * Normalizes a URI's path as file systems do: consecutive slashes, also escaped ones, become one, and a trailing slash
- * is removed. The host is put in lower case (RFC 3986, section 6.2.2.1) and loses its userinfo. Servers that append the
- * path to a folder accept all these spellings.
+ * is removed. The host is put in lower case (RFC 3986, section 6.2.2.1), and userinfo is removed. A server that appends
+ * the path to a folder accepts all these spellings.
  */
 const normalizePath = (uri: string): string =>
   uri.replace(/^([a-z][a-z0-9+.-]*:)(\/\/[^/?#]*)?([^?#]*)/i, (_whole, scheme: string, host = '', path: string) =>
     `${scheme}${host.toLowerCase().replace(/[^/]*@/, '')}${path.replace(/(?:\/|%2f)+/gi, '/').replace(/\/$/, '')}`)
 
-/** The key of a server's resource, equal for equivalent spellings of its URI, which most servers accept. */
-export const hiddenKey = (server: string, uri: string): string => keyIn(server, normalizeUri(uri))
+/** The key of a server's resource. @param spelling a normalized URI */
 const keyIn = (server: string, spelling: string): string => `${server}\n${spelling}`

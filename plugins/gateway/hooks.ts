@@ -23,7 +23,7 @@ export interface GatewayCall {
   policy: AppliedPolicy | undefined
   /** What guards found in the call, for the call record. */
   guards?: readonly GuardFinding[]
-  /** Why it cannot be sent, regardless of hooks: its provider is not connected. */
+  /** Set if the request cannot be sent, since its provider is not connected. */
   readonly failure?: RpcError
 }
 
@@ -73,8 +73,8 @@ export interface GatewayHooks {
   /**
    * Called for each request with a view, and whenever the lists of a view may have changed.
    * @param address that of the request; undefined if unknown
-   * @returns a filter of the items to hide; undefined to hide none. It must be the same object as long as the items are
-   * the same
+   * @returns a filter of the items to hide, which must be the same object as long as it hides the same items; undefined
+   * to hide none
    */
   onView: (view: View, address: string | undefined) => ItemFilter | undefined
   /** Called before a client subscribes to a provider's resource. */
@@ -91,14 +91,14 @@ export interface GatewayHooks {
   /** Called with the text of a result that ends its call. @returns the text to answer with */
   onResult: (call: GatewayCall, result: string) => Promise<string> | string
   /**
-   * Called exactly once per request, after all other hooks, and not awaited. Exceptions are logged. A call has exactly
-   * one outcome other than `input_required`: hooks that count calls should count only those.
+   * Called once for each request, after all other hooks, and not awaited. Exceptions are logged. All requests of a call
+   * but the last one have the outcome `input_required`: hooks that count calls should ignore it.
    */
   onDone: (call: FinishedCall) => void
   /**
-   * Called with a provider's notification that belongs to no open request, or with an event that it sends to a webhook.
-   * Notifications of a request are passed to `exchange.notify` instead.
-   * @returns its params, changed or not; undefined to drop it
+   * Called with the params of a provider's notification that belongs to no open request, or with an event that the
+   * provider sends to a webhook. Notifications of a request go to `exchange.notify`.
+   * @returns the params, changed or not; undefined to drop the notification
    */
   onNotification: (provider: string, paramsText: string) => Promise<string | undefined> | string | undefined
   /** Called when a provider's lists may have changed. */
@@ -122,7 +122,7 @@ export const createHookLists = (): HookLists => ({
   onQuestion: []
 })
 
-/** Passes a notification through the hooks. @returns its params; undefined to drop it, also if a hook fails */
+/** Passes a notification through the hooks. @returns its params; undefined if it must be dropped, or a hook fails */
 export async function screenNotification (
   { onNotification }: HookLists, provider: string, paramsText: string
 ): Promise<string | undefined> {
@@ -135,7 +135,7 @@ export async function screenNotification (
   return text
 }
 
-/** Passes a notification through the hooks, then sends it. */
+/** Passes a notification through the hooks, then sends it unless it must be dropped. */
 export function passNotification (
   hooks: HookLists, provider: string, paramsText: string, send: (paramsText: string) => void
 ): void {

@@ -19,7 +19,7 @@ export type { Surface } from './surface.ts'
 export { matchesTemplate, templateLiterals } from './templates.ts'
 export { serverIdentity } from './task-handles.ts'
 
-/** Lists and runs the items of all providers, for MCP, REST and OpenAPI. */
+/** Registers the gateway, which lists and runs the items of all providers, for MCP, REST and OpenAPI. */
 export default fp<GatewayOptions>(async (app, { sealer, storage }) => {
   await app.register(import('./plugin.ts'), { sealer, storage })
 }, { name: 'gateway-wing', dependencies: ['settings-wing'] })

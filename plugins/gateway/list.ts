@@ -7,43 +7,43 @@ import { toBytes } from '../../protocol/yield.ts'
 import { Semaphore } from '../base/limits/index.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** An item as a view sees it: its JSON text as listed, and the members that differ from it. */
+/** An item as a view sees it: its JSON text as its server lists it, and the members that differ. */
 export interface ListEntry {
   readonly text: string
   readonly name?: string
   readonly description?: string
-  /** The item's own name or URI, unless `name` replaces it. */
+  /** The item's own name or URI, unless `name` is set. */
   readonly key?: string
-  /** The listed item, which adapters may have to convert for their clients. */
+  /** The item as its server lists it, for adapters that convert it for their clients. */
   readonly item?: Item
   /** Whether its server is of the modern era. */
   readonly isModern?: boolean
 }
 
-/** The result of one list request. It is serialized on first use. */
+/** The result of a list request. It is serialized when it is first sent. */
 export class ListResult {
   readonly kind: ListKind
   readonly entries: readonly ListEntry[]
-  /** A weak reference to this list, shared by everything that remembers the list. */
+  /** The weak reference to this list: one for all that remember the list. */
   readonly ref = new WeakRef<ListResult>(this)
   readonly #extra: string
-  #writing: Promise<Buffer> | undefined
+  #serializing: Promise<Buffer> | undefined
   /** The serialized list, kept as long as a response uses it. */
   #serialized: WeakRef<Buffer> | undefined
   /** The index of the first entry of each page. */
   #starts: readonly number[] | undefined
-  /** The index after each item, by the item's hash. Built when a cursor does not match the current list. */
+  /** By hash of an item: the index after it. Built when a cursor does not match the list. */
   #indexAfterItem: ReadonlyMap<string, number> | undefined
   readonly #pages = new Map<number, ListResult>()
 
-  /** @param extra the other members of the result, as an object's text */
+  /** @param extra the other members of the result, as the text of an object */
   constructor (kind: ListKind, entries: readonly ListEntry[], extra: string) {
     this.kind = kind
     this.entries = entries
     this.#extra = extra
   }
 
-  /** The other members of the result, as an object's text. */
+  /** The other members of the result, as the text of an object. */
   get extra (): string { return this.#extra }
 
   /** Copies the list with other members beside its entries. */
@@ -81,7 +81,7 @@ export class ListResult {
       ? JSON.stringify(`${end}.${hashOf(this.#nameOf(last))}`)
       : undefined
     const page = new ListResult(this.kind, this.entries.slice(at, end), withMembers(this.#extra, { nextCursor }))
-    // Pages for forged or outdated cursors are not cached.
+    // Pages at other cursors, which clients may forge, are not cached.
     if (starts.includes(at)) this.#pages.set(at, page)
     return page
   }
@@ -114,7 +114,7 @@ export class ListResult {
     const expected = Number(end)
     const last = this.entries[expected - 1]
     if (last && hashOf(this.#nameOf(last)) === hash) return expected
-    // The list has changed since the cursor was issued.
+    // The list has changed since the previous page.
     this.#indexAfterItem ??= new Map(this.entries.map((entry, at) => [hashOf(this.#nameOf(entry)), at + 1]))
     const at = this.#indexAfterItem.get(hash ?? '')
     if (at === undefined) throw new RpcError(code.invalidParams, 'Invalid cursor: start with the first page')
@@ -122,29 +122,29 @@ export class ListResult {
   }
 
   /**
-   * The list's JSON as UTF-8; serialized once for concurrent callers, and cached while there is room. Large lists are
-   * serialized one at a time.
-   * @param owner the owner of the request; the slot alternates between owners
+   * The list as JSON, in UTF-8. It is serialized once for concurrent callers, and cached (`gatewayLimits.keptLists`).
+   * Large lists are serialized one at a time.
+   * @param owner the owner of the request: owners take turns
    */
   bytes (owner?: string): Promise<Buffer> {
-    const kept = writtenLists.get(this) ?? this.#serialized?.deref()
-    if (kept) return Promise.resolve(kept)
-    this.#writing ??= this.#write(owner).finally(() => { this.#writing = undefined })
-    return this.#writing
+    const known = serializedLists.get(this) ?? this.#serialized?.deref()
+    if (known) return Promise.resolve(known)
+    this.#serializing ??= this.#serialize(owner).finally(() => { this.#serializing = undefined })
+    return this.#serializing
   }
 
-  async #write (owner: string | undefined): Promise<Buffer> {
+  async #serialize (owner: string | undefined): Promise<Buffer> {
     const isLarge = this.entries.reduce((sum, { text }) => sum + text.length, 0) > largeText
     const release = isLarge ? await largeListSlots.take(owner) : undefined
     try {
       const bytes = await toBytes(this.#pieces())
       this.#serialized = new WeakRef(bytes)
-      writtenSize += bytes.length
-      if (writtenSize > gatewayLimits.keptLists) {
-        writtenLists = new WeakMap()
-        writtenSize = bytes.length
+      serializedSize += bytes.length
+      if (serializedSize > gatewayLimits.keptLists) {
+        serializedLists = new WeakMap()
+        serializedSize = bytes.length
       }
-      writtenLists.set(this, bytes)
+      serializedLists.set(this, bytes)
       return bytes
     } finally {
       release?.()
@@ -166,9 +166,9 @@ export class ListResult {
 /** Large lists are serialized one at a time, since each takes a multiple of its size in memory. */
 const largeListSlots = new Semaphore({ places: 1 })
 /** Cache of serialized lists. */
-let writtenLists = new WeakMap<ListResult, Buffer>()
+let serializedLists = new WeakMap<ListResult, Buffer>()
 /** The total size of lists serialized since the cache was last cleared, in bytes. */
-let writtenSize = 0
+let serializedSize = 0
 
 /** A hash that identifies an item within its list. */
 const hashOf = (name: string): string => createHash('sha256').update(name).digest('base64url').slice(0, 22)

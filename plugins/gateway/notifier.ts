@@ -13,15 +13,15 @@ import type { Surfaces } from './surfaces.ts'
 import { WantedResources } from './wanted-resources.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** Time for which changes are collected before listeners are notified, in ms. */
+/** Time between the first change and the notification of listeners, in ms: further changes are notified together. */
 const collectTime = 50
 
 /** A listener's client, the lists that it last received, and the resources that it subscribes to. */
 interface ListenerEntry {
   readonly client: Client
   /**
-   * Weak references, so that a session keeps no list in memory. A collected list is treated as changed; a missing entry
-   * means that the list does not concern the client.
+   * Weak references, so that a session keeps no list in memory. A list that was garbage-collected counts as changed.
+   * The client is not notified of kinds without an entry.
    */
   readonly seen: Partial<Record<ListKind, WeakRef<ListResult>>>
   readonly wanted: WantedResources
@@ -36,7 +36,7 @@ export class Notifier {
   readonly #providers: ProviderTable
   readonly #surfaces: Surfaces
   readonly #resolver: ItemResolver
-  readonly #members = new Map<Listener<View>, ListenerEntry>()
+  readonly #entries = new Map<Listener<View>, ListenerEntry>()
   #pending: NodeJS.Timeout | undefined
   #notifying = false
 
@@ -46,40 +46,40 @@ export class Notifier {
     this.#resolver = resolver
   }
 
-  /** Notifies a listener of changes from now on, even before its client lists anything. @param address the client's */
+  /** Notifies a listener of changes from now on, even if its client has listed nothing. @param address the client's */
   addListener (listener: Listener<View>, client: Client, address?: string): void {
     const { parts } = this.#surfaces.of(this.#surfaces.filtered(listener.view, address), client)
     const seen: ListenerEntry['seen'] = {}
     for (const kind of allListKinds) if (concerns(kind, listener, client)) seen[kind] = parts[kind].list.ref
-    this.#members.set(listener, { client, seen, wanted: new WantedResources(), address })
+    this.#entries.set(listener, { client, seen, wanted: new WantedResources(), address })
   }
 
   removeListener (listener: Listener<View>): void {
-    this.#members.get(listener)?.wanted.clear()
-    this.#members.delete(listener)
+    this.#entries.get(listener)?.wanted.clear()
+    this.#entries.delete(listener)
   }
 
   /** The resources that a client with a listener subscribes to. */
   wantedResourcesOf (exchange: Pick<Exchange, 'client' | 'address'>): WantedResources | undefined {
-    return this.#memberAt(exchange)?.wanted
+    return this.#entryOf(exchange)?.wanted
   }
 
   /** Records the list that a client has just received. */
   recordSeenList (exchange: Pick<Exchange, 'client' | 'address'>, list: ListResult): void {
-    const member = this.#memberAt(exchange)
-    if (member) member.seen[list.kind] = list.ref
+    const entry = this.#entryOf(exchange)
+    if (entry) entry.seen[list.kind] = list.ref
   }
 
-  #memberAt ({ client: { listener }, address }: Pick<Exchange, 'client' | 'address'>): ListenerEntry | undefined {
-    const member = listener && this.#members.get(listener as Listener<View>)
-    if (member) member.address = address
-    return member
+  #entryOf ({ client: { listener }, address }: Pick<Exchange, 'client' | 'address'>): ListenerEntry | undefined {
+    const entry = listener && this.#entries.get(listener as Listener<View>)
+    if (entry) entry.address = address
+    return entry
   }
 
-  /** The view of a listener, without the items that hooks hide at its client's last address. */
+  /** The view of a listener, without the items that hooks hide at its client's last known address. */
   #viewOf ({ view }: Listener<View>, { address }: ListenerEntry): View { return this.#surfaces.filtered(view, address) }
 
-  /** Called after a change of settings or of a provider's lists. Listeners affected by it are notified soon. */
+  /** Notifies the listeners whose lists have changed, after `collectTime`. */
   scheduleNotifications (): void {
     this.#pending ??= setTimeout(() => {
       this.#pending = undefined
@@ -93,22 +93,22 @@ export class Notifier {
 
   async #notifyOfChanges (): Promise<void> {
     this.#notifying = true
-    const members = [...this.#members]
+    const entries = [...this.#entries]
     const budget = new LoopBudget()
-    for (const [listener, member] of members) {
-      if (!this.#members.has(listener)) continue
-      this.#notify(listener, member)
+    for (const [listener, entry] of entries) {
+      if (!this.#entries.has(listener)) continue
+      this.#notify(listener, entry)
       if (budget.isSpent) await budget.yieldToEventLoop()
     }
   }
 
-  #notify (listener: Listener<View>, member: ListenerEntry): void {
-    const view = this.#viewOf(listener, member)
-    if (member.wanted.isMissing) this.#resubscribe(view, member)
-    const { parts } = this.#surfaces.of(view, member.client)
+  #notify (listener: Listener<View>, entry: ListenerEntry): void {
+    const view = this.#viewOf(listener, entry)
+    if (entry.wanted.isMissing) this.#resubscribe(view, entry)
+    const { parts } = this.#surfaces.of(view, entry.client)
     const changed = new Set<string>()
     for (const kind of allListKinds) {
-      if (hasListChanged(member, parts[kind].list)) changed.add(listChangedMethod(kind))
+      if (hasListChanged(entry, parts[kind].list)) changed.add(listChangedMethod(kind))
     }
     for (const method of changed) listener.deliver(method)
   }
@@ -118,14 +118,14 @@ export class Notifier {
     const isLog = method === 'notifications/message'
     const level = isLog ? smallMemberOf(paramsText, 'level') : undefined
     const sees = this.#seenBy(provider)
-    const listeners = [...this.#members].filter(([listener, { client }]) =>
+    const listeners = [...this.#entries].filter(([listener, { client }]) =>
       !(isLog && listener.level !== undefined && !meetsLogLevel(level, listener.level)) && sees(listener.view) &&
         serves(client))
     if (paramsText.length * listeners.length > gatewayLimits.broadcastSize) return
     for (const [listener] of listeners) listener.deliver(method, paramsText)
   }
 
-  /** Returns a test whether a view includes a provider, which looks up each view key once. */
+  /** Returns a function that tells whether a view includes a provider. It caches its results by view key. */
   #seenBy (provider: string): (view: View) => boolean {
     const known = new Map<string, boolean>()
     return (view) => {
@@ -141,16 +141,16 @@ export class Notifier {
    */
   applyAccess (): void {
     const visible = new Map<string, ReadonlySet<string>>()
-    for (const [listener, member] of [...this.#members]) {
-      const { client, wanted } = member
-      const view = this.#viewOf(listener, member)
+    for (const [listener, entry] of [...this.#entries]) {
+      const { client, wanted } = entry
+      const view = this.#viewOf(listener, entry)
       const used = this.#providers.usedBy(client)
       if (used.length === 0 && wanted.size === 0) continue
       const names = visible.get(view.key) ?? new Set(this.#surfaces.visible(view).map(({ server }) => server.name))
       visible.set(view.key, names)
       const lost = new Set(used.filter(({ name }) => !names.has(name)).map(({ name }) => name))
       this.#endSubscriptions(view, client, lost)
-      this.#resubscribe(view, member, lost)
+      this.#resubscribe(view, entry, lost)
       if (lost.size > 0) this.#providers.release(client, lost).catch(() => {})
     }
   }
@@ -170,7 +170,7 @@ export class Notifier {
     }
   }
 
-  /** Renews a client's subscriptions to resources that its view shows. @param lost as above */
+  /** Renews a client's missing subscriptions to resources that its view shows. @param lost as above */
   #resubscribe (view: View, { client, wanted }: ListenerEntry, lost = none): void {
     wanted.isMissing = false
     if (wanted.size === 0) return
@@ -196,8 +196,8 @@ export class Notifier {
 }
 
 /**
- * Whether a client is notified of changes of a list that it has not received. Changed skills are announced as changed
- * resources, to clients that declare the extension; changed event types only to clients that request it.
+ * Whether a client is notified when a list changes that it has not received. Changes of skills are announced, as
+ * changes of resources, to clients that declare the extension; those of event types only to clients that request it.
  */
 function concerns (kind: ListKind, { isFiltered = false }: Listener<View>, { capabilities }: Client): boolean {
   const extension = extensionOf(kind)
@@ -205,7 +205,7 @@ function concerns (kind: ListKind, { isFiltered = false }: Listener<View>, { cap
   return kind === 'events' ? isFiltered : hasExtension(capabilities, extension)
 }
 
-/** Whether a list differs from the one that its client received last. Records it, so the next call returns false. */
+/** Whether a list differs from the one that the client received last. Records it as received. */
 function hasListChanged ({ seen }: ListenerEntry, list: ListResult): boolean {
   const ref = seen[list.kind]
   const former = ref?.deref()

@@ -3,7 +3,7 @@ import type { Client, Exchange, TaskForm } from '../../protocol/exchange.ts'
 import type { View } from '../settings/index.ts'
 
 interface OwnRequestParts {
-  /** The view of the principal on whose behalf the request is sent. The principal may have lost access by now. */
+  /** The view of the principal on whose behalf the request is sent. The principal may have lost access. */
   readonly view: View
   readonly client: Client
   readonly method: string
@@ -11,7 +11,7 @@ interface OwnRequestParts {
   readonly taskForm?: TaskForm
 }
 
-/** A request of the gateway's own on behalf of a principal, to whom no questions can be sent. */
+/** A request that the gateway sends on behalf of a principal without a connected client, so questions fail. */
 export class OwnRequest implements Exchange<View> {
   view: View
   readonly client: Client

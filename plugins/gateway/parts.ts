@@ -16,7 +16,7 @@ import { RunningTasks } from './running-tasks.ts'
 import { Surfaces } from './surfaces.ts'
 import { TaskHandles } from './task-handles.ts'
 
-/** Creates a gateway's parts. @param sealer seals task ids and cursors @param store of tasks; undefined: not listed */
+/** Creates a gateway's parts. @param sealer for task ids and cursors @param store for tasks; undefined: not stored */
 export function createParts (
   access: Pick<Access, 'snapshot' | 'visibleServers'>,
   logError: (error: unknown, sentence: string) => void,
@@ -29,17 +29,21 @@ export function createParts (
   const links = new ResourceLinks()
   const resolver = new ItemResolver(surfaces, providers, links)
   const notifier = new Notifier(providers, surfaces, resolver)
-  const tasks = new TaskHandles(sealer)
+  const taskHandles = new TaskHandles(sealer)
   const cursors = new EventCursors(sealer)
   const streams = new EventStreams()
   const forwarder = new Forwarder(providers, hooks, (...request) =>
-    withOwnTaskMarks({ tasks, surfaces, providers }, ...request), logError)
-  const running = new RunningTasks({ store, handles: tasks, providers, forwarder, access, logError })
-  return { providers, surfaces, resolver, forwarder, notifier, hooks, tasks, running, cursors, streams, links }
+    withOwnTaskMarks({ taskHandles, surfaces, providers }, ...request), logError)
+  const runningTasks = new RunningTasks({ store, handles: taskHandles, providers, forwarder, access, logError })
+  return {
+    providers, surfaces, resolver, forwarder, notifier, hooks, taskHandles, runningTasks, cursors, streams, links
+  }
 }
 
-/** The gateway, as providers see it. */
-export function createProviderHost ({ providers, notifier, hooks, tasks, running }: GatewayParts): ProviderHost {
+/** Creates the interface through which providers use the gateway. */
+export function createProviderHost (
+  { providers, notifier, hooks, taskHandles, runningTasks }: GatewayParts
+): ProviderHost {
   return {
     changed: () => {
       providers.recordListChange()
@@ -52,8 +56,8 @@ export function createProviderHost ({ providers, notifier, hooks, tasks, running
       passNotification(hooks, provider, paramsText, (text) => { notifier.broadcast(provider, method, text, serves) })
     },
     taskHandle: (provider, client, id, task) => {
-      const handle = tasks.findFor(client, provider, id)
-      if (handle !== undefined && task !== undefined) running.noteFor(client, handle, task)
+      const handle = taskHandles.findFor(client, provider, id)
+      if (handle !== undefined && task !== undefined) runningTasks.recordNotification(client, handle, task)
       return handle
     }
   }

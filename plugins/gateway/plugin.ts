@@ -10,12 +10,12 @@ declare module 'fastify' {
 }
 
 export interface GatewayOptions {
-  /** Seals task ids for all replicas. Default: only the process that sealed them can open them. */
+  /** Encrypts task ids and event cursors for clients. Default: only this process can decrypt them. */
   sealer?: Sealer
   storage: Pick<Storage, 'tasks'>
 }
 
-/** Decorates `app.gateway`, which lists and runs all items, for MCP, REST and OpenAPI. Providers register with it. */
+/** Decorates `app.gateway`, with which providers register. */
 const gateway = fp<GatewayOptions>(async (app, { sealer, storage }) => {
   const gateway = new Gateway({
     access: app.access,
@@ -28,7 +28,7 @@ const gateway = fp<GatewayOptions>(async (app, { sealer, storage }) => {
   app.addHook('onClose', async () => { await gateway.close() })
 }, { name: 'gateway', dependencies: ['config', 'settings', 'access'] })
 
-/** The gateway, with its built-in prompts and resources. */
+/** Registers the gateway, and the built-in prompts, resources and skills. */
 export default fp<GatewayOptions>(async (app, { sealer, storage }) => {
   await app.register(gateway, { sealer, storage })
   await app.register(builtIns)

@@ -8,7 +8,7 @@ import { hasHashSuffix, prefixedName, acceptedPrefixesOf, prefixOf, unconvertedP
 import { isShownKey, isShownUri, itemKindOf, type Section } from './section.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** A section of a merged route, the name prefix of its items, and the claims of its server. */
+/** A section of a merged route, its position, the prefix of its items' names, and the claims of its server. */
 interface Claimant {
   readonly at: number, readonly section: Section, readonly prefix: string, readonly claims: ListingHistory
 }
@@ -27,7 +27,7 @@ export class Precedence {
   /** The items of providers without a prefix. */
   readonly #unprefixed: Readonly<Record<ListKind, ReadonlyMap<string, Claimant>>>
   /** The configured separator, and its form in exposed names. */
-  readonly #written: string
+  readonly #configuredSeparator: string
   readonly #separator: string
   /** By name prefix (label and separator). */
   readonly #byPrefix = new Map<string, Claimant[]>()
@@ -38,15 +38,16 @@ export class Precedence {
 
   /**
    * @param claimsOf the claims of each section's server
-   * @param asWritten whether names have the unchanged label and separator; false: the form that model APIs accept
+   * @param isUnconverted whether names have the label and separator as configured; false: as model APIs accept them
    */
   constructor (
-    sections: readonly Section[], separator: string, claimsOf: (section: Section) => ListingHistory, asWritten = false
+    sections: readonly Section[], separator: string, claimsOf: (section: Section) => ListingHistory,
+    isUnconverted = false
   ) {
-    this.#written = separator
-    this.#separator = asWritten ? separator : toModelSeparator(separator)
-    const prefixOfSection = asWritten ? unconvertedPrefixOf : prefixOf
-    // A surface keeps its precedence, which must not keep the provider of a restarted server in memory.
+    this.#configuredSeparator = separator
+    this.#separator = isUnconverted ? separator : toModelSeparator(separator)
+    const prefixOfSection = isUnconverted ? unconvertedPrefixOf : prefixOf
+    // Without its provider: a surface, which may live long, would keep that of a restarted server in memory.
     this.#claimants = sections.map((section, at) => ({
       at,
       section: { ...section, provider: undefined },
@@ -66,8 +67,8 @@ export class Precedence {
   get claimants (): readonly Claimant[] { return this.#claimants }
 
   /**
-   * Whether a section may show an item under its plain name, `<label><separator><own name>`. `own`: no other section
-   * can have that name; `won`: another could, but this one has precedence; `lost`: it may not.
+   * Whether a section may show an item under its plain name, `<label><separator><own name>`. `own`: yes, since no other
+   * section can have an item of that name; `won`: yes, since it has precedence over such sections; `lost`: no.
    */
   plainNameStanding (at: number, kind: NamedKind, key: string): 'own' | 'won' | 'lost' {
     const own = this.#claimants[at]
@@ -79,7 +80,7 @@ export class Precedence {
     if (isHashLike && name.length === 64) return 'lost'
     let isContested = false
     let rivals = 0
-    // Only up to the longest prefix, since a name may be a megabyte of separators.
+    // Not beyond the longest prefix, since a name may be a megabyte of separators.
     const end = Math.min(name.length, this.#longestPrefix)
     for (let found = name.indexOf(this.#separator, 1); found !== -1; found = name.indexOf(this.#separator, found + 1)) {
       const length = found + this.#separator.length
@@ -91,15 +92,15 @@ export class Precedence {
         // Users' servers cannot take names from admins' servers.
         if (rival.section.isOwnedByAdmin || !own.section.isOwnedByAdmin) rivals++
         // The plain name must not look like a hashed name of a rival's item.
-        if (isHashLike || rivals > gatewayLimits.nameRivals || !this
-          .#nameStays(own, key, rival, name.slice(length), kind)) return 'lost'
+        if (isHashLike || rivals > gatewayLimits.nameRivals) return 'lost'
+        if (!this.#keepsName(own, key, rival, name.slice(length), kind)) return 'lost'
       }
     }
     return isContested ? 'won' : 'own'
   }
 
-  /** Whether `own` keeps the name although a rival might list an item under it. */
-  #nameStays (own: Claimant, key: string, rival: Claimant, rivalKey: string, kind: ListKind): boolean {
+  /** Whether `own` keeps a name although a rival might list an item of that name. */
+  #keepsName (own: Claimant, key: string, rival: Claimant, rivalKey: string, kind: ListKind): boolean {
     if (rival.at > own.at) return hasPrecedence(own, key, rival, rivalKey, kind)
     if (rival.section.isOwnedByAdmin !== own.section.isOwnedByAdmin || !rival.claims.isKnown) return false
     return !hasPrecedence(rival, rivalKey, own, key, kind)
@@ -120,26 +121,27 @@ export class Precedence {
       : this.ownsUri(at, kind, item.key)
   }
 
-  /** The section that owns a resource, even if it does not list it now; undefined: no server has ever listed it. */
+  /** The section that owns a resource, listed now or not; undefined if no server has ever listed it. */
   ownerOf (uri: string): Section | undefined {
     return (this.#unprefixed.resources.get(uri) ?? this.#owner('resources', uri))?.section
   }
 
   /**
-   * The admin-owned server that exposes a prompt under this name, or has this resource, even if it does not list it
-   * now; undefined if there is none.
+   * The name of the admin's server that has a prompt of this name or a resource with this URI, listed now or not;
+   * undefined if there is none.
    */
   adminsServer (kind: 'prompts' | 'resources', name: string): string | undefined {
     return this.#claimants.find(({ section, claims }) => {
       if (!section.isOwnedByAdmin || section.server.unprefixed === true) return false
-      return (kind === 'prompts' ? acceptedPrefixesOf(section.label, this.#written) : ['']).some((prefix) => {
+      const prefixes = kind === 'prompts' ? acceptedPrefixesOf(section.label, this.#configuredSeparator) : ['']
+      return prefixes.some((prefix) => {
         const key = name.slice(prefix.length)
         return name.startsWith(prefix) && claims.firstListing(kind, key) !== undefined && showsKey(section, kind, key)
       })
     })?.section.server.name
   }
 
-  /** @param also a claimant even without a recorded claim */
+  /** The claimant that owns an item. @param also a claimant even if it has no recorded claim */
   #owner (kind: 'resources' | 'resourceTemplates', key: string, also?: Claimant): Claimant | undefined {
     let owner: Claimant | undefined
     const known = [this.#claimantsOf(kind).get(key) ?? []].flat()
@@ -180,7 +182,7 @@ function unprefixedItems (claimants: readonly Claimant[]): Record<ListKind, Map<
       for (const key of providedKeys(section.catalogue, kind)) {
         if (found[kind].has(key) || !showsKey(section, kind, key)) continue
         found[kind].set(key, claimant)
-        // The exposed name is taken as well.
+        // The name in the form that model APIs accept is taken, too.
         if (isNamedKind(kind)) found[kind].set(prefixedName('', key), claimant)
       }
     }

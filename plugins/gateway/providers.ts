@@ -9,7 +9,7 @@ import { waitAtMost } from '../../protocol/wait-at-most.ts'
 export class ProviderTable {
   readonly #sources: ProviderSource[] = []
   readonly #registered = new Map<string, Provider>()
-  /** By client id. Contains names, so that a replaced provider is not kept in memory. */
+  /** By client id: names of providers, since references would keep replaced providers in memory. */
   readonly #usedProviders = new Map<string, Set<string>>()
   readonly #releasing = new Set<Promise<unknown>>()
   #generation = 0
@@ -30,7 +30,7 @@ export class ProviderTable {
     this.#generation++
   }
 
-  /** The built-in provider that owns a URI by its prefix. */
+  /** The registered provider whose `uriPrefix` a URI has. */
   ownerOf (uri: string): Provider | undefined {
     for (const provider of this.#registered.values()) {
       if (provider.uriPrefix !== undefined && uri.startsWith(provider.uriPrefix)) return provider
@@ -48,7 +48,7 @@ export class ProviderTable {
     return undefined
   }
 
-  /** A key that is equal for clients to which, at one generation, all providers list the same items. */
+  /** A key: at one generation, all providers list the same items to clients with equal keys. */
   catalogueKey (client: Client): string {
     let key = capabilityClassOf(client.capabilities)
     for (const source of this.#sources) {
@@ -72,7 +72,7 @@ export class ProviderTable {
     return [...this.#usedProviders.get(client.id) ?? []].flatMap((name) => this.get(name) ?? [])
   }
 
-  /** Releases a client that has disconnected or lost access to some providers. @param from those; default: all */
+  /** Releases a client at providers, since it has disconnected or lost access. @param from default: all providers */
   async release (client: Client, from?: ReadonlySet<string>): Promise<void> {
     const used = this.#usedProviders.get(client.id)
     if (!used) return
@@ -91,16 +91,16 @@ export class ProviderTable {
   }
 
   /**
-   * Waits for the catalogues of these providers for this client, for each up to its time budget.
-   * @param only whether the request is for a single provider, which is then awaited while it connects
+   * Waits for the catalogues of these providers for this client, for at most the longest of their `budget`s.
+   * @param only whether the request is for a single provider, which is awaited even while it connects
    */
   async waitForLists (names: Iterable<string>, client: Client, only: boolean): Promise<void> {
     const waits: Array<Promise<unknown>> = []
     let budget = 0
     for (const name of names) {
-      for (const learning of this.get(name)?.loadLists?.(client, only) ?? []) {
-        waits.push(learning.done)
-        budget = Math.max(budget, learning.budget)
+      for (const loading of this.get(name)?.loadLists?.(client, only) ?? []) {
+        waits.push(loading.done)
+        budget = Math.max(budget, loading.budget)
         this.#recordUse(name, client)
       }
     }

@@ -17,13 +17,13 @@ import { gatewayLimits } from './limits.ts'
 /** Max names with the same prefix whose hashes are compared with a given name. */
 const maxHashed = 500
 
-/** Resolves a view's names and URIs to providers and items. Items that the view does not show do not exist. */
+/** Resolves names and URIs to the providers and items of a view. Items that the view does not show are not found. */
 export class ItemResolver {
   readonly #surfaces: Surfaces
   readonly #providers: ProviderTable
   readonly #links: ResourceLinks
 
-  /** @param links the resources that results have linked to */
+  /** @param links the resources to which results have linked */
   constructor (surfaces: Surfaces, providers: ProviderTable, links: ResourceLinks) {
     this.#surfaces = surfaces
     this.#providers = providers
@@ -41,7 +41,7 @@ export class ItemResolver {
       if (target) return target
     }
     if (!hasHashSuffix(name)) return undefined
-    // The hashed names of merged routes are accepted too.
+    // Routes with raw names also accept the hashed names of merged routes.
     const prefix = prefixOf(server, this.#surfaces.separator)
     let left = maxHashed
     for (const target of targets.values()) {
@@ -64,17 +64,17 @@ export class ItemResolver {
     return undefined
   }
 
-  /** The surface after waiting for the catalogues of its providers for this client's capability class. */
+  /** Waits for the catalogues of the view's providers for this client. @returns the surface afterwards */
   async waitForSurface ({ view, client }: Exchange<View>): Promise<Surface> {
     const { providers } = this.#surfaces.of(view, client)
     await this.#providers.waitForLists(providers, client, view.scope.kind === 'server')
     return this.#surfaces.of(view, client)
   }
 
-  /** @throws RpcError -32001 if the catalogue of the view's only provider is unknown and cannot be read now */
+  /** @throws RpcError -32001 if the view has a single provider, and nothing is known about it */
   requireCatalogue ({ scope }: View, surface: Surface, client: Client): void {
     if (scope.kind !== 'server' || surface.capabilities.size > 0) return
-    throw new NotConnected(scope.name, this.#providers.get(scope.name), client)
+    throw new NotConnectedError(scope.name, this.#providers.get(scope.name), client)
   }
 
   /** Waits for a provider's catalogue for this client. @throws RpcError -32001 if it is unknown and cannot be read */
@@ -82,11 +82,11 @@ export class ItemResolver {
     await this.#providers.waitForLists([name], client, true)
     const provider = this.#providers.get(name)
     const isConnected = (provider?.status ?? 'connected') === 'connected'
-    if (provider && !isConnected && !provider.catalogue(client)) throw new NotConnected(name, provider, client)
+    if (provider && !isConnected && !provider.catalogue(client)) throw new NotConnectedError(name, provider, client)
   }
 
   /**
-   * Looks up an item in the surface; if it is not found, looks again after all catalogues have been read.
+   * Looks up an item in the surface. If it is not found, waits for the catalogues, and looks again.
    * @throws the errors of `requireCatalogue`
    */
   async find<Found> (
@@ -127,7 +127,7 @@ export class ItemResolver {
     for (const { name: each, label } of connecting) {
       const provider = this.#providers.get(each)
       if (!provider?.catalogue(client) && (provider?.status ?? 'connected') !== 'connected') {
-        throw new NotConnected(each, provider, client, name.slice(prefixIn(name, label)?.length))
+        throw new NotConnectedError(each, provider, client, name.slice(prefixIn(name, label)?.length))
       }
     }
     let isRead = false
@@ -148,11 +148,11 @@ export class ItemResolver {
     const what = 'its lists for clients like this one'
     const read = reading.then(() => undefined, () => `${what} could not be read`)
     const problem = await waitAtMost(deadline - Date.now(), read, () => `${what} are still being read`)
-    if (problem !== undefined) throw new NotConnected(name, this.#providers.get(name), client, undefined, problem)
+    if (problem !== undefined) throw new NotConnectedError(name, this.#providers.get(name), client, undefined, problem)
     return true
   }
 
-  /** The provider of the resource that a request names, listed or not. @throws RpcError -32002 */
+  /** The provider of the resource that a request names, listed or not. @throws RpcError -32002 if there is none */
   async findReader (exchange: Exchange<View>): Promise<Target> {
     const { view, client, params: { uri } } = exchange
     if (typeof uri !== 'string') {
@@ -162,7 +162,7 @@ export class ItemResolver {
     if (own !== undefined) return { provider: own.name, key: uri }
     const provider = await this.find(exchange, (surface) => this.#readerIn(view, surface, uri))
     if (provider !== undefined) return { provider, key: uri }
-    // A single server may have unlisted resources. Hidden ones stay unavailable.
+    // On a route of one server, unlisted resources can be read, unless they are hidden.
     const { scope } = view
     if (scope.kind === 'server' && !isHidden(this.#surfaces.of(view, client), scope.name, uri)) {
       return { provider: scope.name, key: uri }
@@ -178,7 +178,7 @@ export class ItemResolver {
     return surface.capabilities.has(scope.name) && !isHidden(surface, scope.name, uri) ? scope.name : undefined
   }
 
-  /** Whether a client may read a resource from a provider; true while unknown. */
+  /** Whether a client may read a resource from a provider; true while the provider's lists are unknown. */
   canRead (view: View, client: Client, provider: string, uri: string): boolean {
     const surface = this.#surfaces.of(view, client)
     if (!surface.capabilities.has(provider)) return true
@@ -188,8 +188,8 @@ export class ItemResolver {
   }
 
   /**
-   * The provider that lists a resource or has a matching template; otherwise the one that linked to it or has it as a
-   * tool's MCP App, if the view selects all its resources.
+   * The provider that lists a resource or has a matching template; otherwise the one that has linked to it, or whose
+   * tool has it as its MCP App, if the view selects all resources of that provider.
    */
   #readerIn (view: View, surface: Surface, uri: string): string | undefined {
     const provider = readerOf(surface, uri)?.provider
@@ -217,13 +217,13 @@ export const unknownSkill = (uri: string): RpcError =>
 export const unknownFolder = (uri: string): RpcError =>
   new RpcError(code.invalidParams, `There is no folder at ${uri.replace(/\/$/, '')}`, 'unknown-resource')
 
-/** The error for a provider that is currently not available, with a message for clients. */
-export class NotConnected extends RpcError {
+/** Thrown if a provider is not available now. The message is for clients. */
+export class NotConnectedError extends RpcError {
   readonly provider: string
-  /** The provider's name of the requested item, if its name in the view has a prefix. */
+  /** The own name of the requested item, if its name in the view has a prefix. */
   readonly item: string | undefined
 
-  /** @param problem why it is not available, if its status does not explain it */
+  /** @param problem why the provider is not available, unless its status or `unavailableReason` says so */
   constructor (name: string, provider: Provider | undefined, client: Client, item?: string, problem?: string) {
     const refusal = provider?.refusal?.(client)
     const connecting = provider?.status === 'connecting' ? 'it is still connecting' : undefined

@@ -5,19 +5,19 @@ import { gatewayLimits } from './limits.ts'
 
 /** Max memory of a remembered URI, in bytes. */
 const maxUri = 1_024
-/** Max number of content blocks examined, and max length of each in characters. */
+/** Max number of content blocks that are examined, and max length of each, in characters. */
 const maxBlocks = 10_000
 const maxBlock = 64 * 1024
 
 /**
- * The resources that tool results have linked to, with the provider of each link. Such a resource need not be listed
- * (MCP, "Resource Links"); it is read from the provider that linked to it.
+ * The resources to which tool results have linked, with their providers. A server need not list such a resource (MCP,
+ * "Resource Links"); it is read from the provider that has linked to it.
  */
 export class ResourceLinks {
   readonly #providers = new OwnedMap<string>(gatewayLimits.resourceLinks)
 
   /** Records the resource links in a result. @param principal the receiver of the result */
-  note (result: string, principal: string, provider: string): void {
+  record (result: string, principal: string, provider: string): void {
     if (!result.includes('"resource_link"')) return
     for (const text of elementsOf(memberOf(result, 'content') ?? '', maxBlocks)) {
       if (text.length > maxBlock || !text.includes('"resource_link"')) continue

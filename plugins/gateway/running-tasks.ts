@@ -14,10 +14,10 @@ import { OwnRequest } from './own-request.ts'
 import type { ProviderTable } from './providers.ts'
 import { serverIdentity, taskOwnerOf, type TaskHandles, type TaskTarget } from './task-handles.ts'
 
-/** The same error for every id that is not a task of the caller on this route, so that nobody can tell them apart. */
+/** The error for an unknown task, and for one of another principal or route: callers must not be able to tell. */
 export const unknownTask = (): RpcError => new RpcError(code.invalidParams, 'Unknown task')
 
-/** Calls `Provider.taskRun`, which is optional. */
+/** Calls `Provider.taskRun`, or returns its default. */
 export const taskRunOf = (
   provider: Provider | undefined, exchange: Parameters<NonNullable<Provider['taskRun']>>[0], id: string
 ): string | undefined => provider?.taskRun === undefined ? '' : provider.taskRun(exchange, id)
@@ -32,10 +32,10 @@ interface RunningTasksDeps {
   readonly logError: (error: unknown, sentence: string) => void
 }
 
-/** The tasks that clients created, with their last known states, for lists and for cancelling. */
+/** Stores the tasks that clients created, with their last known states. Admins and users can list and cancel them. */
 export class RunningTasks {
   readonly #deps: RunningTasksDeps
-  /** The states that this process has stored. */
+  /** By owner and id: the states that this process has stored. */
   readonly #states = new OwnedMap<string>(gatewayLimits.tasks)
   /** The writes in progress, by task id. */
   readonly #writing = new Map<string, Promise<void>>()
@@ -45,11 +45,10 @@ export class RunningTasks {
   }
 
   /**
-   * Stores a task, unless its state is the one that this process stored last. Does nothing while the storage is
-   * unavailable.
-   * @param task as reported by its server, in either form
+   * Stores a task, unless this process has stored the same state. Has no effect while the storage is unavailable.
+   * @param task as its server reports it, in either form
    */
-  async note (view: View, client: Client, target: TaskTarget, handle: string, task: string): Promise<void> {
+  async recordState (view: View, client: Client, target: TaskTarget, handle: string, task: string): Promise<void> {
     const owner = taskOwnerOf(view, client)
     const id = idOf(owner, view, target)
     const state = stateIn(task)
@@ -57,22 +56,22 @@ export class RunningTasks {
     await this.#store(recordOf(view, { id, owner, target, handle, task, state }))
   }
 
-  /** Like `note`, for a notification from a provider to a client. */
-  noteFor (client: Client, handle: string, task: string): void {
+  /** Like `recordState`, for a notification from a provider to a client. */
+  recordNotification (client: Client, handle: string, task: string): void {
     const { handles, logError } = this.#deps
     const view = client.listener?.view as View
     const target = handles.open(view, handle)
     if (!target) return
-    this.note(view, client, target, handle, task)
+    this.recordState(view, client, target, handle, task)
       .catch((error: unknown) => { logError(error, 'the state of a task could not be stored') })
   }
 
-  /** Records that a task has ended, when nothing else is known about it. */
-  async noteEnd (view: View, client: Client, target: TaskTarget, state: 'completed' | 'failed'): Promise<void> {
+  /** Records that a task has ended. Used if its server reports no more about it. */
+  async recordEnd (view: View, client: Client, target: TaskTarget, state: 'completed' | 'failed'): Promise<void> {
     const owner = taskOwnerOf(view, client)
     const id = idOf(owner, view, target)
     if (terminalStates.has(this.#states.get(owner, id))) return
-    await whileStored(async () => {
+    await ignoringOutages(async () => {
       const known = await this.find(id)
       if (known) await this.#store({ ...known, state, updatedAt: Date.now() })
     })
@@ -82,17 +81,17 @@ export class RunningTasks {
   async forget (view: View, client: Client, target: TaskTarget): Promise<void> {
     const owner = taskOwnerOf(view, client)
     this.#states.delete(owner, idOf(owner, view, target))
-    await whileStored(async () => { await this.#deps.store?.remove(idOf(owner, view, target)) })
+    await ignoringOutages(async () => { await this.#deps.store?.remove(idOf(owner, view, target)) })
   }
 
-  /** The handles of the tasks that a client may list in a view, by `listKey`. */
+  /** The handles of the tasks that a client may list in a view, by `taskListKey`. */
   async handlesOf (view: View, client: Client): Promise<Map<string, string>> {
     const { store, handles } = this.#deps
     const found = new Map<string, string>()
-    await whileStored(async () => {
+    await ignoringOutages(async () => {
       for (const { route, handle } of await store?.list({ owner: taskOwnerOf(view, client) }) ?? []) {
         const target = routeOf(route as View) === routeOf(view) ? handles.open(view, handle) : undefined
-        if (target) found.set(listKey(target.provider, target.id), handle)
+        if (target) found.set(taskListKey(target.provider, target.id), handle)
       }
     })
     return found
@@ -100,7 +99,7 @@ export class RunningTasks {
 
   /**
    * The tasks that have not ended, newest first.
-   * @param username their user; undefined: all users
+   * @param username whose tasks; undefined: those of all users
    * @throws StorageError
    */
   async list (username?: string): Promise<TaskRecord[]> {
@@ -131,7 +130,7 @@ export class RunningTasks {
     const send = async (method: string): Promise<TaskRecord> => {
       const paramsText = JSON.stringify({ taskId: target.id })
       const exchange = new OwnRequest({ view, client, method, paramsText, taskForm: 'parameter' })
-      // The server process that the task ends with may belong to another replica.
+      // The task may end with a process of another replica.
       if (taskRunOf(providers.get(server), exchange, target.id) !== target.run) throw unknownTask()
       const state = stateIn(await forwarder.send(exchange, server, undefined))
       if (state === undefined) return task
@@ -142,7 +141,7 @@ export class RunningTasks {
     try {
       return await send('tasks/cancel')
     } catch (error) {
-      // It may have ended by itself.
+      // The task may have ended by itself: this records its state.
       if (error instanceof RpcError) await send('tasks/get').catch(() => task)
       throw error
     } finally {
@@ -150,12 +149,12 @@ export class RunningTasks {
     }
   }
 
-  /** Stores a task after earlier writes of the same task have finished. */
+  /** Stores a task, after previous writes of the same task. */
   async #store (task: TaskRecord): Promise<void> {
     const { id, owner, state, ttl = Infinity } = task
     this.#states.set(owner, id, state, terminalStates.has(state))
     const writing = (this.#writing.get(id) ?? Promise.resolve()).then(async () => {
-      await whileStored(
+      await ignoringOutages(
         async () => { await this.#deps.store?.put(task, Math.min(ttl, gatewayLimits.taskTime)) },
         () => { this.#states.delete(owner, id) }
       )
@@ -166,14 +165,14 @@ export class RunningTasks {
 }
 
 /**
- * Runs work that needs the storage. While the storage is unavailable, tasks run without it.
- * @param otherwise called on failure
+ * Runs work that needs the storage, and ignores that the storage is unavailable.
+ * @param onFailure called if the work fails
  */
-async function whileStored (work: () => Promise<void>, otherwise = () => {}): Promise<void> {
+async function ignoringOutages (work: () => Promise<void>, onFailure = () => {}): Promise<void> {
   try {
     await work()
   } catch (error) {
-    otherwise()
+    onFailure()
     if (!(error instanceof StorageError)) throw error
   }
 }
@@ -184,17 +183,17 @@ function stateIn (task: string): string | undefined {
   return typeof state === 'string' ? state.slice(0, gatewayLimits.taskState) : undefined
 }
 
-/** Identifies a task across all replicas. */
+/** The id of a task in the storage, equal on all replicas. */
 const idOf = (owner: string, view: View, { provider, server, id, run }: TaskTarget): string =>
   hash('sha256', JSON.stringify([owner, routeOf(view), provider, server, id, run]), 'base64url')
 
-/** The key of `handlesOf`. */
-export const listKey = (provider: string, id: string): string => JSON.stringify([provider, id])
+/** The key of a task in the result of `handlesOf`. */
+export const taskListKey = (provider: string, id: string): string => JSON.stringify([provider, id])
 
-interface Told { id: string, owner: string, target: TaskTarget, handle: string, task: string, state: string }
+interface ReportedTask { id: string, owner: string, target: TaskTarget, handle: string, task: string, state: string }
 
-/** Creates the record of a task. Its times are those of the gateway, unless the server states when it was created. */
-function recordOf (view: View, { id, owner, target, handle, task, state }: Told): TaskRecord {
+/** Creates the record of a task. If its server does not state when it was created, it was created now. */
+function recordOf (view: View, { id, owner, target, handle, task, state }: ReportedTask): TaskRecord {
   const { principal, scope, presentation } = view
   const { key, user, username } = principal
   const { keyName } = authorKeyOf(principal)

@@ -17,12 +17,12 @@ export interface Section extends VisibleServer {
   readonly filter?: ItemFilter | undefined
 }
 
-/** The target of an exposed name: the item's provider and own name. */
+/** The item to which a name in a view refers: its provider, and its own name or URI. */
 export interface Target {
   readonly provider: string
   readonly key: string
   readonly item?: Item
-  /** For a presentation's tool that redirects to another: calls that. @param call runs `tools/call` for a request */
+  /** For a tool of a presentation that calls another tool: calls it. @param call runs `tools/call` for a request */
   readonly redirect?: (exchange: Exchange<View>, call: (exchange: Exchange<View>) => Promise<string>) => Promise<string>
 }
 
@@ -32,8 +32,8 @@ export interface SectionItem {
 }
 
 /**
- * Which overrides and selections apply to a kind of list: those of resources also apply to resource templates; there
- * are none for event types.
+ * The kind of overrides and selections that apply to a kind of list: those of resources also apply to resource
+ * templates; none apply to event types.
  */
 export function itemKindOf (kind: ListKind): ItemKind | undefined {
   if (kind === 'events') return undefined
@@ -41,28 +41,31 @@ export function itemKindOf (kind: ListKind): ItemKind | undefined {
 }
 
 /**
- * Shows an item as its section does; undefined if the group does not select it, or only an MCP App may use it. This is
- * the only place that applies overrides, selections and MCP Apps to items.
- * @param apps whether the client supports MCP Apps
+ * Applies hidden items, selections, overrides and MCP Apps to an item; undefined if it is hidden, the group does not
+ * select it, or only an MCP App may use it. All lists are made with this function.
+ * @param supportsApps whether the client supports MCP Apps
  */
 export function showItem (
-  { server, member, filter }: Pick<Section, 'server' | 'member' | 'filter'>, kind: ListKind, item: Item, apps: boolean
+  { server, member, filter }: Pick<Section, 'server' | 'member' | 'filter'>,
+  kind: ListKind,
+  item: Item,
+  supportsApps: boolean
 ): SectionItem | undefined {
   if (filter?.isHidden(server.name, kind, item) === true) return undefined
   const section = itemKindOf(kind)
   if (section === undefined) return { text: item.text, description: undefined, enabled: true }
   if (!selectsItem(member, section, item.key)) return undefined
   const override = overrideOf(server, section, item.key)
-  const text = kind === 'tools' && !apps ? textWithoutApps(item) : item.text
+  const text = kind === 'tools' && !supportsApps ? textWithoutApps(item) : item.text
   if (text === undefined) return undefined
   return { text, description: override?.description, enabled: isItemEnabled(override) }
 }
 
-/** Whether a section shows the item with this key: it is not disabled by an admin, and is selected by the group. */
+/** Whether the group selects the item with this key, and no admin has disabled it. */
 export const isShownKey = ({ server, member }: VisibleServer, kind: ItemKind, key: string): boolean =>
   selectsItem(member, kind, key) && isItemEnabled(overrideOf(server, kind, key))
 
-/** Whether a section shows a resource. One in a skill's folder is shown with the skill, whatever the group selects. */
+/** Whether a section shows a resource. A resource in a skill's folder is shown if the skill is. */
 export function isShownUri (section: Section, uri: string): boolean {
   const { server, catalogue } = section
   if (catalogue === undefined || catalogue.lists.skills.length === 0) return isShownKey(section, 'resources', uri)
@@ -73,14 +76,13 @@ export function isShownUri (section: Section, uri: string): boolean {
     : skills.some((skill) => isShownKey(section, 'skills', skill))
 }
 
-/** The skills of a catalogue, by their folders. */
 const skillFoldersOf = memoized(({ lists: { skills } }: Catalogue): ReadonlyMap<string, string> =>
   new Map(skills.map(({ key }) => [skillFolder(key) ?? key, key])))
 
 /** Max folders of a URI that are checked. */
 const maxFolders = 100
 
-/** The URI itself, which may be a folder, and the folders that it is in, innermost first. */
+/** The folders that contain a URI, innermost first. The URI itself may be a folder, and comes before them. */
 export function foldersAbove (uri: string): string[] {
   const path = uri.replace(/[?#].*$/s, '').replace(/\/$/, '')
   const found = [path]
@@ -91,7 +93,7 @@ export function foldersAbove (uri: string): string[] {
   return found
 }
 
-/** Removes the items that a filter hides from a provider's catalogue. */
+/** Returns a provider's catalogue without the items that a filter hides. */
 export function withoutHidden (catalogue: Catalogue, provider: string, { isHidden }: ItemFilter): Catalogue {
   const shown = (kind: ListKind): Item[] => catalogue.lists[kind].filter((item) => !isHidden(provider, kind, item))
   return { ...catalogue, lists: byListKind(shown) }
@@ -104,7 +106,7 @@ const appsExtension = 'io.modelcontextprotocol/ui'
 export const supportsMcpApps = (client: ClientCapabilities): boolean =>
   isObject(client.extensions) && client.extensions[appsExtension] !== undefined
 
-/** Removes the UI metadata from a tool for a client without MCP Apps. Undefined if only an App may call it. */
+/** Removes the UI metadata from a tool, for a client without MCP Apps; undefined if only an App may call the tool. */
 export function withoutApps (text: string): string | undefined {
   if (!text.includes('"_meta"') || !text.includes('"ui')) return text
   const { _meta: meta } = JSON.parse(text) as { _meta?: unknown }

@@ -8,6 +8,7 @@ import { gatewayLimits } from './limits.ts'
 /** The number of characters in a template's literals. */
 const literalLength = (literals: readonly string[]): number => literals.reduce((sum, { length }) => sum + length, 0)
 
+/** The templates of a route with raw names, the longest literals first. */
 export function rawTemplates (targets: ReadonlyMap<string, Target>): Array<ResourceTemplate<Target>> {
   return [...targets]
     .map(([uriTemplate, target]) => {
@@ -18,8 +19,8 @@ export function rawTemplates (targets: ReadonlyMap<string, Target>): Array<Resou
 }
 
 /**
- * The templates of a merged route, without duplicates, including those that their servers no longer list. The folder of
- * a skill is treated as a template too, since it may contain unlisted files.
+ * The templates of a merged route, without duplicates, including those that their servers do not list now. The folder
+ * of a skill counts as a template, since it may contain unlisted files.
  */
 export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate<Target>> {
   const kind = 'resourceTemplates'
@@ -29,7 +30,7 @@ export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate
       literals,
       target: { ...target, provider: section.server.name },
       ofAdmin: section.isOwnedByAdmin,
-      late: lateness(claims.firstListing(of, target.key)),
+      listedAt: listedAt(claims.firstListing(of, target.key)),
       length: literalLength(literals)
     })
     const folders = (section.catalogue?.lists.skills ?? [])
@@ -47,20 +48,21 @@ export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate
     ]
   })
   return found
-    // On routes with several servers, a template that matches everything must not capture others' resources.
+    // A template that matches everything would capture the resources of other servers.
     .filter(({ literals }) => /^[a-z][a-z0-9+.-]*:/i.test(literals[0] ?? ''))
-    // Among servers of one rank, a template never precedes one that was listed earlier.
+    // Admins' servers come first, then templates that were listed earlier, then the longest literals.
     .sort((one, other) =>
-      Number(other.ofAdmin) - Number(one.ofAdmin) || one.late - other.late || other.length - one.length)
+      Number(other.ofAdmin) - Number(one.ofAdmin) || one.listedAt - other.listedAt || other.length - one.length)
 }
 
 const isHiddenByRule = ({ server, filter }: Section, kind: ListKind, item: Item | undefined): boolean =>
   item !== undefined && filter?.isHidden(server.name, kind, item) === true
 
-const lateness = (first: ReturnType<ListingHistory['firstListing']>): number =>
+/** The time of the first listing; 0 for the first read of its server, which precedes all others. */
+const listedAt = (first: ReturnType<ListingHistory['firstListing']>): number =>
   first === undefined || first.isInitial ? 0 : first.reading
 
-/** The templates of admins' servers; none if all servers belong to admins. */
+/** The templates of admins' servers; none if there are no users' servers. */
 export function adminsTemplates (
   sections: readonly Section[],
   templates: ReadonlyArray<ResourceTemplate<Target>>
@@ -70,7 +72,7 @@ export function adminsTemplates (
   return templates.filter(({ target }) => admins.has(target.provider))
 }
 
-/** Returns a test whether a URI matches a template and is therefore reserved. Beyond the limit of comparisons: true. */
+/** Returns a function that tells whether a URI matches one of the templates. Beyond the limits, it returns true. */
 export function reservationTest (templates: ReadonlyArray<ResourceTemplate<Target>>): (uri: string) => boolean {
   let left: number = gatewayLimits.templateComparisons
   return (uri) => {

@@ -18,27 +18,27 @@ import { adminsTemplates, mergedTemplates, uriOwnerLookup, rawTemplates, reserva
 import { maxUriLength, matchesTemplate, type ResourceTemplate } from './templates.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** One list, and the targets of its names. */
+/** One list, and the targets of the names and URIs in it. */
 interface SurfacePart {
   readonly list: ListResult
   readonly targets: ReadonlyMap<string, Target>
-  /** Accepted names that are not listed: those that items had, or will have, while a plain name is contested. */
+  /** Accepted names that are not listed: other names of items, such as those with a hash. */
   readonly aliases: ReadonlyMap<string, Target>
   /** Appended to the error for an unknown item. */
   readonly hint?: string
 }
 
-/** Everything that a view sees at one generation. */
+/** Everything that a view sees, at one generation of the catalogues and settings. */
 export interface Surface {
   readonly parts: Readonly<Record<ListKind, SurfacePart>>
   /**
-   * In matching order: admins' servers before users', then the longest literals first. A target without an item is a
-   * template that its server no longer lists; a URI that matches it cannot be read.
+   * In the order of matching. A target without an item is a template that its server does not list now: a URI that
+   * matches it cannot be read.
    */
   readonly templates: ReadonlyArray<ResourceTemplate<Target>>
-  /** The server that owns a resource on a merged route, whether or not it is listed now. */
+  /** The server that owns a resource on a merged route, listed now or not. */
   readonly ownerOf: (uri: string) => string | undefined
-  /** The admin's server that has this prompt or resource on a merged route, whether or not it is listed now. */
+  /** The admin's server that has this prompt or resource on a merged route, listed now or not. */
   readonly adminsServer: (kind: 'prompts' | 'resources', name: string) => string | undefined
   /** Resources that are disabled or not selected; templates must not match them either. */
   readonly hidden: HiddenResources
@@ -69,13 +69,13 @@ export interface SurfaceInput {
 type Builder =
   Record<ListKind, { entries: ListEntry[], targets: Map<string, Target>, aliases: Map<string, Target>, extra: string }>
 
-/** Merges the catalogues of a view's providers into its surface. Pure. Lists equal to those of `before` are reused. */
+/** Merges the catalogues of a view's providers into its surface. Lists that equal those of `before` are reused. */
 export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   const built: Builder = byListKind(emptyBuilder)
   const capabilities = new Map<string, ServerCapabilities>()
   const precedence = input.isRaw ? undefined : new Precedence(input.sections, input.separator, input.claimsOf)
-  const isWrittenOtherwise = input.sections.some(({ label }) => acceptedPrefixesOf(label, input.separator).length > 1)
-  const written = isWrittenOtherwise ? new Precedence(input.sections, input.separator, input.claimsOf, true) : undefined
+  const hasUnconverted = input.sections.some(({ label }) => acceptedPrefixesOf(label, input.separator).length > 1)
+  const unconverted = hasUnconverted ? new Precedence(input.sections, input.separator, input.claimsOf, true) : undefined
   const templates = precedence && mergedTemplates(precedence)
   const admins = adminsTemplates(input.sections, templates ?? [])
   const isReserved = reservationTest(admins)
@@ -86,12 +86,12 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
     capabilities.set(server.name, catalogue.capabilities)
     for (const kind of allListKinds) {
       if (input.isRaw) built[kind].extra = catalogue.extras[kind]
-      const isOff = (uri: string): boolean => kind === 'resources' && isInHiddenSkill(hidden, server.name, uri)
-      if (!precedence) addRaw(kind, built, section, catalogue, input.supportsApps, isOff)
+      const isExcluded = (uri: string): boolean => kind === 'resources' && isInHiddenSkill(hidden, server.name, uri)
+      if (!precedence) addRaw(kind, built, section, catalogue, input.supportsApps, isExcluded)
       else if (isNamedKind(kind)) {
-        addNamed(kind, built, input, at, catalogue, precedence, written ?? precedence)
+        addNamed(kind, built, input, at, catalogue, precedence, unconverted ?? precedence)
       } else {
-        addLocated(kind, built, section, at, catalogue, precedence, (uri) => isOff(uri) ||
+        addLocated(kind, built, section, at, catalogue, precedence, (uri) => isExcluded(uri) ||
           (!section.isOwnedByAdmin && (isReserved(uri) || isListedHidden(hidden, server.name, uri))))
       }
     }
@@ -113,8 +113,8 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   }
 }
 
-// The functions of a surface are created here: closures inside `foldSurface` would share its variables, and through
-// `before` keep all earlier surfaces in memory.
+// The functions of a surface are created outside `foldSurface`: closures in it would keep its variables in memory, and
+// through `before` all earlier surfaces.
 
 const returnUndefined = (): undefined => undefined
 
@@ -131,12 +131,18 @@ const partsOf = (built: Builder, before: Surface | undefined) => (kind: ListKind
 
 const emptyBuilder = (): Builder[ListKind] => ({ entries: [], targets: new Map(), aliases: new Map(), extra: '{}' })
 
+/** Adds items under their own names. */
 function addRaw (
-  kind: ListKind, built: Builder, section: Section, catalogue: Catalogue, apps: boolean, isOff: (uri: string) => boolean
+  kind: ListKind,
+  built: Builder,
+  section: Section,
+  catalogue: Catalogue,
+  supportsApps: boolean,
+  isExcluded: (uri: string) => boolean
 ): void {
   for (const item of catalogue.lists[kind]) {
-    const shown = showItem(section, kind, item, apps)
-    if (!shown?.enabled || isOff(item.key) || built[kind].targets.has(item.key)) continue
+    const shown = showItem(section, kind, item, supportsApps)
+    if (!shown?.enabled || isExcluded(item.key) || built[kind].targets.has(item.key)) continue
     add(built[kind], section, item, item.key, shown)
   }
 }
@@ -149,19 +155,19 @@ function addNamed (
   at: number,
   catalogue: Catalogue,
   precedence: Precedence,
-  written: Precedence
+  unconverted: Precedence
 ): void {
   const section = sections[at]
   if (!section) return
   const { server, label } = section
-  const [prefix, writtenPrefix] = [prefixOf(label, separator), unconvertedPrefixOf(label, separator)]
+  const [prefix, unconvertedPrefix] = [prefixOf(label, separator), unconvertedPrefixOf(label, separator)]
   const { targets, aliases } = built[kind]
   for (const item of catalogue.lists[kind]) {
     const shown = showItem(section, kind, item, supportsApps)
     if (!shown?.enabled) continue
     const plain = prefixedName(prefix, item.key)
     const taken = targets.get(plain)
-    // A group may contain a server twice.
+    // A group may contain the server twice.
     if (taken?.provider === server.name && taken.key === item.key) continue
     const standing = precedence.plainNameStanding(at, kind, item.key)
     const name = standing === 'lost' || taken ? alternativeItemName(plain, server.name, item.key) : plain
@@ -170,17 +176,16 @@ function addNamed (
     if (standing === 'won' && name === plain) {
       aliases.set(alternativeItemName(plain, server.name, item.key), { provider: server.name, key: item.key, item })
     }
-    // The name with unchanged label and separator is accepted but not listed, since model APIs reject it.
-    const given = `${writtenPrefix}${item.key}`
-    if (given !== plain && !aliases.has(given) && written.plainNameStanding(at, kind, item.key) !== 'lost') {
+    // The name with label and separator as configured is accepted, but not listed, since model APIs reject it.
+    const given = `${unconvertedPrefix}${item.key}`
+    if (given !== plain && !aliases.has(given) && unconverted.plainNameStanding(at, kind, item.key) !== 'lost') {
       aliases.set(given, { provider: server.name, key: item.key, item })
     }
   }
 }
 
 /**
- * Adds resources, templates or skills by URI. If two servers list the same URI, or a skill's files belong to another
- * server, only the owner provides it.
+ * Adds resources, templates or skills under their URIs, if the section owns the URI, and those of a skill's files.
  * @param isRefused whether the section must not show a URI that it owns
  */
 function addLocated (
@@ -233,12 +238,12 @@ function mergedInstructions (sections: readonly Section[]): string | undefined {
   return parts.length === 0 ? undefined : parts.join('\n\n')
 }
 
-/** Whether a server's resource, listed or not, is hidden or another server's. A URI too long to normalize is hidden. */
+/** Whether a server's resource, listed or not, is hidden, or owned by another server. Too long URIs are hidden. */
 export function isHidden ({ parts, hidden, ownerOf }: Surface, server: string, uri: string): boolean {
   const isListed = parts.resources.targets.get(uri)?.provider === server
-  const isServersOff = (): boolean =>
+  const isHiddenAtServer = (): boolean =>
     isListed ? isListedHidden(hidden, server, uri) : unlistedHiddenTest(hidden, uri)(server)
-  if (hasHiddenResources(hidden) && (uri.length > maxUriLength || isServersOff())) return true
+  if (hasHiddenResources(hidden) && (uri.length > maxUriLength || isHiddenAtServer())) return true
   return (ownerOf(uri) ?? server) !== server
 }
 
@@ -247,7 +252,7 @@ export function readerOf ({ parts, templates, hidden, ownerOf }: Surface, uri: s
   const listed = parts.resources.targets.get(uri)
   if (listed || templates.length === 0 || uri.length > maxUriLength) return listed
   const isHiddenAt = unlistedHiddenTest(hidden, uri)
-  // A server keeps a URI that it has ever listed.
+  // A template does not match a resource that another server has listed.
   const owner = ownerOf(uri)
   const work = { left: gatewayLimits.templateWork }
   const found = templates.find(({ literals, target: { provider } }) =>

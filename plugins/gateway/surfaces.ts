@@ -23,28 +23,28 @@ export interface PresentationInput {
   readonly key: string
 }
 
-/** A way to present the servers of a view, derived from the merged surface. */
+/** A way to present the servers of a view, other than as merged lists. */
 export interface Presentation {
-  /** Runs the items that the presentation adds. No view lists it; its name must not be that of a server. */
+  /** Runs the items that the presentation adds. Its name must not be that of a server. */
   readonly provider: Provider
-  /** Called at most once per generation. */
+  /** Creates the surface of a view. Called at most once per view and generation. */
   readonly present: (presented: PresentationInput) => Surface
 }
 
-/** Calls the tool that a request names, like `tools/call`. */
+/** Runs a `tools/call` request. */
 export type CallTool = (exchange: Exchange<View>) => Promise<string>
 
 interface CachedSurface {
   readonly generation: number, readonly snapshot: Snapshot, readonly surface: Surface, readonly items: number
 }
-/** The last look-up, cached since one request looks up the same surface repeatedly. */
+/** The last look-up, which is cached, since each request looks up its surface several times. */
 interface LastSurface extends Omit<CachedSurface, 'items'> { readonly view: View, readonly client: Client }
 /** The surfaces of one generation and settings snapshot, by view and catalogues. */
 interface FoldedSurfaces {
   readonly generation: number, readonly snapshot: Snapshot, readonly surfaces: BoundedMap<string, WeakRef<Surface>>
 }
 
-/** The surfaces of all views, built once per generation. Capability classes with identical catalogues share one. */
+/** Caches the surfaces of all views. Capability classes with the same catalogues share one. */
 export class Surfaces {
   readonly #access: Pick<Access, 'snapshot' | 'visibleServers'>
   readonly #providers: ProviderTable
@@ -118,12 +118,12 @@ export class Surfaces {
     const surface = present
       ? present({ merged: this.of(inPresentation(view, 'merged'), client), before: known?.surface, key })
       : this.#merged(view, client, generation, snapshot, known?.surface)
-    this.#cached.setNewest(key, { generation, snapshot, surface, items: itemsOf(surface) })
+    this.#cached.setNewest(key, { generation, snapshot, surface, items: countItems(surface) })
     evictOldest(this.#cached, gatewayLimits.surfaceItems, ({ items }) => items, key)
     return surface
   }
 
-  /** The surface of a view's servers; built unless another capability class has identical catalogues. */
+  /** The surface of a view's servers. It is built unless another capability class has the same catalogues. */
   #merged (view: View, client: Client, generation: number, snapshot: Snapshot, before: Surface | undefined): Surface {
     if (this.#folded?.generation !== generation || this.#folded.snapshot !== snapshot) {
       this.#folded = { generation, snapshot, surfaces: new BoundedMap(gatewayLimits.surfaces) }
@@ -141,7 +141,7 @@ export class Surfaces {
 
   #fold (view: View, sections: readonly Section[], apps: boolean, before: Surface | undefined): Surface {
     const raw = view.presentation === 'raw'
-    if (!raw) for (const section of sections) this.#note(section)
+    if (!raw) for (const section of sections) this.#recordClaims(section)
     return foldSurface({
       isRaw: raw,
       separator: this.separator,
@@ -153,14 +153,14 @@ export class Surfaces {
 
   /** Decides which of these sections owns a name that consists of label, separator and own name. */
   precedence (sections: readonly Section[], separator: string): Precedence {
-    for (const section of sections) this.#note(section)
+    for (const section of sections) this.#recordClaims(section)
     return new Precedence(sections, separator, (section) => this.#claimsOf(section))
   }
 
   #claimsOf ({ server, provider }: Section): ListingHistory { return provider?.claims ?? this.#claims.of(server) }
 
-  /** Records the items of a provider that does not record its own claims. */
-  #note ({ server, provider, catalogue }: Section): void {
+  /** Records the claims of a provider that does not record them itself. */
+  #recordClaims ({ server, provider, catalogue }: Section): void {
     if (provider?.claims) return
     const catalogues = provider?.catalogues?.() ?? []
     const all = catalogue === undefined || catalogues.includes(catalogue) ? catalogues : [...catalogues, catalogue]
@@ -168,4 +168,4 @@ export class Surfaces {
   }
 }
 
-const itemsOf = ({ parts }: Surface): number => allListKinds.reduce((sum, kind) => sum + parts[kind].targets.size, 0)
+const countItems = ({ parts }: Surface): number => allListKinds.reduce((sum, kind) => sum + parts[kind].targets.size, 0)

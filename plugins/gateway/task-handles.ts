@@ -11,33 +11,32 @@ import { gatewayLimits } from './limits.ts'
 /** A task, and the server that runs it. */
 export interface TaskTarget {
   readonly provider: string
-  /** Identifies the server (`serverIdentity`): when a handle comes back, another server may have that name. */
+  /** Identifies the server (`serverIdentity`), since another server may have the name later. */
   readonly server: string
   /** The server's name of the tool that runs as the task. */
   readonly tool: string
   /** The server's id of the task. */
   readonly id: string
-  /** The server run with which the task ends (`Provider.taskRun`): the next run may reuse its id. */
+  /** The run of the server with which the task ends (`Provider.taskRun`): the next run may use its id again. */
   readonly run: string
 }
 
 /** Max length of an accepted handle, in characters. */
 const maxHandle = 8 * 1024
 
-/** Identifies a server in what clients store. The name alone is not enough: another server may get it later. */
+/** Identifies a server in texts that clients keep, since another server may have its name later. */
 export function serverIdentity (name: string, config: Partial<VisibleServer['server']['config']> = {}): string {
   const { createdAt, owner, url, command } = config
   return hash('sha256', JSON.stringify([name, createdAt, owner, url, command]), 'base64url')
 }
 
 /**
- * The task ids that clients see. Servers choose their ids, and two may choose the same one. A client therefore gets a
- * handle: the task, sealed for its principal and route. It can be opened on every replica, and after a restart; a task
- * that ends with its server's process is unknown everywhere else (`Provider.taskRun`).
+ * Creates the task ids that clients get. Two servers may choose the same id, so a client gets a handle: the task,
+ * encrypted for its principal and route. It can be decrypted on every replica, and after a restart.
  */
 export class TaskHandles {
   readonly #sealer: Sealer
-  /** The handles of tasks that this process has seen, used for tasks in servers' lists and messages. */
+  /** The handles that this process has seen, for tasks in servers' lists and messages. */
   readonly #known = new OwnedMap<string>(gatewayLimits.tasks)
 
   constructor (sealer: Sealer) {
@@ -61,7 +60,7 @@ export class TaskHandles {
     return handle
   }
 
-  /** @returns the task; undefined if the handle belongs to another principal or route, or is not this gateway's */
+  /** Decrypts a handle. @returns undefined if it is another principal's or route's, or not of this gateway */
   open (view: View, handle: unknown): TaskTarget | undefined {
     if (typeof handle !== 'string' || handle.length > maxHandle) return undefined
     const text = this.#unsealed(view, handle)

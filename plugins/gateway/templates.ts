@@ -1,4 +1,3 @@
-/** A resource template of a server. */
 export interface ResourceTemplate<Target> { readonly literals: readonly string[], readonly target: Target }
 
 /** The remaining work for searching literals in URIs. A search costs at most literal length times URI length. */
@@ -12,8 +11,7 @@ export const templateLiterals = (uriTemplate: string): string[] => uriTemplate.s
 
 /**
  * Whether a URI can be an expansion of a template: it contains the template's literals in order, the first and the last
- * at its ends. Templates come from upstreams and must not cause slow matching, so there is no backtracking and the
- * URI's length is limited.
+ * at its ends. Matching is fast for any template, since there is no backtracking, and the length of the URI is limited.
  * @param work limits the total work of all comparisons; when it is used up, nothing matches
  */
 export function matchesTemplate (

@@ -10,18 +10,18 @@ const { size, cost } = gatewayLimits.subscriptions
 const wantedMemory = new Shares(size, 'subscriptions to resources')
 
 /**
- * The resources that one client subscribes to. A subscription ends when the client's view no longer shows the resource,
- * and is renewed when it shows it again.
+ * The resources to which one client has subscribed. The subscription at a provider ends while the client's view does
+ * not show the resource, and is renewed when it does.
  */
 export class WantedResources {
   readonly #releases = new Map<string, Release>()
-  /** Whether any of the resources currently has no subscription. */
+  /** Whether one of the resources has no subscription at a provider now. */
   isMissing = false
 
   get size (): number { return this.#releases.size }
   get uris (): Iterable<string> { return this.#releases.keys() }
 
-  /** @returns false if it was already wanted @throws RpcError -32001 beyond the share of the client's owner */
+  /** Adds a resource. @returns false if it was present @throws RpcError -32001 beyond the owner's share */
   add (client: Client, uri: string): boolean {
     if (this.#releases.has(uri)) return false
     try {
@@ -33,7 +33,7 @@ export class WantedResources {
     }
   }
 
-  /** @returns whether it was wanted */
+  /** Removes a resource. @returns whether it was present */
   remove (uri: string): boolean {
     this.#releases.get(uri)?.()
     return this.#releases.delete(uri)

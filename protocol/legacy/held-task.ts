@@ -5,9 +5,9 @@ import type { Response } from '../message.ts'
 import { withoutProgressToken } from '../progress.ts'
 import { withoutRelatedTask } from '../task-ids.ts'
 
-/** Max open questions of a task, and max length of one, in characters. Beyond that, the server gets an error. */
+/** Max open questions of a task, and max length of each, in characters; beyond that, the server gets an error. */
 const bounds = { questions: 16, length: 64 * 1024 }
-/** Max time for the client to answer a question, in ms. After that, the server gets an error. */
+/** Max time for the client to answer a question, in ms; beyond that, the server gets an error. */
 const answerTime = 10 * 60_000
 /** Max wait for the questions of a task whose status is `input_required`, in ms. */
 const questionWait = 500
@@ -19,8 +19,8 @@ interface OpenQuestion {
 }
 
 /**
- * The `tasks/result` request for a task that the client polls (extension `io.modelcontextprotocol/tasks`). It waits in
- * the background, and keeps the server's questions until the client answers them with `tasks/update`.
+ * The `tasks/result` request for a task that the client polls (extension `io.modelcontextprotocol/tasks`). The request
+ * stays open in the background, and the server's questions wait until the client answers them with `tasks/update`.
  */
 export class HeldTask implements Exchange {
   view: unknown
@@ -38,18 +38,18 @@ export class HeldTask implements Exchange {
   #lastQuestion = 0
   #arrived: (() => void) | undefined
 
-  /** @param of the request that created the task or asked for it */
-  constructor (of: Exchange, taskId: string) {
-    this.view = of.view
+  /** @param original the client's request that created the task, or is about it */
+  constructor (original: Exchange, taskId: string) {
+    this.view = original.view
     this.params = { taskId }
     this.paramsText = JSON.stringify(this.params)
-    this.headers = of.headers
-    this.client = of.client
-    this.address = of.address
+    this.headers = original.headers
+    this.client = original.client
+    this.address = original.address
   }
 
   onCancel (run: (reason: string) => void): void { this.#onCancel.push(run) }
-  /** Drops the notification: the only notifications that the extension has for a task report its status. */
+  /** Drops the notification: in the extension, only status notifications belong to a task. */
   notify (): void {}
   pause (): void {}
 
@@ -60,6 +60,7 @@ export class HeldTask implements Exchange {
     if (this.cancelled !== undefined || this.#open.size >= bounds.questions || text.length > bounds.length) {
       throw new RpcError(code.internal, 'Too many requests to the client are unanswered', 'limit')
     }
+    if (signal.aborted) throw new RpcError(code.internal, String(signal.reason), 'internal')
     const key = `question-${++this.#lastQuestion}`
     return await new Promise((resolve, reject) => {
       const fail = (reason: string): void => {
@@ -80,8 +81,8 @@ export class HeldTask implements Exchange {
     return `{${[...this.#open].map(([key, { text }]) => `${JSON.stringify(key)}:${text}`).join()}}`
   }
 
-  /** Waits up to `questionWait` for a question that the server is about to send. */
-  async firstQuestion (): Promise<void> {
+  /** Waits until there is an open question, at most for `questionWait`. */
+  async waitForQuestion (): Promise<void> {
     if (this.#open.size > 0) return
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, questionWait)
@@ -89,10 +90,7 @@ export class HeldTask implements Exchange {
     })
   }
 
-  /**
-   * Passes the client's answers to the open questions. Other answers are ignored.
-   * @param responses `inputResponses`, as text
-   */
+  /** Answers open questions; ignores answers to others. @param responses the client's `inputResponses`, as JSON text */
   answer (responses: string): void {
     for (const { key, start, end } of membersOf(responses)) {
       const question = this.#open.get(key)
@@ -103,7 +101,7 @@ export class HeldTask implements Exchange {
     }
   }
 
-  /** Ends the wait, and fails the open questions. */
+  /** Cancels the request, and fails the open questions. */
   end (reason: string): void {
     if (this.cancelled !== undefined) return
     this.cancelled = reason

@@ -3,15 +3,16 @@ import { isObject, memberOf, withMembers } from '../json.ts'
 import { metaKeys } from '../modern/envelope.ts'
 import { outgoingParams } from '../progress.ts'
 
-/** Multi round-trip members of a modern client's request, which legacy servers do not know. */
+/** The members of multi round-trip requests, which legacy servers do not know. */
 const roundMembers = { inputResponses: undefined, requestState: undefined }
+/** The member of `_meta` that is for the gateway. */
 const hopMembers = { [metaKeys.logLevel]: undefined }
 
 /**
- * Creates the params of a client's request for a legacy server. Omits what a modern client addresses to the gateway
- * itself: its log level, and its answers to questions.
+ * Creates the params of a client's request for a legacy server. Omits the members that a modern client sends to the
+ * gateway itself: its log level, and its answers to questions.
  * @param changes members of `params` to replace, as JSON text
- * @param token the progress token of this hop
+ * @param token the progress token to send, if the client wants progress
  */
 export function legacyParams (exchange: Exchange, changes: Readonly<Record<string, string>>, token: number): string {
   const { params, canSuspend } = exchange

@@ -1,6 +1,7 @@
 import type { CallOptions, Deadlines } from '../call.ts'
 import { UpstreamError } from '../errors.ts'
 import { DerivedExchange, type Exchange, type Question } from '../exchange.ts'
+import { pushTo } from '../grouping.ts'
 import { isObject, memberOf, smallMemberOf, withMembers } from '../json.ts'
 import type { Response } from '../message.ts'
 import { Table } from '../table.ts'
@@ -12,15 +13,14 @@ type Options = Omit<CallOptions, 'over'>
 
 /**
  * Max tasks per connection whose results are awaited for polling clients; beyond that, the oldest wait of the owner
- * with the most waits ends. A wait lasts an hour, since a question may come at any time; the next `tasks/get` starts
- * another.
+ * with the most ends. A wait lasts an hour, since a question may come at any time; the next `tasks/get` starts another.
  */
 const maxHeld = 200
 const heldDeadlines: Deadlines = { timeout: 3_600_000, resetTimeoutOnProgress: false, maxTotalTimeout: undefined }
 
 /**
- * The `tasks/result` request for a client that does not support tasks: messages lose their reference to the task, and
- * so belong to the client's call.
+ * The `tasks/result` request for a client that does not support tasks: messages to the client lose their reference to
+ * the task, and so belong to the client's call.
  */
 class HiddenTaskExchange extends DerivedExchange<unknown> {
   override notify (method: string, paramsText: string): void { super.notify(method, withoutRelatedTask(paramsText)) }
@@ -40,28 +40,29 @@ interface LegacyTasksDeps {
   readonly nextToken: () => number
 }
 
+/** A task whose result is awaited. */
 interface Held {
   readonly task: HeldTask
-  /** The owner whose limit it counts against. */
+  /** The owner against whose share it counts. */
   readonly owner: string
   readonly response: Promise<Response>
 }
 
 /**
- * Serves tasks of a 2025-11-25 server to clients that do not use its form: clients with the extension
- * `io.modelcontextprotocol/tasks`, and those that wait for the result of a call.
+ * Serves the tasks of a 2025-11-25 server to other clients: those with the extension `io.modelcontextprotocol/tasks`,
+ * and those that do not support tasks.
  */
 export class LegacyTasks {
   readonly #deps: LegacyTasksDeps
   readonly #held = new Map<string, Held>()
-  /** The waits for hidden tasks, by the progress token of the call that created the task. */
+  /** The requests that wait for hidden tasks, by the progress token of the call that created the task. */
   readonly #waitingExchanges = new Table<number, Exchange>()
 
   constructor (deps: LegacyTasksDeps) {
     this.#deps = deps
   }
 
-  /** Serves a request whose form differs from the server's. @returns undefined for a request to send unchanged */
+  /** Serves a request that must not be sent unchanged. @returns undefined for any other request */
   serve (exchange: Exchange, options: Options): Promise<Response> | undefined {
     const { method, params: { task } } = exchange
     if (method === 'tools/call') {
@@ -78,7 +79,7 @@ export class LegacyTasks {
     }
   }
 
-  /** The exchange that waits for the task with this progress token. */
+  /** The request that waits for the task of the call with this progress token. */
   waitOf (token: number): Exchange | undefined { return this.#waitingExchanges.get(token) }
 
   /** Runs a tool as a task. */
@@ -102,7 +103,7 @@ export class LegacyTasks {
     return { ...response, resultText: toModernTaskResult(text, task) }
   }
 
-  /** Waits for a task's result for a client that does not know of the task, which ends with the call. */
+  /** Waits for the result of a task that the client does not know of. If the call fails, the task is cancelled. */
   async #wait (exchange: Exchange, options: Options, id: string, token: number): Promise<Response> {
     const { _meta: meta } = exchange.params
     const progressToken = isObject(meta) ? meta.progressToken : undefined
@@ -145,7 +146,7 @@ export class LegacyTasks {
         ? taskResponse({ status: '"completed"', result: completeResult(outcome.resultText ?? '{}') })
         : taskResponse({ status: '"failed"', error: outcome.errorText })
     }
-    if (status === 'input_required') await held.task.firstQuestion()
+    if (status === 'input_required') await held.task.waitForQuestion()
     const { inputRequests } = held.task
     return inputRequests === undefined
       ? taskResponse({ status: '"working"' })
@@ -173,7 +174,7 @@ export class LegacyTasks {
     return terminalStates.has(smallMemberOf(resultText, 'status')) ? emptyResponse() : response
   }
 
-  /** Starts waiting in the background for a task's result. */
+  /** Begins to wait for a task's result in the background. */
   #hold (exchange: Exchange, options: Options, id: string): Held {
     const { client } = exchange
     const task = new HeldTask(exchange, id)
@@ -198,11 +199,7 @@ export class LegacyTasks {
 /** Returns the oldest wait of the owner with the most waits, so that no owner can end the waits of others. */
 function oldestOfLargest (held: ReadonlyMap<string, Held>): string {
   const idsOf = new Map<string, string[]>()
-  for (const [id, { owner }] of held) {
-    const ids = idsOf.get(owner)
-    if (ids) ids.push(id)
-    else idsOf.set(owner, [id])
-  }
+  for (const [id, { owner }] of held) pushTo(idsOf, owner, id)
   let largest: string[] = []
   for (const ids of idsOf.values()) if (ids.length > largest.length) largest = ids
   return largest[0] ?? ''
@@ -210,16 +207,16 @@ function oldestOfLargest (held: ReadonlyMap<string, Held>): string {
 
 const emptyResponse = (): Response => ({ kind: 'response', id: null, resultText: '{}' })
 
-/** Converts the result of a legacy task to a complete result of the modern era. */
+/** Converts the result of a legacy task to the modern era, where it has a `resultType`. */
 const completeResult = (text: string): string => withMembers(withoutRelatedTask(text), { resultType: '"complete"' })
 
-/** Removes `task` from a call: in the client's era there is no such member. */
+/** Removes `task` from a client's call: in the client's era, MCP has no such member. */
 function withoutTask (exchange: Exchange): Exchange {
   const { view, params: { task: _, ...params }, paramsText } = exchange
   return new DerivedExchange(exchange, { view, params, paramsText: withMembers(paramsText, { task: undefined }) })
 }
 
-/** Derives another request about the task of a request. */
+/** Derives a request about a task from another request. */
 function aboutTask (exchange: Exchange, method: string, taskId: string): Exchange {
   const params = { taskId }
   return new DerivedExchange(exchange, { view: exchange.view, params, paramsText: JSON.stringify(params), method })

@@ -44,7 +44,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   #closed = false
 
-  /** @param peer the peer of an open connection; undefined: `open` will open one */
+  /** @param peer the peer of an open connection; undefined: `open` opens one */
   constructor (transport: Transport, client: ClientIdentity, handlers: SessionHandlers, peer?: Peer) {
     this.#transport = transport
     this.#client = client
@@ -52,8 +52,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
     const inbound: PeerHandlers = {
       request: (request, origin) => { void this.#question(request, origin) },
       notification: (notification, origin) => { this.#notification(notification, origin) },
-      // A server that does not know the session reports that in its answer to any request; the transport then closes
-      // the connection.
+      // A server that has lost the session says so in its answer; the transport then closes the connection.
       restartSuspected: () => { this.ping(sessionCheckTimeout).catch(() => {}) },
       mended: handlers.mended,
       closed: (error) => { this.#lost(error) }
@@ -83,7 +82,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
     await this.#transport.onNegotiated(this.identity.version)
   }
 
-  /** Offers the latest version, and others only to a server that refuses it: it should answer with its own version. */
+  /** Offers the latest revision, and others only if the server refuses it instead of answering with its own. */
   async #initialize (): Promise<string> {
     const { capabilities, clientInfo } = this.#client
     let left: readonly LegacyVersion[] = legacyVersions
@@ -107,15 +106,14 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   #send (exchange: Exchange, { changes, deadlines, headers }: Omit<CallOptions, 'over'>): Promise<Response> {
     const call =
-      new Call(this.#peer, exchange, { changes, deadlines, headers, over: this.#over, paramsOf: legacyParams })
+      new Call(this.#peer, exchange, { changes, deadlines, headers, over: this.#onCallEnd, paramsOf: legacyParams })
     if (!call.isOver) this.#calls.set(call.id, call)
     return call.answer
   }
 
-  readonly #over = (call: Call, response: Response | undefined): void => {
+  readonly #onCallEnd = (call: Call, response: Response | undefined): void => {
     this.#calls.take(call.id)
-    // Legacy revisions have no result types. A modern client would misread such a member, which a server may use for
-    // its own purposes.
+    // Legacy revisions do not define `resultType`, so it may have another meaning. A modern client would misread it.
     const text = call.exchange?.canSuspend === true ? response?.resultText : undefined
     if (text?.includes('"resultType"') === true) {
       const type = memberOf(text, 'resultType') ?? '"complete"'
@@ -161,7 +159,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   async #question (request: Request, origin: number | undefined): Promise<void> {
     const { id, idText, method, params } = request
-    // The question may be kept for minutes, so it must not keep a larger text in memory.
+    // The question may stay open for minutes; the copy lets the text that it is a slice of be freed.
     const paramsText = request.paramsText.length > largeText ? request.paramsText : detachedCopy(request.paramsText)
     if (method === 'ping') { this.#peer.answer(idText, { kind: 'response', id, resultText: '{}' }); return }
     if (refuseEcho(this.#peer, request)) return
@@ -205,7 +203,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
     } else this.#handlers.notification(notification, this.#originOf(origin))
   }
 
-  /** The open call with this progress token, or the wait for the task that such a call created. */
+  /** The open call with this progress token, or the request that waits for the task which that call created. */
   #callOf (token: number): Call | undefined {
     const call = this.#calls.get(token)
     const wait = call ? undefined : this.#tasks.waitOf(token)
@@ -214,14 +212,14 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   #originOf (origin: number | undefined): MessageOrigin {
     if (origin === undefined) return undefined
-    // An exclusive connection serves a single client, so the message can only be for that client.
+    // If the connection serves a single client, the message is for that client.
     return this.#calls.get(origin) ?? (this.#client.exclusive ? undefined : 'over')
   }
 }
 
 /**
  * Reads the server's identity.
- * @param result of `initialize`, as text
+ * @param result of `initialize`, as JSON text
  * @throws UpstreamError if server and gateway have no revision in common
  */
 function identityOf (result: string): ServerIdentity {

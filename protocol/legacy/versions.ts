@@ -8,15 +8,15 @@ export const isLegacyVersion = (value: unknown): value is LegacyVersion =>
   legacyVersions.some((version) => version === value)
 
 /**
- * The version to answer `initialize` with: the requested one if supported, otherwise the newest ("Version
+ * The revision to answer `initialize` with: the requested one if supported, otherwise the newest ("Version
  * Negotiation").
  */
 export const negotiateVersion = (asked: unknown): LegacyVersion => isLegacyVersion(asked) ? asked : latestLegacyVersion
 
 /**
- * The versions to offer a server that refused another one: those that its error names, otherwise all. None if the error
- * is about something else.
- * @param left those that were not offered yet, newest first
+ * The revisions to offer a server that refused one: those that its error names, otherwise all. None if the error is
+ * about something else.
+ * @param left the revisions that have not been offered, newest first
  */
 export function alternativeVersions (errorText: string, left: readonly LegacyVersion[]): readonly LegacyVersion[] {
   if (!/protocol.?version/i.test(errorText)) return []

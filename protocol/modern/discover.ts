@@ -3,7 +3,7 @@ import { identityExtraOf } from '../identity.ts'
 import { instanceId, instanceKey } from '../instance.ts'
 import { isObject, memberOf } from '../json.ts'
 import { isLegacyVersion } from '../legacy/versions.ts'
-import { serverInfo } from '../mended-members.ts'
+import { serverInfoShape } from '../mended-members.ts'
 import { mend } from '../mending.ts'
 import { toRpcError } from '../message.ts'
 import type { Peer } from '../peer.ts'
@@ -12,17 +12,17 @@ import { isModernVersion, metaKeys, modernCode, type ModernVersion } from './env
 import { OutgoingEnvelope } from './outgoing.ts'
 import type { ToolHeaders } from './param-headers.ts'
 
-/** A modern server, and the envelope for requests to it. */
+/** The identity of a modern server, and the envelope for requests to it. */
 export interface DiscoveredServer { readonly identity: ServerIdentity, readonly outgoing: OutgoingEnvelope }
 
-/** Thrown when the server does not speak the modern era, or does not understand the request. */
+/** Thrown if the server does not support the modern era, or does not understand `server/discover`. */
 export class NotModernError extends Error {
-  override readonly name = 'NotModern'
+  override readonly name = 'NotModernError'
 }
 
 /**
- * Sends `server/discover` (MCP 2026-07-28, "Discovery"). If the server requests another supported revision, the request
- * is repeated in that revision.
+ * Sends `server/discover` (MCP 2026-07-28, "Discovery"). If the server requests another revision, which the gateway
+ * supports, the request is repeated in that one.
  * @throws NotModernError; UpstreamError if there is no answer, or if the server supports no revision that the gateway
  * supports
  */
@@ -36,14 +36,9 @@ export async function discoverServer (
   const outgoing = new OutgoingEnvelope(version, client, tools)
   // The instance id lets a gateway detect that it is its own upstream.
   const params = outgoing.ownParams('{}', { [instanceKey]: JSON.stringify(instanceId) })
-  const { resultText, errorText } = await peer.request(
-    'server/discover',
-    params,
-    undefined,
-    undefined,
-    undefined,
-    outgoing.ownHeaders('server/discover')
-  ).catch((error: unknown) => { throw toNotModernError(error) })
+  const { resultText, errorText } =
+    await peer.request('server/discover', params, undefined, { protocol: outgoing.ownHeaders('server/discover') })
+      .catch((error: unknown) => { throw toNotModernError(error) })
   if (errorText !== undefined) {
     const wanted = requestedVersion(errorText)
     if (wanted === undefined || isRetry) throw new NotModernError(toRpcError(errorText).message)
@@ -53,13 +48,13 @@ export async function discoverServer (
 }
 
 /**
- * Whether an HTTP status reports a temporary problem, which says nothing about the server's era. 403 is not: some
- * proxies allow only the methods that they know.
+ * Whether an HTTP status reports a temporary problem, which does not depend on the server's era. 403 may depend on it:
+ * some proxies refuse methods that they do not know.
  */
 const isOutage = (status: number | undefined): boolean =>
   status === 429 || status === 502 || status === 503 || status === 504
 
-/** Converts a failure which means that the server does not understand the request; returns other errors unchanged. */
+/** Converts an error if it means that the server does not understand the request; returns other errors unchanged. */
 function toNotModernError (error: unknown): unknown {
   if (!(error instanceof UpstreamError)) return error
   const { fault, status, message } = error
@@ -84,7 +79,7 @@ function requestedVersion (errorText: string): ModernVersion | undefined {
 const unsupportedVersionError = (versions: readonly unknown[]): UpstreamError =>
   new UpstreamError('refused', `the server speaks MCP ${JSON.stringify(versions)}, which Tool-Hub does not support`)
 
-/** Reads the server's identity. @param result of `server/discover`, as text @throws NotModernError */
+/** Reads the server's identity. @param result of `server/discover`, as JSON text @throws NotModernError */
 function identityOf (result: string, version: ModernVersion): ServerIdentity {
   const value: unknown = JSON.parse(result)
   const { supportedVersions, capabilities, instructions } = isObject(value) ? value : {}
@@ -97,13 +92,13 @@ function identityOf (result: string, version: ModernVersion): ServerIdentity {
   return {
     version,
     capabilities: isObject(capabilities) ? capabilities : {},
-    serverInfo: mend(info, serverInfo, true).text,
+    serverInfo: mend(info, serverInfoShape, true).text,
     instructions: typeof instructions === 'string' ? instructions : undefined,
     identityExtra: identityExtraOf(result)
   }
 }
 
-/** Whether an error requests a revision before the modern era. @param errorText the text of `error` */
+/** Whether an error requests a revision of the legacy era. @param errorText the member `error`, as JSON text */
 export function requestsLegacyVersion (errorText: string): boolean {
   const { code } = toRpcError(errorText)
   try {

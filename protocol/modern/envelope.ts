@@ -1,5 +1,5 @@
-// The envelope of modern messages (MCP 2026-07-28, "Overview" and "Streamable HTTP"): names, versions, error codes, and
-// the encoding of values in HTTP headers. Both sides of the gateway use it.
+// The envelope of modern messages (MCP 2026-07-28, "Overview" and "Streamable HTTP"): names, revisions, error codes,
+// and the encoding of values in HTTP headers. The gateway uses it towards clients and servers.
 
 /** The revisions of the modern era, newest first. */
 export const modernVersions = ['2026-07-28'] as const
@@ -25,7 +25,7 @@ export const metaKeys = {
   serverInfo: 'io.modelcontextprotocol/serverInfo'
 } as const
 
-/** MCP's error codes for this era, sent with HTTP status 400. They concern a single hop and are never relayed. */
+/** MCP's error codes for this era, sent with HTTP status 400. They concern one hop, and are not relayed. */
 export const modernCode = {
   /** A header is missing or contradicts the body. */
   headerMismatch: -32020,
@@ -80,7 +80,7 @@ export const encodeHeader = (value: string): string =>
     ? value
     : `=?base64?${Buffer.from(value, 'utf8').toString('base64')}?=`
 
-/** Decodes a header; undefined if no conforming client writes such a value. */
+/** Decodes a header; undefined if its value is not valid. */
 export function decodeHeader (header: string): string | undefined {
   const encoded = header.startsWith('=?') ? base64Pattern.exec(header)?.[1] : undefined
   if (encoded === undefined) return header === '' || plainPattern.test(header) ? header : undefined

@@ -1,11 +1,11 @@
-// Translates answers from modern servers for clients of earlier revisions.
+// Converts answers and tools of modern servers for clients of earlier revisions.
 import { code, type RpcError } from '../errors.ts'
 import { elementsOf, isObject, memberOf, smallMemberOf, withMembers, membersOf } from '../json.ts'
 import { modernCode } from './envelope.ts'
 
 /**
- * Converts a tool result for a client of an earlier revision. Such a client rejects structured content that is not an
- * object. That content is removed, and appended to `content` as a text block unless a block already has the same JSON.
+ * Converts a tool result for a client of an earlier revision, which rejects structured content that is not an object.
+ * Such content is removed, and appended to `content` as a text block unless a block already has the same JSON.
  */
 export function toLegacyToolResult (result: string): string {
   if (!result.includes('"structuredContent"')) return result
@@ -50,7 +50,7 @@ export function isResourceNotFound (method: string, errorText: string): boolean 
   return isObject(data) && typeof data.uri === 'string' && Object.keys(data).length === 1
 }
 
-/** The text of the error that the client gets in place of one that concerns the hop between gateway and server. */
+/** Converts an error about the hop between gateway and server to one that is meaningful to the client. */
 export function translateHopError ({ code: number, message }: RpcError, errorText: string): string {
   const data = memberOf(errorText, 'data')
   const text = number === modernCode.missingCapability
@@ -85,7 +85,7 @@ export function toLegacyTool (text: string): string | undefined {
   return withMembers(text, { inputSchema, outputSchema })
 }
 
-/** Clients compile the output schema when they read the list, and cannot load other documents. */
+/** A reference to another document. Clients compile output schemas when they read the list, and cannot load it. */
 const externalRef = /"\$ref"\s*:\s*"[^#]/
 
 /**

@@ -2,8 +2,8 @@ import type { Call } from '../call.ts'
 import { memberOf } from '../json.ts'
 
 /**
- * Handles calls that a server refused because of their headers: a tool's schema may have changed which arguments the
- * headers repeat.
+ * Corrects calls that a server refused because of their headers. The tool's schema decides which arguments headers
+ * repeat, and may have changed.
  */
 export class HeaderCorrection {
   readonly #request: (method: string, paramsText: string) => Promise<string>
@@ -12,15 +12,15 @@ export class HeaderCorrection {
   readonly #corrected = new WeakSet<Call>()
   #rereading: Promise<void> | undefined
 
-  /** @param request lists tools and records their headers @param pages max pages to read */
+  /** @param request sends `tools/list`, and records the headers of the tools @param pages max pages to read */
   constructor (request: (method: string, paramsText: string) => Promise<string>, pages: number) {
     this.#request = request
     this.#pages = pages
   }
 
   /**
-   * Reads the tools' schemas again (MCP 2026-07-28, "Client Behavior"), after which the call can be repeated.
-   * @returns undefined for other methods, and for a call that has already been repeated
+   * Reads the tools' schemas again (MCP 2026-07-28, "Client Behavior"). The call can then be repeated.
+   * @returns undefined if the call must not be repeated: it is no tool call, or has been repeated
    */
   correct (call: Call): Promise<void> | undefined {
     if (call.method !== 'tools/call' || this.#corrected.has(call)) return undefined

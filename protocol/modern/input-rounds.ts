@@ -10,20 +10,20 @@ import { detachedCopy } from '../text.ts'
 import type { SessionHandlers } from '../upstream-session.ts'
 import { resultTypes } from './envelope.ts'
 
-/** Limits on the input that a server may request in one call. */
+/** Limits of the input that a server may request during one call. */
 export interface RoundBounds {
   /** Max `input_required` answers to one call. */
   readonly rounds: number
   /** Max questions in one such answer. */
   readonly questions: number
   /**
-   * Pause before a request without questions is sent again, in ms, multiplied by the round: servers may defer work in
-   * this way.
+   * Pause before a request is sent again if the answer had no questions, in ms, multiplied by the number of the round:
+   * servers may defer work by such answers.
    */
   readonly pause: number
 }
 
-/** Whether an answer requests input from the client, after which the request must be sent again. */
+/** Whether an answer is `input_required`: the request must be sent again with the client's input. */
 export const isInputRequired = ({ resultText }: Response): boolean =>
   resultText !== undefined && resultText.includes(`"${resultTypes.inputRequired}"`) &&
   smallMemberOf(resultText, 'resultType') === resultTypes.inputRequired
@@ -35,8 +35,8 @@ export const isInputRequired = ({ resultText }: Response): boolean =>
 export class InputRounds {
   readonly #ask: SessionHandlers['question']
   readonly #bounds: RoundBounds
-  /** The calls that have had rounds, with the number of rounds and a controller that aborts their questions. */
-  readonly #open = new Map<Call, { readonly ends: AbortController, rounds: number }>()
+  /** By call: the number of rounds so far, and the controller that withdraws its questions. */
+  readonly #open = new Map<Call, { readonly aborter: AbortController, rounds: number }>()
 
   constructor (ask: SessionHandlers['question'], bounds: RoundBounds) {
     this.#ask = ask
@@ -46,26 +46,26 @@ export class InputRounds {
   /**
    * Sends all questions of an answer to the client at once.
    * @param resultText an `input_required` result
-   * @returns the members of params to send the request again with
+   * @returns the members of params with which the request must be sent again
    * @throws RpcError if the client answers with an error or cannot be asked, or if the server exceeds the limits
    */
   async collectAnswers (call: Call, resultText: string): Promise<ParamChanges> {
-    const most = this.#bounds
-    const state = this.#open.get(call) ?? { ends: new AbortController(), rounds: 0 }
+    const bounds = this.#bounds
+    const state = this.#open.get(call) ?? { aborter: new AbortController(), rounds: 0 }
     this.#open.set(call, state)
-    if (++state.rounds > most.rounds) throw refusedError(`it requested input more than ${most.rounds} times`)
+    if (++state.rounds > bounds.rounds) throw refusedError(`it requested input more than ${bounds.rounds} times`)
     const asked = memberOf(resultText, 'inputRequests')
     const requestState = memberOf(resultText, 'requestState')
     if (!hasInputRequestsOrState(resultText)) throw refusedError(missingInputRequestsMessage)
     if (asked?.startsWith('{') === false) throw refusedError(invalidInputRequestsMessage)
     const requests = asked === undefined ? [] : requestsIn(asked)
-    if (requests.length > most.questions) {
-      throw refusedError(`it sent ${requests.length} input requests at once; at most ${most.questions} are allowed`)
+    if (requests.length > bounds.questions) {
+      throw refusedError(`it sent ${requests.length} input requests at once; at most ${bounds.questions} are allowed`)
     }
     if (requests.length === 0) {
-      await new Promise((resolve) => { setTimeout(resolve, most.pause * state.rounds).unref() })
+      await new Promise((resolve) => { setTimeout(resolve, bounds.pause * state.rounds).unref() })
     }
-    const answers = await this.#answers(call, requests, state.ends.signal)
+    const answers = await this.#answers(call, requests, state.aborter.signal)
     return {
       ...(requests.length > 0 && { inputResponses: answers }),
       ...(requestState !== undefined && { requestState })
@@ -75,47 +75,47 @@ export class InputRounds {
   /**
    * Sends a task's new questions to the client that waits for its result.
    * @param asked the `inputRequests` of the task
-   * @param answered the keys already asked; those of the new questions are added
-   * @param related the task's id, if the client knows the task
+   * @param askedKeys the keys of the questions that have been sent; those of the new ones are added
+   * @param relatedTask the task's id, if the client knows the task
    * @returns the `inputResponses`; undefined if there are no new questions
    * @throws as `collectAnswers`
    */
   async answerTask (
-    call: Call, asked: string, answered: Set<string>, signal: AbortSignal, related: string | undefined
+    call: Call, asked: string, askedKeys: Set<string>, signal: AbortSignal, relatedTask: string | undefined
   ): Promise<string | undefined> {
-    const requests = requestsIn(asked).filter(({ key }) => !answered.has(key))
+    const requests = requestsIn(asked).filter(({ key }) => !askedKeys.has(key))
     if (requests.length === 0) return undefined
-    const most = this.#bounds
-    if (answered.size + requests.length > most.questions * most.rounds || requests.length > most.questions) {
-      throw refusedError(`it sent ${answered.size + requests.length} input requests in total, which is too many`)
+    const bounds = this.#bounds
+    if (askedKeys.size + requests.length > bounds.questions * bounds.rounds || requests.length > bounds.questions) {
+      throw refusedError(`it sent ${askedKeys.size + requests.length} input requests in total, which is too many`)
     }
-    for (const { key } of requests) answered.add(key)
-    return await this.#answers(call, requests, signal, related)
+    for (const { key } of requests) askedKeys.add(key)
+    return await this.#answers(call, requests, signal, relatedTask)
   }
 
   async #answers (
-    call: Call, requests: readonly InputRequest[], signal: AbortSignal, related?: string
+    call: Call, requests: readonly InputRequest[], signal: AbortSignal, relatedTask?: string
   ): Promise<string> {
     const answers = await Promise.all(requests.map(async ({ key, text }) =>
-      `${JSON.stringify(key)}:${await this.#answer(call, text, signal, related)}`))
+      `${JSON.stringify(key)}:${await this.#answer(call, text, signal, relatedTask)}`))
     return `{${answers.join()}}`
   }
 
   /** Withdraws the open questions of a call that has ended. */
   end (call: Call): void {
-    this.#open.get(call)?.ends.abort('the call has ended')
+    this.#open.get(call)?.aborter.abort('the call has ended')
     this.#open.delete(call)
   }
 
   /** Sends one question. @returns the text of the client's answer */
-  async #answer (call: Call, text: string, signal: AbortSignal, related?: string): Promise<string> {
+  async #answer (call: Call, text: string, signal: AbortSignal, relatedTask?: string): Promise<string> {
     const method = smallMemberOf(text, 'method')
     if (typeof method !== 'string' || !inputRequestMethods.has(method)) {
       throw refusedError(`it requested ${JSON.stringify(method)}, which MCP does not have`)
     }
-    // It may be kept for minutes; a copy lets the rest of the result be freed.
+    // The question may stay open for minutes; the copy lets the rest of the result be freed.
     const params = withElicitationId(memberOf(text, 'params') ?? '{}')
-    const paramsText = detachedCopy(related === undefined ? params : withRelatedTask(params, related))
+    const paramsText = detachedCopy(relatedTask === undefined ? params : withRelatedTask(params, relatedTask))
     const value: unknown = JSON.parse(paramsText)
     const question: Question = {
       method,
@@ -147,12 +147,12 @@ const withElicitationId = (paramsText: string): string =>
     ? withMembers(paramsText, { elicitationId: JSON.stringify(randomUUID()) })
     : paramsText
 
-/** Whether JSON-RPC defines the error code: then the error concerns the question, not the call. */
+/** Whether JSON-RPC defines the error code. Such an error concerns the question, not the call. */
 const isProtocolError = ({ code }: RpcError): boolean => code >= -32700 && code <= -32600
 
 /**
- * Converts the error of a question that could not be asked to the error of its call, which names the capability that
- * the client lacks.
+ * Converts the error of a question that the client cannot be asked to the error of its call. It names the capability
+ * that the client lacks.
  */
 function toQuestionError (error: unknown, { method, params }: Question, { client }: Call): unknown {
   if (!(error instanceof RpcError) || !isProtocolError(error) || error.code === code.internal) return error
@@ -180,13 +180,12 @@ export const inputRequestMethods: ReadonlySet<string> = new Set(
   ['elicitation/create', 'sampling/createMessage', 'roots/list']
 )
 
-/** Reasons to refuse a result whose input requests are invalid. */
+/** Why a result that requires input is refused. */
 export const missingInputRequestsMessage = 'its result requires input, but has no input requests'
 export const invalidInputRequestsMessage = 'its input requests are invalid'
 
 /**
- * Whether an `input_required` result has input requests, or at least a state: a server may send only a state to defer
- * its work.
+ * Whether an `input_required` result has input requests or a state. A server may send a state alone, to defer its work.
  * @param resultText an `input_required` result
  */
 export function hasInputRequestsOrState (resultText: string): boolean {

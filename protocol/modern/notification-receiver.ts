@@ -3,17 +3,17 @@ import { isObject, memberOf, withMembers } from '../json.ts'
 import { capabilityOf } from '../lists.ts'
 import { toRpcError, type Notification, type Response } from '../message.ts'
 import type { Peer } from '../peer.ts'
-import { reconnectDelays } from '../transports/redirect.ts'
+import { reconnectDelays } from '../transports/reconnect.ts'
 import { metaKeys } from './envelope.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
 
-/** The lists whose changes a server can announce: the capability, and the member of the filter. */
+/** The lists whose changes a server can announce: their kind, and the member of `notifications` that requests them. */
 const listFilters = [
   ['tools', 'toolsListChanged'], ['prompts', 'promptsListChanged'], ['resources', 'resourcesListChanged'],
   ['events', 'eventsListChanged']
 ] as const
 
-/** Max consecutive failures that lengthen the pause before a stream is reopened. */
+/** The pause before a stream is reopened grows with consecutive failures, up to this number. */
 const maxFailures = 5
 /** A stream that was open for longer than this, in ms, does not count as failed when it ends. */
 const steadyAfter = 3_000
@@ -24,11 +24,11 @@ interface ListeningDeps {
   readonly capabilities: Readonly<Record<string, unknown>>
   /** Max time for the acknowledgment, in ms. */
   readonly timeout: number
-  /** Whether a stream is ended by a notification; false: by closing it. */
+  /** Whether `notifications/cancelled` ends a stream; false: closing it does. */
   readonly notifiesCancel: boolean
   /** Receives the notifications of the stream. */
   readonly onNotification: (notification: Notification) => void
-  /** Called when the connection is lost: the server no longer knows it, or was unreachable twice in a row. */
+  /** Called when the connection is lost: the server has lost the session, or was unreachable twice in a row. */
   readonly onLost: (error: UpstreamError) => void
 }
 
@@ -54,7 +54,7 @@ export class NotificationReceiver {
   readonly #lists: Readonly<Record<string, true>>
   readonly #uris = new Set<string>()
   #stream: ListenStream | undefined
-  /** The stream that is not acknowledged yet. */
+  /** The stream that will replace `#stream` when it is acknowledged. */
   #next: ListenStream | undefined
   #opening: { readonly filter: string | undefined, readonly done: Promise<void> } | undefined
   #timer: NodeJS.Timeout | undefined
@@ -114,7 +114,7 @@ export class NotificationReceiver {
     const id = isObject(_meta) ? _meta[metaKeys.subscriptionId] : undefined
     if (id === undefined && origin === undefined) return false
     const stream = this.#find(id ?? origin)
-    // It arrived on a stream that has ended, or on the stream of a call.
+    // The notification arrived on a stream that has ended, or on the stream of a call.
     if (!stream) return id !== undefined
     if (method === 'notifications/subscriptions/acknowledged') stream.acknowledge(notification)
     else {
@@ -129,6 +129,7 @@ export class NotificationReceiver {
     return [this.#next, this.#stream].find((stream) => stream !== undefined && stream.id === Number(id))
   }
 
+  /** The member `notifications` of the params, as JSON text; undefined if there is nothing to listen to. */
   get #filter (): string | undefined {
     const wants = Object.keys(this.#lists).length > 0 || this.#uris.size > 0
     return wants
@@ -177,8 +178,8 @@ export class NotificationReceiver {
       refuse = reject
       acknowledge = ({ params }) => {
         const given = isObject(params.notifications) ? params.notifications.resourceSubscriptions : undefined
-        const isCut = isObject(params.notifications) && this.#uris.size > 0
-        if (isCut) stream.acceptedUris = new Set(Array.isArray(given) ? given as unknown[] : [])
+        const isAnswered = isObject(params.notifications) && this.#uris.size > 0
+        if (isAnswered) stream.acceptedUris = new Set(Array.isArray(given) ? given as unknown[] : [])
         resolve()
       }
     })
@@ -189,24 +190,22 @@ export class NotificationReceiver {
     timer.unref()
     const stream: ListenStream = { id, filter, startedAt: Date.now(), acknowledged, acknowledge }
     const params = outgoing.ownParams(`{"notifications":${filter}}`)
-    peer.request(
-      'subscriptions/listen', params, undefined, undefined, undefined, outgoing.ownHeaders('subscriptions/listen')
-    )
+    peer.request('subscriptions/listen', params, undefined, { protocol: outgoing.ownHeaders('subscriptions/listen') })
       .then((response) => endError(response), (error: unknown) => error)
       .then((error) => {
         refuse(error)
-        this.#over(stream, error)
+        this.#onStreamEnd(stream, error)
       }, () => {})
     acknowledged.then(() => { this.#failures = 0 }, () => {}).finally(() => { clearTimeout(timer) })
     return stream
   }
 
   /** Handles the end of a stream, whichever side ended it. */
-  #over (stream: ListenStream, error: unknown): void {
+  #onStreamEnd (stream: ListenStream, error: unknown): void {
     if (this.#closed) return
     const wasOpen = this.#stream === stream
     if (wasOpen) this.#stream = undefined
-    // The caller that opened the replacement handles its failure.
+    // The failure of a replacement is handled by its opener.
     else if (this.#next !== stream || this.#stream !== undefined) return
     if (error instanceof UpstreamError &&
         (error.fault === 'expired' || (error.fault === 'unreachable' && this.#failures > 0))) {
@@ -223,7 +222,7 @@ export class NotificationReceiver {
     this.#timer.unref()
   }
 
-  /** Reopens a lost stream. Changes in the meantime were missed, so all lists are announced as changed. */
+  /** Reopens a lost stream. All lists are announced as changed, since changes may have been missed. */
   async #reopen (): Promise<void> {
     await this.open()
     if (!this.#stream) return
@@ -242,7 +241,7 @@ export class NotificationReceiver {
   }
 }
 
-/** The error for a stream that ended with an answer. */
+/** The error for a stream that has ended, since its request was answered. */
 const endError = ({ errorText }: Response): Error =>
   errorText === undefined
     ? new UpstreamError('broken', 'the server ended the subscription', { isPublic: true })

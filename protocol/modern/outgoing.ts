@@ -11,17 +11,17 @@ import { argumentText, type ToolHeaders } from './param-headers.ts'
 const defaultLevel: LogLevel = 'info'
 
 /**
- * Writes the envelope in `_meta` of each request to a modern server, and the headers that repeat members of the body
- * (MCP 2026-07-28, "Overview" and "Streamable HTTP"). Both belong to one hop, so the client's own are replaced.
+ * Writes the envelope of requests to a modern server: members of `_meta`, and headers that repeat members of the body
+ * (MCP 2026-07-28, "Overview" and "Streamable HTTP"). They belong to one hop, so they replace those of the client.
  */
 export class OutgoingEnvelope {
   readonly version: ModernVersion
   readonly #members: Readonly<Record<string, string>>
   /** `#members` with the Tasks extension declared. */
   readonly #taskMembers: Readonly<Record<string, string>>
-  /** `_meta` with nothing but the envelope, as text, by log level. */
-  readonly #whole = new Map<LogLevel | undefined, string>()
-  readonly #wholeWithTasks = new Map<LogLevel | undefined, string>()
+  /** Cache of `_meta` with the envelope only, as text, by log level. */
+  readonly #metaTexts = new Map<LogLevel | undefined, string>()
+  readonly #metaTextsWithTasks = new Map<LogLevel | undefined, string>()
   readonly #tools: ToolHeaders
 
   constructor (version: ModernVersion, { clientInfo, capabilities }: ClientIdentity, tools: ToolHeaders) {
@@ -48,9 +48,9 @@ export class OutgoingEnvelope {
   }
 
   /**
-   * Creates the params of a client's request. Other members keep their bytes, except answers to questions from a client
-   * of an earlier revision: those are taken from `changes` only.
-   * @param id the progress token, used if the client wants progress
+   * Creates the params of a client's request. Members without changes keep their bytes, but answers to questions are
+   * removed if the client is of an earlier revision.
+   * @param id the progress token to send, if the client wants progress
    * @param hasLogs whether the server sends log messages
    * @param hasTasks whether to declare the Tasks extension
    */
@@ -62,7 +62,7 @@ export class OutgoingEnvelope {
       (_meta !== undefined && metaPattern.test(paramsText) ? memberOf(paramsText, '_meta') : undefined)
     if (own === undefined) {
       const text = Object.keys(changes).length === 0 ? paramsText : withMembers(paramsText, changes)
-      return appendMember(text, '_meta', this.#wholeMeta(level, hasTasks))
+      return appendMember(text, '_meta', this.#metaText(level, hasTasks))
     }
     const members: Record<string, string | undefined> = { ...(hasTasks ? this.#taskMembers : this.#members) }
     const { progressToken: token, [metaKeys.logLevel]: wanted } = isObject(_meta) ? _meta : {}
@@ -73,15 +73,15 @@ export class OutgoingEnvelope {
   }
 
   /** The text of `_meta` for a request without one. */
-  #wholeMeta (level: LogLevel | undefined, hasTasks: boolean): string {
-    const whole = hasTasks ? this.#wholeWithTasks : this.#whole
-    const known = whole.get(level)
+  #metaText (level: LogLevel | undefined, hasTasks: boolean): string {
+    const texts = hasTasks ? this.#metaTextsWithTasks : this.#metaTexts
+    const known = texts.get(level)
     if (known !== undefined) return known
     const members = hasTasks ? this.#taskMembers : this.#members
     const made = withMembers(
       '{}', level === undefined ? members : { ...members, [metaKeys.logLevel]: JSON.stringify(level) }
     )
-    whole.set(level, made)
+    texts.set(level, made)
     return made
   }
 
@@ -115,13 +115,13 @@ export class OutgoingEnvelope {
   }
 }
 
-/** Matches texts with a member `_meta`, escaped or not. A modern client's `_meta` often has only the envelope. */
+/** Matches all texts with a member `_meta`, escaped or not. */
 const metaPattern = /_meta|\\u/
 
 /** Multi round-trip members, which clients of earlier revisions do not use. */
 const roundMembers = { inputResponses: undefined, requestState: undefined }
 
-/** The text of a request's params, without a state or answers that neither the gateway nor the server requested. */
+/** The text of a request's params, without answers and state if the client is of an earlier revision. */
 function withoutAnswers (
   { canSuspend, method, params: { inputResponses, requestState }, paramsText }: Exchange
 ): string {
@@ -132,8 +132,8 @@ function withoutAnswers (
 }
 
 /**
- * The log level of a request. For a modern client it is undefined, since the level in each of its requests is passed on
- * unchanged. For other clients it is that of their session, or the default if none is set.
+ * The log level to set in a request: that of the client's session, or the default. Undefined for a modern client, whose
+ * requests contain the level.
  */
 function levelFor ({ canSuspend, client: { listener } }: Exchange): LogLevel | undefined {
   return canSuspend || listener === undefined ? undefined : listener.level ?? defaultLevel

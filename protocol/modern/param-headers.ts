@@ -3,7 +3,7 @@ import { headerNames } from './envelope.ts'
 
 // Tool arguments that are repeated in HTTP headers (MCP 2026-07-28, "Custom Headers from Tool Parameters").
 
-/** A header that repeats an argument. */
+/** An HTTP header that repeats an argument. */
 export interface ParamHeader {
   /** The header's name, in lower case. */
   readonly header: string
@@ -25,7 +25,7 @@ const maxDepth = 200
 /**
  * Reads which headers repeat a tool's arguments.
  * @param toolText the tool, as JSON text
- * @returns undefined for an invalid annotation, which forbids using the tool over HTTP
+ * @returns undefined for an invalid annotation: clients must not use the tool over HTTP
  */
 export function paramHeadersOf (toolText: string): readonly ParamHeader[] | undefined {
   if (!toolText.includes(annotation)) return noHeaders
@@ -62,7 +62,7 @@ function collect (schema: unknown, path: readonly string[] | undefined, found: P
 /** An argument value that a header can repeat. */
 export type ParamHeaderValue = string | boolean | number
 
-/** An argument as text, not encoded yet; undefined if it needs no header. */
+/** An argument as text, not encoded for a header; undefined if it has no header. */
 export function argumentText (args: unknown, path: readonly string[]): string | undefined {
   const value = argumentAt(args, path)
   return value === undefined ? undefined : String(value)
@@ -80,14 +80,15 @@ export function argumentAt (args: unknown, path: readonly string[]): ParamHeader
 }
 
 /**
- * The headers that repeat arguments, for the tools of one server. All connections to it share them, since not every
- * connection reads the lists. During a read of the tool list, the previous read stays in effect for tools not seen yet.
+ * The headers that repeat arguments, by tool of one server. All connections to the server share them, since not every
+ * connection reads the lists. While the tools are read again, former headers apply to the tools that are not read yet.
  */
 export class ToolHeaders {
   #current = new Map<string, readonly ParamHeader[]>()
-  #former = this.#current
+  #previous = this.#current
 
-  of (tool: string): readonly ParamHeader[] | undefined { return this.#current.get(tool) ?? this.#former.get(tool) }
+  /** The headers that repeat the arguments of a tool. */
+  of (tool: string): readonly ParamHeader[] | undefined { return this.#current.get(tool) ?? this.#previous.get(tool) }
 
   /**
    * Records the tools of one page.
@@ -98,7 +99,7 @@ export class ToolHeaders {
    */
   record (result: string, isFirst: boolean, warn: (sentence: string) => void): string {
     if (isFirst) {
-      this.#former = this.#current
+      this.#previous = this.#current
       this.#current = new Map()
     }
     if (!result.includes(annotation)) return result

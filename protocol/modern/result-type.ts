@@ -2,18 +2,20 @@ import type { Call } from '../call.ts'
 import { isObject, memberOf } from '../json.ts'
 import { resultTypes } from './envelope.ts'
 
-/** Matches the text of every result with a type that the core protocol does not define, and of some others. */
+/** Matches all results with a type that the core protocol does not define, and some others. */
 export const otherResultTypePattern = /"resultType"\s*:\s*(?!"complete"|"input_required")/
 const knownTypeTexts: ReadonlySet<string | undefined> =
   new Set([undefined, ...Object.values(resultTypes).map((type) => JSON.stringify(type))])
 
 /**
- * Returns the result type if it is invalid for the client ("ResultType"): extensions may add types. Tasks is declared
- * by the gateway with some calls; other extensions are declared by the client.
- * @param hasTasks whether Tasks was declared with the call
- * @returns the type as JSON text, truncated; undefined if the result is valid
+ * Returns the type of a result if the client must not get such a result (MCP 2026-07-28, "ResultType"). A type that an
+ * extension defines is allowed if the client declares extensions. The Tasks extension is declared by the gateway.
+ * @param hasTasks whether the call declared the Tasks extension
+ * @returns the type as JSON text, truncated; undefined if the result is allowed
  */
-export function unknownType ({ client, exchange }: Call, resultText: string, hasTasks: boolean): string | undefined {
+export function unsupportedResultType (
+  { client, exchange }: Call, resultText: string, hasTasks: boolean
+): string | undefined {
   const type = memberOf(resultText, 'resultType')
   if (knownTypeTexts.has(type) || (hasTasks && type === '"task"')) return undefined
   const { extensions } = client.capabilities

@@ -13,22 +13,19 @@ import { toLegacyToolResult } from './for-legacy-clients.ts'
 import type { InputRounds } from './input-rounds.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
 
-/** Bounds and default of a task's poll interval, in ms. The server chooses the interval. */
+/** The default of a task's poll interval, and bounds for the interval that the server requests, in ms. */
 const interval = { usual: 1_000, least: 20, most: 30_000 }
 
-/** Removes `task` from the changes to a call's params: servers of this era decide themselves on tasks. */
+/** Removes `task` from the changes to a call's params: in this era, the server decides whether it creates a task. */
 export const withoutTask = ({ task: _, ...others }: ParamChanges): ParamChanges => others
 
-/**
- * The `tasks/result` request of a 2025-11-25 client. The extension has no such method, so the task is polled until it
- * ends.
- */
+/** A `tasks/result` request of a 2025-11-25 client. The extension has no such method, so the task is polled instead. */
 class TaskResultExchange extends DerivedExchange<unknown> {}
 
 /** A task whose result is awaited. */
 interface AwaitedTask {
   readonly id: string
-  /** Whether the client does not know of the task, which then ends with the call. */
+  /** Whether the client does not know of the task. It is then cancelled if the call is. */
   readonly isHidden: boolean
   readonly ends: AbortController
 }
@@ -42,8 +39,8 @@ interface ModernTasksDeps {
 }
 
 /**
- * Serves tasks of a server (extension `io.modelcontextprotocol/tasks`) to clients that do not use the extension: in the
- * form of 2025-11-25, or as results of their calls.
+ * Serves a server's tasks (extension `io.modelcontextprotocol/tasks`) to clients without the extension: in the form of
+ * 2025-11-25, or as results of their calls.
  */
 export class ModernTasks {
   readonly #deps: ModernTasksDeps
@@ -74,8 +71,8 @@ export class ModernTasks {
   }
 
   /**
-   * Whether to repeat a call with the extension declared: the server requires that and nothing else. A modern client
-   * gets the error instead, and decides itself.
+   * Whether a call must be sent again with the extension declared, since the server requires nothing else. A modern
+   * client gets the error instead.
    */
   needsExtension ({ exchange, method }: Call, { code: number }: RpcError, errorText: string): boolean {
     if (number !== modernCode.missingCapability || method !== 'tools/call') return false
@@ -90,7 +87,7 @@ export class ModernTasks {
 
   /**
    * Handles the result of a request that declared the extension.
-   * @returns undefined if the response, which may have been changed, ends the call
+   * @returns undefined if the response ends the call; it may have been changed
    */
   onResult (call: Call, response: Response, text: string): Promise<NextStep> | undefined {
     const { exchange, method } = call
@@ -135,7 +132,7 @@ export class ModernTasks {
     return { response: outcomeOf(call, task, isHidden ? undefined : id) }
   }
 
-  /** Waits for the poll interval, then reads the task. If it has changed, the call's timeout restarts. */
+  /** Waits for the poll interval, then reads the task. If its state has changed, restarts the call's timeout. */
   async #next (call: Call, { id, ends: { signal } }: AwaitedTask, before: string): Promise<string> {
     const wanted = smallMemberOf(before, 'pollIntervalMs')
     const { usual, least, most } = interval
@@ -164,12 +161,8 @@ export class ModernTasks {
     const { peer, outgoing, timeout } = this.#deps
     const params = withMembers(JSON.stringify({ taskId: id }), more)
     return await peer.ask(
-      method,
-      outgoing.ownParams(params, undefined, true),
-      timeout,
-      outgoing.ownHeaders(method, id),
-      headers,
-      client.owner
+      method, outgoing.ownParams(params, undefined, true), timeout,
+      { headers, owner: client.owner, protocol: outgoing.ownHeaders(method, id) }
     )
   }
 }
@@ -185,9 +178,9 @@ const failure = (message: string, number: number = code.internal): Response =>
 
 /**
  * Converts the outcome of a task to the answer to its call.
- * @param related the task's id, if the client knows the task
+ * @param relatedTask the task's id, if the client knows of the task
  */
-function outcomeOf ({ client, exchange }: Call, task: string, related: string | undefined): Response {
+function outcomeOf ({ client, exchange }: Call, task: string, relatedTask: string | undefined): Response {
   const status = smallMemberOf(task, 'status')
   if (status === 'cancelled') return failure('The task was cancelled')
   if (status === 'failed') {
@@ -196,5 +189,5 @@ function outcomeOf ({ client, exchange }: Call, task: string, related: string | 
   }
   const result = withMembers(memberOf(task, 'result') ?? '{"content":[]}', { resultType: undefined })
   const own = exchange?.canSuspend === true || client.listener === undefined ? result : toLegacyToolResult(result)
-  return answer(related === undefined ? own : withRelatedTask(own, related))
+  return answer(relatedTask === undefined ? own : withRelatedTask(own, relatedTask))
 }

@@ -19,11 +19,11 @@ import { InputRounds, isInputRequired, type RoundBounds } from './input-rounds.t
 import { NotificationReceiver } from './notification-receiver.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
 import type { ToolHeaders } from './param-headers.ts'
-import { otherResultTypePattern, unknownType } from './result-type.ts'
+import { otherResultTypePattern, unsupportedResultType } from './result-type.ts'
 import { ModernTasks, withoutTask } from './tasks.ts'
 import { waitAtMost } from '../wait-at-most.ts'
 
-/** Max wait for the notification stream before lists are read, in ms. */
+/** Max time for which `open` waits for the notification stream, in ms. */
 const listenWait = 500
 
 export interface ModernSessionOptions {
@@ -117,7 +117,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
       changes: changes.task === undefined ? changes : withoutTask(changes),
       deadlines,
       headers,
-      over: this.#over,
+      over: this.#onCallEnd,
       style: this
     })
     if (!call.isOver) this.#calls.set(call.id, call)
@@ -132,17 +132,17 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     return this.#outgoing.headers(exchange, changes)
   }
 
-  onResend (call: Call, former: number): void {
-    this.#calls.take(former)
+  onResend (call: Call, previousId: number): void {
+    this.#calls.take(previousId)
     this.#calls.set(call.id, call)
   }
 
   onResponse (call: Call, response: Response): Promise<NextStep> | undefined {
     const { resultText, errorText } = response
-    if (errorText !== undefined) return this.#refused(call, response, errorText)
+    if (errorText !== undefined) return this.#onErrorAnswer(call, response, errorText)
     const hasTasks = call.exchange !== undefined && this.#tasks.isDeclaredFor(call.exchange)
     const type = resultText !== undefined && otherResultTypePattern.test(resultText)
-      ? unknownType(call, resultText, hasTasks)
+      ? unsupportedResultType(call, resultText, hasTasks)
       : undefined
     if (type !== undefined) {
       delete response.resultText
@@ -152,10 +152,10 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     }
     const step = hasTasks && resultText !== undefined ? this.#tasks.onResult(call, response, resultText) : undefined
     if (step !== undefined || response.resultText !== resultText) return step
-    // A modern client gets the questions in the answer itself.
+    // A modern client gets the questions in the result.
     if (call.exchange?.canSuspend === true || resultText === undefined) return undefined
     if (!isInputRequired(response)) {
-      // A client without a listener is not an MCP client, and needs no legacy result.
+      // A client without a listener is a plain HTTP caller, and gets the result unchanged.
       if (call.method === 'tools/call' && call.client.listener !== undefined) {
         response.resultText = toLegacyToolResult(resultText)
       }
@@ -165,10 +165,10 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   }
 
   /**
-   * Handles an error answer. An error about the hop between gateway and server means nothing to the client: the request
-   * is corrected, or the error reworded.
+   * Handles an error answer. If the error concerns the hop between gateway and server, the request is corrected and
+   * sent again, or the error is reworded for the client.
    */
-  #refused (call: Call, response: Response, errorText: string): Promise<NextStep> | undefined {
+  #onErrorAnswer (call: Call, response: Response, errorText: string): Promise<NextStep> | undefined {
     const error = toRpcError(errorText)
     if (error.code === code.invalidParams && call.exchange?.canSuspend !== true &&
         isResourceNotFound(call.method, errorText)) {
@@ -186,7 +186,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     return undefined
   }
 
-  readonly #over = (call: Call, response: Response | undefined): void => {
+  readonly #onCallEnd = (call: Call, response: Response | undefined): void => {
     this.#calls.take(call.id)
     this.#rounds.end(call)
     this.#tasks.end(call, response)
@@ -195,12 +195,13 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
 
   async request (method: string, paramsText = '{}', timeout = this.#client.initTimeout): Promise<string> {
     const outgoing = this.#outgoing
-    const result = await this.#peer.ask(method, outgoing.ownParams(paramsText), timeout, outgoing.ownHeaders(method))
-    return this.#own(method, paramsText, result)
+    const protocol = outgoing.ownHeaders(method)
+    const result = await this.#peer.ask(method, outgoing.ownParams(paramsText), timeout, { protocol })
+    return this.#toOwnResult(method, paramsText, result)
   }
 
   /** Checks the result of a request of the gateway's own, and removes its `resultType`. */
-  #own (method: string, paramsText: string, result: string): string {
+  #toOwnResult (method: string, paramsText: string, result: string): string {
     const type = memberOf(result, 'resultType')
     if (type !== undefined && type !== 'null' && type !== JSON.stringify(resultTypes.complete)) {
       throw new RpcError(
@@ -208,15 +209,15 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
       )
     }
     const text = type === undefined ? result : withMembers(result, { resultType: undefined })
-    // Header annotations do not matter where no headers are sent.
+    // Without HTTP, there are no headers that repeat arguments.
     if (method !== 'tools/list' || this.#transport.hasStreams !== true) return text
     return this.#options.tools.record(text, memberOf(paramsText, 'cursor') === undefined, this.#options.warn)
   }
 
   notify (method: string, paramsText?: string): void {
-    // The only core notifications that clients send are cancellations, which calls send.
+    // Calls send their own cancellations.
     if (removedNotifications.has(method)) return
-    this.#peer.notify(method, paramsText, undefined, this.#outgoing.ownHeaders(method))
+    this.#peer.notify(method, paramsText, { protocol: this.#outgoing.ownHeaders(method) })
   }
 
   async subscribe (uri: string): Promise<string> {
@@ -263,7 +264,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     void this.#transport.close()
   }
 
-  /** Cancels the calls that wait for clients to answer questions: they have no open request that could fail. */
+  /** Cancels all calls. Those that wait for clients to answer questions have no open request that could fail. */
   #endCalls (error = new UpstreamError('broken', 'its connection was closed', { isPublic: true })): void {
     for (const call of this.#calls.values()) call.cancel(error)
   }
@@ -283,7 +284,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   }
 }
 
-/** Client notifications that this era does not have, or that are addressed to the gateway itself. */
+/** Notifications of clients that this era does not have, or that are for the gateway. */
 const removedNotifications: ReadonlySet<string> = new Set([
   'notifications/initialized', 'notifications/roots/list_changed', 'notifications/cancelled', 'notifications/progress'
 ])

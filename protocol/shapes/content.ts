@@ -3,7 +3,7 @@ import { mend } from '../mending.ts'
 import type { Shape } from './shape.ts'
 import { value, object, list, meta, string, number, strings, requiredText, checkedList } from './parts.ts'
 
-/** The contents of a resource. @param uri of the requested resource, as JSON text */
+/** The shape of a resource's contents. @param uri of the requested resource, as JSON text */
 export const contentsOf = (uri: string): Shape => ({
   type: 'object',
   isObject: true,
@@ -22,7 +22,7 @@ const contents: Shape = { ...contentsOf('""'), fallback: '{"uri":"","text":""}' 
 const asBlock = (text: string): string => `{"type":"text","text":${text.startsWith('"') ? text : JSON.stringify(text)}}`
 const isOf = (...types: unknown[]) =>
   (valueOf: (key: string) => unknown): boolean => types.includes(valueOf('type') ?? 'text')
-/** The members of all content blocks: text, image, audio, resources, links, tool use (whose arguments are `input`). */
+/** The members of all types of content blocks. The `input` of a tool use may be anything. */
 const blockMembers: Readonly<Record<string, Shape>> = {
   ...strings('title', 'description'),
   type: { ...string, fallback: '"text"' },
@@ -47,6 +47,7 @@ const block: Shape = {
   members: blockMembers,
   required: ['type', 'text', 'data', 'mimeType', 'uri', 'name', 'resource']
 }
+/** The content of a tool result. A single value in its place becomes a block. */
 export const blocks = checkedList(block, (text) =>
   /"(?:type|text)"/.test(text) && text.startsWith('{') ? text : asBlock(text))
 /** Content of a sampling message, which may be a tool result. */

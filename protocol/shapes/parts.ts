@@ -1,6 +1,7 @@
 import { parseIndexedList, mend } from '../mending.ts'
 import type { Shape } from './shape.ts'
 
+/** Any value but `null`. */
 export const value: Shape = {}
 /** An object whose members MCP does not define. */
 export const opaque: Shape = { isObject: true }
@@ -8,12 +9,15 @@ export const object = (
   members: Readonly<Record<string, Shape>>, more: Shape = {}
 ): Shape => ({ isObject: true, members, ...more })
 export const list = (element: Shape): Shape => ({ element })
-export const names = (...keys: string[]): Record<string, Shape> => Object.fromEntries(keys.map((key) => [key, value]))
+/** Members with any values but `null`. */
+export const values = (...keys: string[]): Record<string, Shape> => Object.fromEntries(keys.map((key) => [key, value]))
+/** A shape whose `null` is replaced. */
 export const required = (shape: Shape, fallback: string): Shape => ({ ...shape, fallback })
 export const meta = { _meta: opaque }
 
 export const string: Shape = { type: 'string' }
 export const number: Shape = { type: 'number' }
+/** Members that are strings. */
 export const strings = (...keys: string[]): Record<string, Shape> =>
   Object.fromEntries(keys.map((key) => [key, string]))
 /** A required string. A value of another type becomes its JSON text. */
@@ -21,7 +25,10 @@ export const requiredText: Shape = { ...string, fallback: '""', coerce: (text) =
 export const flag: Shape = {
   type: 'boolean', coerce: (text) => text === '"true"' || text === '1' ? 'true' : undefined
 }
-/** A list whose elements are checked. @param single converts a single value in place of the list to an element */
+/**
+ * A list whose elements are checked. An object with numbers as keys, as PHP writes it, is converted to a list.
+ * @param single converts a value that is no list to its only element
+ */
 export const checkedList = (element: Shape, single: (text: string) => string | undefined = () => undefined): Shape => {
   const shape: Shape = { type: 'list', element }
   const coerce = (text: string): string | undefined => {

@@ -1,4 +1,4 @@
-/** Finds the ranges to remove from an object or a list while its parts are read one by one. */
+/** Removes members of an object, or elements of a list, with their commas, while these are read one by one. */
 export class RemovedRun {
   /** The start index of the current run of removed parts; undefined outside a run. */
   #start: number | undefined
@@ -6,6 +6,7 @@ export class RemovedRun {
   /** The index after the last part that is kept. */
   #kept: number | undefined
 
+  /** Reads the next member or element. @param edit replaces a range of the text */
   next (
     start: number, end: number, isRemoved: boolean, edit: (start: number, end: number, text: string) => void
   ): void {
@@ -19,7 +20,7 @@ export class RemovedRun {
     this.#kept = end
   }
 
-  /** @param isCut whether unread parts may follow: then the last run is kept */
+  /** @param isCut whether further members or elements may follow: then the last run is kept */
   end (isCut: boolean, edit: (start: number, end: number, text: string) => void): void {
     if (this.#start !== undefined && !isCut) edit(this.#kept ?? this.#start, this.#end, '')
   }

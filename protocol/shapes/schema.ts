@@ -1,9 +1,9 @@
 import { memberOf } from '../json.ts'
 import type { Shape } from './shape.ts'
-import { value, object, list, names, required } from './parts.ts'
+import { value, object, list, values, required } from './parts.ts'
 
 /** Keywords that must not be null and have no subschemas. `default`, `const` and `example` are arbitrary values. */
-const plainKeywords = names(
+const plainKeywords = values(
   '$id', '$schema', '$ref', '$anchor', '$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor',
   '$vocabulary', '$comment',
   'id', 'type', 'enum', 'enumNames', 'title', 'description', 'examples', 'deprecated', 'readOnly', 'writeOnly',
@@ -37,11 +37,13 @@ function schemaShape (hasTuples: boolean): Shape {
 
 const schemas = { today: schemaShape(false), withTuples: schemaShape(true) }
 const olderDraft = /draft-0[3-7]|2019-09/
+/** A JSON Schema, by the draft that it states. */
 export const schema: Shape = {
   isObject: true,
-  of: (text) => olderDraft.test(memberOf(text, '$schema') ?? '') ? schemas.withTuples : schemas.today
+  select: (text) => olderDraft.test(memberOf(text, '$schema') ?? '') ? schemas.withTuples : schemas.today
 }
 
-/** The schema of a form. There, MCP allows no null as a default. */
+/** A field of an elicitation form. MCP does not allow `null` as its default. */
 const field = object({ ...schemas.today.members, default: value }, { fallback: '{}' })
+/** The schema of an elicitation form. */
 export const form = object({ ...schemas.today.members, properties: { isObject: true, each: field } })

@@ -3,17 +3,16 @@ import type { HttpAnswer } from './http-answer.ts'
 /** An answer that requests other credentials: HTTP 401 or 403 (RFC 9110, section 11; RFC 6750, section 3). */
 export interface Challenge {
   readonly status: 401 | 403
-  /** The value of `WWW-Authenticate`. */
   readonly wwwAuthenticate: string | undefined
   /** The request's `Authorization` header; undefined if it had none. */
   readonly sentAuthorization: string | undefined
-  /** Whether the request was already a repeat after such an answer. */
+  /** Whether the request had been sent again after such an answer. */
   readonly isRetry: boolean
 }
 
 /**
- * Supplies the `Authorization` header for a transport's requests. The transport asks before each request, and reports
- * refusals; it does not know how the header is obtained.
+ * Supplies the `Authorization` header of a transport's requests. The transport asks for it before each request, and
+ * reports refusals.
  */
 export interface AuthorizationSource {
   /**
@@ -22,23 +21,23 @@ export interface AuthorizationSource {
    */
   header: () => string | undefined | Promise<string | undefined>
   /**
-   * Reports that a request was refused, and so did not run.
-   * @returns whether to send it again with the current header
-   * @throws UpstreamError for the request, whose message says what is needed
+   * Called when a request was refused, and so did not run.
+   * @returns whether to send it again, with the current header
+   * @throws UpstreamError to fail the request with; its message says what is needed
    */
   refused: (challenge: Challenge) => Promise<boolean>
 }
 
-/** Reads the challenge from an answer. A 403 has one only with `insufficient_scope` (RFC 6750, section 3.1). */
+/** Reads the challenge in an answer: a 401, or a 403 with `insufficient_scope` (RFC 6750, section 3.1). */
 export function bearerChallenge (
   status: number,
   wwwAuthenticate: string | undefined,
-  sent: string | undefined,
-  again: boolean
+  sentAuthorization: string | undefined,
+  isRetry: boolean
 ): Challenge | undefined {
-  if (status === 401) return { status, wwwAuthenticate, sentAuthorization: sent, isRetry: again }
-  const isScope = status === 403 && /\binsufficient_scope\b/.test(wwwAuthenticate ?? '')
-  return isScope ? { status: 403, wwwAuthenticate, sentAuthorization: sent, isRetry: again } : undefined
+  if (status === 401) return { status, wwwAuthenticate, sentAuthorization, isRetry }
+  const needsScope = status === 403 && /\binsufficient_scope\b/.test(wwwAuthenticate ?? '')
+  return needsScope ? { status: 403, wwwAuthenticate, sentAuthorization, isRetry } : undefined
 }
 
 /**

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Transform } from 'node:stream'
+import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import type { Dispatcher } from 'undici'
 import { outOfMemoryError, UpstreamError } from '../errors.ts'
 import type { EventStreamParser } from '../event-stream.ts'
@@ -8,7 +9,6 @@ import { Chunks } from '../pieces.ts'
 import type { Cookies } from './cookies.ts'
 import { noMeter, transportLimits, type MemoryMeter } from './transport.ts'
 import { Valve, type ReadingOptions } from './valve.ts'
-import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 
 export interface AnswerHandlers {
   /** Decides whether the body is parsed as events, collected as text, or discarded. */
@@ -21,21 +21,21 @@ export interface AnswerHandlers {
   ) => EventStreamParser | 'collect' | 'discard'
   /** Called once the connection is open and the request is being sent. */
   onStart?: () => void
-  /** Called with the text of a collected body, otherwise with undefined. Its exceptions go to `onError`. */
+  /** Called when the answer has ended. @param text the body if it was collected. Exceptions are passed to `onError` */
   onEnd: (text: string | undefined) => void
-  /** Not called after `abort`. @param sent whether the request was already being sent, so it may have run */
+  /** Called if there is no complete answer, but not after `abort`. @param sent whether the request may have run */
   onError: (error: Error, sent: boolean) => void
 }
 
 const unboundedReading: ReadingOptions = {}
 
-/** Max size of a tiny stream chunk, in bytes, and the number of tiny chunks counted as one unit. */
-const tinyPiece = 64
-const tinyPieceBatch = 64
+/** Max size of a tiny chunk of a stream, in bytes; `crumbBatch` such chunks are counted as one `crumbs`. */
+const crumbSize = 64
+const crumbBatch = 64
 
-/** Reads an HTTP answer with undici's lowest-level interface: a stream object would cost more than the call. */
+/** Reads an HTTP answer with undici's lowest-level interface, since creating a stream would cost more than a call. */
 export class HttpAnswer implements Dispatcher.DispatchHandler {
-  /** Takes the cookies of the answer. */
+  /** Stores the cookies of the answer. */
   cookies: Cookies | undefined
   readonly #handlers: AnswerHandlers
   #controller: Dispatcher.DispatchController | undefined
@@ -61,7 +61,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
     this.#owner = owner
   }
 
-  /** Pauses reading until `resume` is called the same number of times, for example while a large message is parsed. */
+  /** Pauses reading until `resume` has been called as often as `pause`. */
   pause (): void {
     if (this.#pauses++ > 0 || this.#aborted) return
     this.#decoder?.pause()
@@ -166,7 +166,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
     const size = this.#chunks.length + chunk.length
     if (size > transportLimits.message) throw new RangeError(`more than ${transportLimits.message} bytes`)
     this.#chunks.push(chunk)
-    this.#hold(size)
+    this.#reserve(size)
   }
 
   readonly #parse = (bytes: Buffer): void => {
@@ -174,22 +174,22 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
     try {
       const { messages } = this.#body
       this.#body.push(bytes)
-      // The bytes were comments, empty lines, or events of other types.
+      // The bytes completed no message: they were part of one, or comments, empty lines, or other events.
       if (this.#body.messages === messages) this.#countUnsolicited(bytes, this.#body.pending === 0)
-      this.#hold(this.#body.pending)
+      this.#reserve(this.#body.pending)
     } catch (error) {
       this.#fail(error)
     }
   }
 
-  /** Counts bytes that completed no message. @param isWhole whether they completed something else */
+  /** Counts bytes that completed no message. @param isWhole whether no event is incomplete now */
   #countUnsolicited ({ length }: Buffer, isWhole: boolean): void {
     if (isWhole) this.#reading.pace?.count('noise')
-    else if (length < tinyPiece && ++this.#crumbs % tinyPieceBatch === 0) this.#reading.pace?.count('crumbs')
+    else if (length < crumbSize && ++this.#crumbs % crumbBatch === 0) this.#reading.pace?.count('crumbs')
   }
 
   /** Reserves memory for what has been read so far. @throws UpstreamError if none is left */
-  #hold (size: number): void {
+  #reserve (size: number): void {
     if (this.#account === undefined && size < transportLimits.small) return
     this.#account ??= (this.#reading.meter ?? noMeter).open(this.#owner)
     if (!this.#account.resize(size)) throw outOfMemoryError(this.#account.isOwnerLimit)
@@ -215,7 +215,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
 const textOf = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value.join(', ') : value
 
-/** Describes a network error in a sentence for operators: the host, and what to check. */
+/** Describes a network error for operators: the host, and what to check. */
 export function networkFailureMessage (error: Error, url: URL): string {
   if (error instanceof UpstreamError) return error.message
   const cause = 'cause' in error && error.cause instanceof Error ? error.cause : error
@@ -242,7 +242,7 @@ export function networkFailureMessage (error: Error, url: URL): string {
   }
 }
 
-/** Accepts truncated data: some servers do not finish a compressed stream, and the content shows what is missing. */
+/** Options that accept truncated data: some servers do not finish a compressed stream. */
 const lenientOptions = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH }
 
 /**
@@ -252,7 +252,7 @@ const lenientOptions = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z
 export function decoderOf (encoding: string | undefined): Transform | undefined {
   switch (encoding?.trim().toLowerCase()) {
     case undefined: case '': case 'identity': return undefined
-    // Some servers name the character set here.
+    // Some servers state the charset in this header.
     case 'utf-8': case 'utf8': case 'iso-8859-1': case 'us-ascii': case 'none': return undefined
     case 'gzip': case 'x-gzip': return createGunzip(lenientOptions)
     case 'deflate': return createInflate(lenientOptions)

@@ -12,7 +12,7 @@ export interface HttpOptions {
   url: URL
   /** Extra headers, sent with every request. */
   headers: Record<string, string>
-  /** The client's current headers, for messages that have none. Names that are in `headers` must not occur. */
+  /** Returns the client's current headers, for messages without their own. `headers` must not have the same names. */
   clientHeaders?: () => SendOptions['headers']
   /** Supplies `Authorization`, which the other headers must then not contain. Default: none is added. */
   authorization?: AuthorizationSource
@@ -30,8 +30,8 @@ export interface HttpRequest {
 
 const postHeaders = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } as const
 /**
- * The event id, which may contain any characters ("Server-sent events"), is sent as UTF-8, or omitted if a header
- * cannot contain it.
+ * The headers of a GET. An event id may contain any characters; it is sent as UTF-8, or omitted if it contains control
+ * characters.
  */
 const getHeaders = (lastEventId: string | undefined): Record<string, string> => ({
   accept: 'text/event-stream',
@@ -40,14 +40,14 @@ const getHeaders = (lastEventId: string | undefined): Record<string, string> => 
     : { 'last-event-id': Buffer.from(lastEventId).toString('latin1') })
 })
 
-/** The state shared by all HTTP requests of one connection to an upstream: URL, session, revision, credentials. */
+/** What all HTTP requests of one connection to an upstream share: URL, session, revision, credentials, cookies. */
 export class HttpConnection {
   readonly options: HttpOptions
   readonly reading: ReadingOptions
   receiver: Receiver | undefined
   /** Whether the standalone stream is open. */
   hasStandaloneStream = (): boolean => false
-  /** Called when a socket is open. */
+  /** Called when a socket is open and a request is being sent. */
   onDialled: (() => void) | undefined
   /** The messages that wait for an answer, by request id or another key. */
   readonly #pending = new Table<number | string, { abort: () => void }>()
@@ -60,12 +60,12 @@ export class HttpConnection {
   #path = ''
   #session: string | undefined
   #version: string | undefined
-  /** The default headers of a POST: with the session, and without it. */
-  #post: string[] = []
-  readonly #stateless: string[]
+  /** The headers of a POST without headers of its own: in the session, and outside it. */
+  #sessionHeaders: string[] = []
+  readonly #statelessHeaders: string[]
   #isClosed = false
   #isExpired = false
-  /** Called when no message waits for an answer any more. */
+  /** Called when no message waits for an answer. */
   #onIdle: (() => void) | undefined
 
   constructor (options: HttpOptions) {
@@ -76,7 +76,7 @@ export class HttpConnection {
     this.reading = { ...options.reading, pace }
     this.#url = options.url
     this.url = options.url
-    this.#stateless = Object.entries({ ...defaultHeaders, ...headers, ...postHeaders }).flat()
+    this.#statelessHeaders = Object.entries({ ...defaultHeaders, ...headers, ...postHeaders }).flat()
     this.#refreshHeaders()
   }
 
@@ -102,12 +102,13 @@ export class HttpConnection {
     this.#refreshHeaders()
   }
 
-  /** @param passed @param protocol see `SendOptions.headers` and `SendOptions.protocol` */
+  /** The headers of a POST. @param passed `SendOptions.headers` @param protocol `SendOptions.protocol` */
   postHeaders (passed: SendOptions['headers'], protocol: SendOptions['protocol']): string[] {
-    if (passed !== undefined ||
-      this.options.clientHeaders !== undefined) return this.#headers(passed, protocol, postHeaders)
-    if (protocol === undefined) return this.#post
-    const headers = [...this.#stateless]
+    if (passed !== undefined || this.options.clientHeaders !== undefined) {
+      return this.#headers(passed, protocol, postHeaders)
+    }
+    if (protocol === undefined) return this.#sessionHeaders
+    const headers = [...this.#statelessHeaders]
     for (const name in protocol) {
       // MCP's header replaces a configured one of the same name.
       if (Object.hasOwn(this.options.headers, name)) return this.#headers(passed, protocol, postHeaders)
@@ -116,12 +117,12 @@ export class HttpConnection {
     return headers
   }
 
-  /** @param lastEventId the event after which to continue the stream */
+  /** The headers of a GET. @param lastEventId the event after which the stream continues */
   streamHeaders (passed: SendOptions['headers'], lastEventId: string | undefined): string[] {
     return this.#headers(passed, undefined, getHeaders(lastEventId))
   }
 
-  bareHeaders (): string[] { return this.#headers(undefined, undefined, {}) }
+  deleteHeaders (): string[] { return this.#headers(undefined, undefined, {}) }
 
   /**
    * The headers of a request. Those of MCP replace configured ones of the same name.
@@ -145,7 +146,7 @@ export class HttpConnection {
   }
 
   #refreshHeaders (): void {
-    this.#post = this.#headers(undefined, undefined, postHeaders)
+    this.#sessionHeaders = this.#headers(undefined, undefined, postHeaders)
   }
 
   /** Sends an HTTP request. @param onSent called with the value of its `Authorization` header */
@@ -200,8 +201,8 @@ export class HttpConnection {
   /** Aborts the requests that wait for an answer, but not the notifications. */
   dropRequests (): void { for (const key of this.#pending.keys()) if (typeof key === 'number') this.drop(key) }
 
-  /** Resolves when no message waits for an answer any more, at the latest after a timeout. @param timeout in ms */
-  async idle (timeout: number): Promise<void> {
+  /** Resolves when no message waits for an answer, at the latest after a timeout. @param timeout in ms */
+  async whenIdle (timeout: number): Promise<void> {
     if (this.#pending.size === 0) return
     await new Promise<void>((resolve) => {
       this.#onIdle = resolve
@@ -209,7 +210,7 @@ export class HttpConnection {
     })
   }
 
-  /** Records that the upstream has ended the session; see `expire`. */
+  /** Records that the upstream has ended the session, for `removePending`. */
   markExpired (): void { this.#isExpired = true }
 
   /** Handles a session that the upstream has ended: closes the connection once all open requests have finished. */

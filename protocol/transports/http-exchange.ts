@@ -4,37 +4,38 @@ import { largeText } from '../text.ts'
 import { bearerChallenge, type AuthorizationSource } from './authorization.ts'
 import { HttpAnswer, networkFailureMessage, type AnswerHandlers } from './http-answer.ts'
 import type { HttpConnection, HttpRequest } from './http-connection.ts'
-import { isTransientStatus, reconnectDelays, resolveRedirect } from './redirect.ts'
+import { isTransientStatus, reconnectDelays } from './reconnect.ts'
+import { resolveRedirect } from './redirect.ts'
 import {
   isRpcAnswer, isModernRefusal, isSessionLost, lostSessionError, parseEvent, refusalError, statelessError,
   unreadableError
 } from './refusal.ts'
 import { parseMessages, transportLimits, type SendOptions } from './transport.ts'
 
-/** Max consecutive attempts to resume a stream. */
-const maxTries = 5
+/** Max consecutive attempts to resume a stream without receiving an event. */
+const maxResumeAttempts = 5
 /** Max time for which a stream stays open after its answer, in ms. */
 const closeDelay = 1_000
 /** Max time for the answer to the POST of a notification, in ms. */
 const notificationTimeout = 10_000
 
 /**
- * One sent message, with all HTTP requests that may return its answer: a POST, its repeats after a redirect or a
- * challenge, and GETs that resume its stream.
+ * One message to a server, with all HTTP requests that may return its answer: a POST, which is repeated after a
+ * redirect or a challenge, and GETs that resume its stream.
  */
 export class HttpExchange implements AnswerHandlers {
-  /** Called when the server has accepted the message, or will not. */
+  /** Called when the server has accepted the message, or it has failed. */
   onAccepted: (() => void) | undefined
   readonly #connection: HttpConnection
   /** The id of a request; undefined for a notification or an answer. */
   readonly #id: number | undefined
   readonly #key: number | string
   readonly #message: SendOptions
-  /** Whether the message belongs to no session: it has headers that MCP prescribes. */
+  /** Whether the message belongs to no session (`SendOptions.protocol`). */
   readonly #isStateless: boolean
-  /** Whether it has been answered or has failed. */
+  /** Whether the message has been answered, or has failed. */
   #isAnswered = false
-  /** Whether it was sent again after its credentials were refused. */
+  /** Whether the message was sent again after a challenge. */
   #wasSentAgain = false
   /** The id of the last event on its stream, used to resume. */
   #lastEvent: string | undefined
@@ -43,7 +44,7 @@ export class HttpExchange implements AnswerHandlers {
   /** Consecutive attempts to resume the stream that returned no event. */
   #resumeAttempts = 0
 
-  // State of the last HTTP request:
+  // The state of the current HTTP request:
   #request: HttpRequest
   #answer: HttpAnswer
   #url: URL
@@ -51,12 +52,12 @@ export class HttpExchange implements AnswerHandlers {
   #status = 0
   /** The media type of the answer. */
   #type = ''
-  /** The events of the answer; undefined if it is no stream. */
+  /** The parser of the answer's events; undefined if the answer is no stream. */
   #events: EventStreamParser | undefined
   #location: string | undefined
   #wwwAuthenticate: string | undefined
-  /** The value of `Authorization` that it was sent with. */
-  #sent: string | undefined
+  /** The value of its `Authorization` header. */
+  #sentAuthorization: string | undefined
 
   /** @param key identifies the message on the connection: the request's id, or a string for other messages */
   constructor (connection: HttpConnection, key: number | string, text: string, message: SendOptions) {
@@ -79,7 +80,7 @@ export class HttpExchange implements AnswerHandlers {
   abort (): void { this.#answer.abort() }
 
   #dispatch (): void {
-    this.#connection.dispatch(this.#request, this.#answer, (sent) => { this.#sent = sent })
+    this.#connection.dispatch(this.#request, this.#answer, (sent) => { this.#sentAuthorization = sent })
   }
 
   /** Sends another HTTP request after the answer to the previous one has ended. */
@@ -88,7 +89,7 @@ export class HttpExchange implements AnswerHandlers {
     this.#url = this.#connection.url
     this.#status = 0
     this.#events = undefined
-    this.#sent = undefined
+    this.#sentAuthorization = undefined
     this.#answer = new HttpAnswer(this, this.#connection.reading, this.#message.owner)
     this.#dispatch()
   }
@@ -126,7 +127,7 @@ export class HttpExchange implements AnswerHandlers {
     if (id !== undefined) this.#lastEvent = id
     if (retry !== undefined) this.#wait = Math.max(retry, reconnectDelays.shortest)
     if (carriesMessage(received)) this.#take(data, true)
-    // HTTP+SSE servers that do not look at the method answer a POST as they answer the GET.
+    // Some HTTP+SSE servers answer a POST at this address like a GET.
     else if (event === 'endpoint' && this.#connection.version === undefined) {
       this.#fail(new UpstreamError('refused', 'the upstream uses HTTP+SSE at this address: set "type" to "sse"'))
       this.#closeStream()
@@ -142,7 +143,7 @@ export class HttpExchange implements AnswerHandlers {
       this.#sendAgain(this.#request)
       return
     }
-    const isChallenge = bearerChallenge(status, this.#wwwAuthenticate, this.#sent, false) !== undefined
+    const isChallenge = bearerChallenge(status, this.#wwwAuthenticate, this.#sentAuthorization, false) !== undefined
     if (authorization && text !== undefined && isChallenge && !this.#isSessionLost(text)) {
       this.#challenged(authorization, text).catch((error: unknown) => {
         this.#fail(error instanceof UpstreamError ? error : refusalError(status, text))
@@ -152,10 +153,10 @@ export class HttpExchange implements AnswerHandlers {
     }
     if (text !== undefined && status < 300 && text !== '') this.#take(text)
     else if (text === undefined && !this.#isAnswered) this.#takeLast()
-    this.#ended(text)
+    this.#onAnswerEnd(text)
   }
 
-  /** Whether the server does not know the session of this message. A challenge says what it wants. */
+  /** Whether the server does not know the session. An answer with `WWW-Authenticate` is about credentials instead. */
   #isSessionLost (text: string): boolean {
     const { session } = this.#connection
     return session !== undefined && this.#wwwAuthenticate === undefined && isSessionLost(this.#status, text)
@@ -164,17 +165,17 @@ export class HttpExchange implements AnswerHandlers {
   /** Handles the last event of a stream, which some servers do not end with an empty line. */
   #takeLast (): void {
     const data = this.#events?.end() ?? ''
-    // The beginning of an event is no JSON; resuming the stream returns it whole.
+    // If only a part of the event has arrived, it is not JSON; the server sends it again when the stream is resumed.
     if (data !== '') try { this.#take(data) } catch {}
   }
 
-  /** Handles a text with one message or a batch. @param isEvent whether an answer may follow it @throws RpcError */
+  /** Handles a text with one message or a batch. @param isEvent whether it is an event of a stream @throws RpcError */
   #take (text: string, isEvent = false): void {
     const [connection, id] = [this.#connection, this.#id]
     const inSession = connection.session !== undefined && connection.version !== undefined && this.#status < 300
     for (const message of isEvent ? parseEvent(text, connection.reading.pace) : parseMessages(text)) {
       if (message.kind !== 'response') { connection.receiver?.message(message, id); continue }
-      // Only the answer to this request is accepted on its stream; another may be meant for another client.
+      // On the stream of a request, only its own answer is accepted: others may be for other clients.
       if (id === undefined || (message.id !== id && message.id !== null)) {
         connection.reading.pace?.count('response')
         continue
@@ -196,8 +197,8 @@ export class HttpExchange implements AnswerHandlers {
     setImmediate(() => { this.abort(); this.#done() })
   }
 
-  /** Handles the end of an answer. @param text its body, unless it was a stream */
-  #ended (text: string | undefined): void {
+  /** Handles the end of an HTTP answer. @param text its body; undefined if it was a stream */
+  #onAnswerEnd (text: string | undefined): void {
     if (this.#isAnswered) { this.#done(); return }
     if (text === undefined) {
       // An upstream that wants to be polled ends its streams regularly, any number of times.
@@ -207,15 +208,15 @@ export class HttpExchange implements AnswerHandlers {
     } else if (this.#status < 300 && text !== '') {
       this.#fail(new UpstreamError('broken', 'the upstream sent an answer, but not to this ' +
         'request', { isPublic: true }))
-    } else if (this.#status >= 300 || this.#id !== undefined) this.#refused(text)
+    } else if (this.#status >= 300 || this.#id !== undefined) this.#onHttpError(text)
     this.#doneIfAnswered()
   }
 
   onError (error: Error, sent: boolean): void {
     const unreadable = unreadableError(error, this.#type)
     if (error instanceof UpstreamError) this.#fail(error)
-    // Proxies send error pages of any type; the status is sufficient.
-    else if (unreadable && this.#status >= 300) this.#refused('')
+    // An error page of a proxy may have any type and encoding; only its status matters.
+    else if (unreadable && this.#status >= 300) this.#onHttpError('')
     else if (unreadable) this.#fail(unreadable)
     else {
       const failure = networkFailureMessage(error, this.#connection.options.url)
@@ -230,19 +231,19 @@ export class HttpExchange implements AnswerHandlers {
     this.#isAnswered = true
     if (error.fault === 'expired' && !this.#isStateless) this.#connection.markExpired()
     if (this.#id === undefined) return
-    // The request was accepted and may have run, whatever prevents the stream from being resumed.
-    const isLost = this.#request.method === 'GET' && error.fault !== 'broken'
+    // If the stream cannot be resumed, the request has been accepted, and may have run.
+    const isResume = this.#request.method === 'GET' && error.fault !== 'broken'
     const resumeError = (): UpstreamError => new UpstreamError(
       'broken', `its broken stream could not be resumed: ${error.message}`
     )
-    this.#connection.receiver?.failed(this.#id, isLost ? resumeError() : error)
+    this.#connection.receiver?.failed(this.#id, isResume ? resumeError() : error)
   }
 
-  /** Schedules resuming a stream that ended before the answer. @param isPoll whether it ended regularly, for polling */
+  /** Schedules resuming a stream that ended before the answer. @param isPoll whether the server wants to be polled */
   #resume (error: UpstreamError, isPoll: boolean): void {
     const [connection, id] = [this.#connection, this.#id]
     if (this.#isAnswered || id === undefined || connection.isClosed) return
-    if (this.#lastEvent === undefined || this.#isStateless || this.#resumeAttempts >= maxTries) {
+    if (this.#lastEvent === undefined || this.#isStateless || this.#resumeAttempts >= maxResumeAttempts) {
       this.#fail(error); return
     }
     if (isPoll) connection.receiver?.paused(id, this.#wait)
@@ -256,38 +257,37 @@ export class HttpExchange implements AnswerHandlers {
     })
   }
 
-  /** Handles an HTTP error of the upstream. */
-  #refused (text: string): void {
+  #onHttpError (text: string): void {
     const { session, version, hasStandaloneStream } = this.#connection
-    // Some servers, such as those with early Ruby SDKs, send the answer on the standalone stream.
+    // Some servers, such as those with early Ruby SDKs, send all answers on the standalone stream.
     if (this.#status === 202 && hasStandaloneStream()) { this.#isAnswered = true; return }
     const [status, isStateless] = [this.#status, this.#isStateless]
     const isLarge = text.length > largeText
-    const isLeft = !isStateless && version !== undefined && !isLarge && isModernRefusal(status, text)
+    // The server supports only the modern era now, so a new connection must be opened.
+    const hasLeftEra = !isStateless && version !== undefined && !isLarge && isModernRefusal(status, text)
     const answers = (id: number): boolean =>
       isRpcAnswer(status, text, id) || (isStateless && isModernRefusal(status, text))
-    if (!isLarge && !isLeft && this.#id !== undefined && answers(this.#id)) { this.#take(text); return }
+    if (!isLarge && !hasLeftEra && this.#id !== undefined && answers(this.#id)) { this.#take(text); return }
     const isGet = this.#request.method === 'GET'
     const error = isStateless
       ? statelessError(status, text)
       : refusalError(status, text, session !== undefined, version !== undefined)
     if (isGet && isTransientStatus(status)) { this.#resume(error, false); return }
-    // An error that answers a POST concerns the request, even without an id; one that answers a GET concerns the
-    // stream.
+    // A JSON-RPC error in answer to the POST concerns the request, even without an id; in answer to a GET, the stream.
     if (!isGet && status >= 400 && !isStateless && !error.didNotRun && !isLarge) try { this.#take(text) } catch {}
     this.#fail(error)
   }
 
-  /** Handles a challenge: sends the request again once other credentials are available. */
+  /** Handles a challenge: sends the message again if other credentials are available. */
   async #challenged (authorization: AuthorizationSource, text: string): Promise<void> {
-    const challenge = bearerChallenge(this.#status, this.#wwwAuthenticate, this.#sent, this.#wasSentAgain)
-    const mayGoOn = challenge && await authorization.refused(challenge)
-    if (mayGoOn === true && this.#connection.isPending(this.#key)) {
+    const challenge = bearerChallenge(this.#status, this.#wwwAuthenticate, this.#sentAuthorization, this.#wasSentAgain)
+    const sendsAgain = challenge && await authorization.refused(challenge)
+    if (sendsAgain === true && this.#connection.isPending(this.#key)) {
       this.#wasSentAgain = true
       this.#sendAgain(this.#request)
       return
     }
-    if (mayGoOn !== true) this.#refused(text)
+    if (sendsAgain !== true) this.#onHttpError(text)
     this.#done()
   }
 

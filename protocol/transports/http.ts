@@ -10,7 +10,7 @@ import { countUnsolicited, noPace } from './valve.ts'
 
 export type { HttpOptions } from './http-connection.ts'
 
-/** Max time for each of the two steps of closing, in ms. */
+/** Max time for each step of closing: waiting for answers, and ending the session, in ms. */
 const closeTimeout = 2_000
 
 /**
@@ -23,12 +23,12 @@ export class HttpTransport implements Transport {
   readonly hasStreams = true
   readonly #connection: HttpConnection
   readonly #standalone: StandaloneStream
-  /** The value of `Authorization` that the GET stream was opened with. */
+  /** The value of the `Authorization` header with which the GET stream was opened. */
   #standaloneAuthorization: string | undefined
   #notifications = 0
-  /** Resolves when the server has accepted the last notification, or will not. */
+  /** Resolves when the server has accepted the last notification, or it has failed. */
   #accepted: Promise<void> | undefined
-  /** Whether the last message belonged to no session: then there is no session to end. */
+  /** Whether the last message belonged to no session: then there is none to end. */
   #isStateless = false
 
   constructor (options: HttpOptions) {
@@ -47,7 +47,7 @@ export class HttpTransport implements Transport {
           return
         }
         if (status === 405) connection.receiver?.restartSuspected?.()
-        // The stream is then reopened with the new credentials.
+        // The stream is reopened with the new credentials.
         const challenge = bearerChallenge(status, undefined, this.#standaloneAuthorization, false)
         if (challenge) options.authorization?.refused(challenge).catch(() => {})
       },
@@ -87,17 +87,17 @@ export class HttpTransport implements Transport {
     if (connection.isClosed) return
     connection.close()
     this.#standalone.close()
-    // Notifications that were just sent, such as cancellations, are still delivered. A pending `initialize` is awaited,
-    // so that its session can be ended.
+    // Notifications, such as cancellations, are still delivered. A pending `initialize` is awaited, so that its session
+    // can be ended.
     if (connection.version !== undefined || this.#isStateless) connection.dropRequests()
-    await connection.idle(closeTimeout)
+    await connection.whenIdle(closeTimeout)
     connection.dropAll()
     if (connection.session === undefined) return
     await new Promise<void>((resolve) => {
       const answer =
         new HttpAnswer({ onHead: () => 'discard', onEnd: () => { resolve() }, onError: () => { resolve() } })
       setTimeout(() => { answer.abort(); resolve() }, closeTimeout).unref()
-      connection.dispatch({ method: 'DELETE', headers: connection.bareHeaders(), body: null }, answer)
+      connection.dispatch({ method: 'DELETE', headers: connection.deleteHeaders(), body: null }, answer)
     })
   }
 }

@@ -1,16 +1,16 @@
 import { stripVTControlCharacters } from 'node:util'
 
 export interface PrintedLine {
-  /** Its original length, at most `maxKeptLine`. */
+  /** The number of characters read, at most `maxKeptLine`. */
   readonly length: number
   /**
-   * Creates the text to show, at most 8 KiB. Called only for lines that are shown: the cost grows with the line's
-   * length, and a process may print thousands of lines per second.
+   * Creates the text to show, of at most 8 Ki characters. Call it only for lines that are shown: the cost grows with
+   * the line's length, and a process may print thousands of lines per second.
    */
   readonly text: () => string
 }
 
-/** Max characters kept of a line. More than are shown, so that no secret is truncated before it is masked. */
+/** Max characters read of a line: more than are shown, so that no secret is cut off before it is masked. */
 export const maxKeptLine = 64 * 1024
 
 /** Control characters except tab; line and paragraph separators; bidirectional formatting characters (Unicode). */
@@ -47,11 +47,11 @@ export class LastLines {
   /** The total length of the lines. */
   #size = 0
   readonly #show: (line: string) => string
-  /** The part of a stack trace that is being skipped: source lines after a Node position, or a Python traceback. */
+  /** What is being skipped: the source lines after a position that Node printed, or a Python traceback. */
   #within: 'position' | 'traceback' | undefined
   #skipped = 0
 
-  /** @param show prepares a line for display; called only when `detail` is read, since a process may print a lot */
+  /** @param show prepares a line for display. It is called when `detail` is read */
   constructor (show: (line: string) => string) {
     this.#show = show
   }

@@ -16,7 +16,7 @@ export interface ProcessEntry extends ProcessId {
 
 type Stat = Omit<ProcessEntry, 'mark'> & { readonly state: string }
 
-/** Max time spent reading processes in one turn of the event loop, in ms. */
+/** Max time for which reading blocks the event loop, in ms. */
 const maxTurn = 1
 /** Max environments read at the same time. */
 const maxFiles = 16
@@ -37,13 +37,13 @@ function readStat (pid: number): Stat | undefined {
   return { pid, state, parent: Number(parent), group: Number(group), session: Number(session), started }
 }
 
-/** Reads a process's mark. Asynchronous, since the kernel reads that process's memory, which may block. */
+/** Reads a process's mark. Asynchronous, since the kernel reads the memory of that process, which may take long. */
 async function readMark (pid: number): Promise<string | undefined> {
   const environ = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
   return /(?:^|\0)TOOL_HUB_CHILD=([^\0]*)/.exec(environ)?.[1]
 }
 
-/** Finds the process that currently has an id. */
+/** Finds the process that has an id now. */
 export const findProcess = (pid: number): ProcessId | undefined => readStat(pid)
 
 /** Whether a process has ended but its parent has not read its exit code (a zombie). */
@@ -55,7 +55,7 @@ export function isRunning ({ pid, started }: ProcessId): boolean {
   return stat?.started === started && !hasEnded(stat)
 }
 
-/** Reads all processes, in several turns of the event loop, since there may be thousands. */
+/** Reads the states of all processes. Yields to the event loop, since there may be thousands. */
 async function readAllStats (): Promise<Stat[]> {
   const names = await readdir('/proc').catch(() => [])
   const stats: Stat[] = []

@@ -2,16 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pushTo } from '../grouping.ts'
 import { listProcesses, isGroupRunning, isRunning, type ProcessEntry, type ProcessId } from './process-table.ts'
 
-/** Interval between checks whether a group has ended, in ms; it doubles from `first` up to `max`. */
+/** Interval between checks whether a group has ended, in ms: it doubles from `first` to `max`. */
 const interval = { first: 20, max: 100 }
-/** Max additional scans for processes that were started during the previous scan. */
-const maxSearches = 20
+/** Max further scans for processes that were started during the previous scan. */
+const maxRescans = 20
 
-/** The process groups to kill when the program exits, for any reason. */
+/** The process groups to kill when this program exits, for whatever reason. */
 const groups = new Set<number>()
 process.on('exit', () => { for (const pgid of groups) signalGroup(pgid, 'SIGKILL') })
 
-/** Registers a group to be killed when the program exits. */
+/** Registers a process group that is killed when this program exits. */
 export const killGroupOnExit = (pgid: number): void => { groups.add(pgid) }
 
 /** Sends a signal to a process group. @returns false if the group has no processes */
@@ -27,27 +27,27 @@ function signalGroup (pgid: number, signal: NodeJS.Signals | 0): boolean {
 /**
  * Ends a process group: sends TERM immediately, and after `grace` ms KILL to the remaining processes, including the
  * leader's children. Resolves when no process of the group is running, or a second after KILL.
- * @param gone resolves when the leader has exited
+ * @param leaderExited resolves when the leader has exited
  * @param beforeKill runs between the grace period and KILL
  */
 export async function killGroup (
   pgid: number,
-  gone: Promise<void>,
+  leaderExited: Promise<void>,
   grace: number,
   beforeKill: () => Promise<void> = async () => {}
 ): Promise<void> {
   signalGroup(pgid, 'SIGTERM')
   const end = Date.now() + grace
-  await Promise.race([gone, sleep(grace, undefined, { ref: false })])
+  await Promise.race([leaderExited, sleep(grace, undefined, { ref: false })])
   let wait = interval.first
   while (signalGroup(pgid, 0) && await isGroupRunning(pgid) && Date.now() < end) {
     await sleep(wait)
     wait = Math.min(2 * wait, interval.max)
   }
   await beforeKill()
-  const hasRest = signalGroup(pgid, 'SIGKILL')
+  const hasRemaining = signalGroup(pgid, 'SIGKILL')
   groups.delete(pgid)
-  if (hasRest) await Promise.race([gone, sleep(1_000, undefined, { ref: false })])
+  if (hasRemaining) await Promise.race([leaderExited, sleep(1_000, undefined, { ref: false })])
 }
 
 /**
@@ -57,7 +57,7 @@ export async function killGroup (
  * them ends. Without /proc, the tree is the group.
  */
 export class ProcessTree {
-  /** Undefined if the leader has ended: another process may have its id by now. */
+  /** Undefined if the leader had ended before: another process may have its id. */
   readonly #pgid: number | undefined
   readonly #mark: string
   /** The processes found so far, by id and start time. */
@@ -86,31 +86,31 @@ export class ProcessTree {
   /**
    * Ends all processes: TERM to the group immediately, KILL to the rest after `grace` ms. Resolves when none is
    * running, or some seconds after KILL.
-   * @param gone resolves when the child has exited
+   * @param leaderExited resolves when the child has exited
    */
-  async end (gone: Promise<void>, grace: number): Promise<void> {
+  async end (leaderExited: Promise<void>, grace: number): Promise<void> {
     if (this.#pgid === undefined) await this.#stop()
-    else await killGroup(this.#pgid, gone, grace, async () => { await this.#stop() })
+    else await killGroup(this.#pgid, leaderExited, grace, async () => { await this.#stop() })
     const processes = [...this.#found.values()]
     signalEach(processes, 'SIGKILL')
     const end = Date.now() + 1_000
     for (const each of processes) while (isRunning(each) && Date.now() < end) await sleep(10)
   }
 
-  /** Ends the processes left behind by a child that has exited. */
+  /** Ends the processes that a child has left behind when it exited. */
   async endRest (): Promise<void> {
     await this.scan()
     await this.end(Promise.resolve(), 500)
   }
 
   /**
-   * Sends STOP to all processes, repeatedly, until none is left that could start another. A process whose parent has
-   * ended could not be found.
+   * Sends STOP to all processes, until no running one is left that could start another. If a process ended instead, its
+   * children could not be found.
    */
   async #stop (): Promise<void> {
     await this.scan()
     let fresh = [...this.#found.values()]
-    for (let n = 0; n < maxSearches && signalEach(fresh, 'SIGSTOP') > 0; n++) fresh = await this.scan()
+    for (let n = 0; n < maxRescans && signalEach(fresh, 'SIGSTOP') > 0; n++) fresh = await this.scan()
   }
 
   /** Selects the processes that belong to the tree. */

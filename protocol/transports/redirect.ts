@@ -40,10 +40,3 @@ export function resolveRedirect (
   }
   return to
 }
-
-/** Delays before an event stream is reopened, in ms: the default, and bounds for what the upstream requests. */
-export const reconnectDelays = { delay: 1_000, shortest: 500, longest: 30_000 } as const
-
-/** Whether a status is temporary: the upstream still has the previous stream open, limits the rate, or has a fault. */
-export const isTransientStatus = (status: number): boolean =>
-  status === 408 || status === 409 || status === 429 || status >= 500

@@ -5,17 +5,17 @@ import { parseMessages } from './transport.ts'
 import { noPace, type MessagePace } from './valve.ts'
 
 /**
- * Statuses for requests that a server does not understand (MCP 2026-07-28, "Streamable HTTP", "Backward
+ * The statuses with which legacy servers refuse modern requests (MCP 2026-07-28, "Streamable HTTP", "Backward
  * Compatibility").
  */
 const notUnderstood: ReadonlySet<number> = new Set([400, 404, 405])
 
-/** Whether a server says that it does not know a session, where neither status nor code says so. */
+/** Whether a text says that a session is unknown. Used if neither status nor error code tells. */
 const saysLostSession = (text: string): boolean =>
   /\b(unknown|invalid|expired|no valid|no such)[\s-]+(mcp[\s-]+)?session/i.test(text) ||
   /\bsession\b.{0,60}\b(not found|not exist|unknown|invalid|expired|terminated)\b/i.test(text)
 
-/** Whether an HTTP error that answers a request with a session id means that the server does not know the session. */
+/** Whether an HTTP error for a request with a session id means that the server does not know the session. */
 export function isSessionLost (status: number, text: string): boolean {
   const words = text.slice(0, 1_000)
   switch (status) {
@@ -28,11 +28,13 @@ export function isSessionLost (status: number, text: string): boolean {
 
 /**
  * Creates the error for an HTTP status other than success.
- * @param inSession whether the request contained a session id
- * @param inHandshake whether the upstream has answered `initialize`
+ * @param inSession whether the request had a session id
+ * @param isInitialized whether the upstream has answered `initialize`
  */
-export function refusalError (status: number, text: string, inSession = false, inHandshake = inSession): UpstreamError {
-  if ((inSession && isSessionLost(status, text)) || (inHandshake && isModernRefusal(status, text))) {
+export function refusalError (
+  status: number, text: string, inSession = false, isInitialized = inSession
+): UpstreamError {
+  if ((inSession && isSessionLost(status, text)) || (isInitialized && isModernRefusal(status, text))) {
     return new UpstreamError('expired', 'the upstream no longer knows the session', { isPublic: true })
   }
   if (status === 401) {
@@ -46,21 +48,21 @@ export function refusalError (status: number, text: string, inSession = false, i
   )
 }
 
-/** Codes of errors that concern the params, the method or the server, never the session. */
+/** The codes of errors that do not concern the session. */
 const otherCodes: ReadonlySet<number> = new Set([code.invalidParams, code.methodNotFound, code.internal])
 
-/** The error for an answer with a status of success that says that the session is unknown; undefined for others. */
+/** Creates the error for an error answer with HTTP status 2xx if it says that the session is unknown. */
 export function lostSessionError (errorText: string): UpstreamError | undefined {
   const error = toRpcError(errorText)
   const isLost = !otherCodes.has(error.code) &&
     (saysLostSession(error.message) || /\bserver not initialized\b/i.test(error.message))
-  // If a new session does not help, the client still reads what the server says.
+  // The client gets the server's message if a new session does not help.
   return isLost
     ? new UpstreamError('expired', `the upstream no longer knows the session: ${error.message}`, { isPublic: true })
     : undefined
 }
 
-/** Creates the error for the status of a request without a session. A request that was not understood did not run. */
+/** Creates the error for the HTTP status of a modern request. A legacy server refuses it without running it. */
 export function statelessError (status: number, text: string): UpstreamError {
   if (!notUnderstood.has(status)) return refusalError(status, text)
   return new UpstreamError('expired', 'the upstream does not support the MCP revision of the request (HTTP ' +
@@ -70,7 +72,10 @@ export function statelessError (status: number, text: string): UpstreamError {
   })
 }
 
-/** Whether a modern server has replaced a legacy one: it refuses a request without the envelope in `_meta`. */
+/**
+ * Whether an answer is an error with a code of the modern era. In answer to a legacy request, it means that the server
+ * supports only the modern era.
+ */
 export function isModernRefusal (status: number, text: string): boolean {
   if (status !== 400) return false
   try {
@@ -82,8 +87,8 @@ export function isModernRefusal (status: number, text: string): boolean {
   }
 }
 
-/** Whether an error has one of the codes that servers use for an unknown session, or says that it is unknown. */
-function isSessionGone (errorText: string | undefined): boolean {
+/** Whether an error has a code that servers use for unknown sessions, or says that the session is unknown. */
+function isUnknownSession (errorText: string | undefined): boolean {
   if (errorText === undefined) return false
   const error = toRpcError(errorText)
   return error.code === code.badRequest || error.code === code.unavailable ||
@@ -95,16 +100,16 @@ export function isRpcAnswer (status: number, text: string, id: number): boolean 
   if (status < 400 || status === 401) return false
   try {
     return parseMessages(text).some((message) =>
-      message.kind === 'response' && message.id === id && !isSessionGone(message.errorText))
+      message.kind === 'response' && message.id === id && !isUnknownSession(message.errorText))
   } catch {
     return false
   }
 }
 
 /**
- * Parses an event of a request's stream. Some servers keep streams alive with events that are no messages; the answer
- * may follow these.
- * @throws RpcError if it is no valid message, but meant as an answer
+ * Parses an event of a request's stream. An event that is no message is ignored, since some servers keep streams alive
+ * with such events.
+ * @throws RpcError if the event is an invalid answer
  */
 export function parseEvent (text: string, pace: MessagePace = noPace): Message[] {
   try {
@@ -119,7 +124,7 @@ export function parseEvent (text: string, pace: MessagePace = noPace): Message[]
 /** A media type that cannot contain messages, such as that of a proxy's error page. */
 const nonMessageType = /^(?!text\/event-stream$)(?!.*json)[\w.+-]{1,60}\/[\w.+-]{1,60}$/
 
-/** The error for an answer that is too large or no message; undefined otherwise. @param type its media type */
+/** The error for an answer that is too large, or no message; undefined for other errors. @param type its media type */
 export function unreadableError (error: Error, type: string): UpstreamError | undefined {
   const options = { isPublic: true, isAnswered: true }
   if (error instanceof RangeError) {

@@ -22,7 +22,7 @@ export class SseTransport implements Transport {
   readonly #reading: ReadingOptions
   readonly #cookies: Cookies
   readonly #posts = new Set<HttpAnswer>()
-  /** Called when no POST waits for its answer any more. */
+  /** Called when no POST waits for its answer. */
   #onAccepted: (() => void) | undefined
   #stream: HttpAnswer | undefined
   #rejectStart: ((error: UpstreamError) => void) | undefined
@@ -33,9 +33,9 @@ export class SseTransport implements Transport {
   #closed = false
 
   constructor (options: HttpOptions) {
-    // Each request in flight is also a POST, so the limit is higher than `maxInFlight`.
     this.#options = options
     this.#cookies = new Cookies(options.headers.cookie)
+    // Requests are POSTs, too, so the limit is higher than `maxInFlight`.
     const pace = withSlowReaderPause(() => this.#posts.size >= 4 * maxInFlight, options.reading?.pace)
     this.#reading = { ...options.reading, pace }
   }
@@ -46,7 +46,7 @@ export class SseTransport implements Transport {
       messages = parseMessages(data)
     } catch {
       this.#reading.pace?.count('noise', data.length)
-      // A message that cannot be parsed must not fail the requests of other clients.
+      // Other clients' requests are not affected by a message that cannot be parsed.
       const id = guessAnsweredId(data)
       if (id === undefined) return
       this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC ' +
@@ -85,11 +85,11 @@ export class SseTransport implements Transport {
           resolve()
         } else if (carriesMessage(event)) this.#receive(data)
       }, transportLimits.message)
-      const open = (url: URL, hops: number, again = false): void => {
+      const open = (url: URL, hops: number, isRetry = false): void => {
         let status = 0
         let location: string | undefined
         let wwwAuthenticate: string | undefined
-        let sentWith: string | undefined
+        let sentAuthorization: string | undefined
         this.#stream = new HttpAnswer({
           onHead: (code, type, _session, to, challenge) => {
             status = code
@@ -100,8 +100,8 @@ export class SseTransport implements Transport {
           onStart: dialled,
           onEnd: () => {
             const next = resolveRedirect(url, 'GET', status, location, hops)
-            const challenge = bearerChallenge(status, wwwAuthenticate, sentWith, again)
-            if (next) open(next, hops + 1, again)
+            const challenge = bearerChallenge(status, wwwAuthenticate, sentAuthorization, isRetry)
+            if (next) open(next, hops + 1, isRetry)
             else if (challenge && this.#options.authorization) {
               this.#options.authorization.refused(challenge).then((sendAgain) => {
                 if (this.#closed) return
@@ -118,7 +118,9 @@ export class SseTransport implements Transport {
           },
           onError: (error, sent) => { end(this.#failure(error, sent)) }
         }, this.#reading)
-        this.#dispatch(url, 'GET', { accept: 'text/event-stream' }, null, this.#stream, (sent) => { sentWith = sent })
+        this.#dispatch(url, 'GET', { accept: 'text/event-stream' }, null, this.#stream, (sent) => {
+          sentAuthorization = sent
+        })
       }
       open(this.#options.url, 0)
     })
@@ -134,11 +136,11 @@ export class SseTransport implements Transport {
     this.#post(this.#endpoint, text, fail, 0)
   }
 
-  #post (url: URL, text: string, fail: (error: UpstreamError) => void, hops: number, again = false): void {
+  #post (url: URL, text: string, fail: (error: UpstreamError) => void, hops: number, isRetry = false): void {
     let status = 0
     let location: string | undefined
     let wwwAuthenticate: string | undefined
-    let sentWith: string | undefined
+    let sentAuthorization: string | undefined
     const post = new HttpAnswer({
       onHead: (code, _type, _session, to, challenge) => {
         status = code
@@ -149,10 +151,10 @@ export class SseTransport implements Transport {
       onEnd: () => {
         this.#removePost(post)
         const next = resolveRedirect(url, 'POST', status, location, hops)
-        const challenge = bearerChallenge(status, wwwAuthenticate, sentWith, again)
+        const challenge = bearerChallenge(status, wwwAuthenticate, sentAuthorization, isRetry)
         if (next) {
           this.#endpoint = next
-          this.#post(next, text, fail, hops + 1, again)
+          this.#post(next, text, fail, hops + 1, isRetry)
         } else if (challenge && this.#options.authorization) {
           this.#options.authorization.refused(challenge).then((sendAgain) => {
             if (sendAgain && !this.#closed) this.#post(url, text, fail, hops, true)
@@ -167,7 +169,9 @@ export class SseTransport implements Transport {
       }
     })
     this.#posts.add(post)
-    this.#dispatch(url, 'POST', { 'content-type': 'application/json' }, text, post, (sent) => { sentWith = sent })
+    this.#dispatch(url, 'POST', { 'content-type': 'application/json' }, text, post, (sent) => {
+      sentAuthorization = sent
+    })
   }
 
   #removePost (post: HttpAnswer): void {
@@ -175,7 +179,7 @@ export class SseTransport implements Transport {
     if (this.#posts.size === 0) this.#onAccepted?.()
   }
 
-  /** Creates the error for a refused POST. An endpoint that never accepted a message is probably a wrong address. */
+  /** Creates the error for a refused POST. If no POST was ever accepted, the endpoint is probably wrong. */
   #refusal (status: number, { origin, pathname }: URL): UpstreamError {
     const plain = refusalError(status, '')
     if (!this.#hasAccepted) {

@@ -1,39 +1,39 @@
 import { carriesMessage, EventStreamParser, type StreamEvent } from '../event-stream.ts'
 import type { Message } from '../message.ts'
 import { HttpAnswer } from './http-answer.ts'
-import { isTransientStatus, reconnectDelays } from './redirect.ts'
+import { isTransientStatus, reconnectDelays } from './reconnect.ts'
 import { parseMessages, transportLimits } from './transport.ts'
 import type { ReadingOptions } from './valve.ts'
 
 interface StandaloneStreamHandlers {
-  /** Sends the GET that opens the stream. @param lastEventId the event after which to continue */
+  /** Sends the GET that opens the stream. @param lastEventId the event after which the stream continues */
   request: (answer: HttpAnswer, lastEventId: string | undefined) => void
   message: (message: Message) => void
-  /** Called if the upstream refuses a stream that it opened before: the session may have ended. */
+  /** Called if the upstream refuses to reopen the stream: the session may have ended. */
   refused: (status: number, text: string) => void
   /** Called when the upstream was unreachable twice in a row. */
   lost: (error: Error) => void
 }
 
-/** Max wait for the response head of the stream, in ms: some servers send it only with the first message. */
+/** Max wait until the stream is open, in ms: some servers send the head of the answer only with the first message. */
 const openTimeout = 500
 /** A stream that was open for longer than this, in ms, does not count as failed when it ends. */
 const steadyAfter = 3_000
-/** Max consecutive failures that lengthen the pause before a stream that did open is reopened. */
+/** The pause before a stream that was open is reopened grows with consecutive failures, up to this number. */
 const maxFailures = 5
 
 /**
- * The standalone GET stream of streamable HTTP, for messages that belong to no request. It stays open as long as the
- * connection, and is reopened when it ends. An upstream without such a stream answers 405, or any status but 200; after
- * the stream has been open once, only 404 and 405 are final.
+ * The standalone GET stream of streamable HTTP, for messages that belong to no request. It is reopened when it ends. An
+ * upstream without such a stream answers 405, or any other status but 200; once the stream has been open, only 404 and
+ * 405 are final.
  */
 export class StandaloneStream {
   readonly #handlers: StandaloneStreamHandlers
   readonly #reading: ReadingOptions
   #answer: HttpAnswer | undefined
   #timer: NodeJS.Timeout | undefined
-  #settled: (() => void) | undefined
-  #last: string | undefined
+  #onSettled: (() => void) | undefined
+  #lastEventId: string | undefined
   #wait: number = reconnectDelays.delay
   #wasOpen = false
   #isOpen = false
@@ -49,7 +49,7 @@ export class StandaloneStream {
   /** Opens the stream. Resolves when it is open or refused, at the latest after `openTimeout`. */
   async open (): Promise<void> {
     await new Promise<void>((resolve) => {
-      this.#settled = resolve
+      this.#onSettled = resolve
       setTimeout(resolve, openTimeout).unref()
       this.#request(0)
     })
@@ -57,27 +57,27 @@ export class StandaloneStream {
 
   close (): void {
     this.#closed = true
-    this.#settled?.()
+    this.#onSettled?.()
     clearTimeout(this.#timer)
     this.#answer?.abort()
   }
 
-  /** @param failures consecutive attempts that opened no lasting stream */
+  /** Opens the stream. @param failures the number of consecutive failures before */
   #request (failures: number): void {
     const begun = Date.now()
     let status = 0
     let opened = false
     let hasData = false
-    /** A stream that lasted does not count as a failure: proxies close idle ones. */
+    /** Called when the stream has ended. If it lasted, it has not failed, since proxies close idle streams. */
     const ended = (): void => {
       this.#isOpen = false
       const isSteady = hasData || Date.now() - begun > steadyAfter
-      this.#again(isSteady ? 0 : Math.min(failures + 1, maxFailures))
+      this.#reopen(isSteady ? 0 : Math.min(failures + 1, maxFailures))
     }
     const answer = new HttpAnswer({
       onHead: (code, type) => {
         status = code
-        this.#settled?.()
+        this.#onSettled?.()
         opened = code === 200 && type.startsWith('text/event-stream')
         this.#wasOpen ||= opened
         this.#isOpen = opened
@@ -93,22 +93,22 @@ export class StandaloneStream {
         if (!isTransientStatus(status)) {
           if (!this.#wasOpen || status === 404 || status === 405) return
           // The upstream may no longer know the last event.
-          this.#last = undefined
+          this.#lastEventId = undefined
         }
-        this.#again(failures + 1)
+        this.#reopen(failures + 1)
       },
       onError: (error, sent) => {
-        this.#settled?.()
+        this.#onSettled?.()
         if (opened) ended()
         else if (!sent && failures > 0) this.#handlers.lost(error)
-        else this.#again(failures + 1)
+        else this.#reopen(failures + 1)
       }
     }, this.#reading)
     this.#answer = answer
-    this.#handlers.request(answer, this.#last)
+    this.#handlers.request(answer, this.#lastEventId)
   }
 
-  #again (failures: number): void {
+  #reopen (failures: number): void {
     if (this.#closed) return
     const delay = Math.min(this.#wait * 2 ** failures, reconnectDelays.longest)
     this.#timer = setTimeout(() => { this.#request(failures) }, delay)
@@ -117,7 +117,7 @@ export class StandaloneStream {
 
   #take (event: StreamEvent): void {
     const { data, id, retry } = event
-    if (id !== undefined) this.#last = id
+    if (id !== undefined) this.#lastEventId = id
     if (retry !== undefined) this.#wait = Math.max(retry, reconnectDelays.shortest)
     if (carriesMessage(event)) this.#receive(data)
   }
@@ -127,7 +127,7 @@ export class StandaloneStream {
     try {
       messages = parseMessages(data)
     } catch {
-      // An event that cannot be parsed must not end the stream.
+      // An event that cannot be parsed does not end the stream.
       this.#reading.pace?.count('noise', data.length)
       return
     }

@@ -29,7 +29,7 @@ export interface StartedProcess {
 }
 
 /** Starts a process. @throws NodeJS.ErrnoException if the command or folder does not exist, or is not accessible */
-export type StartProcess = (order: ProcessSpec) => Promise<StartedProcess>
+export type StartProcess = (spec: ProcessSpec) => Promise<StartedProcess>
 
 /** Starts a process as a child of this one. */
 export const startChild: StartProcess = async ({ command, args, cwd, uid, gid, env }) => {
@@ -46,7 +46,7 @@ export const startChild: StartProcess = async ({ command, args, cwd, uid, gid, e
   return { pid: child.pid ?? 0, stdin, stdout, stderr, exited }
 }
 
-/** Describes in a sentence why a command cannot be started. */
+/** Describes why a command cannot be started, and what to do. */
 export function startFailureMessage (command: string, cwd: string | undefined, error: NodeJS.ErrnoException): string {
   const failure = `cannot start ${JSON.stringify(command)}`
   switch (error.code) {
@@ -80,8 +80,9 @@ export interface ChildCommand {
 }
 
 /**
- * The folder in which to start a command of a user. Not the gateway's own by default, which may be closed to that user.
- * @returns an Error if the wanted folder is closed to the user
+ * The folder in which to start a command as a user. Default: the user's home, or `/`, since the user may not be allowed
+ * to enter the gateway's working folder.
+ * @returns an Error if the user cannot enter the wanted folder
  */
 export async function folderFor (user: ProcessUser, wanted: string | undefined): Promise<string | Error> {
   if (wanted === undefined) return await canEnter(user.home, user) ? user.home : '/'
@@ -91,8 +92,8 @@ export async function folderFor (user: ProcessUser, wanted: string | undefined):
 }
 
 /**
- * Whether a user may enter a folder, judged by the modes of the folder and its parents. The system would not report it:
- * a process changes its folder before it changes its user.
+ * Whether a user may enter a folder, by the modes of the folder and its parents. The start of a process would not fail,
+ * since it changes its folder before its user.
  */
 export async function canEnter (folder: string, { uid, gid }: ProcessUser): Promise<boolean> {
   if (uid === 0) return true

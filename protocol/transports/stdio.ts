@@ -27,23 +27,23 @@ export interface StdioOptions {
   /** Masks secrets in a line before it is truncated. */
   redact?: (line: string) => string
   reading?: ReadingOptions
-  /** Time between TERM and KILL for the process group, in ms. */
+  /** Time between TERM and KILL for the process group, in ms. Default: 2,000. */
   grace?: number
 }
 
-/** If a process's stdin holds more unread bytes than this, its output is read more slowly. */
+/** If the process's stdin holds more unread bytes than this, its output is read more slowly. */
 const maxUnread = 1024 * 1024
 /** Max length of a reported line, in characters. */
 const lineLimit = 8 * 1024
-/** Time for a process that has closed its output to exit by itself, in ms. */
+/** Time for a process that has closed its output to exit, in ms. */
 const closeGrace = 500
 /** Max wait for the last output of a process that has exited, in ms. */
 const lastOutputTimeout = 500
-/** Max bytes queued in the child's stdin; beyond that, the child is considered not to be reading. */
+/** Max unread bytes in the child's stdin; beyond that, requests fail. */
 const stdinLimit = 64 * 1024 * 1024
 /**
- * Max length of a text that a pipe accepts either whole or not at all, in characters of up to 4 bytes (POSIX:
- * PIPE_BUF).
+ * Max length of a text that a pipe accepts either completely or not at all, in characters of up to 4 bytes (PIPE_BUF in
+ * POSIX).
  */
 const atomicWriteSize = 1_024
 /** Interval between attempts to read from a process while there is no memory, in ms. */
@@ -72,7 +72,7 @@ export class StdioTransport implements Transport {
   #unsent = ''
   /** The ids of the requests in `#unsent`. */
   #unsentIds: number[] = []
-  /** The ids of requests that the process has certainly not read. They are failed once the reason is known. */
+  /** The ids of requests that the process has certainly not read. They fail once the reason is known. */
   #unreadIds: number[] = []
   #closing = false
   #hasExited = false
@@ -109,8 +109,8 @@ export class StdioTransport implements Transport {
     killGroupOnExit(pid)
     this.#child = child
     stdout.on('data', (chunk: Buffer) => { this.#valve.push(chunk) })
-    readStderr(child.stderr, (line) => { this.#note(line) })
-    // A process that has ended is reported with its exit code instead.
+    readStderr(child.stderr, (line) => { this.#reportLine(line) })
+    // If the process exits, `#exited` reports its exit code instead.
     const closed = (): void => { if (!this.#hasExited) this.#fail('it closed its output') }
     stdout.once('close', () => { setTimeout(closed, closeGrace).unref() })
     stdin.on('error', () => {})
@@ -134,7 +134,7 @@ export class StdioTransport implements Transport {
       }
       return
     }
-    // All messages of one turn of the event loop are written with one system call, the most expensive part of sending.
+    // Messages of one turn of the event loop are written with one system call, the most expensive part of sending.
     if (this.#unsent === '') setImmediate(() => { this.#flush(stdin) })
     this.#unsent += `${toOneLine(text)}\n`
     if (options?.id !== undefined) this.#unsentIds.push(options.id)
@@ -149,8 +149,7 @@ export class StdioTransport implements Transport {
     this.#receiver = undefined
     const child = await this.#starting?.catch(() => undefined)
     if (!child) return
-    // The scan must precede the end of the process: afterwards, the processes that it leaves behind have another
-    // parent.
+    // The scan must precede the end of the process: its children would then have another parent.
     const tree = new ProcessTree(child.pid, this.#mark)
     await tree.scan()
     child.stdin.end()
@@ -165,16 +164,16 @@ export class StdioTransport implements Transport {
     const ids = this.#unsentIds
     this.#unsent = ''
     this.#unsentIds = []
-    // A text this short is written whole or not at all: if writing fails, the process has ended and read none of it.
-    const whole = stdin.writableLength === 0 && text.length < atomicWriteSize
+    // A text this short is written completely or not at all: if writing fails, the process has read none of it.
+    const isAtomic = stdin.writableLength === 0 && text.length < atomicWriteSize
     stdin.write(text, (error) => {
-      if (error && whole) this.#failLater(ids, 'the process does not read its input')
+      if (error && isAtomic) this.#failLater(ids, 'the process does not read its input')
     })
   }
 
   /**
-   * Fails requests that the process has not read, but waits briefly for the process to exit, which gives a better
-   * reason and its last lines.
+   * Fails requests that the process has not read. Waits briefly for the process to exit: its exit code and last lines
+   * are a better reason.
    */
   #failLater (ids: readonly number[], reason: string): void {
     this.#unreadIds.push(...ids)
@@ -196,7 +195,7 @@ export class StdioTransport implements Transport {
     this.#chunks.push(chunk.subarray(from))
     const { length } = this.#chunks
     if (length > transportLimits.message) this.#fail(`it printed a line of more than ${transportLimits.message} bytes`)
-    else if (length > transportLimits.small) this.#hold()
+    else if (length > transportLimits.small) this.#reserve()
   }
 
   #pause (reason: 'memory' | 'valve'): void {
@@ -209,15 +208,16 @@ export class StdioTransport implements Transport {
     if (this.#pauses.size === 0) this.#child?.stdout.resume()
   }
 
-  /** Reserves memory for the line that is being read. Reading pauses while there is none. */
-  #hold (): void {
+  /** Reserves memory for the line that is being read. While there is none, reading pauses. */
+  #reserve (): void {
     const account = this.#account ??= (this.#options.reading?.meter ?? noMeter).open(this.#options.reading?.owner ?? '')
-    if (account.resize(this.#chunks.length)) return
+    if (this.#pauses.has('memory') || account.resize(this.#chunks.length)) return
     this.#pause('memory')
     setTimeout(() => {
-      if (this.#ended !== undefined || this.#chunks.length === 0) return
+      if (this.#ended !== undefined) return
       this.#resume('memory')
-      this.#hold()
+      // The line may be complete, since bytes that had been read before the pause are processed.
+      if (this.#chunks.length > 0) this.#reserve()
     }, memoryRetry).unref()
   }
 
@@ -229,16 +229,16 @@ export class StdioTransport implements Transport {
       if (!isUtf8(bytes)) throw new SyntaxError('it is not UTF-8')
       messages = parseMessages(text)
     } catch {
-      this.#refused(text)
+      this.#onInvalidLine(text)
       return
     }
     for (const each of messages) this.#receiver?.message(each, undefined)
   }
 
   /** Handles a line that is not a message. */
-  #refused (text: string): void {
+  #onInvalidLine (text: string): void {
     this.#options.reading?.pace?.count('noise', text.length)
-    this.#note(text)
+    this.#reportLine(text)
     const id = guessAnsweredId(text)
     if (id !== undefined) {
       this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC ' +
@@ -246,8 +246,8 @@ export class StdioTransport implements Transport {
     }
   }
 
-  /** Reports a line that is not a message, and keeps it for a later error. */
-  #note (line: string): void {
+  /** Reports a line of stderr or an invalid line of stdout, and keeps it for error messages. */
+  #reportLine (line: string): void {
     const kept = line.slice(0, maxKeptLine)
     this.#lastLines.add(kept)
     this.#options.onLine({ length: kept.length, text: () => this.#show(kept).slice(0, lineLimit) })
@@ -256,30 +256,30 @@ export class StdioTransport implements Transport {
   #exited ({ code, signal }: ProcessExit): void {
     this.#hasExited = true
     const cause = signal !== null ? ` with signal ${signal}` : code !== null ? ` with exit code ${code}` : ''
-    const report = (): void => { this.#report(`the process ended${cause}`) }
-    // The last output may still be unread. A grandchild may keep the pipes open, so the wait is short.
-    setTimeout(report, lastOutputTimeout).unref()
+    const reportExit = (): void => { this.#reportEnd(`the process ended${cause}`) }
+    // The last output may be unread. The wait is short, since a grandchild may keep the pipes open.
+    setTimeout(reportExit, lastOutputTimeout).unref()
     const pipes = [this.#child?.stdout, this.#child?.stderr].filter((pipe) => pipe && !pipe.closed)
     let open = pipes.length
-    const read = (): void => { this.#valve.then(report) }
+    const read = (): void => { this.#valve.then(reportExit) }
     if (open === 0) read()
     for (const pipe of pipes) pipe?.once('close', () => { if (--open === 0) read() })
-    // The rest of the group is ended too, since its output would not be read.
+    // The rest of the process group is ended, too, since its output would not be read.
     if (!this.#closing && this.#child) void new ProcessTree(this.#child.pid, this.#mark).endRest()
   }
 
   /** Reports the connection as closed, stops reading, and ends the process. */
   #fail (reason: string): void {
     if (this.#ended !== undefined || this.#closing) return
-    this.#report(reason)
+    this.#reportEnd(reason)
     this.#child?.stdout.destroy()
     void this.close()
   }
 
   /** Reports the end of the connection, once. */
-  #report (reason: string): void {
+  #reportEnd (reason: string): void {
     if (this.#ended !== undefined) return
-    // The last line may have no end.
+    // The last line may have no line break.
     if (this.#hasExited && this.#chunks.length > 0) this.#line(this.#chunks.takeWhole())
     this.#ended = reason
     this.#chunks.take()

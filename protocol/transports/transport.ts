@@ -2,11 +2,11 @@ import type { UpstreamError } from '../errors.ts'
 import type { Message } from '../message.ts'
 import { parseMessage } from '../parse-message.ts'
 
-/** Receives a transport's messages and events. `origin` is the upstream id of the request on whose stream it came. */
+/** Receives a transport's messages and events. `origin`: the id of the request on whose stream a message arrived. */
 export interface Receiver {
   /** @returns whether it is an answer to a pending request */
   message: (message: Message, origin: number | undefined) => boolean
-  /** Called when a request will get no answer. */
+  /** Called when a request has failed: it gets no answer. */
   failed: (id: number, error: UpstreamError) => void
   /**
    * Called when the upstream has closed the request's stream in order to be polled.
@@ -19,20 +19,17 @@ export interface Receiver {
   closed: (error: UpstreamError) => void
 }
 
-/** Options of one message. */
 export interface SendOptions {
   /** The upstream id, if the message is a request. */
   id?: number
-  /** Aborts the sending and the answer's stream. */
-  signal?: AbortSignal
   /** The owner whose memory share the answer counts against. */
   owner?: string
   /** Headers of the client that sends the message, in lower case, for transports that have headers per message. */
   headers?: Readonly<Record<string, string>>
   /**
-   * Headers that MCP prescribes for the message, in lower case (since 2026-07-28). Such a message belongs to no
-   * session: it has no session id, its answer starts no session, and its stream is not resumed. Transports without
-   * headers ignore them.
+   * Headers that MCP prescribes for the message, in lower case (since 2026-07-28). A message with such headers belongs
+   * to no session: it has no session id, its answer starts none, and its stream is not resumed. Transports without HTTP
+   * ignore them.
    */
   protocol?: Readonly<Record<string, string>>
 }
@@ -40,14 +37,15 @@ export interface SendOptions {
 /** One connection to an upstream: sends and receives message texts without interpreting them. */
 export interface Transport {
   /**
-   * Whether messages have headers, and each request its own stream; without sessions, closing it cancels the request.
+   * Whether messages have headers, and each request a stream of its own. Without a session, closing the stream cancels
+   * the request.
    */
   readonly hasStreams?: boolean
-  /** For a process: the last lines of its stderr and of invalid stdout, for `UpstreamError.detail`. */
+  /** For a process: the last lines of stderr and invalid lines of stdout, for `UpstreamError.detail`. */
   readonly lastLines?: string
   /**
    * Opens the connection.
-   * @param dialled called once a socket or process is open; if the first request connects, it is called then
+   * @param dialled called when a process has been spawned or a socket is open, which may be with the first request
    * @throws UpstreamError with a message that says what to do
    */
   start: (receiver: Receiver, dialled?: () => void) => Promise<void>
@@ -65,7 +63,7 @@ export interface Transport {
   close: () => Promise<void>
 }
 
-/** Accounts for the memory of texts that transports read; the gateway limits the total. */
+/** Counts the memory of texts that transports read. The gateway limits the total. */
 export interface MemoryMeter {
   /** Opens an account for one text. @param owner whose share it counts against */
   open: (owner: string) => {
@@ -79,11 +77,10 @@ export interface MemoryMeter {
 
 export const noMeter: MemoryMeter = { open: () => ({ resize: () => true, close: () => {} }) }
 
-/** Limits of all transports. */
 export const transportLimits = {
   /** Max size of a message from an upstream, in bytes. */
   message: 16 * 1024 * 1024,
-  /** Max size of messages that are not accounted for by the meter, in bytes. */
+  /** Max size of messages that the meter does not count, in bytes. */
   small: 64 * 1024,
   /** Max nesting depth of a message from an upstream. */
   depth: 1_000,
@@ -108,7 +105,7 @@ const withNumericId = (message: Message): Message =>
     ? { ...message, id: Number(message.id) }
     : message
 
-/** Guesses the id that an invalid message answers, so that its call fails immediately rather than at its deadline. */
+/** Guesses the request that an invalid message answers, so that it fails at once and not at its deadline. */
 export function guessAnsweredId (text: string): number | undefined {
   const match =
     /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*,\s*"(?:result|error)"/.exec(text.slice(0, 200)) ??

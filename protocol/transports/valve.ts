@@ -1,12 +1,12 @@
 import type { Message } from '../message.ts'
 import type { MemoryMeter, Receiver } from './transport.ts'
 
-/** Unsolicited output: a message that no request waits for, text that is not a message, or many tiny chunks. */
+/** A kind of unsolicited output: a message that no request waits for, no message (`noise`), or 64 tiny chunks. */
 export type Unsolicited = Message['kind'] | 'noise' | 'crumbs'
 
-/** Limits the unsolicited output of servers. The gateway limits the total for all servers of one user. */
+/** Limits the rate of unsolicited output, for one server, or for all servers of a user together. */
 export interface MessagePace {
-  /** @param size in characters */
+  /** Counts unsolicited output. @param size in characters */
   count: (what: Unsolicited, size?: number) => void
   /** The time until more output may be read, in ms; 0: now. */
   waitTime: () => number
@@ -14,7 +14,7 @@ export interface MessagePace {
 
 /** How messages from a server are read and counted. */
 export interface ReadingOptions {
-  /** Accounts for the memory of large messages. Default: none. */
+  /** Counts the memory of large messages. Default: none. */
   readonly meter?: MemoryMeter
   /** Limits unsolicited messages. Default: no limit. */
   readonly pace?: MessagePace
@@ -29,7 +29,7 @@ export const maxInFlight = 64
 /** Pause before the output of such a server is read again, in ms. */
 const slowReaderWait = 20
 
-/** Extends a pace so that it also pauses while a server is slow to read our answers, which would accumulate here. */
+/** Extends a pace so that it also pauses while a server is slow to read answers, which would accumulate here. */
 export const withSlowReaderPause = (isSlow: () => boolean, pace: MessagePace = noPace): MessagePace => ({
   count: (what, size) => { pace.count(what, size) },
   waitTime: () => pace.waitTime() || (isSlow() ? slowReaderWait : 0)
@@ -61,19 +61,21 @@ interface ValveOptions {
 }
 
 /**
- * Bytes processed at a time: a few messages, by which a server may exceed its pace; up to `longPiece` of a long line.
+ * Bytes processed at a time, by which a server may exceed its pace: whole lines of about `pieceSize` bytes together, or
+ * `longPiece` of a longer line.
  */
 const pieceSize = 1024
 const longPiece = 16 * 1024
 
+/** The end of the piece that begins at an index. */
 function pieceEnd (chunk: Buffer, at: number): number {
   const lineEnd = chunk.indexOf('\n', at + pieceSize)
   return Math.min(chunk.length, at + longPiece, lineEnd === -1 ? Infinity : lineEnd + 1)
 }
 
 /**
- * Passes on a server's bytes in order, and holds them back while they exceed its pace. The server is slowed down, since
- * its socket or pipe is not read.
+ * Passes on the bytes of a server in order, and holds them back while they exceed its pace. Meanwhile its socket or
+ * pipe is not read, which slows the server down.
  */
 export class Valve {
   readonly #options: ValveOptions

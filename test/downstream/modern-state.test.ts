@@ -17,7 +17,7 @@ import { checkInputRequests, requiresInput } from '../../plugins/downstream/mode
 import type { ModernRequest } from '../../plugins/downstream/modern/request.ts'
 import { RequestStates, type StateBinding, type RequestState } from '../../plugins/downstream/modern/state.ts'
 import type { Gateway } from '../../plugins/gateway/gateway.ts'
-import { type KeyRing, openKeyRing } from '../../plugins/base/secrets/ring.ts'
+import { type KeyRing, openKeyRing } from '../../plugins/base/secrets/key-ring.ts'
 import { seal, unseal } from '../../plugins/base/secrets/seal.ts'
 import { code, type RpcError } from '../../protocol/errors.ts'
 import type { Question } from '../../protocol/exchange.ts'

@@ -45,12 +45,12 @@ test('running tasks', async (t) => {
     const { tasks, puts, storage } = made()
     let open = (): void => {}
     storage.gate = new Promise<void>((resolve) => { open = resolve })
-    const begun = tasks.note(view, client, target, 'h', task('working'))
+    const begun = tasks.recordState(view, client, target, 'h', task('working'))
     storage.gate = Promise.resolve()
-    const ended = tasks.note(view, client, target, 'h', task('completed'))
+    const ended = tasks.recordState(view, client, target, 'h', task('completed'))
     open()
     await Promise.all([begun, ended])
-    for (let n = 0; n < 3; n++) await tasks.note(view, client, target, 'h', task('completed'))
+    for (let n = 0; n < 3; n++) await tasks.recordState(view, client, target, 'h', task('completed'))
     assert.deepEqual(puts.map(([state]) => state), ['working', 'completed'])
     assert.deepEqual(await tasks.list(), [])
   })
@@ -58,7 +58,7 @@ test('running tasks', async (t) => {
   await t.test('as long as the server keeps it, a day at most', async () => {
     const { tasks, puts } = made()
     const lifetimeOf = async (more: object): Promise<unknown> => {
-      await tasks.note(view, client, { ...target, id: JSON.stringify(more) }, 'h', task('working', more))
+      await tasks.recordState(view, client, { ...target, id: JSON.stringify(more) }, 'h', task('working', more))
       return puts.at(-1)?.[1]
     }
     const day = 24 * 60 * 60_000
@@ -69,7 +69,7 @@ test('running tasks', async (t) => {
 
   await t.test('what a server tells is bounded', async () => {
     const { tasks } = made()
-    await tasks.note(view, client, target, 'h', task('x'.repeat(10_000), { ttl: 1e300 }))
+    await tasks.recordState(view, client, target, 'h', task('x'.repeat(10_000), { ttl: 1e300 }))
     const [stored] = await tasks.list()
     assert.deepEqual([stored?.state, stored?.ttl], ['x'.repeat(100), 365 * 24 * 60 * 60_000])
   })
@@ -77,23 +77,23 @@ test('running tasks', async (t) => {
   await t.test('what could not be stored is stored with the next answer', async () => {
     const { tasks, puts, storage } = made()
     storage.away = true
-    await tasks.note(view, client, target, 'h', task('working'))
+    await tasks.recordState(view, client, target, 'h', task('working'))
     assert.equal(puts.length, 0)
     storage.away = false
-    await tasks.note(view, client, target, 'h', task('working'))
+    await tasks.recordState(view, client, target, 'h', task('working'))
     assert.deepEqual(puts.map(([state]) => state), ['working'])
   })
 
   await t.test('an answer that is no task stores nothing; the result of a task ends it', async () => {
     const { tasks, puts } = made()
-    for (const text of ['{}', '{"status":1}', '{"resultType":"complete"}']) await tasks.note(view, client, target, 'h', text)
-    await tasks.noteEnd(view, client, target, 'completed')
+    for (const text of ['{}', '{"status":1}', '{"resultType":"complete"}']) await tasks.recordState(view, client, target, 'h', text)
+    await tasks.recordEnd(view, client, target, 'completed')
     assert.equal(puts.length, 0)
-    await tasks.note(view, client, target, 'h', task('working'))
+    await tasks.recordState(view, client, target, 'h', task('working'))
     const [known] = await tasks.list()
     assert.deepEqual([known?.tool, known?.username, known?.createdAt], ['run', 'ann', Date.parse('2026-01-01T00:00:00Z')])
-    await tasks.noteEnd(view, client, target, 'failed')
-    await tasks.noteEnd(view, client, target, 'completed')
+    await tasks.recordEnd(view, client, target, 'failed')
+    await tasks.recordEnd(view, client, target, 'completed')
     assert.deepEqual(puts.map(([state]) => state), ['working', 'failed'])
     assert.equal(await tasks.find(known?.id ?? ''), undefined)
   })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'
+import { readSkill } from '../../plugins/gateway/builtins/skill-files.ts'
 import { ClaimsByServer } from '../../plugins/gateway/claims.ts'
 import { childrenIn } from '../../plugins/gateway/methods/skills.ts'
 import { foldersAbove, type Section } from '../../plugins/gateway/section.ts'
@@ -188,4 +189,16 @@ test('the folders of a URI, and what is in a folder', async () => {
   assert.deepEqual(childrenIn(['s://a/x.md', 's://a/d/y.md', 's://a/d/z', 's://ab/n'], 's://a'), [
     { uri: 's://a/x.md', name: 'x.md' }, { uri: 's://a/d', name: 'd', mimeType: 'inode/directory' }
   ])
+})
+
+test('a file of a built-in skill is base64, and may have megabytes', async () => {
+  const main = Buffer.from('---\nname: a\ndescription: d\n---\n').toString('base64')
+  const large = Buffer.alloc(8 * 1024 * 1024, 1).toString('base64')
+  for (const content of ['', 'AAAA', 'AAA=', 'AA==', '+/+/AA==', large]) {
+    const { files } = await readSkill({ 'SKILL.md': main, 'x.bin': content })
+    assert.equal(files['x.bin'], content)
+  }
+  for (const content of ['A', 'AA', 'AAA', 'AA=', 'A===', '====', 'AA==AAAA', 'AA A', 'AA-_', `${large.slice(1)}!`]) {
+    await assert.rejects(readSkill({ 'SKILL.md': main, 'x.bin': content }), { code: 'TH_INVALID_INPUT' }, content.slice(0, 9))
+  }
 })

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { ClaimsByServer } from '../../plugins/gateway/claims.ts'
-import { hiddenKey } from '../../plugins/gateway/hidden-resources.ts'
 import type { Section } from '../../plugins/gateway/section.ts'
 import { isHidden, readerOf, type Surface } from '../../plugins/gateway/surface.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
@@ -102,7 +101,7 @@ test('what is hidden is read through no template of its server; through another 
   }
   assert.deepEqual(
     [...fold([section('s', lists, { config: off, member: { resources: ['x:1'] } })]).hidden.keys],
-    ['x:1', 'x:3', 'x:2'].map((uri) => hiddenKey('s', uri))
+    ['s\nx:1', 's\nx:3', 's\nx:2']
   )
 })
 

@@ -107,14 +107,14 @@ test('resource links: who makes the gateway remember them', async (t) => {
   await t.test('who is linked without end makes the gateway forget his own, and nobody else\'s', async () => {
     const links = new ResourceLinks()
     const link = (n: number): object => ({ type: 'resource_link', name: 'x', uri: `x://${n}` })
-    links.note(JSON.stringify({ content: [link(1)] }), 'ann', 's')
-    links.note(JSON.stringify({ content: Array.from({ length: gatewayLimits.resourceLinks }, (_, n) => link(n + 1)) }), 'eve', 's')
+    links.record(JSON.stringify({ content: [link(1)] }), 'ann', 's')
+    links.record(JSON.stringify({ content: Array.from({ length: gatewayLimits.resourceLinks }, (_, n) => link(n + 1)) }), 'eve', 's')
     assert.deepEqual(['ann', 'eve'].map((each) => links.providerOf('x://1', each)), ['s', undefined])
   })
   await t.test('URIs that take more than a KiB are not remembered', async () => {
     const links = new ResourceLinks()
     for (const [text, isKept] of [['x'.repeat(1_000), true], ['x'.repeat(1_025), false], ['ж'.repeat(500), true], ['ж'.repeat(513), false]] as const) {
-      links.note(JSON.stringify({ content: [{ type: 'resource_link', name: 'x', uri: text }] }), 'ann', 's')
+      links.record(JSON.stringify({ content: [{ type: 'resource_link', name: 'x', uri: text }] }), 'ann', 's')
       assert.equal(links.providerOf(text, 'ann') === 's', isKept, String(text.length))
     }
   })

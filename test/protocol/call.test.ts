@@ -116,6 +116,16 @@ test('a call that is detached goes on, and is taken up by another exchange', asy
     call.cancel(new Error('done') as UpstreamError)
   })
 
+  await t.test('a question that was withdrawn before it waits is refused', async () => {
+    const { call } = await begin(under('1'))
+    call.detach()
+    const { question, answered, withdraw } = ask(call)
+    withdraw('the upstream knows already')
+    await assert.rejects(answered, { fault: 'closed' })
+    await assert.rejects(call.ask(question), { fault: 'closed', message: 'the upstream knows already' })
+    call.cancel(new Error('done') as UpstreamError)
+  })
+
   await t.test('a question that still waits when the call ends is refused', async () => {
     const { call, peer, outcome } = await begin(under('1'))
     call.detach()

@@ -456,6 +456,15 @@ test('transports: cookies that a server sets are sent back on the same connectio
   const beside = new Cookies('own=1')
   beside.store('a=b')
   assert.equal(beside.header, 'own=1; a=b')
+  const past = 'Expires=Thu, 01 Jan 1970 00:00:00 GMT'
+  for (const [attributes, kept] of [
+    [`${past}; Max-Age=60`, true], [`Max-Age=60; ${past}`, true], ['Max-Age=0; Expires=Fri, 01 Jan 2100 00:00:00 GMT', false],
+    [past, false], [`${past}; Max-Age=soon`, false], ['Expires=soon', true], ['Max-Age=-1', false], ['Secure; Path=/', true]
+  ] as const) {
+    const cookies = new Cookies(undefined)
+    cookies.store(['a=b', `a=c; ${attributes}`])
+    assert.equal(cookies.header, kept ? 'a=c' : undefined, attributes)
+  }
 })
 
 test('http: what answers a request is read with any status of success', async (t) => {

@@ -36,7 +36,7 @@ test('a scan accepts what JSON.parse accepts, and finds the same members', async
   }
   assert.ok(valid > 500, 'the texts are hardly ever valid')
   assert.throws(() => scanJson('[[[]]]', { maxDepth: 2 }), JsonTooDeep)
-  const { values, largestObject: mostMembers, size, hasGaps } = scanJson('[{"a":1,"b":[]},{"c":[2,3,4,5]},6]', { maxDepth: 3 })
-  assert.deepEqual([values, mostMembers, size, hasGaps], [11, 2, 3, true])
+  const { values, largestObject: mostMembers, size, hasNullOrEmptyArray } = scanJson('[{"a":1,"b":[]},{"c":[2,3,4,5]},6]', { maxDepth: 3 })
+  assert.deepEqual([values, mostMembers, size, hasNullOrEmptyArray], [11, 2, 3, true])
   assert.deepEqual([scanJson('[]', { maxDepth: 1 }).size, scanJson('{}', { maxDepth: 1 }).size, scanJson(' [1] ', { maxDepth: 1 }).size], [0, 0, 1])
 })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { PlainClient, type Exchange } from '../../protocol/exchange.ts'
+import { HeldTask } from '../../protocol/legacy/held-task.ts'
 import { LegacyTasks } from '../../protocol/legacy/tasks.ts'
 
 const callOf = (owner: string): Exchange => ({
@@ -49,4 +50,13 @@ test('who begins tasks without end ends his own waits, and nobody else\'s', asyn
   const eves = open('eve')
   assert.equal(eves.filter(Boolean).length, 197)
   assert.equal(eves.indexOf(true), 53, 'the oldest have ended')
+})
+
+test('a question that the server withdrew before it was asked is not open', async () => {
+  const task = new HeldTask(callOf('ann'), '1')
+  const signal = AbortSignal.abort('the server knows already')
+  const asked =
+    task.ask({ method: 'roots/list', params: {}, paramsText: '{}', signal, outlivesRequest: false, progress: () => {} })
+  await assert.rejects(asked, { message: 'the server knows already' })
+  assert.equal(task.inputRequests, undefined)
 })

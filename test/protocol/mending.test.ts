@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import fc from 'fast-check'
 import { conforms } from '../../protocol/conforming.ts'
-import { errorShape, itemShapes, paramsShape, resultShape, serverInfo } from '../../protocol/mended-members.ts'
+import { errorShape, itemShapes, paramsShape, resultShape, serverInfoShape } from '../../protocol/mended-members.ts'
 import { mend, describeMended } from '../../protocol/mending.ts'
 import type { Shape } from '../../protocol/shapes/shape.ts'
 import { holds as everyTime, jsonText } from '../helpers/json-texts.ts'
@@ -119,7 +119,7 @@ test('beginnings, errors, questions and notifications', async () => {
     ['{"capabilities":{"tools":[],"prompts":null,"resources":{"subscribe":null},"experimental":{"a":null,"b":[]}}}', '{"capabilities":{"tools":{},"resources":{},"experimental":{"b":{}}}}'],
     ['{"serverInfo":{"name":"x","version":null,"icons":[]}}', '{"serverInfo":{"name":"x","icons":[]}}']
   ])
-  holds(serverInfo, [['{"name":"x","title":null}', '{"name":"x"}'], ['null', '{}']])
+  holds(serverInfoShape, [['{"name":"x","title":null}', '{"name":"x"}'], ['null', '{}']])
   holds(errorShape, [['{"code":null,"message":null,"data":null}', '{"code":-32603,"message":"The server returned this error without a message (no code)","data":null}']])
   holds(paramsShape('sampling/createMessage'), [[
     '{"messages":[{"role":"user","content":[{"type":"tool_result","toolUseId":"1","content":[{"type":"text","text":"a","annotations":null}],"isError":null}]}],"systemPrompt":null,"modelPreferences":{"hints":null},"temperature":null,"metadata":[]}',

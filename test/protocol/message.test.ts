@@ -289,8 +289,8 @@ test('message: what servers write for what is absent', async () => {
     assert.deepEqual(read(text), message, text)
     // The same of a large text.
     const large = parseMessage(text.replace(/\}$/, pad), 200, 10, 'server')
-    const { hasGaps, ...others } = large as Message
-    assert.deepEqual([others, hasGaps], [message, /null|\[\]/.test(text)], text)
+    const { hasNullOrEmptyArray, ...others } = large as Message
+    assert.deepEqual([others, hasNullOrEmptyArray], [message, /null|\[\]/.test(text)], text)
   }
   for (const text of [
     '{"result":{}}', '{"error":{"code":1,"message":"no JSON-RPC"}}', '{"jsonrpc":"1.0","id":1,"result":{}}', '{"jsonrpc":2,"method":"n"}',

@@ -146,6 +146,6 @@ test('peer: null and [] of the other side are read as absent, by method and era,
 test('peer: a large answer that is known to have neither is not looked through', async () => {
   const { peer } = await startPeer()
   const answer = peer.request('tools/call')
-  peer.message({ kind: 'response', id: 1, resultText: '{"isError":null}', hasGaps: false }, undefined)
+  peer.message({ kind: 'response', id: 1, resultText: '{"isError":null}', hasNullOrEmptyArray: false }, undefined)
   assert.equal((await answer).resultText, '{"isError":null}')
 })

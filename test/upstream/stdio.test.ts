@@ -161,6 +161,23 @@ test('a request to a process that has just ended fails with its last words', asy
   assert.equal(child.heard[0], 'failed 1 unreachable: the process ended with exit code 3; its last lines:\ndying of thirst')
 })
 
+test('output is read again after a pause for memory, also if the line was complete by then', async (t) => {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough({ highWaterMark: 1024 * 1024 }), new PassThrough()]
+  let exit = (_: ProcessExit): void => {}
+  const exited = new Promise<ProcessExit>((resolve) => { exit = resolve })
+  // No process has this id.
+  const startProcess = async (): Promise<StartedProcess> => ({ pid: 2 ** 22 + 1, stdin, stdout, stderr, exited })
+  const meter = { open: () => ({ resize: () => false, close: () => {} }) }
+  const child = await startChild(t, 'large', [], { startProcess, reading: { meter } })
+  const text = 'x'.repeat(2 * transportLimits.small)
+  stdout.write(`{"jsonrpc":"2.0","method":"first","params":{"text":"${text}"}}\n`)
+  await until(() => child.heard.length === 1)
+  stdout.write('{"jsonrpc":"2.0","method":"second"}\n')
+  await until(() => child.heard.length === 2)
+  assert.equal(child.heard[1], 'notification second {}')
+  exit({ code: 0, signal: null })
+})
+
 test('stdio: a child and its streams', async (t) => {
   await t.test('messages come as they were printed, in pieces or together; CRLF and empty lines are no matter', async (t) => {
     const child = await nodeScript(

@@ -11,11 +11,13 @@ type Preparation = (app: FastifyInstance) => void | Promise<void>
 
 interface AnnexOptions {
   /**
-   * The paths, including the base path, that the annex serves if the main app has no route. A final `/` matches all
-   * below.
+   * The paths, including the base path, that the annex serves if the main app has no route for them. A path that ends
+   * with `/` includes all paths below it.
    */
   readonly paths: readonly string[]
-  /** Routes of the annex that a pattern of the main app would match. */
+  /**
+   * Routes of the annex that a route of the main app with parameters would match. The main app hands them over, too.
+   */
   readonly rather?: ReadonlyArray<{ readonly method: HTTPMethods, readonly url: string }>
   /** Loads the plugin that registers the routes. */
   readonly load: () => Promise<FastifyPluginAsync>
@@ -27,25 +29,30 @@ interface Annex {
   readonly open: () => Promise<FastifyInstance>
 }
 
-/** Creates an app with the options of the main one. @param server stands in for the main app's server */
+/**
+ * Creates an app with the options of the main app.
+ * @param server stands in for an HTTP server
+ * @param idOf returns the id of a request, as given by the main app
+ */
 type Create = (server: EventEmitter, idOf: (raw: IncomingMessage) => string) => FastifyInstance
 
 /**
- * Apps beside the main one, for routes that an idle gateway does not need: an annex is created by the first request for
- * one of its paths. It has the decorators of the main app but no server: the main app hands requests over to it.
+ * Fastify apps beside the main one, for routes that an idle gateway does not need: the first request for one of its
+ * paths creates an annex. An annex has the decorators of the main app, but does not listen: the main app hands requests
+ * over to it.
  */
 export class Annexes {
   readonly #create: Create
   readonly #preparations: Preparation[] = []
   readonly #annexes: Annex[] = []
-  /** The ids of requests that are handed over. */
+  /** The ids of the requests that were handed over. */
   readonly #ids = new WeakMap<IncomingMessage, string>()
 
   constructor (create: Create) {
     this.#create = create
   }
 
-  /** Prepares the main app now, and each annex when it is created. */
+  /** Applies a preparation to the main app now, and to each annex when it is created. */
   async onEveryApp (app: FastifyInstance, preparation: Preparation): Promise<void> {
     this.#preparations.push(preparation)
     await preparation(app)
@@ -67,7 +74,7 @@ export class Annexes {
     }
     this.#annexes.push({ paths, open })
     const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-      await this.#handOn(open, request, reply)
+      await this.#handOver(open, request, reply)
     }
     for (const { method, url } of rather) {
       app.route({
@@ -84,11 +91,11 @@ export class Annexes {
   }
 
   /** Hands a request over to the annex that serves its path. @returns undefined if none does */
-  handOn (request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
+  handOver (request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
     const path = request.url.split('?', 1)[0] ?? ''
     const annex = this.#annexes.find(({ paths }) =>
       paths.some((each) => each.endsWith('/') ? path.startsWith(each) : path === each))
-    return annex && this.#handOn(annex.open, request, reply)
+    return annex && this.#handOver(annex.open, request, reply)
   }
 
   /** Returns all annexes, creating those that no request has needed yet. */
@@ -98,11 +105,11 @@ export class Annexes {
     return opened
   }
 
-  async #handOn (open: Annex['open'], { raw, id, originalUrl }: FastifyRequest, reply: FastifyReply): Promise<void> {
+  async #handOver (open: Annex['open'], { raw, id, originalUrl }: FastifyRequest, reply: FastifyReply): Promise<void> {
     const annex = await open()
     this.#ids.set(raw, id)
     reply.hijack()
-    // The annex rewrites URLs, too, and takes the one that it gets for the original.
+    // The annex applies `rewriteUrl` again, and records the URL that it receives as `originalUrl`.
     raw.url = originalUrl
     annex.routing(raw, reply.raw)
   }

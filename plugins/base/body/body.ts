@@ -9,7 +9,10 @@ import { withoutBom } from '../../../protocol/text.ts'
 import { errors } from '../errors/index.ts'
 import { baseLimits } from '../limits/index.ts'
 
-/** Depth to which the member order of the text is recorded: that of server names in `mcp.servers` (VS Code). */
+/**
+ * The number of object levels whose member order is recorded: the names of servers are at most at the third level, in
+ * `mcp.servers` of VS Code's settings.
+ */
 const orderedDepth = 3
 
 const { chunks: maxChunks, chunk: minChunk } = baseLimits.arriving
@@ -91,12 +94,14 @@ export function collectBodyText (
 /**
  * Reads the whole body as text, without a byte-order mark.
  * @param limit in bytes
- * @param grows see `onLargeBody` of `collectBodyText`
+ * @param onLargeBody as for `collectBodyText`
  * @throws the errors of `collectBodyText`
  */
-export async function readBodyText (payload: IncomingMessage, limit: number, grows?: () => void): Promise<string> {
+export async function readBodyText (
+  payload: IncomingMessage, limit: number, onLargeBody?: () => void
+): Promise<string> {
   return await new Promise((resolve, reject) => {
-    collectBodyText(payload, limit, (error, text = '') => { if (error) reject(error); else resolve(text) }, grows)
+    collectBodyText(payload, limit, (error, text = '') => { if (error) reject(error); else resolve(text) }, onLargeBody)
   })
 }
 
@@ -106,7 +111,7 @@ export async function readBodyText (payload: IncomingMessage, limit: number, gro
  * @param limit a size as accepted by `parseSize`
  * @param admit called with the length, in characters, of a body longer than `baseLimits.steppedBody` before it is
  * parsed; throws to reject it
- * @param grows see `onLargeBody` of `collectBodyText`
+ * @param onLargeBody as for `collectBodyText`
  * @throws InvalidJson, also for nesting deeper than `baseLimits.requestDepth`; InvalidInput if an object in such a body
  * has more than `baseLimits.requestMembers` members; the errors of `readBodyText`
  */
@@ -114,9 +119,9 @@ export async function readJsonBody (
   payload: IncomingMessage,
   limit: string,
   admit: (size: number) => void = () => {},
-  grows?: () => void
+  onLargeBody?: () => void
 ): Promise<unknown> {
-  const text = await readBodyText(payload, parseSize(limit), grows)
+  const text = await readBodyText(payload, parseSize(limit), onLargeBody)
   if (text === '') return undefined
   if (text.length <= baseLimits.steppedBody) return recordTextOrder(text, parseJson(text), orderedDepth)
   admit(text.length)
@@ -134,12 +139,12 @@ export function parseJson (text: string): unknown {
 }
 
 /**
- * Parses a large JSON text; its values are counted before they are created.
- * @param maxMembers max members of one object
+ * Parses a large JSON text, after counting its values.
+ * @param maxMembers max members of each object
  * @throws InvalidJson, InvalidInput
  */
 export function parseLargeJson (text: string, maxMembers = Infinity): unknown {
-  const scan = scanned(text)
+  const scan = scanBody(text)
   if (scan.values > baseLimits.requestValues) {
     throw new errors.InvalidInput(`The body has more than ${baseLimits.requestValues} values`)
   }
@@ -149,8 +154,8 @@ export function parseLargeJson (text: string, maxMembers = Infinity): unknown {
   return parseJsonText(text)
 }
 
-/** @throws InvalidJson */
-function scanned (text: string): ReturnType<typeof scanJson> {
+/** Counts the values of a JSON text. @throws InvalidJson */
+function scanBody (text: string): ReturnType<typeof scanJson> {
   try {
     return scanJson(text, { maxDepth: baseLimits.requestDepth })
   } catch (error) {

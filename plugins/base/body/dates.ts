@@ -2,13 +2,13 @@ import { errors } from '../errors/index.ts'
 
 const dayInMs = 24 * 60 * 60_000
 
-/** A time range as a caller specifies it, in ISO 8601: dates in UTC, or dates with a time; both ends are inclusive. */
+/** A time range as a caller sends it, in ISO 8601: days in UTC, or times; both ends are inclusive. */
 export interface DateRange { readonly startDate?: string, readonly endDate?: string }
 
 /**
- * Converts a range to ms since the epoch: `from` inclusive, `to` exclusive. An end date without a time includes its
+ * Converts a range to ms since the epoch: `from` inclusive, `to` exclusive. An end date without a time includes that
  * whole day.
- * @param names of the caller's parameters, for errors
+ * @param names the parameters' names, for errors
  * @throws InvalidInput
  */
 export function parseDateRange (
@@ -30,18 +30,4 @@ function parseDate (text: string, name: string): number {
     throw new errors.InvalidInput(`"${name}": the day ${date} does not exist`)
   }
   return time
-}
-
-/**
- * Checks that a change does not alter members that the gateway sets; it may repeat their values.
- * @param sent the change
- * @param record the record as returned to the caller before
- * @throws InvalidInput for a member with another value
- */
-export function checkUnchanged<Record extends object> (
-  sent: object, record: Record, names: ReadonlyArray<keyof Record & string>
-): void {
-  const given = sent as Partial<Record>
-  const changed = names.find((name) => given[name] !== undefined && given[name] !== record[name])
-  if (changed !== undefined) throw new errors.InvalidInput(`"${changed}" is set by the gateway, and cannot be changed`)
 }

@@ -2,20 +2,20 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyRequest, preParsingHookHandler } from 'fastify'
 import { memory, baseLimits } from '../limits/index.ts'
 
-/** Functions that reserve memory for bodies without Content-Length, by request. */
+/** By request: reserves memory for a body without Content-Length. */
 const unmeasuredReservations = new WeakMap<FastifyRequest, () => void>()
 
 /**
- * The function that reserves memory for a body without Content-Length. Call it once more than `baseLimits.smallBody`
- * bytes have arrived; it throws ShareError if no memory is left.
- * @returns undefined for a request with a Content-Length
+ * Returns the function that reserves memory for a body without Content-Length. The reader of the body calls it once
+ * more than `baseLimits.smallBody` bytes have arrived; it throws ShareError if no memory is left.
+ * @returns undefined for other requests
  */
 export const unmeasuredReservationOf = (request: FastifyRequest): (() => void) | undefined =>
   unmeasuredReservations.get(request)
 
 /**
- * Reserves memory until a request is answered; at most a quarter of the budget.
- * @param owner the owner whose share the memory counts against
+ * Reserves memory until a request has been answered, at most a quarter of the budget.
+ * @param owner whose share of the budget it counts against
  * @throws ShareError
  */
 function reserveUntilClosed (raw: ServerResponse, owner: string, bytes: number): void {
@@ -25,12 +25,14 @@ function reserveUntilClosed (raw: ServerResponse, owner: string, bytes: number):
 interface BodyMemoryOptions {
   /** Returns the current max size of a body, in bytes. */
   readonly limit: () => number
+  /** Returns the owner whose share of the memory budget the body counts against. */
   readonly ownerOf: (request: FastifyRequest) => string
 }
 
 /**
- * Reserves memory for a body before it is read, and releases it when the request is answered. Small bodies are not
- * counted. A body without Content-Length is treated as one of the max size once it is no longer small.
+ * Creates a hook that reserves memory for a body before it is read, and releases it when the request has been answered.
+ * Small bodies are not counted. A body without Content-Length counts as one of the max size once it exceeds
+ * `baseLimits.smallBody`.
  */
 export const reserveBodyMemory = ({ limit, ownerOf }: BodyMemoryOptions): preParsingHookHandler =>
   (request, reply, payload, done) => {

@@ -26,12 +26,12 @@ export const limitQueryParameters: onRequestHookHandler = ({ url }, reply, done)
     done()
     return
   }
-  // The hook that sets this header has not run yet.
+  // The hook that sets this header on all responses runs later.
   reply.header('x-content-type-options', 'nosniff')
   done(tooManyError('query'))
 }
 
-/** Rejects a form (application/x-www-form-urlencoded) with too many fields. @returns the text @throws InvalidInput */
+/** Checks that a form (application/x-www-form-urlencoded) has few enough fields. @returns it @throws InvalidInput */
 export function limitFormFields (text: string): string {
   if (hasTooMany(text)) throw tooManyError('form')
   return text
@@ -47,12 +47,12 @@ function hasTooMany (text: string): boolean {
 const tooManyError = (what: string): Error =>
   new errors.InvalidInput(`The ${what} has more than ${baseLimits.parameters} parameters`)
 
-/** Parameters of every management API route: the token of a login, and `_`, which browsers add to bypass a cache. */
+/** Parameters of every management API route: the token of a login, and `_`, which scripts add to bypass a cache. */
 const universalParameters = ['token', '_']
 
 /**
- * An `onRoute` hook: routes reject unknown query parameters, since a misspelt filter would select everything. Routes
- * that run tools and prompts accept any parameter.
+ * An `onRoute` hook that makes routes reject unknown query parameters, since a misspelt filter would select everything.
+ * Routes that run tools or prompts accept any parameter.
  */
 export function refuseUnknownQuery (route: RouteOptions): void {
   if (route.config?.effect === 'run') return

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { baseLimits } from '../limits/index.ts'
 
-/** Limits how much of a request's body is read after the answer. Call it when the request arrives. */
+/** Limits how much of a request's body is read after the answer was sent. Call it when the request arrives. */
 export function limitBodyIntake (request: IncomingMessage, response: ServerResponse): void {
   const { 'transfer-encoding': encoding, 'content-length': length = '0' } = request.headers
-  // Node drops the rest of a small body itself. A listener for each request would cost a fifth of a call's CPU time.
+  // Node drops the rest of a small body itself. Most requests have one, and a listener would cost CPU time in each.
   if (encoding === undefined && Number(length) <= baseLimits.smallBody) return
-  // Starts reading now: after the answer, Node would discard a body that nobody reads, without limit.
+  // Starts reading: after the answer, Node would read and drop a body that has no reader, without limit.
   request.read(0)
   response.once('close', () => { drainUnreadBody(request) })
 }

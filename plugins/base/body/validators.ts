@@ -23,8 +23,8 @@ const coercingAndDroppingAjv = lazyAjv({ coerceTypes: true, removeAdditional: 'a
 /**
  * The validator compiler of all routes. It reports all errors of a body, but only the first error if the body has more
  * than `baseLimits.findingValues` values: a million wrong elements would be a million errors. Schemas are compiled on
- * first use: compiling all of them takes a tenth of the start-up time.
- * Parameters that the route does not declare are removed from the query: one of them may be the token of a login.
+ * first use, since compiling all of them would delay the start.
+ * It removes parameters that the route does not declare from the query: one of them may be the token of a login.
  */
 export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
   let check: ValidateFunction | undefined

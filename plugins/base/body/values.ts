@@ -1,7 +1,7 @@
 import { largeText, memoryOf } from '../../../protocol/text.ts'
 import { baseLimits } from '../limits/index.ts'
 
-/** An upper bound for the memory of a JSON text's values, in bytes: commas and brackets in strings count too. */
+/** An upper bound for the memory of a JSON text's values, in bytes: punctuation within strings counts, too. */
 function memoryOfValues (text: string): number {
   let [values, containers, members] = [0, 0, 0]
   for (let at = 0; at < text.length; at++) {

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import helmet, { type HelmetOptions } from 'helmet'
 
-/** Response headers beyond the CORS-safelisted ones that scripts may read. */
+/** Response headers that scripts of other origins may read, beside the CORS-safelisted ones. */
 const exposedHeaders = ['mcp-session-id', 'mcp-protocol-version', 'www-authenticate', 'retry-after', 'etag']
 
 /** Root plugin: CORS for the origins of the public address and ALLOWED_ORIGINS, and `nosniff` on all responses. */

@@ -6,10 +6,10 @@ interface Access { readonly url: string, readonly key: string }
 
 const json = (value: object): string => JSON.stringify(value, null, 2)
 
-/** A snippet with a link that an installed client opens: the client asks its user and adds the gateway itself. */
+/** `link`: opens the client if it is installed; the client then asks its user, and adds the gateway itself. */
 interface LinkedSnippet extends Snippet { readonly link?: { readonly href: string, readonly label: string } }
 
-/** Configurations for all clients that the console supports. The links contain the key. */
+/** The configurations that the console offers. The links contain the key. */
 export function linkedSnippets (access: Access): LinkedSnippet[] {
   const { url, key } = access
   const server = { type: 'http', url, headers: { Authorization: `Bearer ${key}` } }
@@ -41,7 +41,7 @@ export function linkedSnippets (access: Access): LinkedSnippet[] {
   ].map((snippet) => ({ ...snippet, ...links[snippet.client] && { link: links[snippet.client] } }))
 }
 
-/** Configurations for the most common clients. */
+/** The configurations that the first start prints. The console offers more. */
 function clientSnippets ({ url, key }: Access): Snippet[] {
   const authorization = `Bearer ${key}`
   const header = `"Authorization: ${authorization}"`

@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import type { Env } from '../../../schemas/env.ts'
 import { socialVariableNames } from '../../../schemas/social.ts'
 
-/** The environment variables that plugins may read. Secrets that only the storage or `server.ts` needs are excluded. */
+/** The environment variables that plugins may read: all but those that only `server.ts` or the storage needs. */
 const sharedNames = [
   'ACTIVITY_PAYLOADS',
   'ACTIVITY_RETENTION',
@@ -36,11 +36,11 @@ const sharedNames = [
 
 export type SharedEnv = Pick<Env, typeof sharedNames[number]>
 
-/** Options that several plugins need, frozen for the life of the process. */
+/** The options that several plugins need. They never change while the process runs. */
 export interface Config {
-  /** The version of Tool-Hub in package.json. */
+  /** The version of Tool-Hub, from package.json. */
   readonly version: string
-  /** BASE_PATH without a trailing slash: the prefix of every route; may be empty. */
+  /** The prefix of every route: BASE_PATH without a trailing slash; may be empty. */
   readonly basePath: string
   readonly env: Readonly<SharedEnv>
 }
@@ -55,10 +55,10 @@ interface ConfigOptions {
   env: SharedEnv
 }
 
-/** The prefix of every route, from BASE_PATH. */
+/** Converts BASE_PATH to the prefix of every route: without a trailing slash. */
 export const basePathOf = ({ BASE_PATH: path }: Pick<Env, 'BASE_PATH'>): string => path.replace(/\/$/, '')
 
-/** Decorates `app.config`: the options that several plugins need, frozen for the life of the process. */
+/** Decorates `app.config`. */
 export default fp<ConfigOptions>(async (app, { version, env }) => {
   const taken = Object.fromEntries(sharedNames.map((name) => [name, env[name]])) as SharedEnv
   app.decorate('config', Object.freeze({ version, basePath: basePathOf(env), env: Object.freeze(taken) }))

@@ -10,9 +10,9 @@ type Environment = Readonly<Record<string, string | undefined>>
 const maxSecretFile = 64 * 1024
 
 /**
- * Reads the environment by its schema. A secret may also come from a file whose path is in `<NAME>_FILE`, as containers
- * mount them.
- * @throws Error with the variable and what to set, without any part of a secret
+ * Validates the environment variables, and converts them to their types. A secret may also be in a file, whose path is
+ * in `<NAME>_FILE`: container platforms mount secrets as files.
+ * @throws Error that names the variable and says what to set; it contains no part of a secret
  */
 export const readEnvironment = (environment: Environment): Env =>
   readEnv({
@@ -20,7 +20,7 @@ export const readEnvironment = (environment: Environment): Env =>
     ...Object.fromEntries(secretVariableNames.map((name) => [name, readSecret(name, environment)]))
   })
 
-/** Reads a secret from its variable or its file, without a byte-order mark and a trailing line break. @throws Error */
+/** Reads a secret from its variable or its file, without byte-order mark and trailing line break. @throws Error */
 function readSecret (name: string, environment: Environment): string | undefined {
   const [text, path = ''] = [environment[name], environment[`${name}_FILE`]]
   if (path === '') return text
@@ -60,7 +60,7 @@ function readSecretFile (path: string, name: string): string {
   }
 }
 
-/** What is needed to look up a user: the user of this process, and the list of users. */
+/** The sources of `findChildUser`. Tests replace them. */
 interface UserSources {
   /** The uid of this process; undefined on systems without uids (Windows). */
   uid: number | undefined
@@ -71,7 +71,7 @@ interface UserSources {
 /** The highest id of a user or group: ids have 32 bits, and the highest value means "no change" (chown(2)). */
 const maxId = 2 ** 32 - 2
 
-const system = (): UserSources => ({ uid: process.getuid?.(), passwd: readPasswd() })
+const systemSources = (): UserSources => ({ uid: process.getuid?.(), passwd: readPasswd() })
 
 function readPasswd (): string {
   try {
@@ -86,7 +86,9 @@ function readPasswd (): string {
  * supplementary groups.
  * @throws Error with a sentence if this process does not run as root, if the user does not exist, or if it is root
  */
-export function findChildUser (text: string | undefined, { uid: own, passwd } = system()): ProcessUser | undefined {
+export function findChildUser (
+  text: string | undefined, { uid: own, passwd } = systemSources()
+): ProcessUser | undefined {
   if (text === undefined) return undefined
   if (own !== 0) {
     throw new Error(
@@ -108,6 +110,6 @@ export function findChildUser (text: string | undefined, { uid: own, passwd } = 
   if (Math.max(ids.uid, ids.gid) > maxId) {
     throw new Error(`CHILD_USER=${text}: the ids of users and groups are at most ${maxId}.`)
   }
-  // Some users have a home that does not exist; a child needs a working directory.
+  // The home of a system user may not exist, but a child process needs a working directory.
   return { ...ids, home: existsSync(home) ? home : '/', name: known ?? uid }
 }

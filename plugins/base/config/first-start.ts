@@ -2,16 +2,16 @@ import { existsSync, rmSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { snippetsText } from './client-snippets.ts'
-import { replaceFile } from './local-file.ts'
+import { replaceFile } from './local-access.ts'
 
 /** Quotes a text as one word for a POSIX shell. */
 export const shellQuote = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 
 /**
- * The command that starts the CLI, to be pasted into a shell in any folder. It never uses the bare program name, which
- * may be another program in a registry.
- * @param script the script of this process
+ * The shell command that starts the CLI, from any folder. It has the path of the CLI: the name alone may be that of
+ * another package in a registry.
+ * @param script the script that this process runs
  */
 export function commandLine (script = resolve(process.argv[1] ?? '')): string {
   if (/^server\.[jt]s$/.test(basename(script))) {
@@ -24,8 +24,8 @@ export function commandLine (script = resolve(process.argv[1] ?? '')): string {
 }
 
 /**
- * The text that is printed first on the first start, before anything else can fail.
- * @param place the place that stores a hash of the password
+ * The first text of the first start: the addresses of the gateway, and how the first admin logs in.
+ * @param place the settings file or database, which stores a hash of the password
  */
 export function firstStartText (
   { base, admin, place }: { base: string, admin: { username: string, password?: string }, place: string }
@@ -39,10 +39,10 @@ export function firstStartText (
 }
 
 /**
- * The lines that follow once the gateway is ready. They are plain text even if the log is JSON, so that they can be
- * pasted.
- * @param key undefined if there already are keys
- * @param addWith the command line, if there are no servers yet
+ * The text that is printed once the gateway is ready. It is plain text even if the log is JSON, so that people can copy
+ * from it.
+ * @param key a new key for agents; undefined if there already are keys
+ * @param addWith the command that starts the CLI; undefined if there already are servers
  * @param welcome the link for choosing a password; undefined if there is none
  */
 export function nextStepsText (
@@ -74,7 +74,7 @@ interface FirstStartNoticeOptions {
   /** Undefined if the process has no terminal. */
   terminal: Pick<Writable, 'write'> | undefined
   dataDir: string
-  /** Creates that folder if it is missing. @throws Error with a sentence */
+  /** Creates `dataDir` if it is missing. @throws Error with a sentence */
   makeFolder: () => void
   /** Called with the path of the file after it was first written. */
   named: (path: string) => void
@@ -120,14 +120,14 @@ export class FirstStartNotice {
     if (isFirst) this.#options.named(this.#path)
   }
 
-  /** Removes the file if the admin could not be stored. */
+  /** Removes the file, since the admin that it describes was not stored. */
   retract (): void {
     if (this.#text !== heading) rmSync(this.#path, { force: true })
     this.#text = heading
   }
 }
 
-/** A path without a file; numbered if an earlier start left a file that nobody has read yet. */
+/** Returns a path that is not in use: with a number if an earlier start left a file. */
 function unusedPath (path: string): string {
   let free = path
   for (let number = 2; existsSync(free); number++) free = path.replace(/(-\d+)?\.txt$/, `-${number}.txt`)

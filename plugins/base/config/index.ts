@@ -7,5 +7,5 @@ export { explainListenError, isLoopback, localUrl } from './listening.ts'
 export {
   type LocalAccess, requireWritableFolder, isSameStorage, newLocalToken, readLocalAccess, removeLocalAccess,
   storageLocation, writeLocalAccess
-} from './local-file.ts'
+} from './local-access.ts'
 export { trustedProxies, peerTrust } from './trust-proxy.ts'

@@ -5,14 +5,14 @@ import type { Env } from '../../../schemas/env.ts'
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
 
-/** The loopback URL of a gateway, from the URL on which it listens; undefined if it does not listen on loopback. */
+/** The loopback URL of a gateway that listens on a URL; undefined if it does not listen on loopback. */
 export function localUrl (base: string): string | undefined {
   const url = new URL(base)
   if (url.hostname === '0.0.0.0' || url.hostname === '[::]') url.hostname = '127.0.0.1'
   return isLoopback(url.hostname) ? url.href.replace(/\/$/, '') : undefined
 }
 
-/** Converts an error of `listen` to one whose message says what to change; other errors are returned unchanged. */
+/** Converts an error of `listen` to one whose message says what to change; returns any other error unchanged. */
 export function explainListenError (error: unknown, { HOST: host, PORT: port }: Pick<Env, 'HOST' | 'PORT'>): unknown {
   switch (error instanceof Error && 'code' in error ? error.code : undefined) {
     case 'EADDRINUSE':

@@ -21,7 +21,8 @@ export function trustedProxies (text: string): boolean | string[] | ((address: s
 }
 
 /**
- * Returns a test whether the address of a connection is that of a trusted proxy (`trustedProxies`, first hop).
+ * Returns a function that tells whether the peer of a connection, by its address, is a trusted proxy.
+ * @param text TRUST_PROXY
  * @throws Error with the first invalid entry
  */
 export function peerTrust (text: string): (address: string) => boolean {
@@ -32,7 +33,7 @@ export function peerTrust (text: string): (address: string) => boolean {
 }
 
 /**
- * Whether a text is `loopback`, `linklocal`, `uniquelocal`, or an address, optionally with a prefix length or netmask
+ * Whether a text is `loopback`, `linklocal`, `uniquelocal`, or an address, optionally with a prefix length or netmask.
  */
 function isRange (text: string): boolean {
   const [address = ''] = text.split('/')

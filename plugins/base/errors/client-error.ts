@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net'
-import { STATUS_CODES, type IncomingMessage } from 'node:http'
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { FastifyError } from 'fastify'
 import { errors } from './list.ts'
 import { baseLimits } from '../limits/index.ts'
 
-/** Max size of path and headers of a request, in bytes: allows a percent-encoded resource URI of 2,048 characters. */
+/** Max size of a request's path and headers, in bytes. A percent-encoded resource URI of 2,048 characters fits. */
 export const maxHeaderSize = 32 * 1024
 
 /** An error, and the body members that contain its code: `error` on tool routes, otherwise `code`. */
@@ -13,29 +13,29 @@ interface HeadError { error: FastifyError, members: readonly string[] }
 /** An error of Node's `clientError` event. */
 interface ClientError extends NodeJS.ErrnoException { bytesParsed?: number, rawPacket?: unknown }
 
-/** The exempt requests, by their connections. */
+/** By connection: its request that is exempt from `requestTimeout`. */
 const exemptRequests = new WeakMap<Socket, IncomingMessage>()
 
 /**
- * Exempts a request from Node's `requestTimeout`, which is the same for all requests; the caller limits the time
- * itself. Node reports a request that takes longer once, as a client error, and leaves it to the handler.
+ * Exempts a request from Node's `requestTimeout`, which is the same for all requests; the caller limits the time. Node
+ * emits `clientError` once when the request exceeds the timeout, and `answerClientError` ignores that.
  */
 export function exemptFromRequestTimeout (request: IncomingMessage): void {
   exemptRequests.set(request.socket, request)
 }
 
 /**
- * Answers Node's `clientError`: a request that is not valid HTTP, or did not arrive in time, and so reaches no handler.
- * If the path is known, the body has the error format of that path.
+ * Creates a handler of Node's `clientError`. It answers requests that reach no route: those that are not valid HTTP, or
+ * do not arrive in time. If the path is known, the body has the error format of that path.
  */
 export const answerClientError = (basePath: string) => (error: ClientError, socket: Socket): void => {
   const { code } = error
-  if (code === 'ECONNRESET' || !socket.writable) {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && exemptRequests.get(socket)?.complete === false) return
+  if (code === 'ECONNRESET' || !socket.writable || hasBegunAnswer(socket)) {
     socket.destroy()
     return
   }
   if (code !== 'HPE_HEADER_OVERFLOW') {
-    if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && exemptRequests.get(socket)?.complete === false) return
     refuseConnection(code === 'ERR_HTTP_REQUEST_TIMEOUT' ? new errors.TooSlow() : new errors.MalformedRequest(), socket)
     return
   }
@@ -45,8 +45,15 @@ export const answerClientError = (basePath: string) => (error: ClientError, sock
 }
 
 /**
- * The error for a request head that is too large because of its URL or its headers. If the head came in several
- * packets, only the last packet is known; without spaces or line breaks, it is part of the URL.
+ * Whether an answer to an earlier, pipelined request is being sent: another one would end up within it. Node's own
+ * handler of `clientError` asks the same.
+ */
+const hasBegunAnswer = (socket: Socket & { _httpMessage?: ServerResponse | null }): boolean =>
+  socket._httpMessage?.headersSent === true
+
+/**
+ * The error for a request head that is too large because of its URL or its headers. If the head arrived in several
+ * packets, only the last one is known; if it has no spaces or line breaks, it is part of the URL.
  */
 function headTooLarge ({ rawPacket, bytesParsed }: ClientError, basePath: string): HeadError {
   const text = Buffer.isBuffer(rawPacket)
@@ -62,7 +69,7 @@ function headTooLarge ({ rawPacket, bytesParsed }: ClientError, basePath: string
   return { error: new errors.AddressTooLong(maxHeaderSize, adviceFor(method, path, isTool)), members }
 }
 
-/** Advice for a request with a URL that is too long (414). @param method undefined: only the end of the URL is known */
+/** Advice for a URL that is too long (414). @param method undefined: only the end of the URL is known */
 function adviceFor (method: string | undefined, path: string, isTool: boolean): string {
   if (method === undefined) return 'tools also accept their arguments as a JSON body, with POST to the same path'
   if (!isTool) return 'send a shorter one'
@@ -90,14 +97,14 @@ function linger (socket: Socket): void {
   socket.once('close', () => { clearTimeout(end) })
 }
 
-/** Answers the incoming request with an error, and closes the connection. Not to be used after an answer has begun. */
+/** Answers the incoming request with an error, and closes the connection. */
 function refuseConnection (error: FastifyError, socket: Socket): void {
   respond(error, socket)
   // Data that still arrives is not read.
   socket.destroySoon()
 }
 
-/** Writes an answer and ends the connection. @param members the body members that contain the code */
+/** Writes an answer, and half-closes the connection. @param members the body members that contain the code */
 function respond (
   { statusCode: status = 400, message, code }: FastifyError, socket: Socket, members: readonly string[] = ['code']
 ): void {

@@ -3,12 +3,13 @@ import { closestMember } from '../../../schemas/unknown-members.ts'
 import { errors } from './list.ts'
 import { parsePointer } from '../json-schema/index.ts'
 
-/** One schema violation in the form sent to clients. `path`: names separated by dots. */
+/** A schema violation, in the form sent to clients. `path`: names separated by dots. */
 export interface Finding { readonly path: string, readonly message: string }
 
 /** `isChoice`: the value matches none of several schemas (`anyOf`), each of which has its own findings. */
 interface RawFinding extends Finding { readonly isChoice: boolean }
 
+/** Converts the errors of Ajv, one by one. */
 function rawFindings ({ validation = [], validationContext = 'body' }: FastifyError): RawFinding[] {
   return validation.map((found) => {
     const { keyword, instancePath, message = 'is not valid', params } = found
@@ -66,7 +67,7 @@ function unknownMessage (name: string, schema: unknown): string {
     : `is not known; there are ${known.map((each) => JSON.stringify(each)).join(', ')}`
 }
 
-/** The findings of schema validation; alternatives for one value are joined. Undefined for other errors. */
+/** The findings of a validation error; alternatives for one value are joined. Undefined for any other error. */
 export function findingsOf (error: FastifyError): Finding[] | undefined {
   if (!error.validation) return undefined
   const all = rawFindings(error)
@@ -77,11 +78,12 @@ export function findingsOf (error: FastifyError): Finding[] | undefined {
     .map(({ path, message }) => ({ path, message: choices.has(path) ? alternatives(all, path) : message }))
 }
 
+/** Joins the messages for one value: `must be string or number`. */
 function alternatives (all: readonly RawFinding[], path: string): string {
   const messages = new Set(all.filter((each) => each.path === path && !each.isChoice).map(({ message }) => message))
   return [...messages].join(' or ').replaceAll(' or must be ', ' or ')
 }
 
-/** The finding with the longest path: if a value matches none of several schemas, it belongs to the closest one. */
+/** The finding with the longest path: of several alternative schemas, the one with it is probably meant. */
 export const mostSpecificFinding = (findings: readonly Finding[] | undefined): Finding | undefined =>
   findings?.reduce((most, each) => each.path.split('.').length > most.path.split('.').length ? each : most)

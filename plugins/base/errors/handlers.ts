@@ -17,16 +17,16 @@ const rpcCodes: Readonly<Record<string, number>> = {
   TH_SHARE_USED: code.unavailable
 }
 
-/** An error with data for its response. `retryAfter`: in seconds; `scope`: the scope that the access token lacks. */
-type AnsweredError = FastifyError & { errors?: readonly unknown[], retryAfter?: number, scope?: string }
+/** An HTTP error with data for its response. `retryAfter`: in seconds; `scope`: what the access token lacks. */
+type HttpError = FastifyError & { errors?: readonly unknown[], retryAfter?: number, scope?: string }
 
 const statusOf = (error: FastifyError): number =>
   error.validation ? 400 : error.statusCode !== undefined && error.statusCode >= 400 ? error.statusCode : 500
 
 const isGatewayError = ({ code }: FastifyError): boolean => code?.startsWith('TH_')
 
-/** Converts an error of a subsystem to an HTTP error, and replaces a Fastify error for which ours is more helpful. */
-function toHttpError (error: FastifyError | ShareError | StorageError, request: FastifyRequest): AnsweredError {
+/** Converts an error to an HTTP error, and replaces a Fastify error if ours is more helpful. */
+function toHttpError (error: FastifyError | ShareError | StorageError, request: FastifyRequest): HttpError {
   if (error instanceof StorageError) {
     // A known storage outage has already been logged.
     const { server } = request
@@ -40,8 +40,8 @@ function toHttpError (error: FastifyError | ShareError | StorageError, request: 
   return error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' ? new errors.UnsupportedMediaType() : error
 }
 
-/** Logs a fault of the gateway, and sets `Retry-After` (RFC 9110, section 10.2.3). @returns the status */
-function beginAnswer (error: AnsweredError, request: FastifyRequest, reply: FastifyReply): number {
+/** Logs the error if it is a fault of the gateway, and sets `Retry-After` (RFC 9110, 10.2.3). @returns the status */
+function beginAnswer (error: HttpError, request: FastifyRequest, reply: FastifyReply): number {
   const status = statusOf(error)
   if (status >= 500 && !isGatewayError(error)) request.log.error({ err: error }, 'a request failed')
   if (status === 503 || status === 507) reply.header('retry-after', '5')
@@ -52,7 +52,7 @@ function beginAnswer (error: AnsweredError, request: FastifyRequest, reply: Fast
 /** The code to expose: ours, or Fastify's for a bad request; never that of an internal fault. */
 const codeOf = ({ code }: FastifyError): string => /^(?:TH|FST)_/.test(code) ? code : 'TH_FAILED'
 
-/** Messages that replace Fastify's, which repeat the whole path. */
+/** By code: messages that replace those of Fastify, which contain the whole path. */
 const pathErrors: Readonly<Record<string, string>> = {
   FST_ERR_BAD_URL: 'The path is not valid: percent-encode it as UTF-8',
   FST_ERR_MAX_PARAM_LENGTH: 'A part of the path is too long'
@@ -72,8 +72,11 @@ function notAllowed (methods: readonly string[], reply: FastifyReply): FastifyEr
   return new errors.MethodNotAllowed(joinInWords(methods))
 }
 
-/** Replaces NoSuch if the path has routes of its own that allow other methods: it was matched as an entry's name. */
-function withMethods (error: AnsweredError, request: FastifyRequest, reply: FastifyReply): AnsweredError {
+/**
+ * Replaces NoSuch by MethodNotAllowed if routes without parameters have this path, but other methods: `GET
+ * /api/servers/batch` is matched as a server of that name.
+ */
+function withMethods (error: HttpError, request: FastifyRequest, reply: FastifyReply): HttpError {
   if (error.code !== 'TH_NO_SUCH') return error
   const methods = request.server.methodsAt(request.url.split('?', 1)[0] ?? '', true)
   return methods.length === 0 || methods.includes(request.method) ? error : notAllowed(methods, reply)
@@ -153,7 +156,7 @@ function send (reply: FastifyReply, status: number, body: object): void {
   void reply.code(status).type('application/json').send(JSON.stringify(body))
 }
 
-/** Status, text and code of an error, for a page. Logs faults of the gateway, and sets `Retry-After`. */
+/** Converts an error for a page. Logs it if it is a fault of the gateway, and sets `Retry-After`. */
 export function toPageError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): PageError {
   const error = toHttpError(given, request)
   const status = beginAnswer(error, request, reply)
@@ -163,7 +166,7 @@ export function toPageError (given: FastifyError, request: FastifyRequest, reply
 
 interface PageError { readonly status: number, readonly text: string, readonly code: string }
 
-/** Error format of pages: an HTML page that shows the message. */
+/** Creates the error handler of pages: it sends an HTML page with the message. */
 export const pageErrorHandler = (pages: Pages, title: string) =>
   (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     const { status, text } = toPageError(given, request, reply)
@@ -174,7 +177,7 @@ export const pageErrorHandler = (pages: Pages, title: string) =>
 /** The title of error pages of the authorization server. */
 export const oauthErrorTitle = 'This request cannot be answered'
 
-/** Error format of the authorization server's pages. A path without a route means that the server is disabled. */
+/** Creates the error handler of the authorization server's pages. If it is disabled, they have no routes. */
 export const oauthPageErrorHandler = (pages: Pages): ReturnType<typeof pageErrorHandler> => {
   const show = pageErrorHandler(pages, oauthErrorTitle)
   return (error, request, reply) => {
@@ -182,7 +185,7 @@ export const oauthPageErrorHandler = (pages: Pages): ReturnType<typeof pageError
   }
 }
 
-/** Selects the error format for a path without a route: that of the neighbouring routes. */
+/** Creates the error handler for paths without a route: it uses the error format of routes with similar paths. */
 export function errorHandlerByPath (basePath: string): typeof sendEnvelopeError {
   const isOAuth = (path: string): boolean => path.startsWith(`${basePath}/oauth/`)
   const isMcp = (path: string): boolean =>
@@ -195,21 +198,21 @@ export function errorHandlerByPath (basePath: string): typeof sendEnvelopeError 
       .test(path.slice(basePath.length))
   return (error, request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
-    const dialect = isMcp(path)
+    const format = isMcp(path)
       ? sendRpcError
       : isOAuth(path) ? sendOAuthError : isOpen(path) ? sendToolError : sendEnvelopeError
-    dialect(error, request, reply)
+    format(error, request, reply)
   }
 }
 
 const joinInWords = (methods: readonly string[]): string => methods.join(', ').replace(/, ([^,]*)$/, ' and $1')
 
-/** The root error handlers, for all routes outside the scopes with their own error format. */
+/** Sets the error handlers of the root, for routes outside the scopes that set their own. */
 export default fp(async (app) => {
-  const dialect = errorHandlerByPath(app.config.basePath)
+  const format = errorHandlerByPath(app.config.basePath)
   const notFound = (request: FastifyRequest, reply: FastifyReply): void => {
     const methods = request.method === 'OPTIONS' ? [] : app.methodsAt(request.url.split('?', 1)[0] ?? '')
-    dialect(methods.length > 0 ? notAllowed(methods, reply) : new errors.NotFound(), request, reply)
+    format(methods.length > 0 ? notAllowed(methods, reply) : new errors.NotFound(), request, reply)
   }
   await app.annexes.onEveryApp(app, (each) => {
     // Fastify closes the connection if it cannot read a body. A client that is still sending would get a reset instead
@@ -217,8 +220,8 @@ export default fp(async (app) => {
     each.addHook('onError', async (_request, reply) => { reply.removeHeader('connection') })
     if (each !== app) each.setErrorHandler(sendEnvelopeError).setNotFoundHandler(notFound)
   })
-  // Requests for an annex that a hook rejects are rejected by the annex, in its own format.
+  // If a hook rejects a request for an annex, the annex rejects it again, in the error format of its route.
   app.setErrorHandler((error: FastifyError, request, reply) =>
-    (request.is404 ? app.annexes.handOn(request, reply) : undefined) ?? sendEnvelopeError(error, request, reply))
-  app.setNotFoundHandler((request, reply) => app.annexes.handOn(request, reply) ?? notFound(request, reply))
+    (request.is404 ? app.annexes.handOver(request, reply) : undefined) ?? sendEnvelopeError(error, request, reply))
+  app.setNotFoundHandler((request, reply) => app.annexes.handOver(request, reply) ?? notFound(request, reply))
 }, { name: 'errors', dependencies: ['config'] })

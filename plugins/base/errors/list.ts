@@ -3,10 +3,10 @@ import { StorageError } from '../../../db/store.ts'
 import { quoteName } from '../../../schemas/unknown-members.ts'
 
 /**
- * Lets an error class keep its argument, for a header: `retryAfter`, the seconds until the request may be repeated, or
- * `scope`, which the request needs and the challenge names (RFC 6750, section 3).
+ * Derives an error class whose instances have the constructor's argument as a member, for a response header:
+ * `retryAfter`, the seconds until the request may be repeated, or `scope`, which the request needs (RFC 6750, 3).
  */
-function keeping<Detail extends number | string> (
+function withArgument<Detail extends number | string> (
   member: 'retryAfter' | 'scope', Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [Detail]>
 ): new (detail: Detail) => FastifyError {
   return class extends Base {
@@ -29,10 +29,10 @@ class QuotaUsedUp extends createError('TH_QUOTA_USED_UP', '%s', 429) {
 
 /** All HTTP errors of the gateway. `docs/errors.md` lists them; a test compares the two. */
 export const errors = {
-  TooManyFailures: keeping(
+  TooManyFailures: withArgument(
     'retryAfter', createError('TH_TOO_MANY_FAILURES', 'Too many failed logins; try again in %s s', 429)
   ),
-  TooManyRequests: keeping(
+  TooManyRequests: withArgument(
     'retryAfter', createError('TH_TOO_MANY_REQUESTS', 'Too many requests of this kind; try again in %s s', 429)
   ),
   LimitReached: createError('TH_LIMIT_REACHED', '%s', 503),
@@ -58,7 +58,7 @@ export const errors = {
   CrossSite: createError('TH_CROSS_SITE', 'Tools do not run for pages of other sites, or for requests that browsers ' +
     'prefetch', 403),
   RouteDisabled: createError('TH_ROUTE_DISABLED', 'The global MCP route is disabled (routing.enableGlobalRoute)', 403),
-  InsufficientScope: keeping(
+  InsufficientScope: withArgument(
     'scope', createError('TH_INSUFFICIENT_SCOPE', 'The access token lacks the scope %s (insufficient_scope)', 403)
   ),
   OutOfScope: createError('TH_OUT_OF_SCOPE', 'This bearer key is not allowed to use this route', 403),
@@ -134,19 +134,19 @@ export const errors = {
   Draining: createError('TH_DRAINING', 'The gateway is shutting down', 503)
 } as const
 
-/** The error for a member of a request that no schema can check. @param path names separated by dots */
+/** The error for a member of a request that breaks a rule beyond its schema. @param path names separated by dots */
 export const invalidAt = (path: string, message: string): FastifyError =>
   Object.assign(new errors.InvalidInput(`${path} ${message}`), { errors: [{ path, message }] })
 
-/** The error for an entry that does not exist or that the caller may not see. @param name as the caller sent it */
+/** The error for an entry that does not exist, or that the caller may not see. @param name as the caller sent it */
 export const noSuchError = (what: string, name: string): FastifyError =>
   new errors.NoSuch(`${what}: ${quoteName(name)}`)
 
-/** The HTTP error for a storage error. @param away the one to use while the storage is unreachable */
-export function storageFault ({ isFailing: failing, isFull: full }: StorageError, away: FastifyError): FastifyError {
+/** Converts a storage error to an HTTP error. @param away the error to use if the storage cannot be reached */
+export function storageFault ({ isFailing, isFull }: StorageError, away: FastifyError): FastifyError {
   const unchanged = 'the settings were not changed'
-  if (failing) return new errors.DiskFailing(unchanged)
-  return full ? new errors.StorageFull(unchanged) : away
+  if (isFailing) return new errors.DiskFailing(unchanged)
+  return isFull ? new errors.StorageFull(unchanged) : away
 }
 
 /** Awaits a query of the records. @throws RecordsAway for a StorageError */

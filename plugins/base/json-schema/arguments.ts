@@ -25,10 +25,10 @@ export function convertArguments (
   )
 }
 
-/** The order in which types are tried, most specific first. Numbers precede booleans, which accept `1` and `0`. */
+/** The order in which types are tried, the most specific first. Numbers precede booleans, which accept 1 and 0, too. */
 const conversionOrder: readonly SchemaType[] = ['null', 'integer', 'number', 'boolean', 'object', 'array']
 
-/** Max texts that fail to parse as JSON, since that is expensive. Further texts are not parsed. */
+/** Max texts that may fail to parse as JSON, since exceptions are expensive. Further texts are not parsed. */
 const maxFailures = 1_000
 
 interface ConversionContext {
@@ -39,17 +39,16 @@ interface ConversionContext {
   readonly isElement: boolean
   /** The number of further texts that may fail to parse as JSON. */
   readonly failures: { left: number }
-  /** The element schemas, by schema of the array. */
+  /** Cache of the element schemas, by the schema of the array. */
   readonly elements: Map<unknown, ElementSchemas>
 }
 
-/** Returns the schema of the array element at an index. */
 type ElementSchemas = (index: number) => unknown
 
 function convert (schema: unknown, value: unknown, context: ConversionContext): unknown {
   const { root, eager } = context
   if (Array.isArray(value)) {
-    // Without this check, copying arrays that contain no texts would be most of the work.
+    // Arrays without texts are not copied.
     if (!value.some(isConvertible)) return value
     const schemaAt = elementsOf(schema, context)
     return value.map((each, index) => isConvertible(each) ? convert(schemaAt(index), each, context) : each as unknown)
@@ -111,7 +110,7 @@ function elementsOf (schema: unknown, { root, elements }: ConversionContext): El
   return known
 }
 
-/** If the schema allows several kinds of arrays, an element may match any of them. */
+/** Creates the function for an array's schema. If it allows several kinds of arrays, an element may match any. */
 function elementSchemas (schema: unknown, root: unknown): ElementSchemas {
   const arraySchemas = arraySchemasIn(schema, root, new Set())
   const known = new Map<number, unknown>()

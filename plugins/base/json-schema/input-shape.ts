@@ -6,7 +6,7 @@ const combiningKeywords = ['$ref', 'allOf', 'anyOf', 'oneOf', 'then', 'else']
 
 const arrayOf = (value: unknown): unknown[] => Array.isArray(value) ? value : []
 
-/** The parameters of a tool's input schema, from its top level and from the schemas that it is combined from. */
+/** The parameters of a tool's input schema, including those in the schemas that it references or combines. */
 interface InputShape {
   /** The schema of each parameter by name, in order of declaration, without parameters that allow no value. */
   readonly properties: ReadonlyMap<string, unknown>
@@ -17,7 +17,7 @@ interface InputShape {
   readonly isComplete: boolean
 }
 
-/** Reads the parameters of an input schema, including its references and combined schemas. */
+/** Reads the parameters of an input schema. */
 export function inputShapeOf (root: unknown): InputShape {
   const properties = new Map<string, unknown>()
   const required = new Set<string>()

@@ -3,8 +3,8 @@ import { isObject } from '../../../protocol/json.ts'
 import { percentDecode } from '../../../protocol/text.ts'
 
 /**
- * The reference tokens of a JSON Pointer, unescaped. A pointer that starts with `#` is a URI fragment: its tokens are
- * percent-decoded first (RFC 6901, 6); a token that is not valid percent-encoding is unchanged.
+ * Splits a JSON Pointer into its reference tokens, unescaped. A pointer that starts with `#` is a URI fragment: its
+ * tokens are percent-decoded first (RFC 6901, section 6), unless their encoding is not valid.
  */
 export const parsePointer = (pointer: string): string[] => {
   const isFragment = pointer.startsWith('#')
@@ -14,7 +14,7 @@ export const parsePointer = (pointer: string): string[] => {
 
 const unescapeToken = (token: string): string => token.replaceAll('~1', '/').replaceAll('~0', '~')
 
-/** The value that a JSON Pointer refers to, or undefined. Only own properties and array elements are followed. */
+/** The value that a JSON Pointer refers to; undefined if there is none. Inherited properties do not count. */
 export function resolvePointer (root: unknown, pointer: string): unknown {
   if (!/^#?(\/|$)/.test(pointer)) return undefined
   let value = root

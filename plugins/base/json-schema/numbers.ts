@@ -7,10 +7,10 @@ const isNumberChar = (code: number): boolean =>
   isDigit(code) || code === 0x2e || code === 0x65 || code === 0x45 || code === 0x2b || code === 0x2d
 
 /**
- * Finds the first number in a JSON text that `JSON.parse` would change: 1e400, and integers beyond 2^53 without an
- * exponent.
+ * Finds the first number in a JSON text that `JSON.parse` would change: one beyond the range of a double (1e400), or an
+ * integer without exponent beyond 2^53. Fractions are not checked.
  * @param text must be valid JSON, otherwise the result is arbitrary
- * @returns undefined if every number keeps its value
+ * @returns undefined if there is none
  */
 export function findInexactNumber (text: string): string | undefined {
   for (let at = 0; at < text.length; at++) {
@@ -36,7 +36,7 @@ export function findInexactNumber (text: string): string | undefined {
  */
 export const isDecimal = (text: string): boolean => /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text)
 
-/** Whether a decimal number is an integer, such as `1.0` and `1e2`. @param text one that `isDecimal` accepts */
+/** Whether a decimal number is an integer; `1.0` and `1e2` are. @param text one that `isDecimal` accepts */
 export function isWholeNumber (text: string): boolean {
   const [, whole = '', fraction = '', exponent = '0'] = /^[+-]?(\d*)(?:\.(\d*))?(?:e([+-]?\d+))?$/i.exec(text) ?? []
   const digits = whole + fraction

@@ -1,7 +1,7 @@
-// Validates with the schemas that most tools have, in this thread: a task for a worker costs as much as the call.
+// Validates against simple schemas, such as most tools have, without a worker thread, which would double a call's cost.
 import { isObject } from '../../../protocol/json.ts'
 
-/** Whether a value fits a schema without conversion. The cost grows with the value, or at most with the schema. */
+/** Whether a value is valid without conversion. Costs at most the size of the value times that of the schema. */
 export type QuickCheck = (value: unknown) => boolean
 
 const types: ReadonlyMap<unknown, QuickCheck> = new Map<unknown, QuickCheck>([
@@ -23,22 +23,22 @@ const texts = (holds: (value: number, bound: number) => boolean): Bound =>
   (value, bound) => typeof value !== 'string' || holds([...value].length, bound)
 const lists = (holds: (value: number, bound: number) => boolean): Bound =>
   (value, bound) => !Array.isArray(value) || holds(value.length, bound)
-const isLeast = (value: number, bound: number): boolean => value >= bound
-const isMost = (value: number, bound: number): boolean => value <= bound
+const isAtLeast = (value: number, bound: number): boolean => value >= bound
+const isAtMost = (value: number, bound: number): boolean => value <= bound
 
 const bounds: ReadonlyMap<string, Bound> = new Map([
-  ['minimum', numbers(isLeast)],
-  ['maximum', numbers(isMost)],
+  ['minimum', numbers(isAtLeast)],
+  ['maximum', numbers(isAtMost)],
   ['exclusiveMinimum', numbers((value, bound) => value > bound)],
   ['exclusiveMaximum', numbers((value, bound) => value < bound)],
-  ['minLength', texts(isLeast)],
-  ['maxLength', texts(isMost)],
-  ['minItems', lists(isLeast)],
-  ['maxItems', lists(isMost)]
+  ['minLength', texts(isAtLeast)],
+  ['maxLength', texts(isAtMost)],
+  ['minItems', lists(isAtLeast)],
+  ['maxItems', lists(isAtMost)]
 ])
 
 /** The keywords checked here, and annotations. `format` is an annotation (JSON Schema 2020-12, Validation, 7.2.1). */
-const known = new Set([
+const knownKeywords = new Set([
   'type', 'properties', 'required', 'additionalProperties', 'items', 'enum', 'anyOf', ...bounds.keys(),
   'title', 'description', 'default', 'examples', 'format', '$comment', 'deprecated', 'readOnly', 'writeOnly'
 ])
@@ -46,9 +46,9 @@ const known = new Set([
 const maxDepth = 16
 
 /**
- * Creates a check for a schema that has these keywords only: no patterns, references and conditions, which may take
- * unlimited time. A value that the check accepts needs no conversion either.
- * @returns undefined for another schema
+ * Creates a check for a schema that has only `knownKeywords`: no patterns, references and conditions, which may take
+ * unlimited time. A value that the check accepts needs no conversion.
+ * @returns undefined for any other schema
  */
 export function quickCheck (schema: unknown): QuickCheck | undefined {
   if (!isObject(schema)) return undefined
@@ -58,14 +58,14 @@ export function quickCheck (schema: unknown): QuickCheck | undefined {
 
 function checkOf (schema: unknown, depth: number): QuickCheck | undefined {
   if (!isObject(schema) || depth > maxDepth) return undefined
-  if (!Object.keys(schema).every((keyword) => known.has(keyword))) return undefined
+  if (!Object.keys(schema).every((keyword) => knownKeywords.has(keyword))) return undefined
   const { required = [], additionalProperties = true } = schema
   const isType = types.get(schema.type)
   const checks = [enumCheck(schema.enum), boundCheck(schema), anyCheck(schema.anyOf, depth)]
   const element = schema.items === undefined ? isAnything : checkOf(schema.items, depth + 1)
   const members = memberChecks(schema.properties, depth)
   if (!isType || !element || !members || checks.includes(undefined)) return undefined
-  if (!isTexts(required) || typeof additionalProperties !== 'boolean') return undefined
+  if (!isTextList(required) || typeof additionalProperties !== 'boolean') return undefined
   return (value) => {
     if (!isType(value) || !checks.every((check) => check?.(value))) return false
     if (Array.isArray(value)) return value.every(element)
@@ -76,7 +76,7 @@ function checkOf (schema: unknown, depth: number): QuickCheck | undefined {
 }
 
 const isAnything: QuickCheck = () => true
-const isTexts = (value: unknown): value is string[] =>
+const isTextList = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((each) => typeof each === 'string')
 
 function memberChecks (properties: unknown = {}, depth: number): ReadonlyMap<string, QuickCheck> | undefined {
@@ -106,7 +106,7 @@ function boundCheck (schema: Record<string, unknown>): QuickCheck | undefined {
 
 function anyCheck (choices: unknown, depth: number): QuickCheck | undefined {
   if (choices === undefined) return isAnything
-  // The worker converts members and elements to the types of the first choice that states any.
+  // For such choices, the worker converts members and elements to the types that the first one states.
   if (!Array.isArray(choices) || choices.some((choice) => isObject(choice) && hasParts(choice))) return undefined
   const checks = choices.map((choice) => checkOf(choice, depth + 1))
   return checks.includes(undefined) ? undefined : (value) => checks.some((check) => check?.(value))

@@ -1,4 +1,4 @@
-// Derives the types and values that a schema accepts, without validating against it.
+// Finds out which types a schema allows, without validating a value.
 import { isObject } from '../../../protocol/json.ts'
 import { resolveRef } from './json-pointer.ts'
 
@@ -18,12 +18,12 @@ const typesBySet: ReadonlyArray<readonly SchemaType[]> = Array.from({ length: al
   schemaTypes.filter((type) => set & bitOf(type))
 )
 
-/** The set of types that each name in `type` stands for. */
+/** By name in `type`: the types that it allows. `number` includes integers. */
 const setByName: ReadonlyMap<unknown, TypeSet> = new Map(
   schemaTypes.map((type) => [type, type === 'number' ? bitOf('integer') | bitOf('number') : bitOf(type)])
 )
 
-/** The set of types for the value of the keyword `type`: a name, or an array of names. */
+/** The types that the keyword `type` allows. @param type its value: a name, or an array of names */
 const setOfKeyword = (type: unknown): TypeSet => {
   if (Array.isArray(type)) return type.reduce((set: TypeSet, name) => set | (setByName.get(name) ?? noTypes), noTypes)
   return setByName.get(type) ?? noTypes
@@ -34,7 +34,7 @@ const restrictingKeywords = ['enum', 'const', '$ref', 'allOf', 'anyOf', 'oneOf']
 const hasRestriction = (schema: Record<string, unknown>): boolean =>
   restrictingKeywords.some((keyword) => keyword in schema)
 
-/** The types that a schema allows according to its keywords; all types if nothing restricts them. */
+/** The types that a schema allows; all types if it does not restrict them. @param root resolves references */
 export const typesOf = (schema: unknown, root: unknown): readonly SchemaType[] =>
   typesBySet[allowedTypes(schema, root)] ?? []
 
@@ -50,7 +50,8 @@ function allowedTypes (schema: unknown, root: unknown, visited?: Map<unknown, Ty
 }
 
 /**
- * @param visited the result for each schema; a recursive schema is treated as allowing all types while it is visited
+ * Removes the types that the other keywords of a schema exclude.
+ * @param visited the result for each schema; while a recursive schema is visited, it counts as allowing all types
  */
 function restrictTypes (
   types: TypeSet, schema: Record<string, unknown>, root: unknown, visited: Map<unknown, TypeSet>
@@ -73,7 +74,7 @@ function restrictTypes (
   return types
 }
 
-/** Whether a schema accepts a value, by `type`, `enum` and `const` only. Any two objects or arrays count as equal. */
+/** Whether `type`, `enum` and `const` of a schema accept a value. Any two objects or arrays count as equal. */
 export function mayAcceptValue (
   schema: unknown, value: unknown, root: unknown, visited?: Map<unknown, boolean>
 ): boolean {
@@ -83,7 +84,7 @@ export function mayAcceptValue (
   const results = visited ?? new Map<unknown, boolean>()
   const known = results.get(schema)
   if (known !== undefined) return known
-  // A recursive schema is treated as accepting the value while it is visited.
+  // While a recursive schema is visited, it counts as accepting the value.
   results.set(schema, true)
   const result = fulfilsRestrictions(schema, value, root, results)
   results.set(schema, result)

@@ -5,15 +5,15 @@ import { inputShapeOf } from './input-shape.ts'
 import { parsePointer, resolvePointer } from './json-pointer.ts'
 import { isInexactNumber } from './numbers.ts'
 
-/** Validates arguments. Returns a short phrase for each error; an empty array if the arguments are valid. */
+/** Validates arguments. @returns a phrase for each error; an empty array if the arguments are valid */
 export type Validator = (args: Record<string, unknown>) => string[]
 
-/** Max errors to report: a large value may have as many as it has elements. */
+/** Max errors to report: a large array may have one for each element. */
 const maxErrors = 100
 
 interface Pattern { test: (text: string) => boolean, toString: () => string }
 
-/** Compiles a `pattern`, with JSON Schema's `u` flag or, if that fails, without; an invalid one matches every text. */
+/** Compiles a `pattern`, with JSON Schema's `u` flag or, if that fails, without it. An invalid one matches any text. */
 function toPattern (pattern: string, flags: string): Pattern {
   const expression = toRegExp(pattern, flags) ?? toRegExp(pattern, '')
   // Ajv caches patterns by their text.
@@ -33,7 +33,7 @@ const options: Options = {
   // An argument may have the name of a property that every object inherits (`constructor`).
   ownProperties: true,
   validateFormats: false,
-  // Inlining copies a referenced schema to each use: seconds of work for a schema of a few kilobytes.
+  // Inlining copies a referenced schema to each place of use, so a schema of a few kilobytes could take seconds.
   inlineRefs: false,
   validateSchema: false,
   // Schemas of different upstreams may have the same $id.
@@ -54,8 +54,8 @@ const maxParameters = 100
 
 /**
  * Creates a validator for a tool's input schema: JSON Schema 2020-12, or draft 7 if the schema states it or compiles
- * only as such. If a schema compiles as neither, or refers to other documents, only its usable parts apply: the
- * upstream validates the arguments anyway. Compiling and validating may take unlimited time.
+ * only as such. If a schema compiles as neither, or refers to other documents, only its usable parts apply, since the
+ * upstream validates the arguments, too. Compiling and validating may take unlimited time.
  * @param errors `first` stops at the first error, since a large list may have one for each element
  */
 export function createValidator (schema: unknown, errors: 'all' | 'first'): Validator {
@@ -71,7 +71,7 @@ function compile (schema: Record<string, unknown>, { draft2020, draft7 }: AjvIns
   for (const ajv of isOlder ? [draft7, draft2020] : [draft2020, draft7]) {
     try {
       const validate: ValidateFunction = ajv.compile(checkable)
-      // Otherwise Ajv would keep every compiled schema.
+      // Ajv caches compiled schemas without limit.
       ajv.removeSchema(checkable)
       return (args) => errorsOf(validate, args)
     } catch {}
@@ -110,12 +110,12 @@ function errorsOf (validate: ValidateFunction, args: Record<string, unknown>): s
       ? []
       : [...new Set((validate.errors ?? []).slice(0, maxErrors).map((error) => toPhrase(error, args)))]
   } catch {
-    // Ajv throws for a few combinations of keywords, and for schemas that refer only to themselves.
+    // Validation throws for a few combinations of keywords, and for schemas that refer only to themselves.
     return []
   }
 }
 
-/** Validates the parameter names, and each parameter by its own schema if that compiles. */
+/** Creates a validator of the parameters' names, and of each parameter whose own schema compiles. */
 function compileByParameter (schema: Record<string, unknown>, ajv: AjvInstances): Validator {
   const { $schema, $defs, definitions, patternProperties, additionalProperties } = schema
   const { properties, required } = inputShapeOf(schema)

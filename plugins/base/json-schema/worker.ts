@@ -1,18 +1,18 @@
-// The worker pool runs this module for `fitArguments`.
+// The worker threads run this module for `fitArguments`.
 import { convertArguments } from './arguments.ts'
 import { createValidator, type Validator } from './validate.ts'
 import { baseLimits } from '../limits/index.ts'
 
 /** A tool's input schema, and arguments for it, as JSON text. */
-export interface FitTask { readonly schema: string, readonly args: string }
+export interface ArgumentCheckTask { readonly schema: string, readonly args: string }
 /** `args`: the converted arguments as JSON text; `problems`: their validation errors in words. */
-export interface FitAnswer { readonly args: string, readonly problems: readonly string[] }
+export interface ArgumentCheckResult { readonly args: string, readonly problems: readonly string[] }
 
-/** Max alternative conversions to try if the first one does not validate. */
-const maxReadings = 20
+/** Max alternative conversions to try, one argument at a time, if the first conversion is not valid. */
+const maxAlternatives = 20
 
 /** Converts arguments to the types of a schema, and validates them. May take unlimited time. */
-export function run ({ schema: schemaText, args: text }: FitTask): FitAnswer {
+export function run ({ schema: schemaText, args: text }: ArgumentCheckTask): ArgumentCheckResult {
   const schema: unknown = JSON.parse(schemaText)
   const given = JSON.parse(text) as Record<string, unknown>
   const isLarge = text.length > baseLimits.argumentChecks.large
@@ -20,12 +20,12 @@ export function run ({ schema: schemaText, args: text }: FitTask): FitAnswer {
   if (schemaText.length > baseLimits.checkedSchema) return { args: JSON.stringify(args), problems: [] }
   const validate = validatorOf(schemaText, schema, isLarge ? 'first' : 'all')
   let problems = validate(args)
-  // A text that violates a pattern or a length may be meant as a number. Not tried for large arguments, which would
-  // take too long.
+  // A text that violates a pattern or a length may be meant as a number. For large arguments, trying would take too
+  // long.
   const others = problems.length === 0 || isLarge
     ? []
     : Object.entries(convertArguments(schema, given, true)).filter(([name, value]) => value !== args[name])
-  for (const other of others.slice(0, maxReadings)) {
+  for (const other of others.slice(0, maxAlternatives)) {
     const tried = Object.fromEntries([...Object.entries(args), other])
     const left = validate(tried)
     if (left.length < problems.length) { args = tried; problems = left }

@@ -7,8 +7,8 @@ interface BoundedMapOptions<Key, Value> {
 
 /**
  * A Map with a max number of entries. When it is exceeded, the oldest evictable entry is removed, but never the one
- * just set; the Map exceeds its max only if too few entries are evictable. The order of entries is their age: `set`
- * keeps the position of an existing key, `setNewest` moves it to the end.
+ * just set; the Map exceeds its max only if too few entries are evictable. Entries are ordered by age: `set` does not
+ * change the age of an existing key, `setNewest` makes it the newest.
  */
 export class BoundedMap<Key, Value> extends Map<Key, Value> {
   readonly #max: number
@@ -44,7 +44,7 @@ export class BoundedMap<Key, Value> extends Map<Key, Value> {
   }
 }
 
-/** Removes the oldest entries until their total size is within a bound. @param kept a key that is never removed */
+/** Removes the oldest entries while the total size exceeds `maxSize`. @param kept a key that is never removed */
 export function evictOldest<Key, Value> (
   map: Map<Key, Value>, maxSize: number, sizeOf: (value: Value) => number, kept: Key
 ): void {
@@ -74,9 +74,9 @@ interface Holder<Value, Key> {
 }
 
 /**
- * Entries of several owners with one max total size. When it is exceeded, the oldest entry of the owner with the
- * largest total is evicted, so an owner that keeps adding entries evicts only its own. `set` renews an entry's age. Of
- * owners with equal totals, the one that has had entries for longest loses one.
+ * A map of entries by owner and key, with a max total size. When it is exceeded, the oldest entry of the owner with the
+ * largest total is evicted, so an owner that keeps adding entries evicts only its own. `set` makes an entry the newest.
+ * Of owners with equal totals, the one that has had entries for longest loses one.
  */
 export class OwnedMap<Value, Key = string> {
   readonly #max: number
@@ -97,12 +97,12 @@ export class OwnedMap<Value, Key = string> {
     return holder?.others.get(key) ?? holder?.expendable.get(key)
   }
 
-  /** @param isSpent whether the entry is evicted before all others of its owner */
-  set (owner: string, key: Key, value: Value, isSpent = false): void {
+  /** @param isExpendable whether the entry is evicted before the other entries of its owner */
+  set (owner: string, key: Key, value: Value, isExpendable = false): void {
     this.delete(owner, key)
     const holder = this.#holders.get(owner) ?? { size: 0, expendable: new Map(), others: new Map() }
     this.#holders.set(owner, holder)
-    const entries = isSpent ? holder.expendable : holder.others
+    const entries = isExpendable ? holder.expendable : holder.others
     entries.set(key, value)
     this.#resize(holder, this.#sizeOf(key, value))
     while (this.#size > this.#max) this.#evict()

@@ -12,8 +12,9 @@ declare module 'fastify' {
   interface FastifyInstance { connections: Connections }
 }
 
-/** A client address (for IPv6, the first 64 bits), and its connections. */
+/** The connections of one client address (for IPv6, of its first 64 bits). */
 interface Peer {
+  /** The address, as returned by `ownerOfAddress`. */
   readonly owner: string
   readonly isProxy: boolean
   held: number
@@ -27,27 +28,27 @@ interface ConnectionsOptions {
   /** Max open connections. */
   readonly max: number
   /**
-   * Whether an address is that of a trusted proxy. Proxies have no share limit, since all clients may connect through
-   * them.
+   * Whether an address is that of a trusted proxy. Proxies are not limited to a share, since all clients may connect
+   * through one.
    */
   readonly isProxy: (address: string) => boolean
   readonly warn: (details: object, sentence: string) => void
-  /** Called for each request as it arrives. */
-  readonly arrives: (request: IncomingMessage, response: ServerResponse) => void
+  /** Called for each request as it onRequest. */
+  readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void
 }
 
 /**
- * The open connections of clients, with a max for all and a share for each address. At either limit, an idle connection
- * is closed for the new one: one of the same address if that has used up its share, otherwise one of the address with
- * the most connections. If none is idle, the new one is closed. A connection with too many running requests is closed
- * too.
+ * Limits the open connections of clients: a max for all, and a share for each address. At either limit, an idle
+ * connection is closed to admit the new one: one of the same address if that has used up its share, otherwise one of
+ * the address with the most connections. If none is idle, the new one is closed. A connection with too many pipelined
+ * requests is closed, too.
  */
 class Connections {
   readonly #options: ConnectionsOptions
   readonly #shares: Shares
   readonly #connections = new Map<Socket, Connection>()
   readonly #peers = new Map<string, Peer>()
-  /** Allows one log line of each kind per `logInterval`. */
+  /** Admits one log line of each kind per `logInterval`. */
   readonly #logLimit = new TokenBucket({ burst: 1, perSecond: 1_000 / baseLimits.connections.logInterval })
   #fromProxies = 0
   #closed = 0
@@ -66,14 +67,14 @@ class Connections {
   watch (server: Server): void {
     server.on('connection', (socket) => { this.add(socket) })
     server.on('request', (request, response) => { this.#begin(request, response) })
-    // Node emits no `request` event for this one.
+    // For a request with an unknown `Expect` header, Node emits no `request` event.
     server.on('checkExpectation', (request, response) => {
       this.#begin(request, response)
       response.writeHead(417, { connection: 'close' }).end()
     })
   }
 
-  /** Tracks a new connection, or closes it immediately. */
+  /** Tracks a new connection, or closes it if a limit is reached. */
   add (socket: Socket): void {
     const { remoteAddress: address } = socket
     // Without an address, the client has already disconnected.
@@ -93,11 +94,11 @@ class Connections {
   }
 
   #begin (request: IncomingMessage, response: ServerResponse): void {
-    this.#options.arrives(request, response)
+    this.#options.onRequest(request, response)
     const { socket } = request
     const connection = this.#connections.get(socket)
     if (!connection) return
-    // A client may pipeline several requests.
+    // With HTTP pipelining, a connection may have several running requests.
     if (connection.inFlight++ === 0) connection.peer.idle.delete(connection)
     if (connection.inFlight > baseLimits.arriving.requests) this.#closeCrowded(connection)
     response.once('close', () => {
@@ -129,7 +130,7 @@ class Connections {
     return true
   }
 
-  /** The limit that one more connection of a peer would exceed. */
+  /** The limit that one more connection of a peer would exceed; undefined if it is admitted. */
   #boundFor (peer: Peer): 'share' | 'all' | undefined {
     const { max } = this.#options
     if (peer.isProxy) return this.open < max ? undefined : 'all'
@@ -185,8 +186,7 @@ function readProcessLimits (): string | undefined {
   }
 }
 
-interface ConnectionsPluginOptions extends Pick<ConnectionsOptions, 'arrives'> {
-  /** The text of TRUST_PROXY. */
+interface ConnectionsPluginOptions extends Pick<ConnectionsOptions, 'onRequest'> {
   trustProxy: string
   /** Max open connections; default: derived from the limit of open files. */
   max?: number
@@ -194,13 +194,13 @@ interface ConnectionsPluginOptions extends Pick<ConnectionsOptions, 'arrives'> {
 
 /** Decorates `app.connections`, which limits the connections of all servers of the app. */
 export default fp<ConnectionsPluginOptions>(async (
-  app, { trustProxy, max = maxConnections(readProcessLimits()), arrives }
+  app, { trustProxy, max = maxConnections(readProcessLimits()), onRequest }
 ) => {
   const warn: ConnectionsOptions['warn'] = (details, text) => { app.log.warn(details, text) }
-  const connections = new Connections({ max, isProxy: peerTrust(trustProxy), warn, arrives })
+  const connections = new Connections({ max, isProxy: peerTrust(trustProxy), warn, onRequest })
   const watched = new WeakSet<NetServer>([app.server])
   connections.watch(app.server)
-  // For "localhost", Fastify creates a second server for the other address family, with the same request handler.
+  // To listen on "localhost", Fastify creates a second server for the other address family, with the same handler.
   const [handler] = app.server.listeners('request')
   const onSocket = (message: unknown): void => {
     const { socket } = message as { socket: Socket & { server?: Server } }

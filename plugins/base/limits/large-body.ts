@@ -5,15 +5,15 @@ import { UnreadReply, type UnreadReplyOptions } from './unread.ts'
 
 /** Max characters encoded at once, and max bytes handed to the socket at once. */
 const pieceSize = 64 * 1024
-/** Size from which buffers are passed on without a copy, in bytes. */
+/** Min size of buffers that are passed on without a copy, in bytes. */
 const minUncopied = 16 * 1024
 
 /** One part of a response: text, or UTF-8 bytes. */
 type BodyPart = string | Buffer
 
 /**
- * A large body as a stream: each piece is encoded when the client has read the previous one. All pieces count as unread
- * from the start. Even a client that reads quickly does not block the event loop.
+ * Returns a large body as a stream of pieces. Each piece is encoded when the client has read the previous one, and the
+ * event loop gets a turn between them, even if the client reads fast. The whole body counts as unread from the start.
  * @param length of all parts, in bytes of UTF-8
  */
 export function chunkedReply (

@@ -4,7 +4,7 @@ import { chunkedReply } from './large-body.ts'
 import { memory } from './memory.ts'
 import { maxUncountedReply } from './unread.ts'
 
-/** Turns a large body into a stream of pieces, except in responses to HEAD, which have no body. */
+/** Replaces a large body by a stream of pieces, except in responses to HEAD, which have no body. */
 const streamLargeReply: onSendHookHandler = ({ method }, reply, payload, done) => {
   const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload)
   if (!isWhole || payload.length <= maxUncountedReply || method === 'HEAD') {
@@ -17,8 +17,8 @@ const streamLargeReply: onSendHookHandler = ({ method }, reply, payload, done) =
 }
 
 /**
- * Configures the memory budget, and streams large responses of all routes as their clients read them: writing 15 MiB in
- * one piece blocks the event loop for a tenth of a second. Pieces count as unread until they are sent.
+ * Configures the memory budget. Sends large responses of all routes in pieces, as their clients read them: writing many
+ * megabytes at once would block the event loop. Pieces count as unread until they are sent.
  */
 export default fp(async (app) => {
   memory.configure(app.config.env.MEMORY_BUDGET)

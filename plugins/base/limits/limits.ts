@@ -60,7 +60,7 @@ export const baseLimits = {
   /** Time without reading after which a client may be disconnected to make room for others' answers, in ms. */
   readStall: 2_000,
 
-  /** Texts up to this size, in bytes, are not counted: they are short-lived, and calls with them are most calls. */
+  /** Texts up to this size, in bytes, are not counted: most texts are that small, and short-lived. */
   smallText: 64 * 1024,
 
   /**

@@ -2,8 +2,8 @@ import { ShareError, Shares, type Release } from './shares.ts'
 import { baseLimits } from './limits.ts'
 
 /**
- * The memory of texts in flight: upstream answers being read, request bodies, and replies that clients have not read
- * yet. They share one budget, since each of them alone could grow without limit.
+ * Limits the total memory of texts in flight: upstream answers that are being read, request bodies, and replies that
+ * clients have not read yet.
  */
 export class MemoryBudget {
   #max: number = baseLimits.memory
@@ -22,13 +22,13 @@ export class MemoryBudget {
     this.#shares = new Shares(max, 'bytes in flight')
   }
 
-  /** @param relieve closes the slowest reader when the budget is exceeded; returns false if none can be closed */
+  /** @param relieve closes the connection of the slowest reader; returns false if that frees no memory */
   setReliever (relieve: () => boolean): void { this.#relieve = relieve }
 
   /**
-   * Adds to the memory in use (a negative number releases), whether or not it fits.
-   * @param bytes multiplied by their cost
-   * @param owner whose share it counts against; undefined: nobody's
+   * Adds to the memory in use, even beyond the budget; a negative number releases memory.
+   * @param bytes the size in bytes times the memory that a byte takes, such as `baseLimits.unreadCost`
+   * @param owner whose share it counts against; undefined: no share
    */
   add (bytes: number, owner?: string): void {
     if (owner === undefined) this.#held += bytes
@@ -36,16 +36,16 @@ export class MemoryBudget {
   }
 
   /**
-   * Closes slow readers until enough memory is free.
-   * @param bytes multiplied by their cost
-   * @returns false if it does not fit
+   * Closes the connections of slow readers until enough memory is free.
+   * @param bytes as in `add`
+   * @returns false if there is too little memory
    */
   makeRoom (bytes: number): boolean {
     while (this.held + bytes > this.#max) if (!this.#relieve()) return false
     return true
   }
 
-  /** Reserves memory for an owner. @param bytes multiplied by their cost @throws ShareError */
+  /** Reserves memory for an owner. @param bytes as in `add` @throws ShareError */
   take (owner: string, bytes: number): Release {
     const shares = this.#take(owner, bytes)
     let isReleased = false
@@ -56,7 +56,7 @@ export class MemoryBudget {
     }
   }
 
-  /** Opens an account for a text that grows while it is read. @param owner whose share it counts against */
+  /** Opens an account for a text whose size grows while it is read. @param owner whose share it counts against */
   open (owner: string): MemoryAccount {
     return new MemoryAccount(this.#shares, owner, (bytes) => {
       try {
@@ -78,7 +78,7 @@ export class MemoryBudget {
   }
 }
 
-/** The memory of one text that is being read, counted against an owner's share. */
+/** Reserves memory for one text that is being read, from an owner's share. */
 class MemoryAccount {
   readonly #shares: Shares
   readonly #owner: string
@@ -86,7 +86,7 @@ class MemoryAccount {
   #bytes = 0
   #refusal: ShareError | undefined
 
-  /** @param take reserves memory for the owner, or returns why it cannot @param shares to which it is released */
+  /** @param take reserves memory for the owner; returns an error if it cannot @param shares releases it */
   constructor (shares: Shares, owner: string, take: (bytes: number) => ShareError | undefined) {
     this.#shares = shares
     this.#owner = owner
@@ -117,5 +117,4 @@ class MemoryAccount {
   }
 }
 
-/** The memory budget of this process. */
 export const memory = new MemoryBudget()

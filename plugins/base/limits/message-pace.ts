@@ -10,7 +10,7 @@ interface UnsolicitedBounds {
   readonly perSecond: number
 }
 
-/** Limits how fast unsolicited messages of one owner's servers are processed, in ms of CPU time. */
+/** Limits the CPU time that processing the unsolicited messages of one owner's servers takes. A token is 1 ms. */
 export class UnsolicitedPace implements MessagePace {
   readonly #bounds: UnsolicitedBounds
   readonly #bucket: TokenBucket
@@ -32,6 +32,6 @@ export class UnsolicitedPace implements MessagePace {
 
 const userBucket = new TokenBucket(baseLimits.unsolicited, { maxKeys: baseLimits.unsolicited.owners })
 
-/** The pace of a server: shared by all servers of a user; one for each server of an admin (`user` undefined). */
+/** Returns the pace for a server: one for all servers of a user, but one for each server of an admin. */
 export const paceForUser = (user: string | undefined): UnsolicitedPace =>
   user === undefined ? new UnsolicitedPace() : new UnsolicitedPace(baseLimits.unsolicited, userBucket, user)

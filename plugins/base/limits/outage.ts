@@ -7,9 +7,9 @@ export type ReportOutage = (level: 'info' | 'warn', sentence: string) => void
 interface OutageStates { readonly ill: string, readonly well: string }
 
 /**
- * Logs the outages of one component: the first failure with its cause, a summary at intervals while the outage lasts,
- * and its end. A component that fails again soon after recovery is logged once; from then on it is treated as recovered
- * only after `baseLimits.outages.healthy`.
+ * Logs the outages of one component: the first failure with its cause, summaries while the outage lasts, and its end.
+ * If the component fails again soon after recovery, that is logged once; from then on, it counts as recovered only
+ * after it has worked for `baseLimits.outages.healthy`.
  */
 export class Outage {
   readonly #report: ReportOutage
@@ -20,13 +20,13 @@ export class Outage {
   #reportedAt = 0
   /** The time of the recovery, in ms since the epoch; undefined while the outage lasts. */
   #recoveredAt: number | undefined
-  /** Whether it failed again soon after recovery. */
+  /** Whether the component has failed again soon after a recovery. */
   #hasRelapsed = false
   #timer: NodeJS.Timeout | undefined
 
   /** @param now in ms since the epoch */
-  constructor (tell: ReportOutage, words: OutageStates, now: () => number = Date.now) {
-    this.#report = tell
+  constructor (report: ReportOutage, words: OutageStates, now: () => number = Date.now) {
+    this.#report = report
     this.#words = words
     this.#now = now
   }

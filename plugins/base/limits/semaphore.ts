@@ -9,17 +9,17 @@ interface SemaphoreOptions {
 
 interface Waiter { readonly isPrivileged: boolean, readonly admit: () => void }
 
-/** Admits a limited number of holders at a time. Waiting owners take turns, each in order. */
+/** Admits a limited number of holders at a time. Owners that wait take turns; the waiters of one owner are in order. */
 export class Semaphore {
   readonly #places: number
   readonly #perOwner: number
   readonly #reserved: number
   readonly #held = new Map<string, number>()
-  /** By owner; the owner whose turn is next comes first. */
+  /** Waiters by owner, in the order of the owners' turns. */
   readonly #waiting = new Map<string, Waiter[]>()
   #taken = 0
-  /** Places held without privilege. */
-  #common = 0
+  /** The number of places held without privilege. */
+  #unprivileged = 0
 
   constructor ({ places, perOwner = places, reserved = 0 }: SemaphoreOptions) {
     this.#places = places
@@ -51,12 +51,12 @@ export class Semaphore {
   #hasPlace (owner: string, isPrivileged: boolean): boolean {
     if (this.#taken >= this.#places) return false
     return isPrivileged ||
-      (this.#common < this.#places - this.#reserved && (this.#held.get(owner) ?? 0) < this.#perOwner)
+      (this.#unprivileged < this.#places - this.#reserved && (this.#held.get(owner) ?? 0) < this.#perOwner)
   }
 
   #count (owner: string, isPrivileged: boolean, change: 1 | -1): void {
     this.#taken += change
-    if (!isPrivileged) this.#common += change
+    if (!isPrivileged) this.#unprivileged += change
     const held = (this.#held.get(owner) ?? 0) + change
     if (held > 0) this.#held.set(owner, held)
     else this.#held.delete(owner)
@@ -67,7 +67,7 @@ export class Semaphore {
       const [first] = queue
       if (!first || !this.#hasPlace(owner, first.isPrivileged)) continue
       queue.shift()
-      // The owner goes to the end of the queue.
+      // The owner's next turn comes after those of the others.
       this.#waiting.delete(owner)
       if (queue.length > 0) this.#waiting.set(owner, queue)
       this.#count(owner, first.isPrivileged, 1)

@@ -1,30 +1,30 @@
 import { normalizeIP } from '@fastify/rate-limit'
 
-/** The owner name of an unauthenticated caller: its address (for IPv6, the first 64 bits). */
+/** The owner to whom an unauthenticated caller is charged: its address (for IPv6, the first 64 bits). */
 export const ownerOfAddress = (address: string): string => `address ${normalizeIP(address, 64)}`
 
 /**
- * Thrown when no place is left: for one owner that has used up its share (HTTP 429), or for everybody (HTTP 503). The
- * message is a sentence for the caller.
+ * Thrown if no place is left: for an owner that has used up its share (HTTP 429), or for everybody (HTTP 503). The
+ * message is for the caller.
  */
 export class ShareError extends Error {
   override readonly name = 'ShareError'
   /** True: this owner has used up its share. False: all places are taken. */
   readonly isOwnerLimit: boolean
 
-  constructor (message: string, isOwners: boolean) {
+  constructor (message: string, isOwnerLimit: boolean) {
     super(message)
-    this.isOwnerLimit = isOwners
+    this.isOwnerLimit = isOwnerLimit
   }
 }
 
-/** Releases what was taken. May be called more than once. */
+/** Releases the places. May be called more than once. */
 export type Release = () => void
 
 /**
- * Places of one kind, limited for all owners together. An owner may take any free place, except that the last quarter
- * is for owners that hold less than a tenth of all places (or no place, if there are fewer than ten). Therefore one
- * owner cannot exclude the others.
+ * A limited number of places for all owners together. An owner may take any free place, but the last quarter is for
+ * owners that hold less than a tenth of all places (or no place, if there are fewer than ten), so one owner cannot
+ * exclude the others.
  */
 export class Shares {
   readonly #max: number
@@ -32,7 +32,7 @@ export class Shares {
   readonly #held = new Map<string, number>()
   #taken = 0
 
-  /** @param noun names the places in errors, in the plural: `sessions` */
+  /** @param noun for the places in error messages, in the plural, such as `sessions` */
   constructor (max: number, noun: string) {
     this.#max = max
     this.#noun = noun
@@ -43,7 +43,7 @@ export class Shares {
   /** The number of places that one owner holds. */
   heldBy (owner: string): number { return this.#held.get(owner) ?? 0 }
 
-  /** The limit that more places for an owner would exceed. @param others taken places that no owner holds */
+  /** The limit that more places for an owner would exceed. @param others the number of taken places without an owner */
   exceededLimit (owner: string, places: number, others = 0): 'share' | 'all' | undefined {
     const taken = this.#taken + others + places
     if (taken > this.#max) return 'all'

@@ -16,7 +16,7 @@ interface TokenBucketOptions {
 
 interface Bucket { readonly left: number, readonly updated: number }
 
-/** Compensates for the rounding of times, in ms. */
+/** Tolerance for rounding errors in times, in ms. */
 const roundingTolerance = 1e-6
 
 /**
@@ -61,8 +61,8 @@ export class TokenBucket {
 }
 
 /**
- * Limits the log lines of one source. After a burst, lines are omitted until the bucket is full again, so that lines
- * that belong together stay together; then the number of omitted lines is reported.
+ * Limits the log lines of one source. When the bucket is empty, all lines are omitted until it is full again, so that
+ * lines of one message stay together; then the number of omitted lines is reported.
  */
 export class LineLimit {
   readonly #bucket: TokenBucket

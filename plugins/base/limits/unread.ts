@@ -3,8 +3,8 @@ import { Table } from '../../../protocol/table.ts'
 import { memory } from './memory.ts'
 import { baseLimits } from './limits.ts'
 
-/** All counted responses, by number. */
-const readers = new Table<number, UnreadReply>()
+/** All responses whose unread bytes are counted, by number. */
+const countedReplies = new Table<number, UnreadReply>()
 let lastNumber = 0
 
 export interface UnreadReplyOptions {
@@ -21,7 +21,7 @@ export interface UnreadReplyOptions {
 export class UnreadReply {
   readonly #number = ++lastNumber
   readonly #raw: ServerResponse
-  readonly #toWrite: () => number
+  readonly #unwrittenBytes: () => number
   readonly #owner: string | undefined
   readonly #cost: number
   #bytes = 0
@@ -39,24 +39,24 @@ export class UnreadReply {
     { owner, cost = baseLimits.unreadCost }: UnreadReplyOptions = {}
   ) {
     this.#raw = raw
-    this.#toWrite = unwrittenBytes
+    this.#unwrittenBytes = unwrittenBytes
     this.#owner = owner
     this.#cost = cost
-    readers.set(this.#number, this)
+    countedReplies.set(this.#number, this)
     onClose(() => { this.#forget() })
   }
 
-  /** Updates the count. @returns the unread bytes of this response */
+  /** Updates the number of unread bytes, and returns it. */
   count (): number {
-    if (!readers.has(this.#number)) return 0
-    const bytes = this.#raw.writableLength + this.#toWrite()
+    if (!countedReplies.has(this.#number)) return 0
+    const bytes = this.#raw.writableLength + this.#unwrittenBytes()
     if (bytes < this.#bytes) this.#readAt = Date.now()
     memory.add((bytes - this.#bytes) * this.#cost, this.#owner)
     this.#bytes = bytes
     return bytes
   }
 
-  /** Updates the count after a write, and closes the slowest readers while the memory budget is exceeded. */
+  /** Updates the count after a write. While the memory budget is exceeded, closes the slowest reader. */
   recordWrite (): void {
     this.count()
     let isRelieved = true
@@ -66,27 +66,26 @@ export class UnreadReply {
   /** Whether the client has read nothing for the given time, in ms. */
   hasStalledFor (time: number): boolean { return Date.now() - this.#readAt >= time }
 
-  /** Closes the connection. */
   close (): void {
     this.#forget()
     this.#raw.destroy()
   }
 
   #forget (): void {
-    if (readers.take(this.#number)) memory.add(-this.#bytes * this.#cost, this.#owner)
+    if (countedReplies.take(this.#number)) memory.add(-this.#bytes * this.#cost, this.#owner)
   }
 }
 
 /**
  * Closes the connection with the most unread bytes.
- * @param stall only considers clients that have read nothing for this time, in ms
+ * @param stall considers only clients that have read nothing for this time, in ms
  * @returns false if no more memory can be freed
  */
 function closeSlowestReader (stall: number): boolean {
   const before = memory.held
-  const [slowest] = readers.values().sort((a, b) => b.count() - a.count()).filter((reader) =>
+  const [slowest] = countedReplies.values().sort((a, b) => b.count() - a.count()).filter((reader) =>
     reader.hasStalledFor(stall))
-  // Updating the counts frees memory if clients have read in the meantime.
+  // Sorting has updated the counts, which frees memory if clients have read in the meantime.
   if (memory.held < before) return true
   if (!slowest || slowest.count() <= maxUncountedReply) return false
   slowest.close()

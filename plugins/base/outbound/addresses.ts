@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 
-/** The class of an IP address or host name. */
+/** The class of an IP address or a host name. */
 export interface AddressClass {
   /**
    * Which servers may connect to it. `public`: all. `local` (loopback, private and reserved addresses): only servers
@@ -36,7 +36,7 @@ const metadata: AddressClass = { level: 'never', words: 'an address of a cloud\'
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 const wellKnownNat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96')
 
-/** Classifies an IP address in any notation. An IPv6 address that embeds IPv4 addresses is judged by all of them. */
+/** Classifies an IP address in any notation. If an IPv6 address embeds IPv4 addresses, the strictest class applies. */
 export function classifyAddress (address: string): AddressClass {
   if (!ipaddr.isValid(address)) return { level: 'never', words: 'not a valid address' }
   const ip = ipaddr.parse(address)
@@ -57,7 +57,7 @@ function classifyIPv6 (ip: ipaddr.IPv6): AddressClass {
   const worst = inner.find(({ level }) => level === 'never') ?? inner.find(({ level }) => level === 'local') ?? inner[0]
   if (worst?.level === 'never') return worst
   if (range === 'linkLocal') return { level: 'never', words: 'a link-local address' }
-  // Compared without the zone, which names the interface, not the destination.
+  // Without the zone, which names an interface of this machine and not the destination.
   if (metadataAddresses.has(new ipaddr.IPv6(ip.parts).toString())) return metadata
   const isOnlyIPv4 = range === 'ipv4Mapped' || range === 'rfc6145' || range === '6to4' || ip.match(wellKnownNat64)
   if (worst && isOnlyIPv4) return worst
@@ -86,7 +86,7 @@ function embeddedIPv4 (ip: ipaddr.IPv6, range: string): ipaddr.IPv4[] {
   }
 }
 
-/** The class of a host name that is known without DNS; undefined for other names. */
+/** The class of a host name if it is known without DNS; otherwise undefined. */
 export function classifyHostName (name: string): AddressClass | undefined {
   if (metadataNames.has(name)) return { level: 'never', words: 'the name of a cloud\'s metadata service' }
   return name === 'localhost' || name.endsWith('.localhost')

@@ -16,8 +16,8 @@ export type HostResolver = (
 ) => void
 
 /**
- * Creates a connector that opens sockets only to addresses that the policy admits. It connects to exactly the addresses
- * that were checked, so DNS rebinding has no effect. `Host` and SNI keep the name.
+ * Creates a connector that opens sockets only to addresses that the policy admits. It connects to the addresses that
+ * were checked, so DNS rebinding has no effect. `Host` and SNI contain the host name.
  * @param timeout for DNS look-up, connection and TLS together, in ms
  */
 export function guardedConnector (
@@ -44,21 +44,21 @@ export function guardedConnector (
   }
 }
 
-/** The system's resolver, for servers of admins. It reads the hosts file, and blocks a thread of libuv's pool. */
+/** The resolver of the operating system, for servers of admins. Each look-up occupies a thread of libuv's pool. */
 export const systemResolver: HostResolver = lookup
 
-const places = new Semaphore({ places: baseLimits.concurrentLookups, perOwner: baseLimits.lookupsPerUser })
+const lookupSlots = new Semaphore({ places: baseLimits.concurrentLookups, perOwner: baseLimits.lookupsPerUser })
 
 /**
- * Creates the resolver for servers that a user stored. It queries the name servers without a pool thread, so slow name
- * servers do not delay others; the names of one user are looked up one at a time. Names in OUTBOUND_ALLOW go to the
- * system's resolver.
+ * Creates the resolver for servers that a user stored. It queries DNS without a thread of libuv's pool, so slow name
+ * servers do not delay other work; at most `baseLimits.lookupsPerUser` look-ups of a user run at the same time. Names
+ * in OUTBOUND_ALLOW are resolved by `systemResolver`, which also reads the hosts file.
  */
 export function userResolver (owner: string, allowed: OutboundAllowlist): HostResolver {
   return (name, options, callback) => {
     if (allowed.hasName(name)) { systemResolver(name, options, callback); return }
     const startedAt = Date.now()
-    void places.take(owner, false).then(async (release) => {
+    void lookupSlots.take(owner, false).then(async (release) => {
       try {
         // The connection has timed out in the meantime.
         if (Date.now() - startedAt >= baseLimits.connectTimeout) { callback(lookupError(name, 'ETIMEOUT'), []); return }
@@ -72,7 +72,7 @@ export function userResolver (owner: string, allowed: OutboundAllowlist): HostRe
   }
 }
 
-/** @param timeout in ms @throws the error of the name server, ETIMEOUT, ENOTFOUND */
+/** Queries A and AAAA records. @param timeout in ms @throws an error with the DNS code, such as ENOTFOUND */
 async function lookUp (name: string, timeout: number): Promise<LookupAddress[]> {
   const resolver = new Resolver({ timeout: 2_500, tries: 2 })
   const timer = setTimeout(() => { resolver.cancel() }, timeout).unref()
@@ -85,13 +85,13 @@ async function lookUp (name: string, timeout: number): Promise<LookupAddress[]> 
   throw lookupError(name, code === undefined || code === 'ENODATA' ? 'ENOTFOUND' : code)
 }
 
-/** Creates an error in the form of `dns.lookup`. */
+/** Creates an error like those of `dns.lookup`. */
 function lookupError (name: string, code: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`${name} cannot be resolved: ${code}`), { code, hostname: name })
 }
 
 /**
- * Whether a URL is requested without the proxy.
+ * Whether requests to a URL do not use the proxy.
  * @param noProxy comma-separated: hosts, `.suffix` for a domain and its subdomains, `*` for all; each may have a port
  */
 export function bypassesProxy (noProxy: string | undefined, url: URL): boolean {
@@ -107,12 +107,12 @@ export function bypassesProxy (noProxy: string | undefined, url: URL): boolean {
 }
 
 /**
- * Creates a connector through an HTTP proxy. It opens a tunnel (CONNECT) for plain http too, so that proxies do not
- * buffer event streams. The proxy resolves host names; only IP addresses and well-known names are checked here.
+ * Creates a connector that opens tunnels through an HTTP proxy (CONNECT), for plain http as well: otherwise the proxy
+ * could buffer event streams. The proxy resolves host names, so only IP addresses and well-known names are checked.
  * @param dial opens the sockets to the proxy
  * @param timeout for the tunnel, and for TLS through it, in ms
  */
-export function createTunnel (
+export function tunnelConnector (
   proxy: URL, dial: Connector.connector, policy: OutboundPolicy, timeout: number
 ): { connect: Connector.connector, close: () => Promise<void> } {
   const pool = new Pool(proxy.origin, { connect: dial, headersTimeout: timeout })
@@ -141,8 +141,8 @@ export function createTunnel (
         else callback(null, socket as never)
       },
       (error: Error & { code?: string }) => {
-        const isKnown = error instanceof OutboundRefused
-        callback(isKnown
+        const isRefusal = error instanceof OutboundRefused
+        callback(isRefusal
           ? error
           : new OutboundRefused(`cannot reach the proxy ${proxy.host}: ${error.code ?? error.message}`), null)
       }

@@ -19,19 +19,20 @@ export interface FetchOptions {
   maxSize: number
   /** Max time of the whole request, including redirects and body, in ms. Default: only the signal ends it. */
   timeout?: number
-  /** The owner whose memory share the answer counts against. Default: one owner for requests that nobody caused. */
+  /** The owner whose memory share the answer counts against. Default: a common owner of such requests. */
   memoryOwner?: string
   signal?: AbortSignal
   /**
-   * Whether a redirect that cannot be followed is returned as the answer; default: an error. `all`: none is followed.
+   * `false` (default): a redirect that cannot be followed is an error; `true`: it is returned as the answer; `all`: no
+   * redirect is followed, all are returned.
    */
   returnsRedirects?: boolean | 'all'
 }
 
-/** An answer of any status, with its decompressed body. */
+/** An HTTP answer of any status, with its decompressed body. */
 export interface FetchedResponse { status: number, headers: IncomingHttpHeaders, body: Buffer }
 
-/** Error codes from before a connection was established: the request was not sent. */
+/** Codes of errors that occur before a connection is established: the request was not sent. */
 const unsentCodes = new Set([
   'OUTBOUND_REFUSED',
   'ECONNREFUSED',
@@ -45,7 +46,7 @@ const unsentCodes = new Set([
 /**
  * Sends one request and reads the whole answer. Redirects are followed within the origin only; a 303 is followed with
  * GET.
- * @throws UpstreamError with a sentence for the operator, without text from the other side. Its faults: `unreachable`:
+ * @throws UpstreamError with a message for the operator, without text from the other side. Its faults: `unreachable`:
  * the request was not sent · `refused`: redirected to another origin · `broken`: cut off, too large or not decodable ·
  * `timeout` · `closed`: ended by the signal
  */
@@ -81,7 +82,7 @@ export async function fetchWhole (
         headersTimeout: 0,
         bodyTimeout: 0
       })
-      // An unwanted body is destroyed unread, which is not an error.
+      // Destroying a body that has not been read emits an error.
       answer.body.on('error', () => {})
       try {
         const { statusCode: status, headers: got } = answer
@@ -103,7 +104,7 @@ export async function fetchWhole (
     if (error instanceof UpstreamError) throw error
     if (isLate) throw new UpstreamError('timeout', `${start.host} did not answer within ${(timeout ?? 0) / 1_000} s`)
     if (aborter.signal.aborted) throw new UpstreamError('closed', 'the request was cancelled')
-    throw failure(error, start)
+    throw toUpstreamError(error, start)
   } finally {
     clearTimeout(timer)
     signal?.removeEventListener('abort', end)
@@ -114,22 +115,23 @@ const withoutContentHeaders = (headers: Record<string, string>): Record<string, 
   Object.fromEntries(Object.entries(headers).filter(([name]) => !/^content-/i.test(name)))
 
 /**
- * The URL of the next request; undefined: return this answer.
- * @throws as `resolveRedirect`, unless redirects are returned
+ * The URL to request next; undefined: return this answer.
+ * @throws the errors of `resolveRedirect`, unless redirects are returned
  */
 function redirectTarget (
-  answersRedirects: boolean | 'all', ...redirect: Parameters<typeof resolveRedirect>
+  returnsRedirects: boolean | 'all', ...redirect: Parameters<typeof resolveRedirect>
 ): URL | undefined {
-  if (answersRedirects === 'all') return undefined
+  if (returnsRedirects === 'all') return undefined
   try {
     return resolveRedirect(...redirect)
   } catch (error) {
-    if (answersRedirects) return undefined
+    if (returnsRedirects) return undefined
     throw error
   }
 }
 
-function failure (error: unknown, url: URL): UpstreamError {
+/** Converts an error of undici, or of reading the body. */
+function toUpstreamError (error: unknown, url: URL): UpstreamError {
   const { code = '' } = error as { code?: string }
   if (error instanceof RangeError) {
     return new UpstreamError('broken', `its answer is too large: ${error.message}`, { isPublic: true })
@@ -145,13 +147,13 @@ function failure (error: unknown, url: URL): UpstreamError {
 
 /** Reads and decompresses a body. @throws RangeError beyond `maxSize`, SyntaxError for an unknown encoding */
 async function readBody (
-  body: Dispatcher.ResponseData['body'], encoding: string | undefined, maxSize: number, cause: string
+  body: Dispatcher.ResponseData['body'], encoding: string | undefined, maxSize: number, owner: string
 ): Promise<Buffer> {
   const decoder = decoderOf(encoding)
   // Errors of the pipeline are thrown by the loop below.
   const bytes = decoder ? pipeline(body, decoder, () => {}) : body
   const chunks = new Chunks()
-  const account = memory.open(cause)
+  const account = memory.open(owner)
   try {
     for await (const chunk of bytes as AsyncIterable<Buffer>) {
       const size = chunks.length + chunk.length

@@ -5,7 +5,7 @@ declare module 'fastify' {
   interface FastifyInstance { outbound: Outbound }
 }
 
-/** Decorates `app.outbound`, which makes all connections to other hosts. */
+/** Decorates `app.outbound`, which makes all connections to other hosts. It closes them when the app closes. */
 export default fp(async (app) => {
   const outbound = new Outbound({ allow: app.config.env.OUTBOUND_ALLOW })
   app.decorate('outbound', outbound)

@@ -4,31 +4,31 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import { addressPlaces, createUserAuthorshipCheck } from '../../../schemas/stored-by-user.ts'
 import { BoundedMap, baseLimits } from '../limits/index.ts'
 import {
-  bypassesProxy, guardedConnector, userResolver, systemResolver, createTunnel, type HostResolver
+  bypassesProxy, guardedConnector, userResolver, systemResolver, tunnelConnector, type HostResolver
 } from './connector.ts'
 import { fetchWhole, type FetchedResponse, type FetchOptions } from './fetch.ts'
 import { OutboundAllowlist, OutboundPolicy, OutboundRefused } from './policy.ts'
 import { Agent } from './undici.ts'
 
-/** The rights and the proxy with which a server is connected. */
+/** How the gateway may connect to a server: its trust, its proxy, its owner. */
 export interface OutboundAccess {
   /**
-   * Whether an admin or the settings file stored the config: then private and loopback addresses, and a proxy, are
-   * allowed.
+   * Whether an admin or the settings file stored the addresses. Only then, private and loopback addresses and a proxy
+   * are allowed.
    */
   trusted: boolean
   proxy?: ServerConfig['proxy']
-  /** The owner of the server. Owners of untrusted servers take turns. */
+  /** The owner of the server. The untrusted servers of an owner share connections, and a limit of look-ups. */
   owner?: string
 }
 
-/** The access of a server, which depends on who wrote its addresses, not on who owns it. */
+/** The access of a server. It depends on who stored the server's addresses, not on who owns it. */
 export function outboundAccessOf ({ storedByUser, proxy, owner }: ServerConfig): OutboundAccess {
   const isWrittenByUser = createUserAuthorshipCheck(storedByUser)
   return { trusted: !addressPlaces.some((place) => isWrittenByUser(...place)), proxy, owner }
 }
 
-/** The owner whose share a server's answers count against if no client caused them. */
+/** The owner whose memory share a server's answers count against if no client requested them. */
 export const serverMemoryOwner = ({ trusted, owner }: OutboundAccess): string =>
   trusted ? 'servers of admins' : `user ${owner}`
 
@@ -83,22 +83,21 @@ export class Outbound {
       : 'it is not an absolute http or https address'
     if (problem !== undefined) throw new UpstreamError('unreachable', problem)
     const address = new URL(text)
-    const reach = { trusted, proxy, owner }
+    const access = { trusted, proxy, owner }
     return await fetchWhole(
-      address, this.dispatcher(address, reach), { memoryOwner: serverMemoryOwner(reach), ...options }
+      address, this.dispatcher(address, access), { memoryOwner: serverMemoryOwner(access), ...options }
     )
   }
 
-  /** Why an address cannot be used, as far as known without DNS; undefined if there is no reason. */
-  warning (address: string, reach: OutboundAccess): string | undefined {
+  /** Why an address cannot be used, as far as is known without DNS; undefined if it may be. */
+  warning (address: string, access: OutboundAccess): string | undefined {
     if (!URL.canParse(address)) return undefined
     const url = new URL(address)
-    const problem = this.#problem(url, reach) ?? this.#policy.refusalReason(url.hostname, reach.trusted)
-    if (problem !== undefined || reach.proxy?.url === undefined) return problem
-    return this.#policy.refusalReason(new URL(reach.proxy.url).hostname, reach.trusted)
+    const problem = this.#problem(url, access) ?? this.#policy.refusalReason(url.hostname, access.trusted)
+    if (problem !== undefined || access.proxy?.url === undefined) return problem
+    return this.#policy.refusalReason(new URL(access.proxy.url).hostname, access.trusted)
   }
 
-  /** Closes all connections. */
   async close (): Promise<void> {
     const proxied = [...this.#proxied.values()]
     const agents = [this.#trusted, ...this.#untrusted.values(), ...proxied.map(({ agent }) => agent)]
@@ -119,13 +118,13 @@ export class Outbound {
     const known = this.#proxied.get(proxy)
     if (known) return known.agent
     const dial = this.#connector(this.#resolve ?? systemResolver, true)
-    const { connect, close } = createTunnel(new URL(proxy), dial, this.#policy, baseLimits.connectTimeout)
+    const { connect, close } = tunnelConnector(new URL(proxy), dial, this.#policy, baseLimits.connectTimeout)
     const agent = this.#agent(connect)
     this.#proxied.set(proxy, { agent, close })
     return agent
   }
 
-  /** Why a URL or its proxy setting is invalid, regardless of the address; undefined if valid. */
+  /** Why a URL or its proxy setting is invalid, whatever its address; undefined if valid. */
   #problem (url: URL, { trusted, proxy }: OutboundAccess): string | undefined {
     if (url.protocol !== 'http:' && url.protocol !== 'https:') {
       return `only http and https addresses are supported, not ${url.protocol}`

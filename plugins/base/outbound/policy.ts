@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { classifyAddress, classifyHostName, normalizeHost, type AddressClass } from './addresses.ts'
 
-/** The exceptions in OUTBOUND_ALLOW: addresses and hosts that are allowed although the policy forbids them. */
+/** The addresses and hosts in OUTBOUND_ALLOW, which are allowed although the policy forbids them. */
 export class OutboundAllowlist {
   readonly #ranges: Array<[ipaddr.IPv4 | ipaddr.IPv6, number]> = []
   readonly #names = new Set<string>()
@@ -47,18 +47,18 @@ export class OutboundAllowlist {
   }
 }
 
-/** Whether an entry is a host name or `*.suffix`. In URLs, a name whose last label is a number is an IPv4 address. */
+/** Whether an entry is a host name or `*.suffix`. If the last label is a number, URLs treat it as an IPv4 address. */
 const isHostName = (entry: string): boolean =>
   /^(\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?$/i.test(entry) &&
   !/(^|\.)(0x[0-9a-f]*|[0-9]+)\.?$/i.test(entry)
 
-/** Thrown for an address that may not be reached. The message is for the person who configured the address. */
+/** Thrown for an address that must not be contacted. The message is for the person who configured it. */
 export class OutboundRefused extends Error {
-  override readonly name = 'Refused'
+  override readonly name = 'OutboundRefused'
   readonly code = 'OUTBOUND_REFUSED'
 }
 
-/** Decides which addresses may be reached: public ones by all servers, local ones by trusted servers, some by none. */
+/** Decides which addresses may be contacted: public ones for all servers, local ones for trusted servers only. */
 export class OutboundPolicy {
   readonly #allowed: OutboundAllowlist
 
@@ -66,7 +66,7 @@ export class OutboundPolicy {
     this.#allowed = allowed
   }
 
-  /** Why a host must not be contacted, as far as known without DNS; undefined if it may be. */
+  /** Why a host must not be contacted, as far as is known without DNS; undefined if it may be. */
   refusalReason (host: string, trusted: boolean): string | undefined {
     const plain = normalizeHost(host)
     if (isIP(plain) !== 0) return this.#judge(plain, undefined, trusted)
@@ -97,11 +97,12 @@ export class OutboundPolicy {
   }
 
   /**
-   * A name in OUTBOUND_ALLOW admits local addresses only: its owner could point it at a metadata service, which needs
-   * an entry with the address itself.
+   * Whether an address may be contacted. A name in OUTBOUND_ALLOW admits no address of the level `never`, which needs
+   * an entry of its own: the owner of the name could let it resolve to a metadata service.
+   * @param isNamed whether OUTBOUND_ALLOW contains the host name
    */
-  #mayReach ({ level }: AddressClass, named: boolean, trusted: boolean): boolean {
-    return level === 'public' || (level === 'local' && (trusted || named))
+  #mayReach ({ level }: AddressClass, isNamed: boolean, trusted: boolean): boolean {
+    return level === 'public' || (level === 'local' && (trusted || isNamed))
   }
 }
 

@@ -6,10 +6,10 @@ declare module 'fastify' {
   interface FastifyInstance { pages: Pages }
 }
 
-/** Decorates `app.pages`: the HTML pages for people. Routes send them. */
+/** Decorates `app.pages`: the HTML pages that routes outside the console send, such as logins and errors. */
 export default fp(async (app) => {
   let pages: Pages | undefined
-  // The templates are read and compiled when the first page is sent.
+  // The templates are read and compiled on first use.
   app.decorate('pages', {
     getter: () => {
       pages ??= loadPages()
@@ -18,10 +18,10 @@ export default fp(async (app) => {
   })
 }, { name: 'pages' })
 
-/** Sends a page; its headers replace those of the scope. */
+/** Sends a page. Its headers replace those that the scope has set. */
 export const sendPage = (reply: FastifyReply, { status, headers, html }: HtmlPage): FastifyReply =>
   reply.code(status).headers(headers).send(html)
 
 export { type HtmlPage as Page, type PageClient, type Pages } from './pages.ts'
 export { describeScopes } from './scopes.ts'
-export { visibleText } from './shown.ts'
+export { visibleText } from './display.ts'

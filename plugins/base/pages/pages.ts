@@ -5,7 +5,7 @@ import type { MyVariables } from '../../../schemas/server-api.ts'
 import { readAssetSync } from '../config/index.ts'
 import {
   destinationOf, isSafeLink, clientIdHost, redirectSource, visibleName, visibleText, websiteOf, type Destination
-} from './shown.ts'
+} from './display.ts'
 import { baseLimits } from '../limits/index.ts'
 
 /** An HTML page, ready to be sent. */
@@ -18,7 +18,7 @@ export interface HtmlPage {
 /** An OAuth client, as it describes itself in its registration. */
 export interface PageClient {
   name: string
-  /** The redirect URI of this request: the page shows its destination, and its CSP allows the form's redirect to it. */
+  /** The redirect URI of this request. The page shows its destination, and its CSP allows forms to redirect to it. */
   redirectUri: string
 }
 
@@ -47,7 +47,7 @@ export interface LoginPage extends FormPage {
 /** The page on which a user enters the values that a server requires from each of its users. */
 export interface ValuesPage extends FormPage {
   server: string
-  /** Whom the values belong to, in words. */
+  /** Whose values they are, in words. */
   whose: string
   /** Where the values are sent, in words. */
   destination: string
@@ -60,7 +60,7 @@ export interface ValuesPage extends FormPage {
 /** An OAuth scope as shown on the consent page. */
 export interface PageScope {
   name: string
-  /** The end of the sentence "The application will be able to …"; undefined if the name is shown instead. */
+  /** The end of the sentence "The application will be able to …"; undefined: the name is shown instead. */
   text?: string
 }
 
@@ -83,22 +83,23 @@ export interface Pages {
   /** Asks for consent to a client's request: the field `decision`, `allow` or `deny`, with `csrf` and `hidden`. */
   consent: (page: ConsentPage) => HtmlPage
   /**
-   * Sends the browser to the client through a path on this gateway that redirects. Unlike a redirect in answer to the
-   * form, this works if the client redirects further: browsers apply `form-action` to every hop.
+   * Navigates to a path on this gateway that redirects to the client. A redirect in answer to the form would fail if
+   * the client redirects again, since browsers apply `form-action` to every redirect.
    */
   leave: (page: { client: PageClient, href: string }) => HtmlPage
   /**
-   * An error that reaches the client only if the user follows the link: anybody can register a client with any redirect
-   * URI (RFC 9700, section 4.11.2).
+   * Shows an error, with a link to the client. There is no automatic redirect, since anybody can register a client with
+   * any redirect URI (RFC 9700, section 4.11.2).
    * @param href the client's redirect URI with the error
    */
   refused: (page: { title: string, text: string, status: number, client: PageClient, href: string }) => HtmlPage
-  /** An error that must not be redirected to the client. */
+  /** Shows an error that the client must not be told. */
   problem: (page: { title: string, text: string, status: number }) => HtmlPage
   /**
    * Asks whether the user wants to log in at an upstream server.
-   * @param whose the user that the login is for, in words @param href a path on this gateway that finally leads to
-   * `url`
+   * @param whose whose login it is, in words
+   * @param href a path on this gateway that redirects to `url`
+   * @param url the authorization endpoint, of which the host is shown
    */
   start: (page: { server: string, whose: string, href: string, url: string }) => HtmlPage
   /** Asks a user for the values that a server requires: the fields `value.<name>`, and `csrf`. */
@@ -106,7 +107,7 @@ export interface Pages {
   /** The page at the root. @param endpoint the MCP URL; `docs` and `health`: paths on this gateway */
   home: (page: { state: string, connected: number, total: number, endpoint: string, docs: string, health: string }) =>
   HtmlPage
-  /** The last page of a login that has no client to return to. */
+  /** Shows that a login has ended, if there is no client to redirect to. */
   done: (page: { title: string, text: string }) => HtmlPage
 }
 
@@ -120,12 +121,12 @@ export function loadPages (): Pages {
   for (const name of templates) eta.loadTemplate(`@${name}`, readAssetSync(`pages/${name}.eta`))
   // Browsers convert CRLF to LF before hashing.
   const style = (readAssetSync('pages/style.css')).replaceAll('\r\n', '\n').trim()
-  // The icon's label is removed, since its name is in the text beside it.
+  // The text beside the icon says the same as its label.
   const icon =
     (readAssetSync('icons/tool-hub.svg')).replace(' role="img" aria-label="Tool-Hub"', ' aria-hidden="true"')
   const source = styleSource(style)
 
-  /** @param next a path to which the browser navigates immediately */
+  /** @param next a path on this gateway to which the page navigates immediately */
   function render (template: typeof templates[number], title: string, data: object, next?: string): string {
     const body = eta.render(`@${template}`, data)
     return eta.render('@layout', { title, style, icon, body, next })
@@ -240,13 +241,13 @@ function formOf (
   return { action: ownPath(action), fields }
 }
 
-/** The field to focus: after an error the one to correct, otherwise none, so that people read from the start. */
+/** The field to focus: after an error, the one to correct; otherwise none, so that screen readers begin at the top. */
 function focusOf (username: string, error: string | undefined): 'username' | 'password' | undefined {
   if (error === undefined) return undefined
   return username === '' ? 'username' : 'password'
 }
 
-/** Checks that a path is on this gateway. @throws TypeError if it could lead elsewhere */
+/** Returns a path after checking that it is on this gateway. @throws TypeError if it could lead to another host */
 function ownPath (path: string): string {
   if (!/^\/(?![/\\])[^\s\\]*$/.test(path)) {
     throw new TypeError(`expected a path on this gateway, not ${JSON.stringify(path)}`)
@@ -274,7 +275,7 @@ function pageHeaders (style: string, formAction: readonly string[]): Readonly<Re
     'x-frame-options': 'DENY',
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
-    // A browser-based client may open the login in a popup and wait for it: any other value would sever the two.
+    // A browser-based client may open the login in a popup; any other value would cut the popup off from it.
     'cross-origin-opener-policy': 'unsafe-none'
   }
 }

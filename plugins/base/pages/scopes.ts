@@ -7,7 +7,7 @@ const scopeTexts: ReadonlyMap<string, string> = new Map([
   ['openid', 'Know who you are']
 ])
 
-/** Every access token allows reading the management API, whatever its scopes. */
+/** What every access token allows, whatever its scopes: reading the management API. */
 const readAccessText =
   'Read what you can read in the management API of this gateway: the servers, and your recorded calls with inputs ' +
   'and outputs. For an administrator, this includes all recorded calls, the logs, the users and the ' +

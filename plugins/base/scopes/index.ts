@@ -3,12 +3,12 @@ import fp from 'fastify-plugin'
 import type { Config } from '../config/index.ts'
 import { errors } from '../errors/index.ts'
 
-/** The scope of a route, which determines the permission it needs. */
+/** The scope of a route. It determines the permission that the route needs. */
 type ScopeName =
   | 'public' | 'docs' | 'open' | 'api' | 'admin' | 'mcp' | 'oauth' | 'social'
   // Within the console, `console-assets` and `console-open` need no session, and `console-admin` that of an admin.
   | 'console' | 'console-assets' | 'console-open' | 'console-admin'
-/** The effect of a route: READONLY, Origin checks and the access matrix derive from it. */
+/** What a route does. READONLY, Origin checks and the access matrix of the tests derive from it. */
 export type Effect = 'read' | 'change' | 'run'
 
 export interface RouteRow {
@@ -17,7 +17,7 @@ export interface RouteRow {
   readonly url: string
   readonly scope: ScopeName
   readonly effect: Effect
-  /** Undefined for a route without a schema, which the API document omits. */
+  /** Undefined for a route without a schema; the OpenAPI document of the management API omits it. */
   readonly schema?: FastifySchema
 }
 
@@ -29,13 +29,13 @@ declare module 'fastify' {
     routeTable: RouteRow[]
     /**
      * The methods that a path allows; empty if it has no route.
-     * @param isFixed only consider routes without parameters
+     * @param onlyStatic considers only routes without parameters
      */
-    methodsAt: (path: string, isFixed?: boolean) => string[]
+    methodsAt: (path: string, onlyStatic?: boolean) => string[]
   }
   interface FastifyContextConfig {
     effect?: Effect
-    /** Whether the route is omitted from the table, because it stands in for others. */
+    /** Omits the route from the table: it hands requests over to a route of an annex, which is in the table. */
     isUnlisted?: true
   }
 }
@@ -48,7 +48,7 @@ export function enterScope (app: FastifyInstance, scope: ScopeName): void {
 /** Safe methods (RFC 9110, section 9.2.1). */
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** Adds `app.routeTable` to an instance of Fastify. */
+/** Decorates `app.scope` and `app.routeTable`, and lists the routes of the app. */
 function keepRouteTable (app: FastifyInstance): void {
   app.decorate('scope', 'public')
   app.decorate('routeTable', [])
@@ -69,7 +69,7 @@ function listRoutes (app: FastifyInstance, table: RouteRow[]): void {
   })
 }
 
-/** Rejects requests that change something if READONLY is set, based on the effects of routes. */
+/** If READONLY is set, rejects requests that change something, by the effects of routes. */
 function refuseChanges (app: FastifyInstance, { basePath, env: { READONLY: readonly } }: Config): void {
   if (!readonly) return
   // Running tools and logging in do not change settings.
@@ -81,7 +81,7 @@ function refuseChanges (app: FastifyInstance, { basePath, env: { READONLY: reado
   })
 }
 
-/** Decorates `app.routeTable` and `app.methodsAt`, and applies READONLY. */
+/** Decorates `app.scope`, `app.routeTable` and `app.methodsAt`, and applies READONLY. */
 export default fp(async (app) => {
   keepRouteTable(app)
   await app.annexes.onEveryApp(app, (each) => {
@@ -92,10 +92,7 @@ export default fp(async (app) => {
   app.decorate('methodsAt', allowedMethodsLookup(app.routeTable, (scope) => scope === 'open' && publicTools === 'off'))
 }, { name: 'scopes', dependencies: ['config', 'errors'] })
 
-/**
- * Scopes whose routes exist in every configuration. While another scope is disabled, its paths answer 404 to any
- * method.
- */
+/** Scopes whose routes always exist. The others can be disabled; then their paths answer 404 to any method. */
 const permanentScopes: readonly string[] = ['public', 'docs', 'open', 'api', 'admin', 'mcp']
 
 /** Converts a route pattern of the router to a regular expression. */
@@ -109,14 +106,14 @@ const patternOf = (url: string): RegExp => {
 
 /**
  * Returns a function that lists the allowed methods of a path, for the `Allow` header.
- * @param table read again when the routes of an annex have been added
+ * @param table may grow: the creation of an annex adds its routes
  * @param isHidden whether a scope answers as if it did not exist
  */
 export function allowedMethodsLookup (
   table: ReadonlyArray<Readonly<Record<'method' | 'url' | 'scope', string>>>,
   isHidden: (scope: string) => boolean
-): (path: string, isFixed?: boolean) => string[] {
-  let patterns: Array<{ pattern: RegExp, isFixed: boolean, methods: string[] }> | undefined
+): (path: string, onlyStatic?: boolean) => string[] {
+  let patterns: Array<{ pattern: RegExp, isStatic: boolean, methods: string[] }> | undefined
   const compile = (): NonNullable<typeof patterns> => {
     const byUrl = new Map<string, string[]>()
     for (const { method, url, scope } of table) {
@@ -125,14 +122,14 @@ export function allowedMethodsLookup (
           /^P(?:UT|ATCH)$/.test(method))) continue
       byUrl.set(url, [...byUrl.get(url) ?? [], method])
     }
-    return [...byUrl].map(([url, methods]) => ({ pattern: patternOf(url), isFixed: !/[:*]/.test(url), methods }))
+    return [...byUrl].map(([url, methods]) => ({ pattern: patternOf(url), isStatic: !/[:*]/.test(url), methods }))
   }
   let size = 0
-  return (path, isFixed = false) => {
+  return (path, onlyStatic = false) => {
     if (table.length > size) patterns = undefined
     size = table.length
     patterns ??= compile()
-    const matching = patterns.filter((each) => (each.isFixed || !isFixed) && each.pattern.test(path))
+    const matching = patterns.filter((each) => (each.isStatic || !onlyStatic) && each.pattern.test(path))
     return [...new Set(matching.flatMap(({ methods }) => methods))].sort()
   }
 }

@@ -16,12 +16,12 @@ type Derive = (
 ) => Promise<Buffer>
 const derive: Derive = promisify<string, Buffer, number, ScryptCost & { maxmem: number }, Buffer>(scrypt)
 
-/** OWASP's second recommendation for scrypt; each guess takes 32 MiB of memory. */
+/** The scrypt parameters of new hashes, which OWASP recommends. Each hash takes 32 MiB of memory. */
 const cost: ScryptCost = { N: 2 ** 15, r: 8, p: 3 }
 const keyLength = 32
 const maxmem = maxScryptMemory
 
-/** A hash that no password matches. It is verified if no hash is stored, so that both cases take equally long. */
+/** A hash that is verified if none is stored, so that both cases take equally long. It matches no password. */
 const dummyHash = { cost, salt: Buffer.alloc(16), key: Buffer.alloc(keyLength) }
 
 /** Hashes and verifies passwords, `baseLimits.concurrentHashes` at a time: each takes CPU time and 32 MiB. */
@@ -43,22 +43,22 @@ export class Passwords {
   }
 
   /**
-   * Whether a password matches a stored hash. Takes equally long if there is no hash.
+   * Whether a password matches a stored hash. Takes equally long if there is none.
    * @param stored a result of `hash`, or a bcrypt hash from an imported file
-   * @param all the hashes of all users: if some are bcrypt, every check takes as long as the most expensive of those
+   * @param all the hashes of all users: if some are bcrypt, every check takes as long as the most expensive of them
    */
   async verify (
     password: string, stored: string | undefined, all: Iterable<string | undefined> = []
   ): Promise<boolean> {
     const parts = parse(stored) ?? dummyHash
-    const imported = isImported(stored) ? stored : undefined
-    const costliest = costliestOf([...all, imported].filter(isImported))
+    const bcryptHash = isBcrypt(stored) ? stored : undefined
+    const costliest = costliestOf([...all, bcryptHash].filter(isBcrypt))
     return await this.#inSlot(async () => {
       const deriving = this.#derive(password.normalize('NFKC'), parts.salt, parts.key.length, { ...parts.cost, maxmem })
       const compare = async (hash: string | undefined): Promise<boolean> =>
         hash === undefined ? false : await bcrypt.compare(password, hash).catch(() => false)
-      const padding = imported === costliest ? undefined : costliest
-      const [key, isSame] = await Promise.all([deriving, compare(imported), compare(padding)])
+      const padding = bcryptHash === costliest ? undefined : costliest
+      const [key, isSame] = await Promise.all([deriving, compare(bcryptHash), compare(padding)])
       return parts === dummyHash ? isSame : timingSafeEqual(key, parts.key)
     })
   }
@@ -74,13 +74,13 @@ export class Passwords {
 }
 
 /** Whether a hash is bcrypt, which occurs only in imported files. */
-const isImported = (stored: string | undefined): stored is string =>
+const isBcrypt = (stored: string | undefined): stored is string =>
   stored !== undefined && /^\$2[aby]\$\d\d\$/.test(stored)
-/** The cost of a bcrypt hash, as a power of 2. */
-const costOf = (imported: string): number => Number(imported.slice(4, 6))
+/** The cost parameter of a bcrypt hash. */
+const costOf = (bcryptHash: string): number => Number(bcryptHash.slice(4, 6))
 
-const costliestOf = (imported: readonly string[]): string | undefined => {
-  const [first, ...others] = imported
+const costliestOf = (bcryptHashes: readonly string[]): string | undefined => {
+  const [first, ...others] = bcryptHashes
   return others.reduce((costliest, each) =>
     costliest === undefined || costOf(each) > costOf(costliest) ? each : costliest, first)
 }

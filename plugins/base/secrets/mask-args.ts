@@ -1,53 +1,60 @@
-import { maskTokens, isAbsoluteUrl, type MaskSecret } from './tokens.ts'
-import { mask, secretName, maskUrl } from './mask.ts'
+import { maskTokens, isAbsoluteUrl, type MaskSecret } from './mask-tokens.ts'
+import { mask, secretNamePattern, maskUrl } from './mask.ts'
 
+/** A command line option. */
 const flag = /^-{1,2}[\w.-]+$/
+/** Options whose value is an HTTP header. */
 const headerFlag = /^(-H|--headers?)$/
+/** Options with a secret that `secretNamePattern` does not match. */
 const secretFlag = /^-{1,2}(bearer|jwt|pat)$/i
-/** Whether an argument is about language model tokens: their number, or a tokenizer. */
+/** Whether an option is about language model tokens, such as their number or the tokenizer. */
 const isAboutTokens = (name: string, value: string): boolean =>
   /tokeni[sz]er/i.test(name) || (/tokens/i.test(name) && /^\d{1,9}$/.test(value))
+/** Options whose value is `user:password`. */
 const userFlag = /^(-u|--user)$/
+/** HTTP authentication schemes. */
 const scheme = /^(bearer|basic)$/i
 
 /** Masks arguments for display: values after `--api-key` or `--header`, values of `--token=`, and tokens. */
-export const maskArgs = (args: readonly unknown[], cover: MaskSecret = mask): unknown[] =>
-  maskNamed(args, cover).map((arg) => typeof arg === 'string' ? maskTokens(arg, cover) : arg)
+export const maskArgs = (args: readonly unknown[], maskSecret: MaskSecret = mask): unknown[] =>
+  maskNamed(args, maskSecret).map((arg) => typeof arg === 'string' ? maskTokens(arg, maskSecret) : arg)
 
 /** Masks the arguments that a flag or a name marks as secret. */
-function maskNamed (args: readonly unknown[], cover: MaskSecret): unknown[] {
+function maskNamed (args: readonly unknown[], maskSecret: MaskSecret): unknown[] {
   return args.map((arg, at) => {
     if (typeof arg !== 'string') return arg
     const before = args[at - 1]
-    if (typeof before !== 'string' || !flag.test(before)) return maskWord(arg, cover)
-    if (headerFlag.test(before)) return maskHeader(arg, cover)
+    if (typeof before !== 'string' || !flag.test(before)) return maskWord(arg, maskSecret)
+    if (headerFlag.test(before)) return maskHeader(arg, maskSecret)
     const [, user, password] = userFlag.test(before) ? /^([^:]*:)(.*)$/s.exec(arg) ?? [] : []
-    if (user !== undefined && password !== undefined) return `${user}${cover(password, 'password')}`
+    if (user !== undefined && password !== undefined) return `${user}${maskSecret(password, 'password')}`
     // A secret may start with a dash. A flag without a value is followed by another flag, `--long` or `-s`.
-    const isNamed = (secretName.test(before) || secretFlag.test(before)) && !isAboutTokens(before, arg)
-    return isNamed && !/^(--|-[a-z]$)/i.test(arg) ? cover(arg, before) : maskWord(arg, cover)
+    const isNamed = (secretNamePattern.test(before) || secretFlag.test(before)) && !isAboutTokens(before, arg)
+    return isNamed && !/^(--|-[a-z]$)/i.test(arg) ? maskSecret(arg, before) : maskWord(arg, maskSecret)
   })
 }
 
 /**
  * Masks one argument: `--token=…`, `API_KEY=…`, `--env=API_KEY=…`, `--header=X: …`, `Authorization: …`, a URL, or JSON.
- * @param isInner whether it is the value after the `=` of another one
+ * @param isInner whether the text is the value of `name=value`
  */
-function maskWord (text: string, cover: MaskSecret, isInner = false): string {
+function maskWord (text: string, maskSecret: MaskSecret, isInner = false): string {
   const [, name, value] = /^(-{0,2}[\w.-]+)=(.*)$/s.exec(text) ?? []
   if (name !== undefined && value !== undefined) {
-    if (secretName.test(name) && !isAboutTokens(name, value)) return `${name}=${cover(value, name)}`
-    if (!isInner) return `${name}=${headerFlag.test(name) ? maskHeader(value, cover) : maskWord(value, cover, true)}`
-    return isAbsoluteUrl(value) ? `${name}=${maskUrl(value, cover)}` : maskCommand(text, cover)
+    if (secretNamePattern.test(name) && !isAboutTokens(name, value)) return `${name}=${maskSecret(value, name)}`
+    if (!isInner) {
+      return `${name}=${headerFlag.test(name) ? maskHeader(value, maskSecret) : maskWord(value, maskSecret, true)}`
+    }
+    return isAbsoluteUrl(value) ? `${name}=${maskUrl(value, maskSecret)}` : maskCommand(text, maskSecret)
   }
-  if (isAbsoluteUrl(text)) return maskUrl(text, cover)
-  if (secretName.test(/^[\w-]+(?=:)/.exec(text)?.[0] ?? '')) return maskHeader(text, cover)
-  if (/^[{[]/.test(text)) return secretName.test(text) ? cover(text, 'json') : text
-  return maskCommand(text, cover)
+  if (isAbsoluteUrl(text)) return maskUrl(text, maskSecret)
+  if (secretNamePattern.test(/^[\w-]+(?=:)/.exec(text)?.[0] ?? '')) return maskHeader(text, maskSecret)
+  if (/^[{[]/.test(text)) return secretNamePattern.test(text) ? maskSecret(text, 'json') : text
+  return maskCommand(text, maskSecret)
 }
 
-/** Masks a command or settings in one argument: `export TOKEN=…; run`, `host=h password=…`, `curl -H 'X: …'`. */
-function maskCommand (text: string, cover: MaskSecret): string {
+/** Masks secrets in an argument of several words: `export TOKEN=…; run`, `host=h password=…`, `curl -H 'X: …'`. */
+function maskCommand (text: string, maskSecret: MaskSecret): string {
   const parts = text.split(/([\s;]+)/)
   if (parts.length === 1) return text
   return parts.map((part, at) => {
@@ -55,21 +62,22 @@ function maskCommand (text: string, cover: MaskSecret): string {
     const [, quote = '', word = ''] = /^(['"]*)(.*)$/s.exec(part) ?? []
     if (at % 2 === 1 || word === '') return part
     const followsName =
-      before !== undefined && /(:|^-.*)$/.test(before) && secretName.test(before) && !scheme.test(word)
+      before !== undefined && /(:|^-.*)$/.test(before) && secretNamePattern.test(before) && !scheme.test(word)
     const isSecret = followsName || (before !== undefined && scheme.test(before))
-    return `${quote}${isSecret ? cover(word, before ?? '') : maskPart(word, cover)}`
+    return `${quote}${isSecret ? maskSecret(word, before ?? '') : maskPart(word, maskSecret)}`
   }).join('')
 }
 
-/** Masks one word of a longer text. */
-function maskPart (word: string, cover: MaskSecret): string {
+/** Masks one word of an argument. */
+function maskPart (word: string, maskSecret: MaskSecret): string {
   const [, name, value] = /^(-{0,2}[\w.-]+)=(.*)$/s.exec(word) ?? []
-  if (name !== undefined && value !== undefined && secretName.test(name)) return `${name}=${cover(value, name)}`
-  return isAbsoluteUrl(word) ? maskUrl(word, cover) : word
+  const isNamed = name !== undefined && value !== undefined && secretNamePattern.test(name)
+  if (isNamed) return `${name}=${maskSecret(value, name)}`
+  return isAbsoluteUrl(word) ? maskUrl(word, maskSecret) : word
 }
 
-/** Masks a header within one argument, `Name: value`. */
-function maskHeader (text: string, cover: MaskSecret): string {
+/** Masks the value of a header in the form `Name: value`. */
+function maskHeader (text: string, maskSecret: MaskSecret): string {
   const [, name, value] = /^([\w-]+: *)(.*)$/s.exec(text) ?? []
-  return name === undefined || value === undefined ? cover(text, 'header') : `${name}${cover(value, name)}`
+  return name === undefined || value === undefined ? maskSecret(text, 'header') : `${name}${maskSecret(value, name)}`
 }

@@ -1,57 +1,57 @@
 import { isObject } from '../../../protocol/json.ts'
-import { isAbsoluteUrl, type MaskSecret } from './tokens.ts'
-import { mask, secretName, maskUrl, maskUserInfo } from './mask.ts'
+import { isAbsoluteUrl, type MaskSecret } from './mask-tokens.ts'
+import { mask, secretNamePattern, maskUrl, maskUserInfo } from './mask.ts'
 import { maskArgs } from './mask-args.ts'
 
-/** Names of members that describe a secret but are none: the name of a header, an authentication method, a hash. */
+/** Names of members that are about a secret, but not secret: the name of a header, an authentication method, a hash. */
 const aboutSecrets = /(name|type|method|scheme|hash|mask)$/i
 
-/** Names of members that contain an address although they match `secretName`: `tokenUrl`, `authorizationEndpoint`. */
-const addressName = /(url|uri|endpoint)$/i
+/** Names of members that contain a URL, even if they match `secretNamePattern`, such as `tokenUrl`. */
+const urlName = /(url|uri|endpoint)$/i
 
 /** Members all of whose values are secrets, at any depth. */
 const secretMaps = new Set(['env', 'headers'])
 
-/** Members without secrets: an admin's overrides of items, whose keys are the servers' names, and texts for people. */
+/** Top-level members without secrets: overrides of items, whose names servers choose, and texts for people. */
 const openMembers = new Set(['tools', 'prompts', 'resources', 'skills', 'userVariables'])
 
-/** Masks a server's config, or the system configuration, for display to its managers. */
+/** Masks the secrets of a server's config, or of the system configuration, for display. */
 export const maskConfig = (
-  config: Readonly<Record<string, unknown>>, cover: MaskSecret = mask
+  config: Readonly<Record<string, unknown>>, maskSecret: MaskSecret = mask
 ): Record<string, unknown> =>
-  maskMembers(config, '', cover)
+  maskMembers(config, '', maskSecret)
 
 /** @param parent the name of the enclosing member; empty at the top */
 function maskMembers (
-  members: Readonly<Record<string, unknown>>, parent: string, cover: MaskSecret
+  members: Readonly<Record<string, unknown>>, parent: string, maskSecret: MaskSecret
 ): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(members).map(([key, value]) =>
-      [key, parent === '' && openMembers.has(key) ? value : maskMember(key, value, parent, cover)])
+      [key, parent === '' && openMembers.has(key) ? value : maskMember(key, value, parent, maskSecret)])
   )
 }
 
-/** Cache of masked OpenAPI documents, by document. */
-const maskedDescriptions = new WeakMap<object, unknown>()
+/** Cache of OpenAPI documents with masked secrets, by document. */
+const maskedDocuments = new WeakMap<object, unknown>()
 
 /**
- * Masks an OpenAPI document, or its text: its addresses may contain credentials, the rest is not secret. Documents are
- * large and never changed in place, so the result is cached.
+ * Masks an OpenAPI document, given as a value or as text. Only its URLs may contain credentials. The result is cached,
+ * since documents are large, and are never changed in place.
  */
-function maskDescription (document: unknown, cover: MaskSecret): unknown {
-  if (typeof document === 'string') return maskText(document, cover)
+function maskOpenApi (document: unknown, maskSecret: MaskSecret): unknown {
+  if (typeof document === 'string') return maskText(document, maskSecret)
   if (typeof document !== 'object' || document === null) return document
-  if (cover !== mask) return maskTargets(document, '', '', cover)
-  if (!maskedDescriptions.has(document)) maskedDescriptions.set(document, maskTargets(document, '', '', mask))
-  return maskedDescriptions.get(document)
+  if (maskSecret !== mask) return maskTargets(document, '', '', maskSecret)
+  if (!maskedDocuments.has(document)) maskedDocuments.set(document, maskTargets(document, '', '', mask))
+  return maskedDocuments.get(document)
 }
 
-/** Masks the addresses in a document to which calls and credentials are sent. Parts without secrets are shared. */
-function maskTargets (value: unknown, key: string, parent: string, cover: MaskSecret): unknown {
+/** Masks the URLs in a document to which calls and credentials are sent. Parts without secrets are shared. */
+function maskTargets (value: unknown, key: string, parent: string, maskSecret: MaskSecret): unknown {
   if (typeof value === 'string') {
     const isTarget =
-      addressMember.test(key) || (key === 'url' && parent === 'servers') || (key === 'host' && parent === '')
-    return isTarget ? maskUrl(value, cover) : value
+      urlMember.test(key) || (key === 'url' && parent === 'servers') || (key === 'host' && parent === '')
+    return isTarget ? maskUrl(value, maskSecret) : value
   }
   if (typeof value !== 'object' || value === null) return value
   // Copied only if something changed: a document may have 100,000 values.
@@ -61,7 +61,7 @@ function maskTargets (value: unknown, key: string, parent: string, cover: MaskSe
   let masked: Record<string, unknown> | undefined
   for (const name in parts) {
     const each = parts[name]
-    const shown = maskTargets(each, isList ? '' : name, around, cover)
+    const shown = maskTargets(each, isList ? '' : name, around, maskSecret)
     if (shown === each) continue
     masked ??= (isList ? [...value] : { ...value }) as Record<string, unknown>
     masked[name] = shown
@@ -69,39 +69,40 @@ function maskTargets (value: unknown, key: string, parent: string, cover: MaskSe
   return masked ?? value
 }
 
-const addressMember = /^(token|authorization|refresh|openIdConnect)Url$/
-const addressInText = /\b((?:url|(?:token|authorization|refresh|openIdConnect)Url)["']?\s*:\s*["']?)([^\s"',}]+)/g
+const urlMember = /^(token|authorization|refresh|openIdConnect)Url$/
+const urlInText = /\b((?:url|(?:token|authorization|refresh|openIdConnect)Url)["']?\s*:\s*["']?)([^\s"',}]+)/g
 
-/** Masks a document given as JSON or YAML text, without parsing it; userinfo is masked in every address. */
-const maskText = (text: string, cover: MaskSecret): string =>
+/** Masks a document given as JSON or YAML text, without parsing it; userinfo is masked in every URL. */
+const maskText = (text: string, maskSecret: MaskSecret): string =>
   text
-    .replace(addressInText,
-      (whole, name: string, address: string) => (/[?@#]/.test(address) ? `${name}${maskUrl(address, cover)}` : whole))
+    .replace(urlInText,
+      (whole, name: string, url: string) => (/[?@#]/.test(url) ? `${name}${maskUrl(url, maskSecret)}` : whole))
     .replace(/(:\/\/)([^\s/?#"']*)@/g,
-      (_whole, head: string, userinfo: string) => `${head}${maskUserInfo(userinfo, cover)}@`)
+      (_whole, head: string, userinfo: string) => `${head}${maskUserInfo(userinfo, maskSecret)}@`)
 
 /** Masks one member of a config. @param parent the name of the enclosing member; empty at the top */
-function maskMember (key: string, value: unknown, parent: string, cover: MaskSecret): unknown {
-  if (key === 'schema' && parent === 'openapi') return maskDescription(value, cover)
-  if (secretMaps.has(key) && typeof value === 'object') return maskAll(value, cover)
+function maskMember (key: string, value: unknown, parent: string, maskSecret: MaskSecret): unknown {
+  if (key === 'schema' && parent === 'openapi') return maskOpenApi(value, maskSecret)
+  if (secretMaps.has(key) && typeof value === 'object') return maskAll(value, maskSecret)
   if (Array.isArray(value)) {
-    return key === 'args' ? maskArgs(value, cover) : value.map((each) => maskMember(key, each, parent, cover))
+    if (key === 'args') return maskArgs(value, maskSecret)
+    return value.map((each) => maskMember(key, each, parent, maskSecret))
   }
-  if (isObject(value)) return maskMembers(value, key, cover)
+  if (isObject(value)) return maskMembers(value, key, maskSecret)
   if (typeof value !== 'string') return value
-  if (addressName.test(key)) return maskUrl(value, cover)
-  // `apiKey: {name, in, value}`, like OpenAPI's security schemes.
+  if (urlName.test(key)) return maskUrl(value, maskSecret)
+  // `apiKey: {name, in, value}`: `value` is secret if its parent is. `security` describes an API key, too.
   const owner = parent === 'security' ? 'apiKey' : parent
   const name = key === 'value' ? owner : key
-  if (secretName.test(name) && !aboutSecrets.test(name)) return cover(value, name)
-  return isAbsoluteUrl(value) ? maskUrl(value, cover) : value
+  if (secretNamePattern.test(name) && !aboutSecrets.test(name)) return maskSecret(value, name)
+  return isAbsoluteUrl(value) ? maskUrl(value, maskSecret) : value
 }
 
-/** Masks all texts and numbers within a value. Booleans are not secret. */
-export function maskAll (value: unknown, cover: MaskSecret = mask, hint = ''): unknown {
-  if (Array.isArray(value)) return value.map((each) => maskAll(each, cover, hint))
+/** Masks all texts and numbers within a value, but no booleans. @param hint for `maskSecret` */
+export function maskAll (value: unknown, maskSecret: MaskSecret = mask, hint = ''): unknown {
+  if (Array.isArray(value)) return value.map((each) => maskAll(each, maskSecret, hint))
   if (isObject(value)) {
-    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, maskAll(each, cover, key)]))
+    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, maskAll(each, maskSecret, key)]))
   }
-  return typeof value === 'string' || typeof value === 'number' ? cover(String(value), hint) : value
+  return typeof value === 'string' || typeof value === 'number' ? maskSecret(String(value), hint) : value
 }

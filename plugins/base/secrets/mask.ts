@@ -1,8 +1,9 @@
-import type { MaskSecret } from './tokens.ts'
+import type { MaskSecret } from './mask-tokens.ts'
 
+/** What a masked secret begins with. */
 export const maskDots = '••••'
 
-/** Whether a text is never secret: empty, a variable (`${NAME}`, `${user.NAME}`), or `${user_config.name}`. */
+/** Whether a text is empty, or a variable (`${NAME}`, `${user.NAME}`, `${user_config.name}`), and so never secret. */
 export const isPlaceholder = (value: string): boolean =>
   value === '' || /^\$\{(user(_config)?\.[\w-]+|[A-Za-z_]\w*)\}$/.test(value)
 
@@ -10,14 +11,13 @@ const userVariable = /(\$\{user\.\w+\})/
 const schemeName = /^(bearer|basic|token|apikey) +$/i
 
 /**
- * Replaces the text around `${user.…}` variables, except the name of an authentication scheme, by the result of
- * `cover`.
+ * Masks the parts of a text around its `${user.…}` variables, except the name of an authentication scheme.
  * @returns undefined if the text has no such variable
  */
-export function maskAroundVariables (text: string, cover: (literal: string) => string): string | undefined {
+export function maskAroundVariables (text: string, maskPart: (literal: string) => string): string | undefined {
   const parts = text.split(userVariable)
   if (parts.length === 1) return undefined
-  return parts.map((part, at) => at % 2 === 1 || part === '' || schemeName.test(part) ? part : cover(part)).join('')
+  return parts.map((part, at) => at % 2 === 1 || part === '' || schemeName.test(part) ? part : maskPart(part)).join('')
 }
 
 /** Masks a secret for display: dots, plus the last four characters if it has twelve or more. */
@@ -32,33 +32,33 @@ export function mask (secret: string): string {
 export const isMask = (value: unknown): boolean => typeof value === 'string' && value.includes(maskDots)
 
 /** Names of members, arguments and query parameters whose values are secret. */
-export const secretName =
+export const secretNamePattern =
   /(key|token|secret|passw|passphrase|(?<![a-z])pass(?![a-z])|pwd|auth|credential|signature|verifier|cookie)/i
 
-/** Masks the user, the password and the query values of a URL. */
-export function maskUrl (text: string, cover: MaskSecret = mask): string {
+/** Masks the userinfo and the query values of a URL, and its fragment if it has an `=` or `@`. */
+export function maskUrl (text: string, maskSecret: MaskSecret = mask): string {
   const parsed = URL.canParse(text) ? new URL(text) : undefined
-  // Matches up to the last @, since passwords may contain unencoded @ and /; also if the URL cannot be parsed (several
-  // hosts, `${HOST}`).
+  // Userinfo ends at the last @, since passwords may contain unencoded @ and /. A URL with several hosts, or with
+  // `${HOST}`, cannot be parsed.
   const hasUser = parsed !== undefined && parsed.username + parsed.password !== ''
-  let isCovered = false
+  let isMasked = false
   const shown = text.replace(userinfoOf(parsed, hasUser), (whole: string, head: string) => {
-    isCovered = true
-    return `${head}${maskUserInfo(whole.slice(head.length, -1), cover)}@`
+    isMasked = true
+    return `${head}${maskUserInfo(whole.slice(head.length, -1), maskSecret)}@`
   })
   // Unusual forms with a user: `http:user:password@host`, `user:password@host`.
-  if (!isCovered && (hasUser || (text.includes('@') && !text.includes('//')))) return cover(text, 'url')
+  if (!isMasked && (hasUser || (text.includes('@') && !text.includes('//')))) return maskSecret(text, 'url')
   const [, base = '', query, fragment = ''] = /^([^?#]*)(?:\?([^#]*))?(#.*)?$/s.exec(shown) ?? []
   const shownQuery = query === undefined
     ? ''
-    : `?${query.split('&').map((each) => maskParameter(each, cover)).join('&')}`
-  const shownFragment = /[=@]/.test(fragment) ? `#${cover(fragment.slice(1), 'fragment')}` : fragment
+    : `?${query.split('&').map((each) => maskParameter(each, maskSecret)).join('&')}`
+  const shownFragment = /[=@]/.test(fragment) ? `#${maskSecret(fragment.slice(1), 'fragment')}` : fragment
   return `${base}${shownQuery}${shownFragment}`
 }
 
-/** Masks a user and password completely. */
-export const maskUserInfo = (userinfo: string, cover: MaskSecret): string =>
-  cover === mask ? maskDots : cover(userinfo, 'userinfo')
+/** Masks userinfo as a whole. */
+export const maskUserInfo = (userinfo: string, maskSecret: MaskSecret): string =>
+  maskSecret === mask ? maskDots : maskSecret(userinfo, 'userinfo')
 
 /**
  * The pattern of a URL up to the end of its userinfo; group 1 is the text before the userinfo.
@@ -69,8 +69,8 @@ function userinfoOf (parsed: URL | undefined, hasUser: boolean): RegExp {
   return hasUser ? /^([^/?#]*\/\/)[^?#]*@/ : /^([^/?#]*\/\/)[^/?#]*@/
 }
 
-function maskParameter (text: string, cover: MaskSecret): string {
+function maskParameter (text: string, maskSecret: MaskSecret): string {
   const [, name, value] = /^([^=]*)=(.*)$/s.exec(text) ?? []
-  if (name !== undefined && value !== undefined) return `${name}=${cover(value, name)}`
-  return text === '' ? '' : cover(text, 'query')
+  if (name !== undefined && value !== undefined) return `${name}=${maskSecret(value, name)}`
+  return text === '' ? '' : maskSecret(text, 'query')
 }

@@ -3,23 +3,23 @@ import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { maskToken, sha256 } from './hash.ts'
 import { mask } from './mask.ts'
-import { maskDecoded, type SecretRange } from './readings.ts'
+import { maskDecoded, type SecretRange } from './mask-decoded.ts'
 import { SecretScanner } from './redact.ts'
 
 const prefixes = Object.values(credentialPrefixes).join('|')
 const prefix = new RegExp(prefixes, 'i')
-/** A credential of this gateway: at the start of a word, or a long one in it. A mask (`thk_12ab...`) does not match. */
+/** A credential of this gateway: a whole word, or a long part of one. A mask (`thk_12ab...`) does not match. */
 const prefixedCredential = new RegExp(
   `(?<![\\w-])(?:${prefixes})[\\w-]+(?![\\w-]|\\.\\.\\.)|(?:${prefixes})[\\w-]{20,}`, 'gi'
 )
 
 const jwt = /\beyJ[\w-]+\.[\w-]+\.[\w-]*/g
 
-/** Masks credentials with a prefix of this gateway. */
+/** Masks the credentials that have a prefix of this gateway. */
 const maskPrefixed = (text: string): string =>
   prefix.test(text) ? text.replace(prefixedCredential, (found) => `${found.slice(0, 4)}••••`) : text
 
-/** Whether a word is a login token: a JWT that this gateway issued. */
+/** Whether a word is a login token: a JWT whose issuer is `tool-hub`. */
 function isLoginToken (word: string): boolean {
   const [, payload, signature, ...more] = word.split('.')
   if (payload === undefined || signature === undefined || more.length > 0) return false
@@ -27,11 +27,11 @@ function isLoginToken (word: string): boolean {
 }
 
 /** Whether a text contains a prefixed credential or a login token. */
-const holdsPrefixed = (text: string): boolean =>
+const containsPrefixed = (text: string): boolean =>
   text.search(prefixedCredential) !== -1 || text.split(/[^\w.-]+/).some(isLoginToken)
 
-/** Yields a header value and its decodings: percent-encoding, and base64 as in `Basic`. */
-function * readings (value: string): Generator<string> {
+/** Yields a header value, and its decodings as percent-encoding and as base64 (as in `Basic`). */
+function * decodings (value: string): Generator<string> {
   yield value
   if (value.includes('%')) {
     yield value.replace(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)))
@@ -40,7 +40,7 @@ function * readings (value: string): Generator<string> {
 }
 
 /** Whether a header value contains a prefixed credential or a login token, in any encoding. */
-export const containsCredential = (value: string): boolean => [...readings(value)].some(holdsPrefixed)
+export const containsCredential = (value: string): boolean => [...decodings(value)].some(containsPrefixed)
 
 /** The number of characters that `maskToken` shows at the start and the end of a token. */
 const [shownFirst, shownLast] = [8, 4]
@@ -50,8 +50,8 @@ const maxKey = 512
 type KnownKey = Pick<BearerKey, 'token' | 'tokenHash' | 'tokenMask'>
 
 /**
- * Finds keys without a known prefix: those imported from other gateways, and METRICS_TOKEN. Their mask contains their
- * first and last characters; their hash identifies them.
+ * Finds keys without a known prefix in texts: keys imported from other gateways, and METRICS_TOKEN. The mask of a key
+ * has its first and last characters, with which candidates are found; their hash confirms them.
  */
 class ImportedKeys {
   readonly #byBeginning = new Map<string, Array<{ readonly last: string, readonly hash: string }>>()
@@ -85,7 +85,7 @@ class ImportedKeys {
     }
     if (this.#wholeKeyHashes.size === 0) return
     for (const { 0: word, index } of text.matchAll(/[^\s,;"'()<>]+/g)) {
-      // A key may follow a name, and may itself contain a separator.
+      // The word may be `name=key`; a key itself may contain separators.
       for (const { 0: part, index: at } of [{ 0: word, index: 0 }, ...word.matchAll(/[^=:&?/@]+/g)]) {
         const start = index + at
         if (part.length <= this.#longest && this.#wholeKeyHashes.has(sha256(part))) {
@@ -108,8 +108,8 @@ class ImportedKeys {
 }
 
 /**
- * Recognizes the gateway's own credentials, which are never forwarded to a server or recorded, and are masked in logs:
- * by their prefix; imported keys and METRICS_TOKEN by their hash.
+ * Recognizes the gateway's own credentials, by their prefix; imported keys and METRICS_TOKEN, by their hash. They are
+ * never forwarded to a server or recorded, and are masked in logs.
  */
 export class OwnCredentials {
   readonly #fixedKeys: readonly KnownKey[]
@@ -118,23 +118,22 @@ export class OwnCredentials {
   #indexedKeys: ReadonlyMap<string, BearerKey> | undefined
   #imported: ImportedKeys | undefined
 
-  /** @param metricsToken METRICS_TOKEN */
   constructor (metricsToken?: string) {
     this.#fixedKeys = metricsToken === undefined ? [] : [{ token: metricsToken }]
   }
 
-  /** @param keys returns the current bearer keys: the same object until one changes */
+  /** Sets the source of the bearer keys. @param keys returns the current keys: the same object until one changes */
   watch (keys: () => ReadonlyMap<string, BearerKey>): void { this.#keys = keys }
 
   /** Whether a header value contains one of the credentials, anywhere and in any encoding. */
   hasMatchIn (value: string): boolean {
-    return containsCredential(value) || [...readings(value)].some((reading) =>
-      this.#search(reading).next().done !== true)
+    return containsCredential(value) || [...decodings(value)].some((decoded) =>
+      this.#search(decoded).next().done !== true)
   }
 
   /** Masks the credentials in a text, including those with JSON escapes or percent-encoding. */
   mask (text: string): string {
-    return maskDecoded(text, (reading) => this.#find(reading))
+    return maskDecoded(text, (decoded) => this.#find(decoded))
   }
 
   * #find (text: string): Generator<SecretRange> {
@@ -169,10 +168,10 @@ const patterns: ReadonlyArray<readonly [RegExp, string | ((...found: string[]) =
   [/([?&](?:[\w-]*token|code|state|[\w-]*key|password|[\w-]*secret)=)[^&\s"']+/gi, '$1••••']
 ]
 
-/** A quick check: matches every text that a pattern may match; most texts do not match. */
+/** Matches every text that one of the patterns may match, and few others. */
 const mayMatch = /eyJ|bearer|basic|:\/\/|[?&]/i
 
-/** JSON escapes of visible ASCII that are not needed, for decoding; an escaped backslash is left alone. */
+/** JSON escapes of visible ASCII that JSON does not require, and escaped backslashes, which are kept. */
 const needlessEscape = /\\(?:(\\)|\/|u00([2-7][\da-f]))/gi
 const decodeEscape = (escape: string, backslash: string | undefined, code: string | undefined): string => {
   if (backslash !== undefined) return escape
@@ -180,12 +179,12 @@ const decodeEscape = (escape: string, backslash: string | undefined, code: strin
   return '"\\\u007f'.includes(character) ? escape : character
 }
 
-/** Masks everything that looks like a credential in a text, which may be JSON. */
+/** Masks all parts of a text that look like a credential. The text may be JSON. */
 export function maskPatterns (text: string): string {
-  const read = text.includes('\\') ? text.replace(needlessEscape, decodeEscape) : text
-  let masked = maskPrefixed(read)
+  const decoded = text.includes('\\') ? text.replace(needlessEscape, decodeEscape) : text
+  let masked = maskPrefixed(decoded)
   if (mayMatch.test(masked)) {
     masked = patterns.reduce((before, [pattern, shown]) => before.replace(pattern, shown as string), masked)
   }
-  return masked === read ? text : masked
+  return masked === decoded ? text : masked
 }

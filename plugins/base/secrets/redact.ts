@@ -1,19 +1,19 @@
 import { isObject } from '../../../protocol/json.ts'
 import { mask } from './mask.ts'
 import { maskConfig } from './mask-config.ts'
-import { maskDecoded } from './readings.ts'
+import { maskDecoded } from './mask-decoded.ts'
 
 /** Min length of a secret that is redacted, in characters: a shorter one would match within ordinary words. */
 const minSecretLength = 6
 
 /**
- * Creates a function that masks the secrets of a config in texts for people: errors of its server, lines of its stderr.
- * @param config with its variables expanded
+ * Creates a function that masks the secrets of a server's config in texts, such as errors, or lines of its stderr.
+ * @param config with expanded variables
  */
 export const configScrubber = (config: Readonly<Record<string, unknown>>): ((text: string) => string) =>
   createScrubber(secretsOf(config))
 
-/** The secrets of a config, in the forms in which a text may contain them. */
+/** The secrets of a config, as they are, and as JSON and URLs contain them. */
 export function secretsOf (config: Readonly<Record<string, unknown>>): string[] {
   const found = new Set<string>()
   collect(config, maskConfig(config), found)
@@ -26,8 +26,8 @@ export function secretsOf (config: Readonly<Record<string, unknown>>): string[] 
 export function createScrubber (secrets: readonly string[]): (text: string) => string {
   if (secrets.length === 0) return (text) => text
   const scanner = new SecretScanner(secrets)
-  return (text) => maskDecoded(text, (reading) =>
-    scanner.search(reading).map(({ start, end }) => ({ start, end, shown: mask(reading.slice(start, end)) })))
+  return (text) => maskDecoded(text, (decoded) =>
+    scanner.search(decoded).map(({ start, end }) => ({ start, end, shown: mask(decoded.slice(start, end)) })))
 }
 
 /** Collects the secret parts of all values that differ from their masked form. */
@@ -45,14 +45,14 @@ function collect (value: unknown, shown: unknown, found: Set<string>): void {
   }
 }
 
-/** The masked words of a text that is masked only in part, such as an OpenAPI document; otherwise the whole text. */
+/** The masked words, if only words of a text are masked, as in an OpenAPI document; otherwise the whole text. */
 function maskedWords (value: string, shown: string): Array<[secret: string, masked: string]> {
   const [words, masked] = [value.split(/[\s"']+/), shown.split(/[\s"']+/)]
   if (words.length !== masked.length) return [[value, shown]]
   return words.flatMap((word, at): Array<[string, string]> => word === masked[at] ? [] : [[word, masked[at] ?? '']])
 }
 
-/** A secret, and its parts that may occur alone: the token after a scheme, a URL's password and query values. */
+/** A secret, and those parts that may occur without the rest: words, and the password and query values of a URL. */
 function partsOfSecret (value: string, shown: string): string[] {
   const at = shown.indexOf('••••')
   const whole = at > 0 && value.startsWith(shown.slice(0, at)) ? value.slice(at) : value
@@ -73,7 +73,7 @@ function partsOfSecret (value: string, shown: string): string[] {
   ]
 }
 
-/** Percent-encodes or -decodes a text; returns it unchanged if that fails (lone surrogate, invalid escape). */
+/** Percent-encodes or percent-decodes a text; returns it unchanged if it is invalid (lone surrogate, bad escape). */
 function tryCode (code: (text: string) => string, text: string): string {
   try {
     return code(text)
@@ -82,7 +82,7 @@ function tryCode (code: (text: string) => string, text: string): string {
   }
 }
 
-/** A longer secret is searched for in pieces of this length, in characters. */
+/** Longer secrets are divided into pieces of this length, in characters. */
 const pieceLength = 1_024
 
 /** A range of a text, `text.slice(start, end)`, that is covered by secrets. */
@@ -153,7 +153,7 @@ export class SecretScanner {
   }
 }
 
-/** Splits a secret into pieces, so that parts of a long secret are found too. Only the last two may overlap. */
+/** Divides a secret into pieces, so that a cut-off part of a long secret is found, too. The last two may overlap. */
 function piecesOf (secret: string): string[] {
   if (secret.length <= pieceLength) return [secret]
   const pieces: string[] = []

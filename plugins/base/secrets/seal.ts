@@ -1,11 +1,11 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { toKey, type KeyRing } from './ring.ts'
+import { toKey, type KeyRing } from './key-ring.ts'
 
-/** Encrypts and authenticates texts with keys that all replicas may have. */
+/** Encrypts and authenticates texts. */
 export interface Sealer {
-  /** @param place the purpose; the result can be opened only with the same one */
+  /** @param place where the result is stored, or its purpose; only `unseal` with the same place decrypts it */
   readonly seal: (text: string, place: string) => string
-  /** @throws Error if it cannot be opened */
+  /** @throws Error if the text cannot be decrypted */
   readonly unseal: (sealed: string, place: string) => string
 }
 
@@ -17,7 +17,7 @@ const cipher = 'aes-256-gcm'
 const nonceLength = 12
 const tagLength = 16
 
-/** The associated data: a sealed text can be opened only at its place, and with the id of its key. */
+/** The associated data, which bind a sealed text to its place and the id of its key. */
 const associatedData = (id: string, place: string): Buffer => Buffer.from(`tool-hub.${version}.${id}.${place}`)
 
 /**
@@ -39,7 +39,7 @@ export function seal (ring: SealingKeys, text: string, place: string): string {
 }
 
 /**
- * Opens a text that `seal` created for the same place.
+ * Decrypts a text that `seal` created for the same place.
  * @throws Error with a sentence if its key is not available, if it was changed, or if it was sealed for another place
  */
 export function unseal (ring: SealingKeys, sealed: string, place: string): string {
@@ -74,7 +74,7 @@ export function unseal (ring: SealingKeys, sealed: string, place: string): strin
   }
 }
 
-/** Whether a text was sealed with an older key, and should be sealed again. False when that key is not available. */
+/** Whether a text was sealed with an older key, and should be sealed again. False if that key is not available. */
 export function needsResealing (ring: KeyRing, sealed: string): boolean {
   const id = sealed.split('.')[1] ?? ''
   return id !== ring.newest?.id && ring.find(id) !== undefined
@@ -90,7 +90,7 @@ export const createSealer = (ring: SealingKeys): Sealer => ({
   unseal: (sealed, place) => unseal(ring, sealed, place)
 })
 
-/** A sealer with a key of its own: only this process can open what it seals. */
+/** Creates a sealer with a random key, so that only this process can decrypt the texts. */
 export function createProcessSealer (): Sealer {
   const key = toKey(randomBytes(32))
   return createSealer({ sealingKey: () => key, find: (id) => id === key.id ? key : undefined })

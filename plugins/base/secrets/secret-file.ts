@@ -8,7 +8,7 @@ import { makeFolder } from '../../../db/folder.ts'
 import { StorageError } from '../../../db/store.ts'
 import type { Env } from '../../../schemas/env.ts'
 
-/** What a secret file is for, and words for messages about it. */
+/** The name and purpose of a secret file, and words for messages about it. */
 interface SecretFileKind {
   /** The file name in DATA_DIR. */
   readonly name: string
@@ -19,7 +19,7 @@ interface SecretFileKind {
   readonly remedy: string
 }
 
-/** A file in DATA_DIR with 32 random bytes in hex, readable by its owner only. It is created if no secret is set. */
+/** A file in DATA_DIR with 32 random bytes in hex, readable by its owner only. */
 export class SecretFile {
   readonly #path: string
   readonly #kind: SecretFileKind
@@ -127,7 +127,7 @@ function syncFolder (path: string): void {
   }
 }
 
-/** Advice for a value of JWT_SECRET, as the end of a sentence. */
+/** A good value of JWT_SECRET, as the end of a sentence. */
 export const secretAdvice = 'at least 32 random bytes, for example from "openssl rand -hex 32"'
 
 const loginKeyFile = (dataDir: string): SecretFile => new SecretFile(dataDir, {
@@ -137,7 +137,7 @@ const loginKeyFile = (dataDir: string): SecretFile => new SecretFile(dataDir, {
   remedy: 'Delete it: a new one is then generated, and all logins end.'
 })
 
-/** A warning if replicas will not accept each other's logins because each has its own secret; undefined otherwise. */
+/** The warning if replicas have different secrets, and so do not accept each other's logins; otherwise undefined. */
 export const replicasProblem = (
   { JWT_SECRET: given, DB_URL: dbUrl }: Pick<Env, 'JWT_SECRET' | 'DB_URL'>
 ): string | undefined =>
@@ -146,7 +146,7 @@ export const replicasProblem = (
     : 'JWT_SECRET is not set, so a secret in DATA_DIR signs logins: several gateways on one database each accept ' +
       `only their own logins. Set it to ${secretAdvice}`
 
-/** Checks the file if it exists. @throws Error with a sentence if the file cannot be used */
+/** Checks the secret file of logins if it exists. @throws Error with a sentence if the file cannot be used */
 export const checkLoginSecret = (dataDir: string): void => { loginKeyFile(dataDir).read() }
 
 /**

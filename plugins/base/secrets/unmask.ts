@@ -2,7 +2,8 @@ import { isObject } from '../../../protocol/json.ts'
 import { maskDots, isMask } from './mask.ts'
 
 /**
- * Replaces each mask in a config sent by a client by the stored secret at the same path.
+ * Replaces each mask in a config that a client sends by the stored secret at the same path.
+ * @param shown the stored config with masks, as the client got it
  * @returns the config, which is the same object if no mask was replaced, and the paths of masks that match no secret
  */
 export const unmask = (sent: unknown, stored: unknown, shown: unknown): UnmaskResult =>
@@ -54,7 +55,7 @@ function holdsMask (value: unknown): boolean {
  * removed, so a mask is identified by the element before it, and an element that contains masks by its content.
  */
 function keptIndices (sent: readonly unknown[], shown: readonly unknown[]): Set<number> {
-  // For nested lists, nothing was shown to compare with.
+  // Nested lists cannot be compared.
   if (shown.length === 0) return new Set()
   const [now, before] = [sent.map(signatureOf), shown.map(signatureOf)]
   const seen = new Set<string>()

@@ -3,14 +3,14 @@ import { pushTo } from '../../../protocol/grouping.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { isMask, maskUrl } from './mask.ts'
 import { maskAll, maskConfig } from './mask-config.ts'
-import { openKeyRing, type KeyRing, type KeyRingOptions } from './ring.ts'
+import { openKeyRing, type KeyRing, type KeyRingOptions } from './key-ring.ts'
 import { isKeyMissing, needsResealing, seal, unseal } from './seal.ts'
-import { isAbsoluteUrl } from './tokens.ts'
+import { isAbsoluteUrl } from './mask-tokens.ts'
 
-/** A secret in a value: its path, the secret, and the mask that replaces it. */
+/** A secret: its path in the value, the secret itself, and the mask that replaces it. */
 type VaultEntry = readonly [path: ReadonlyArray<string | number>, value: unknown, shown: unknown]
 
-/** Seals the secrets of a value, and puts masks in their places. By default, secrets are what `maskConfig` masks. */
+/** Replaces the secrets of a value by masks, and encrypts them. By default, secrets are what `maskConfig` masks. */
 export class SealedVault implements Vault {
   readonly #ring: KeyRing
 
@@ -30,8 +30,8 @@ export class SealedVault implements Vault {
   }
 
   /**
-   * Replaces each mask by its secret. Edits of the value take precedence: another value in the place of a secret is
-   * kept, even if it contains a mask; a secret whose place no longer exists is dropped.
+   * Replaces each mask by its secret. Edits of the value take precedence: another value in the place of a mask is kept,
+   * even if it contains a mask; a secret whose path does not exist is dropped.
    */
   restoreSecrets <Value>(value: Value, sealed: string | null, place: string): Value {
     if (sealed === null) return value
@@ -51,7 +51,7 @@ export class SealedVault implements Vault {
   }
 }
 
-/** Opens a vault. The first `separateSecrets` with secrets creates the key file. @throws the errors of `openKeyRing` */
+/** Creates a vault. If it has no key, the first secret creates the key file. @throws the errors of `openKeyRing` */
 export const openVault = async (options: KeyRingOptions): Promise<Vault> => new SealedVault(await openKeyRing(options))
 
 /** Collects the parts of a value that differ from their masked form. */
@@ -87,7 +87,7 @@ function maskAllExcept (
   )
 }
 
-/** Masks a value as for display, and also every URL that may contain a secret. */
+/** Masks a value as for display, and also each URL that may contain a secret. */
 function maskAddresses (value: unknown, shown: unknown): unknown {
   if (typeof value === 'string') {
     return value === shown && isAbsoluteUrl(value) && !isPlainAddress(value) ? maskAll(value) : shown
@@ -102,7 +102,7 @@ function isPlainAddress (url: string): boolean {
   return maskUrl(url) === url && segments.every((segment) => segment.length < 16 || /^[a-z.-]+$/i.test(segment))
 }
 
-/** The paths of secrets in a value that are already masks. */
+/** The paths of a value at which there should be secrets, but there are masks. */
 function maskPaths (value: unknown, shown: unknown, path: string): string[] {
   if (isMask(value)) return isMask(shown) ? [path] : []
   // Without secrets, both are the same value.
@@ -124,7 +124,7 @@ function restore (value: unknown, secrets: readonly VaultEntry[], depth: number)
   if (Array.isArray(value)) return value.map((each: unknown, at) => restore(each, inside.get(at) ?? [], depth + 1))
   if (!isObject(value)) return value
   const copy: Record<string, unknown> = { ...value }
-  // Own members only, so that `__proto__` is an ordinary member.
+  // `hasOwn`: a member `__proto__` must not change the prototype.
   for (const [key, some] of inside) if (Object.hasOwn(copy, key)) copy[key] = restore(copy[key], some, depth + 1)
   return copy
 }

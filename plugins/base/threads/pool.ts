@@ -4,16 +4,18 @@ import { parsedSizeOf } from './parsed-size.ts'
 import { startWorker } from './start-worker.ts'
 import type { PoolMessage, PoolTask } from './worker.ts'
 
-/** Thrown for a task that takes too long, needs more memory than a thread has, or is cancelled. Its thread is ended. */
+/** Thrown for a task that takes too long, needs more memory than a thread has, or is cancelled. Its thread ends. */
 export class TaskAborted extends Error {}
 
-/** @param heap in MB @returns a clause */
+const noLongerNeeded = 'it is no longer needed'
+
+/** The reason for a task that needs too much memory. @param heap in MB */
 export const tooMuchMemory = (heap: number): string => `it needs more than ${heap} MB of memory`
 
 interface PoolBounds {
   /** Max threads; one owner uses at most all but one of them. */
   readonly threads: number
-  /** How many of them are for privileged owners only; default: none. */
+  /** The number of threads for privileged owners only; default: none. */
   readonly reserved?: number
   /** Max heap of each thread, in MB. */
   readonly heap: number
@@ -21,7 +23,7 @@ interface PoolBounds {
   readonly loading?: number
   /** Time without a task after which a thread ends, in ms. */
   readonly idle: number
-  /** Max running or waiting tasks, with a share for each owner; default: the caller limits them. */
+  /** Max running and waiting tasks, with a share for each owner; default: unlimited. */
   readonly tasks?: number
 }
 
@@ -66,10 +68,11 @@ export class WorkerPool {
     if (parsed.reduce((size, text) => size + parsedSizeOf(text, 'json', parsable), 0) > parsable) {
       throw new TaskAborted(tooMuchMemory(heap))
     }
-    const leave = this.#tasks?.take(owner)
+    const releaseTask = this.#tasks?.take(owner)
     const release = await this.#places.take(owner, isPrivileged)
-    const thread = this.#idle.pop() ?? this.#start()
     try {
+      if (signal?.aborted === true) throw new TaskAborted(noLongerNeeded)
+      const thread = this.#idle.pop() ?? this.#start()
       const message = await thread.run({ module, task }, time, signal)
       this.#idle.push(thread)
       thread.park()
@@ -77,7 +80,7 @@ export class WorkerPool {
       return message.answer as Answer
     } finally {
       release()
-      leave?.()
+      releaseTask?.()
     }
   }
 
@@ -113,25 +116,24 @@ class PoolThread {
     this.#onEnd = onEnd
     this.#worker =
       startWorker('plugins/base/threads/worker', { resourceLimits: { maxOldGenerationSizeMb: bounds.heap } })
-    // An error while no task runs must not end the process.
+    // Without this listener, an error while no task runs would end the process.
     this.#worker
       .on('error', () => { this.#stop(tooMuchMemory(bounds.heap)) })
       .on('exit', () => { this.end() })
   }
 
-  /** @throws TaskAborted, after which the thread has ended */
+  /** Runs a task. @throws TaskAborted, after which the thread has ended */
   async run (task: PoolTask, time: number, signal?: AbortSignal): Promise<TaskResult> {
     const worker = this.#worker
     clearTimeout(this.#idleTimer)
     worker.ref()
     const { loading = baseLimits.workers.loading } = this.#bounds
-    const giveUp = (): void => { this.#stop('it is no longer needed') }
+    const cancel = (): void => { this.#stop(noLongerNeeded) }
     let timer: NodeJS.Timeout | undefined
     try {
       return await new Promise<TaskResult>((resolve, reject) => {
         this.#stop = (reason) => { reject(new TaskAborted(reason)) }
-        if (signal?.aborted === true) return giveUp()
-        signal?.addEventListener('abort', giveUp)
+        signal?.addEventListener('abort', cancel)
         timer = setTimeout(() => { this.#stop('its module was not loaded in time') }, loading)
         worker.on('message', (message: PoolMessage) => {
           if (!('isLoaded' in message)) {
@@ -148,7 +150,7 @@ class PoolThread {
       throw error
     } finally {
       clearTimeout(timer)
-      signal?.removeEventListener('abort', giveUp)
+      signal?.removeEventListener('abort', cancel)
       this.#stop = () => {}
       worker.removeAllListeners('message')
     }
@@ -168,5 +170,4 @@ class PoolThread {
   }
 }
 
-/** The worker pool of this process. */
 export const workers = new WorkerPool()

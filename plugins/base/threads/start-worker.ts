@@ -4,16 +4,16 @@ import { Worker, type WorkerOptions } from 'node:worker_threads'
 import { entryPath } from '../../../package.ts'
 
 /**
- * V8 options (from NODE_OPTIONS or the command line) that take precedence over `resourceLimits`: with them, a thread
- * could use as much memory as the process, or end the whole process when it runs out. The main thread keeps the values
- * that it has already read.
+ * V8 options (from NODE_OPTIONS or the command line) that take precedence over `resourceLimits`: a thread could then
+ * use as much memory as the process, or end the process when it runs out. They are reset before a thread starts; the
+ * main thread has already read them, and keeps their values.
  */
 const heapOptions = ['--max-old-space-size', '--max-heap-size', '--max-semi-space-size']
 
 /**
- * Starts a worker thread. It gets the tsx loader in development and tests, since threads do not inherit it, and an
- * empty environment, since the process's may contain secrets. Its `resourceLimits` apply whatever heap options the
- * process has.
+ * Starts a worker thread, with an empty environment, since that of the process may contain secrets. Its
+ * `resourceLimits` apply whatever heap options the process has. In development and tests, it registers the tsx loader,
+ * which threads do not inherit.
  * @param name the worker's module, a path for `entryPath`
  */
 export function startWorker (name: string, options: WorkerOptions): Worker {

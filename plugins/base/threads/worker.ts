@@ -1,4 +1,4 @@
-// A worker thread of the pool. It runs tasks of any module that exports `run`.
+// The main module of the pool's worker threads. A task is run by the export `run` of a module.
 import { parentPort } from 'node:worker_threads'
 import { pathToFileURL } from 'node:url'
 import { entryPath } from '../../../package.ts'

@@ -2,9 +2,9 @@ import fp from 'fastify-plugin'
 import type { BuiltInPrompt, BuiltInResource, PromptRecord, ResourceRecord } from '../../../schemas/builtins.ts'
 import { promptKind, resourceKind } from './kinds.ts'
 import { BuiltInProvider } from './provider.ts'
-import { BuiltInEntries } from './section.ts'
+import { BuiltInEntries } from './entries.ts'
 import { SkillProvider, skillsMember } from './skill-provider.ts'
-import { BuiltInSkills } from './skill-section.ts'
+import { BuiltInSkills } from './skills.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -16,7 +16,7 @@ declare module 'fastify' {
   }
 }
 
-/** `app.builtIns`: manages the built-in prompts, resources and skills in the settings. Providers serve them. */
+/** Decorates `app.builtIns`, which manages the built-in prompts, resources and skills. Registers their providers. */
 export default fp(async (app) => {
   const provider = new BuiltInProvider(app.settings.current, app.config.version)
   const changed = app.gateway.addProvider(provider, { visibility: 'public' }, { unprefixed: true })
@@ -24,7 +24,7 @@ export default fp(async (app) => {
   const skillsChanged =
     app.gateway.addProvider(skills, { visibility: 'public' }, { unprefixed: true, memberIn: skillsMember })
   app.settings.on('changed', (next, former) => {
-    // Also called if only a skill's routes have changed, so that clients are notified.
+    // A change of a skill's routes changes no catalogue, but the lists of clients.
     if (next.skills !== former.skills) {
       skills.update(next)
       skillsChanged()

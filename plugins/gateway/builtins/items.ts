@@ -2,7 +2,7 @@ import type { Snapshot } from '../../../db/store.ts'
 import { makeCatalogue, isSameCatalogue, type Catalogue } from '../../../protocol/lists.ts'
 import type { BuiltInPrompt, BuiltInResource } from '../../../schemas/builtins.ts'
 
-/** Cannot be the name of a server, since those do not start with `$`. */
+/** The provider's name. No server has it, since names of servers do not start with `$`. */
 export const builtInProviderName = '$builtins'
 
 /** The enabled built-in prompts and resources of one settings snapshot, and their catalogue. */
@@ -14,7 +14,7 @@ export interface BuiltInItems {
   readonly catalogue: Catalogue
 }
 
-/** Collects the built-in items. @param former earlier items, whose catalogue is kept if the lists are equal */
+/** Collects the built-in items. @param former the previous ones, whose catalogue is kept if the lists are equal */
 export function collectBuiltIns (
   snapshot: Pick<Snapshot, 'prompts' | 'resources'>, version: string, former?: BuiltInItems
 ): BuiltInItems {
@@ -37,7 +37,7 @@ export function collectBuiltIns (
     resources: [...resources.values()]
       .map(({ uri, name = uri, description, mimeType }) => ({ uri, name, description, mimeType }))
   })
-  // Announced even without items: clients never use a capability that was not announced when they connected.
+  // Announced even without items: clients do not use a capability that was not announced when they connected.
   const catalogue = {
     ...made, capabilities: { prompts: { listChanged: true }, resources: { listChanged: true, subscribe: true } }
   }
@@ -54,7 +54,7 @@ function byKey<Item extends { enabled?: boolean }> (
   return found
 }
 
-/** The URIs of resources whose content has changed or that no longer exist. */
+/** The URIs of resources whose content has changed, or which were removed. */
 export const changedUris = (former: BuiltInItems, next: BuiltInItems): string[] =>
   [...former.resources].flatMap(([uri, before]) => {
     const now = next.resources.get(uri)

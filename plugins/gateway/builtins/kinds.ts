@@ -3,12 +3,12 @@ import {
 } from '../../../schemas/builtins.ts'
 import { reservedNameProblem } from '../../../schemas/names.ts'
 import { errors } from '../../base/errors/index.ts'
-import type { SectionKind } from './section.ts'
+import type { BuiltInKind } from './entries.ts'
 import { gatewayLimits } from '../limits.ts'
 
-/** Characters that are invisible or change the order of others. */
+/** Characters that are invisible, or change the order of others. */
 const invisible = /[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Zl}\p{Zp}]/u
-/** The suffix that the gateway appends to names that are taken. */
+/** The suffix of the names that the gateway generates for items whose name is taken. */
 const hashSuffix = /_[0-9a-f]{8}$/
 
 const refuse = (place: string, reason: string): never => { throw new errors.InvalidInput(`"${place}" ${reason}`) }
@@ -19,7 +19,7 @@ function checkText (place: string, text: string): void {
   }
 }
 
-/** @throws InvalidInput if objects inherit a property of that name */
+/** Checks that a name is not that of a property that objects inherit. @throws InvalidInput */
 function checkPrototype (place: string, name: string): void {
   const problem = reservedNameProblem(name)
   if (problem !== undefined) refuse(place, problem)
@@ -35,7 +35,7 @@ function checkName (place: string, name: string): void {
   if (name !== name.normalize('NFC')) refuse(place, 'must be in Unicode NFC (composed characters)')
 }
 
-export const promptKind: SectionKind<BuiltInPrompt, PromptRecord> = {
+export const promptKind: BuiltInKind<BuiltInPrompt, PromptRecord> = {
   list: 'prompts',
   claims: 'prompts',
   noun: 'prompt',
@@ -65,7 +65,7 @@ export const promptKind: SectionKind<BuiltInPrompt, PromptRecord> = {
     ({ id, name, title, description, template, arguments: declared, enabled })
 }
 
-export const resourceKind: SectionKind<BuiltInResource, ResourceRecord> = {
+export const resourceKind: BuiltInKind<BuiltInResource, ResourceRecord> = {
   list: 'resources',
   claims: 'resources',
   noun: 'resource',

@@ -9,7 +9,6 @@ import type { BuiltInPrompt } from '../../../schemas/builtins.ts'
 import { changedUris, collectBuiltIns, builtInProviderName, type BuiltInItems } from './items.ts'
 import { gatewayLimits } from '../limits.ts'
 
-/** A client and the URIs that it is subscribed to. */
 interface ResourceSubscriber { readonly client: Client, readonly uris: Set<string> }
 
 /** Provides the built-in prompts and resources. */
@@ -52,7 +51,7 @@ export class BuiltInProvider implements Provider {
   }
 
   async subscribe (client: Client, uri: string): Promise<string> {
-    this.#mustHave(uri)
+    this.#resourceAt(uri)
     const subscriber = this.#subscribers.get(client.id)
     if (subscriber) subscriber.uris.add(uri)
     else this.#subscribers.set(client.id, { client, uris: new Set([uri]) })
@@ -69,6 +68,7 @@ export class BuiltInProvider implements Provider {
 
   async release (client: Client): Promise<void> { this.#subscribers.delete(client.id) }
 
+  /** The result of `prompts/get`. @throws RpcError -32602 */
   #prompt (name: string, given: unknown): object {
     const prompt = this.#items.prompts.get(name)
     if (!prompt) throw new RpcError(code.invalidParams, `Unknown prompt: ${name}`, 'unknown-prompt')
@@ -80,28 +80,30 @@ export class BuiltInProvider implements Provider {
     }
   }
 
+  /** The result of `resources/read`. @throws RpcError -32002 */
   #resource (uri: string): object {
-    const { mimeType, content } = this.#mustHave(uri)
+    const { mimeType, content } = this.#resourceAt(uri)
     return { contents: [{ uri, mimeType, text: content }] }
   }
 
   /** @throws RpcError -32002 */
-  #mustHave (uri: string): { mimeType?: string, content: string } {
+  #resourceAt (uri: string): { mimeType?: string, content: string } {
     const resource = this.#items.resources.get(uri)
     if (!resource) throw new RpcError(code.resourceNotFound, `Resource not found: ${uri}`, 'unknown-resource')
     return resource
   }
 }
 
-/** The item's original name or URI: the gateway may have replaced the one that the client sent. */
+/** The item's own name or URI. @param changed as JSON text, if the gateway has replaced what the client sent */
 export const ownKey = (sent: unknown, changed: string | undefined): string =>
   String(changed === undefined ? sent : JSON.parse(changed))
 
 const toResponse = (result: object): Response => ({ kind: 'response', id: null, resultText: JSON.stringify(result) })
 
 /**
- * Fills in a prompt. Each `{{name}}` (spaces around the name are allowed) is replaced once by the literal value:
- * placeholders within values are kept. Missing optional arguments are empty; placeholders without an argument are kept.
+ * Fills in a prompt: replaces each `{{name}}` (spaces around the name are allowed) by the argument of that name, which
+ * may itself contain placeholders, which are kept. A missing optional argument is empty. Placeholders of unknown
+ * arguments are kept.
  * @param given `params.arguments` of the request: strings by name
  * @throws RpcError -32602 if arguments are missing or not strings, or make the text larger than
  * `gatewayLimits.builtIns.filled`

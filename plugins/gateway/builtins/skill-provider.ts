@@ -11,12 +11,13 @@ import type { RegisteredProvider } from '../../settings/index.ts'
 import { ownKey } from './provider.ts'
 import { fileContents, fileFacts, skillUri } from './skill-files.ts'
 
-/** Cannot be the name of a server, since those do not start with `$`. */
-export const skillProviderName = '$skills'
+/** The provider's name. No server has it, since names of servers do not start with `$`. */
+const skillProviderName = '$skills'
 
 /** A skill as listed to clients. */
 interface SkillEntry { readonly uri: string, readonly [member: string]: unknown }
 
+/** The entry of a skill in `skills/list`. */
 const entryOf = memoized(({ name, frontmatter, files }: BuiltInSkill): SkillEntry => ({
   uri: skillUri(name),
   frontmatter,
@@ -37,7 +38,7 @@ const isServedOn = ({ global = true, groups = [] }: BuiltInSkill, scope: Paramet
   scope.kind === 'global' ? global : scope.kind === 'group' && groups.includes(scope.id)
 type MemberIn = NonNullable<RegisteredProvider['memberIn']>
 
-/** Selects the skills of a route. The provider is a member of the routes that have any. */
+/** Selects the skills of a route; undefined if it has none. */
 export const skillsMember: MemberIn = (snapshot, scope): GroupMember | undefined => {
   if (snapshot.skills.size === 0) return undefined
   const skills = [...enabledSkills(snapshot)].flatMap(([uri, skill]) => isServedOn(skill, scope) ? [uri] : [])
@@ -49,7 +50,7 @@ export class SkillProvider implements Provider {
   readonly name = skillProviderName
   readonly #version: string
   #skills: ReadonlyMap<string, BuiltInSkill> = new Map()
-  /** By file URI: the skill, and the path within its folder. */
+  /** By URI of a file: its skill, and its path in the skill's folder. */
   #files: ReadonlyMap<string, readonly [skill: BuiltInSkill, path: string]> = new Map()
   #catalogue: Catalogue | undefined
 

@@ -14,9 +14,9 @@ import type { GatewayParts, Method } from './method.ts'
 
 /** An event type that a view shows. */
 export interface ShownEvent extends EventTarget {
-  /** How its events are presented to the client. */
+  /** What differs in its events as the client sees them. */
   readonly presentation: EventPresentation
-  /** Whether the view still shows it, from the same server. */
+  /** Tells whether the view still shows it, from the same server. */
   readonly isShown: () => boolean
 }
 
@@ -42,7 +42,7 @@ export async function findEvent (parts: GatewayParts, exchange: Exchange<View>):
     ...target,
     presentation: presentEvent(cursors, view, target, name),
     isShown: () => {
-      // Hooks may hide other items now.
+      // Hooks may hide other items than before.
       const now = surfaces.filtered(view.unfiltered ?? view, address)
       return identity() === target.server &&
         resolver.lookUpName(now, surfaces.of(now, client), 'events', name)?.provider === provider
@@ -50,7 +50,7 @@ export async function findEvent (parts: GatewayParts, exchange: Exchange<View>):
   }
 }
 
-/** How events of a type are presented in a view. @param name the event type's name in that view */
+/** What differs in the events of a type as a view sees them. @param name the event type's name in the view */
 export const presentEvent = (cursors: EventCursors, view: View, target: EventTarget, name: string): EventPresentation =>
   ({ name, cursor: (own) => cursors.seal(view, target, own) })
 
@@ -60,8 +60,8 @@ function requireEvents ({ surfaces }: GatewayParts, { view, client, method }: Ex
   throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
 }
 
-/** The server's own name and cursor, which replace the client's in a request about an event type. */
-export function ownMembers (
+/** The server's name and cursor, as JSON text, for those in a client's request about an event type. */
+export function ownEventMembers (
   { cursors }: Pick<GatewayParts, 'cursors'>, { view, params }: Exchange<View>, event: EventTarget
 ): { name: string, cursor: string } {
   return { name: JSON.stringify(event.key), cursor: cursors.open(view, event, params.cursor) }
@@ -78,7 +78,7 @@ export const listEvents: Method = async (parts, exchange) => {
 export const pollEvents: Method = async (parts, exchange) => {
   const event = await findEvent(parts, exchange)
   const { provider, key, presentation } = event
-  const result = await parts.forwarder.send(exchange, provider, key, ownMembers(parts, exchange, event))
+  const result = await parts.forwarder.send(exchange, provider, key, ownEventMembers(parts, exchange, event))
   const events = elementsOf(memberOf(result, 'events') ?? '[]').map((each) => withClientEvent(each, presentation))
   return withClientCursor(withMembers(result, { events: `[${events.join()}]` }), presentation)
 }
@@ -86,7 +86,7 @@ export const pollEvents: Method = async (parts, exchange) => {
 /** `events/stream`. Its empty result is sent when the server ends the stream. */
 export const streamEvents: Method = async (parts, exchange) => {
   const event = await findEvent(parts, exchange)
-  const changes = ownMembers(parts, exchange, event)
+  const changes = ownEventMembers(parts, exchange, event)
   const stream = new EventStream(exchange, event.presentation)
   return await parts.streams.run(stream, event.isShown, async () =>
     await parts.forwarder.send(stream, event.provider, event.key, changes))

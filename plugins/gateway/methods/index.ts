@@ -7,7 +7,7 @@ import { getSkill, readDirectory } from './skills.ts'
 import { setLevel, subscribe, unsubscribe } from './listening.ts'
 import { listTasks, runTaskMethod } from './tasks.ts'
 
-/** The request methods that the gateway handles. Adapters handle those of sessions (`initialize`). */
+/** The request methods that the gateway handles. Adapters handle those of one era, such as `initialize`. */
 const ownMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['ping', async () => '{}'],
   ...allListKinds.map((kind): [string, Method] => [listKinds[kind].method, listMethod(kind)]),
@@ -31,13 +31,13 @@ const ownMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
 ])
 
 /**
- * Whether a notification may have this method. A request method without an id would bypass all checks of requests, and
- * a lookalike of a notification the checks of that notification.
+ * Whether a notification may have this method. A request without an id would bypass the checks of its method, and so
+ * would a lookalike of a notification.
  */
 export const isNotification = (method: string): boolean =>
   method.startsWith('notifications/') && lookalikeMethod(method) === undefined
 
-/** Methods that concern one hop only. The adapter of the client's era handles its own; the others are unknown. */
+/** Methods that concern one hop. The adapter of the client's era handles those of that era; the others are unknown. */
 const hopMethods: ReadonlySet<string> = new Set(['initialize', 'server/discover', 'subscriptions/listen'])
 
 /** Forwards an unknown method to the view's only server, which may know it. */
@@ -52,6 +52,6 @@ const forwardUnknown: Method = async (parts, exchange) => {
   return await parts.forwarder.send(exchange, scope.name, undefined)
 }
 
-/** Returns the handler of a method. @param added the methods that plugins have added to the gateway */
+/** Returns the handler of a method. @param added the methods that plugins have added */
 export const methodFor = (name: string, added: ReadonlyMap<string, Method>): Method =>
   ownMethods.get(name) ?? added.get(name) ?? forwardUnknown

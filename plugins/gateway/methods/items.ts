@@ -4,7 +4,7 @@ import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { requestingInstance, markForwarded } from '../../../protocol/instance.ts'
 import { announcesList, extensionOf, type ListKind } from '../../../protocol/lists.ts'
 import type { View } from '../../settings/index.ts'
-import { NotConnected, unknownFolder, unknownResource, unknownSkill } from '../resolve.ts'
+import { NotConnectedError, unknownFolder, unknownResource, unknownSkill } from '../resolve.ts'
 import { readerOf, type Surface } from '../surface.ts'
 import type { GatewayParts, Method } from './method.ts'
 import { needsTask, withTaskHandle } from './tasks.ts'
@@ -17,7 +17,7 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
   if (typeof name !== 'string') {
     throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the tool\'s name')
   }
-  // Known names are resolved without awaiting, since every call takes this path.
+  // A known name is resolved without `await`, since most calls have one.
   const surface = surfaces.of(view, exchange.client)
   const target = resolver.lookUpName(view, surface, 'tools', name) ??
     await resolveItem(parts, exchange, name, async () => await resolver.findByName(exchange, 'tools', name))
@@ -26,13 +26,13 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
   const changes: Record<string, string> = { name: JSON.stringify(target.key) }
   if (target.item && needsTask(target.item) && exchange.taskForm !== 'parameter') changes.task = '{}'
   const result = await forwarder.send(exchange, target.provider, target.key, changes)
-  if (view.presentation !== 'raw') links.note(result, view.principal.key, target.provider)
+  if (view.presentation !== 'raw') links.record(result, view.principal.key, target.provider)
   return exchange.taskForm === undefined
     ? result
     : withTaskHandle(parts, exchange, target.provider, target.key, result)
 }
 
-/** Resolves the name or URI of a call. @throws errors of `resolve`; NotConnected after hooks have seen the failure */
+/** Resolves the item of a request. If its provider is not connected, hooks see a failed call. @throws as `resolve` */
 export async function resolveItem<Found> (
   { forwarder }: Pick<GatewayParts, 'forwarder'>, exchange: Exchange<View>, item: string, resolve: () => Promise<Found>
 ): Promise<Found> {
@@ -40,7 +40,7 @@ export async function resolveItem<Found> (
   try {
     return await resolve()
   } catch (error) {
-    if (!(error instanceof NotConnected)) throw error
+    if (!(error instanceof NotConnectedError)) throw error
     return await forwarder.fail(exchange, error.provider, error.item ?? item, startedAt, error)
   }
 }
@@ -82,7 +82,7 @@ export async function providerOf (parts: GatewayParts, exchange: Exchange<View>)
     throw kind === 'tools' ? unknownTool(String(name), surfaces.of(view, client)) : unknownPrompt(String(name))
   }
   let provider = target.provider
-  // If the tool redirects to another tool, the provider of that one. Nothing is called.
+  // If the tool redirects to another tool, it is the provider of that one. No tool is called.
   await target.redirect?.(exchange, async (other) => {
     provider = await providerOf(parts, other)
     return '{}'
@@ -137,7 +137,7 @@ export const listMethod = (kind: ListKind): Method => async ({ resolver, notifie
   const { view, client } = exchange
   const surface = await resolver.waitForSurface(exchange)
   resolver.requireCatalogue(view, surface, client)
-  // On merged routes, clients request all lists that MCP itself defines, even if they are not announced.
+  // On merged routes, unannounced lists of MCP itself are empty, since clients request them.
   if ((view.scope.kind === 'server' || extensionOf(kind) !== undefined) && !announcesList(surface.announced, kind)) {
     throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
   }
@@ -145,8 +145,8 @@ export const listMethod = (kind: ListKind): Method => async ({ resolver, notifie
   notifier.recordSeenList(exchange, list)
   let { entries } = list
   for (const hook of hooks.onList) {
-    const next = hook(exchange, kind, entries); entries =
-    next instanceof Promise ? await next : next
+    const next = hook(exchange, kind, entries)
+    entries = next instanceof Promise ? await next : next
   }
   const asking = requestingInstance(exchange.params)
   if (asking !== undefined) {

@@ -25,12 +25,12 @@ export const subscribe: Method = async ({ resolver, providers, notifier, hooks }
 }
 
 /**
- * The params of a client's subscription as sent to the server. Clients share one subscription there, so it must not
- * send progress to the first of them or belong to a task of it.
+ * The params of a request about a subscription or log level, as sent to the server. Clients share the subscription, so
+ * it must not refer to the progress token or the task of one client.
  */
 const ownParamsText = ({ paramsText }: Exchange): string => withoutRelatedTask(withoutProgressToken(paramsText))
 
-/** `resources/unsubscribe`, also for a resource that is no longer shown; the answer does not reveal which. */
+/** `resources/unsubscribe`. It succeeds for any URI, so that the answer does not reveal which resources exist. */
 export const unsubscribe: Method = async ({ providers, notifier }, exchange) => {
   const { client, params: { uri } } = exchange
   if (typeof uri !== 'string') {
@@ -41,7 +41,7 @@ export const unsubscribe: Method = async ({ providers, notifier }, exchange) => 
   return await provider?.unsubscribe?.(client, uri, ownParamsText(exchange)) ?? '{}'
 }
 
-/** `logging/setLevel`: requests the least severe level of any client from each provider; the gateway filters. */
+/** `logging/setLevel`. Providers send messages from the least severe level of their clients; the gateway filters. */
 export const setLevel: Method = async ({ resolver, providers }, exchange) => {
   const { client, params: { level }, view: { scope } } = exchange
   if (!isLogLevel(level)) {
@@ -64,13 +64,13 @@ export const setLevel: Method = async ({ resolver, providers }, exchange) => {
     try {
       await providers.use(name, client).setLevel?.(client, own)
     } catch (error) {
-      // A provider that is not connected gets the level when it connects.
+      // A provider that is not connected is told the level when it connects.
       if (scope.kind !== 'server' || !(error instanceof RpcError) || error.code === code.unavailable) return
       listener.level = former
       throw error
     }
   }))
-  // Several providers are awaited only briefly, since one may be slow.
+  // On merged routes, the wait is short, since a provider may be slow.
   await (scope.kind === 'server'
     ? done
     : Promise.race([done, sleep(gatewayLimits.firstAnswerBudget, undefined, { ref: false })]))

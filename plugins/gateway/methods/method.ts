@@ -24,8 +24,8 @@ export interface GatewayParts {
   readonly forwarder: Forwarder
   readonly notifier: Notifier
   readonly hooks: HookLists
-  readonly tasks: TaskHandles
-  readonly running: RunningTasks
+  readonly taskHandles: TaskHandles
+  readonly runningTasks: RunningTasks
   readonly cursors: EventCursors
   readonly streams: EventStreams
   readonly links: ResourceLinks

@@ -11,8 +11,8 @@ import { resolveItem } from './items.ts'
 import type { GatewayParts, Method } from './method.ts'
 
 /**
- * `skills/get`: the server's current entry of a skill. A description that an admin has set is added beside the
- * frontmatter, which clients compare with the file.
+ * `skills/get`: the server's current entry of a skill. A description that an admin has set is added as a member of the
+ * entry; the frontmatter is not changed, since clients compare it with the file.
  */
 export const getSkill: Method = async (parts, exchange) => {
   const uri = uriOf(exchange)
@@ -24,7 +24,7 @@ export const getSkill: Method = async (parts, exchange) => {
   return withMembers(result, { skill: withMembers(skill, { description: JSON.stringify(description) }) })
 }
 
-/** Finds the server of a skill. For an unlisted skill, it is the one that provides its file. @throws RpcError -32602 */
+/** Finds the server of a skill: the one that lists it, or else the one that provides its file. @throws RpcError */
 async function findSkill (
   { resolver, surfaces }: GatewayParts, exchange: Exchange<View>, uri: string
 ): Promise<{ section: Section, key: string }> {
@@ -37,7 +37,7 @@ async function findSkill (
     : new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
 }
 
-/** `resources/directory/read`: lists a folder. For servers without directories, uses their skills' manifests. */
+/** `resources/directory/read`: lists a folder. For a server without directories, uses the manifests of its skills. */
 export const readDirectory: Method = async (parts, exchange) => {
   const { resolver, surfaces, forwarder } = parts
   const { view, client } = exchange
@@ -66,7 +66,7 @@ export const readDirectory: Method = async (parts, exchange) => {
   return shown.length === listed.length ? result : withMembers(result, { resources: `[${shown.join()}]` })
 }
 
-/** Lists the files and folders directly in a folder, as resources. @param files their URIs */
+/** Lists the files and folders in a folder, as resources. @param files the URIs of all files below it */
 export function childrenIn (files: readonly string[], folder: string): object[] {
   const names = new Map<string, boolean>()
   for (const file of files) {
@@ -90,7 +90,7 @@ const hasSkills = ({ catalogue }: Section): boolean =>
 const sectionOf = (sections: readonly Section[], { provider }: Target): Section | undefined =>
   sections.find(({ server }) => server.name === provider)
 
-/** Returns undefined if the view shows no such resource. */
+/** Awaits a reader; returns undefined if the view shows no such resource. */
 async function readerOrUndefined (found: Promise<Target>): Promise<Target | undefined> {
   try {
     return await found

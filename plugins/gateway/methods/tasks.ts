@@ -6,7 +6,7 @@ import { memoized } from '../../../protocol/memoized.ts'
 import { reportsError } from '../../../protocol/message.ts'
 import { replaceTaskId, translateTaskMarks } from '../../../protocol/task-ids.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
-import { listKey, taskRunOf, unknownTask } from '../running-tasks.ts'
+import { taskListKey, taskRunOf, unknownTask } from '../running-tasks.ts'
 import { serverIdentity, type TaskTarget } from '../task-handles.ts'
 import type { GatewayParts, Method } from './method.ts'
 
@@ -15,16 +15,16 @@ const maxPages = 20
 
 /**
  * `tasks/get`, `tasks/result`, `tasks/update` and `tasks/cancel`. Only the principal that created a task may use it, on
- * the same route, as long as the tool is shown there.
+ * the same route, while the tool is shown there.
  */
 export const runTaskMethod: Method = async (parts, exchange) => {
   const { view, client, params, paramsText } = exchange
-  const target = parts.tasks.open(view, params.taskId)
+  const target = parts.taskHandles.open(view, params.taskId)
   if (!target || !(await isShown(parts, exchange, target))) throw unknownTask()
   const { id, provider, tool } = target
   const handle = String(params.taskId)
-  parts.tasks.remember(view, client, provider, id, handle)
-  // A server may read a member other than the one that was checked.
+  parts.taskHandles.remember(view, client, provider, id, handle)
+  // Members in which a server might look for another task id are removed.
   const { task: _task, id: _id, ...others } = params
   const changes = { taskId: JSON.stringify(id), task: undefined, id: undefined }
   const own = new DerivedExchange(exchange, {
@@ -32,21 +32,21 @@ export const runTaskMethod: Method = async (parts, exchange) => {
   })
   try {
     const result = await parts.forwarder.send(own, provider, tool)
-    await noteAnswer(parts, exchange, target, result)
+    await recordAnswer(parts, exchange, target, result)
     return replaceTaskId(result, id, handle)
   } catch (error) {
     const isGone = exchange.method === 'tasks/get' && error instanceof RpcError && error.code === code.invalidParams
-    if (isGone) await parts.running.forget(view, client, target)
+    if (isGone) await parts.runningTasks.forget(view, client, target)
     throw error
   }
 }
 
-/** Records what an answer about a task reports. */
-async function noteAnswer (
-  { running }: GatewayParts, { view, client, method, params }: Exchange<View>, target: TaskTarget, result: string
+/** Records the state of a task that an answer reports. */
+async function recordAnswer (
+  { runningTasks }: GatewayParts, { view, client, method, params }: Exchange<View>, target: TaskTarget, result: string
 ): Promise<void> {
-  if (method !== 'tasks/result') await running.note(view, client, target, String(params.taskId), result)
-  else await running.noteEnd(view, client, target, reportsError(result) ? 'failed' : 'completed')
+  if (method !== 'tasks/result') await runningTasks.recordState(view, client, target, String(params.taskId), result)
+  else await runningTasks.recordEnd(view, client, target, reportsError(result) ? 'failed' : 'completed')
 }
 
 /**
@@ -54,20 +54,20 @@ async function noteAnswer (
  * removed.
  */
 export function withOwnTaskMarks (
-  parts: Pick<GatewayParts, 'tasks' | 'surfaces' | 'providers'>, exchange: Exchange<View>, provider: string
+  parts: Pick<GatewayParts, 'taskHandles' | 'surfaces' | 'providers'>, exchange: Exchange<View>, provider: string
 ): Exchange<View> {
   const { view, paramsText } = exchange
   const own = translateTaskMarks(paramsText, (handle) => {
-    const target = parts.tasks.open(view, handle)
-    return target?.provider === provider && isThere(parts, exchange, target) ? target.id : undefined
+    const target = parts.taskHandles.open(view, handle)
+    return target?.provider === provider && isServerUnchanged(parts, exchange, target) ? target.id : undefined
   })
   return new DerivedExchange(exchange, {
     view, params: JSON.parse(own) as Record<string, unknown>, paramsText: own
   })
 }
 
-/** Whether the task's server is still in the view, is the same one and, if its tasks end with it, in the same run. */
-function isThere (
+/** Whether a task's server is still in the view, and is the same one; if its tasks end with it, also the same run. */
+function isServerUnchanged (
   { surfaces, providers }: Pick<GatewayParts, 'surfaces' | 'providers'>, exchange: Exchange<View>,
   { provider, server, id, run }: TaskTarget
 ): boolean {
@@ -81,13 +81,13 @@ async function isShown (parts: GatewayParts, exchange: Exchange<View>, target: T
   const { resolver, surfaces } = parts
   const { view, client } = exchange
   const { provider, tool } = target
-  if (!isThere(parts, exchange, target)) return false
+  if (!isServerUnchanged(parts, exchange, target)) return false
   await resolver.waitForLists(provider, client)
-  // `$smart` shows its own tools, which call those of the merged view.
+  // The tools of `$smart` call tools of the merged view.
   const shown = view.presentation === 'search' ? inPresentation(view, 'merged') : view
   return resolver.exposedName(shown, surfaces.of(shown, client), 'tools', provider, tool) !== undefined &&
-    // The server may have been restarted in the meantime.
-    isThere(parts, exchange, target)
+    // While waiting, the server may have been restarted.
+    isServerUnchanged(parts, exchange, target)
 }
 
 /** Whether a tool can only run as a task (`execution.taskSupport`, MCP 2025-11-25). */
@@ -101,15 +101,15 @@ export function withTaskHandle (
   const task = begunTaskIn(result, exchange)
   const id = task === undefined ? undefined : smallMemberOf(task, 'taskId')
   if (task === undefined || typeof id !== 'string') return result
-  const { tasks, surfaces, providers, running } = parts
+  const { taskHandles, surfaces, providers, runningTasks } = parts
   const { view, client } = exchange
   const section = surfaces.sections(view, client).find((each) => each.server.name === provider)
   const server = serverIdentity(provider, section?.server.config)
-  // If the run is unknown, the server's tasks end with it, and this task has already ended; '' matches no run.
+  // Without a run, the task has already ended with its server's process, and '' is not the run of such a server.
   const run = taskRunOf(providers.get(provider), exchange, id) ?? ''
   const target = { provider, server, tool, id, run }
-  const handle = tasks.seal(view, client, target)
-  return running.note(view, client, target, handle, task).then(() => replaceTaskId(result, id, handle))
+  const handle = taskHandles.seal(view, client, target)
+  return runningTasks.recordState(view, client, target, handle, task).then(() => replaceTaskId(result, id, handle))
 }
 
 /** The text of the task that a result creates, in the client's form; undefined if it creates none. */
@@ -120,7 +120,7 @@ function begunTaskIn (result: string, { taskForm }: Pick<Exchange, 'taskForm'>):
   return task?.startsWith('{') === true ? task : undefined
 }
 
-/** `tasks/list`: the tasks that the principal created or used on this route. Servers list the tasks of all. */
+/** `tasks/list`: the tasks that the principal created or used on this route. A server lists those of all clients. */
 export const listTasks: Method = async (parts, exchange) => {
   const { surfaces } = parts
   const { view, client } = exchange
@@ -129,7 +129,7 @@ export const listTasks: Method = async (parts, exchange) => {
     isObject(tasks) && tasks.list !== undefined ? [name] : [])
   const [only] = listing
   if (only === undefined) throw new RpcError(code.methodNotFound, 'Method not found: tasks/list')
-  const handles = await parts.running.handlesOf(view, client)
+  const handles = await parts.runningTasks.handlesOf(view, client)
   if (view.scope.kind === 'server') {
     const result = await parts.forwarder.send(exchange, only, undefined)
     return withMembers(result, { tasks: `[${(await ownTasks(parts, exchange, only, result, handles)).join()}]` })
@@ -138,7 +138,7 @@ export const listTasks: Method = async (parts, exchange) => {
   return `{"tasks":[${lists.flat().join()}]}`
 }
 
-/** Reads all pages of a server's tasks. After an error, returns what was read before it. */
+/** Reads all pages of a server's tasks. If a page cannot be read, returns the tasks before it. */
 async function allTasks (
   parts: GatewayParts, exchange: Exchange<View>, provider: string, handles: ReadonlyMap<string, string>
 ): Promise<string[]> {
@@ -160,7 +160,7 @@ async function allTasks (
   return found
 }
 
-/** Selects the tasks that the client may use, and sets their handles. @param handles of stored tasks, by `listKey` */
+/** Selects the tasks that the client may use, and sets their handles. @param handles as `handlesOf` returns them */
 async function ownTasks (
   parts: GatewayParts, exchange: Exchange<View>, provider: string, list: string, handles: ReadonlyMap<string, string>
 ): Promise<string[]> {
@@ -168,8 +168,8 @@ async function ownTasks (
   const own: string[] = []
   for (const text of elementsOf(memberOf(list, 'tasks') ?? '[]')) {
     const id = text.startsWith('{') ? smallMemberOf(text, 'taskId') : undefined
-    const handle = parts.tasks.find(view, client, provider, id) ?? handles.get(listKey(provider, String(id)))
-    const target = handle === undefined ? undefined : parts.tasks.open(view, handle)
+    const handle = parts.taskHandles.find(view, client, provider, id) ?? handles.get(taskListKey(provider, String(id)))
+    const target = handle === undefined ? undefined : parts.taskHandles.open(view, handle)
     if (target && await isShown(parts, exchange, target)) own.push(replaceTaskId(text, target.id, String(handle)))
   }
   return own

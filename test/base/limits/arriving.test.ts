@@ -129,7 +129,7 @@ test('the rest of a body whose request was answered is read up to a bound, then 
 async function waiting (t: Cleanup, trustProxy = ''): Promise<{ app: FastifyInstance, begun: () => number, answer: () => void }> {
   const app = Fastify({ forceCloseConnections: true })
   t.after(async () => { await app.close() })
-  await app.register(connections, { trustProxy, arrives: limitBodyIntake })
+  await app.register(connections, { trustProxy, onRequest: limitBodyIntake })
   let begun = 0
   let answer = (): void => {}
   const isAsked = new Promise<void>((resolve) => { answer = resolve })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { until } from '../../helpers/hub.ts'
-import { fitArguments } from '../../../plugins/base/json-schema/fit.ts'
+import { fitArguments } from '../../../plugins/base/json-schema/check-arguments.ts'
 import { parsedSizeOf } from '../../../plugins/base/threads/parsed-size.ts'
 import { TaskAborted, WorkerPool } from '../../../plugins/base/threads/pool.ts'
 
@@ -49,6 +49,16 @@ test('a thread ends after an idle time, when its task is given up, and with its 
   pool.close()
   await stopped
   assert.equal(await run('a'), 'a')
+})
+
+test('a task that is given up before it starts ends no thread', async (t) => {
+  const pool = new WorkerPool({ ...bounds, threads: 1 })
+  t.after(() => { pool.close() })
+  const run = async (signal?: AbortSignal): Promise<unknown> =>
+    await pool.run(module, 'thread', { owner: 'ann', time: 60_000, signal })
+  const thread = await run()
+  await assert.rejects(run(AbortSignal.abort()), TaskAborted)
+  assert.equal(await run(), thread)
 })
 
 // A thread that runs out of memory within one step ends the whole process: without these checks, so does this test.

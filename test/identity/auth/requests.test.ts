@@ -59,6 +59,21 @@ test('a call by GET that is too long for its arguments names the POST to the sam
   assert.match(answer, /POST to the same path","error":"TH_ADDRESS_TOO_LONG","code":"TH_ADDRESS_TOO_LONG"/)
 })
 
+test('what is no HTTP request ends a connection whose answer has begun, and is not written into that answer', async (t) => {
+  const { port } = await start(t)
+  const socket = connect(port, '127.0.0.1')
+  let answer = ''
+  const closed = once(socket, 'close')
+  socket.on('error', () => {})
+  socket.write(`GET /api/logs/stream HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key.token}\r\n\r\n`)
+  await once(socket, 'data').then(([chunk]) => { answer += String(chunk) })
+  socket.on('data', (chunk) => { answer += String(chunk) })
+  socket.write('no HTTP\r\n\r\n')
+  await closed
+  assert.match(answer, /^HTTP\/1\.1 200 /)
+  assert.doesNotMatch(answer, /TH_MALFORMED_REQUEST/)
+})
+
 /** What a gateway answers to a beginning and as many pieces, of which each is sent when the one before was. */
 async function pieces (port: number, beginning: string, piece: string, count: number): Promise<string> {
   const socket = connect(port, '127.0.0.1').setNoDelay(true)

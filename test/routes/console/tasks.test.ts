@@ -105,7 +105,7 @@ void test('an open page is told of tasks that begin and end', async (t) => {
   const view = makeView({ key: 'ann', kind: 'user-key', user: 'ann', isAdmin: false }, { kind: 'global' })
   const target = { provider: 'builds', server: 'i', tool: 'run_build', id: '1', run: '' }
   for (const [status, row] of [['working', /run_build/], ['completed', /No tasks are running/]] as const) {
-    await app.gateway.tasks.note(view, new PlainClient('c', 'ann'), target, 'h', JSON.stringify({ status }))
+    await app.gateway.tasks.recordState(view, new PlainClient('c', 'ann'), target, 'h', JSON.stringify({ status }))
     await told()
     assert.match((await browser.get('/tasks-and-webhooks', { headers: { 'x-console-refresh': '1' } })).text, row)
   }

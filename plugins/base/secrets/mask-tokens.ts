@@ -1,7 +1,7 @@
-/** Returns the text that replaces a secret. `hint`: the name of its member, header, flag or parameter. */
+/** Returns the text that replaces a secret. `hint`: the name of its member, header, option or parameter. */
 export type MaskSecret = (secret: string, hint: string) => string
 
-/** Whether a text starts like an absolute URL. The length of the scheme is bounded, which keeps large texts cheap. */
+/** Whether a text starts like an absolute URL. The length of the scheme is bounded, to keep the cost low. */
 export const isAbsoluteUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]{0,255}:\/\//i.test(text)
 
 /** Tokens of well-known services, by prefixes that no ordinary word has. */
@@ -46,23 +46,23 @@ const isTokenSegment = (segment: string): boolean =>
   segment.length >= 16 && !segment.includes('${') &&
     (knownToken.test(segment) || isServiceKey(segment) || isRandom(segment))
 
-/** Whether a word is a token in any context. Paths and file names are not. */
+/** Whether a word is a token, whatever the context. Paths and file names are none. */
 const isTokenWord = (word: string): boolean =>
   knownToken.test(word) || isServiceKey(word) || (/^[\w+=~-]{20,}$/.test(word) && isRandom(word))
 
 /** Masks the tokens in the path of a URL. */
-function maskPath (address: string, cover: MaskSecret): string {
+function maskPath (address: string, maskSecret: MaskSecret): string {
   const [, origin = '', path = '', rest = ''] = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)([^?#]*)(.*)$/is.exec(address) ?? []
   if (origin === '') return address
-  const segments = path.split('/').map((segment) => isTokenSegment(segment) ? cover(segment, 'path') : segment)
+  const segments = path.split('/').map((segment) => isTokenSegment(segment) ? maskSecret(segment, 'path') : segment)
   return `${origin}${segments.join('/')}${rest}`
 }
 
-/** Masks the tokens in a text: words, and path segments of URLs. Named secrets must be masked before. */
-export function maskTokens (text: string, cover: MaskSecret): string {
-  if (isAbsoluteUrl(text)) return maskPath(text, cover)
+/** Masks the tokens in a text: words, and path segments of URLs. Secrets with a name must have been masked before. */
+export function maskTokens (text: string, maskSecret: MaskSecret): string {
+  if (isAbsoluteUrl(text)) return maskPath(text, maskSecret)
   return text.split(/([\s;,='"]+)/).map((word) => {
-    if (isAbsoluteUrl(word)) return maskPath(word, cover)
-    return isTokenWord(word) ? cover(word, 'token') : word
+    if (isAbsoluteUrl(word)) return maskPath(word, maskSecret)
+    return isTokenWord(word) ? maskSecret(word, 'token') : word
   }).join('')
 }

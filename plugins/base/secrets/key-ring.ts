@@ -57,29 +57,29 @@ async function parseKeys (text: string): Promise<Key[]> {
   return roots.map(toKey)
 }
 
-/** The available keys: the newest one seals, all of them open. */
+/** The encryption keys: the newest one encrypts, all of them decrypt. */
 export class KeyRing {
   readonly #givenKeys: readonly Key[]
   readonly #file: SecretFile
   #stored: Key | undefined
 
-  /** @param given the keys of ENCRYPTION_KEY, newest first; if there are none, the key of the file seals */
+  /** @param given the keys of ENCRYPTION_KEY, newest first; if there are none, the key in the file encrypts */
   constructor (given: readonly Key[], file: SecretFile) {
     this.#givenKeys = given
     this.#file = file
   }
 
-  /** The key in the file. The file is read until it exists, since another process may create it. */
+  /** The key in the file. While there is no file, each access looks for one, since another process may create it. */
   get #fileKey (): Key | undefined {
     const secret = this.#stored === undefined ? this.#file.read() : undefined
     if (secret !== undefined) this.#stored = toKey(secret)
     return this.#stored
   }
 
-  /** The key that seals; undefined if there is none yet. */
+  /** The key that encrypts; undefined if there is none yet. */
   get newest (): Key | undefined { return this.#givenKeys[0] ?? this.#fileKey }
 
-  /** The key that seals; created if there is none. @throws StorageError if it cannot be stored */
+  /** The key that encrypts, which is created if there is none. @throws StorageError if it cannot be stored */
   sealingKey (): Key { return this.newest ?? (this.#stored = toKey(this.#file.create())) }
 
   find (id: string): Key | undefined {
@@ -88,14 +88,14 @@ export class KeyRing {
 }
 
 export interface KeyRingOptions {
-  /** The folder of the key file, which is created if something is sealed and ENCRYPTION_KEY is not set. */
+  /** The folder of the key file, which is created on first use if ENCRYPTION_KEY is not set. */
   dataDir: string
-  /** ENCRYPTION_KEY: one or more keys, separated by commas; the first one seals. */
+  /** ENCRYPTION_KEY: one or more keys, separated by commas; the first one encrypts. */
   encryptionKey?: string
 }
 
 /**
- * Opens the keys of ENCRYPTION_KEY and of the key file; the latter opens texts even if other keys are given.
+ * Reads the keys of ENCRYPTION_KEY, and the key file, which decrypts even if ENCRYPTION_KEY is set.
  * @throws Error with a sentence for an invalid key, and for a key file that is empty, garbled or readable by other
  * users
  */

@@ -7,19 +7,21 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { errorCode } from '../../../db/errors.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 
-/** How the CLI reaches a gateway on the same machine: its URL, and a credential valid only from this machine. */
+/** The content of the access file, with which the CLI reaches a gateway on the same machine. */
 export interface LocalAccess {
   readonly url: string
+  /** A credential that is accepted only from this machine. */
   readonly token: string
   readonly pid: number
-  /** The location of the gateway's settings, from `storageLocation`. */
+  /** `settings` and `database`: the location of the gateway's settings, from `storageLocation`. */
   readonly settings: string
   readonly database?: string
 }
 
 /**
- * The location of the settings of an environment, in a comparable form: `database` omits user, password and options.
+ * Where a gateway stores its settings, for comparison: `database` omits user, password and options.
  * @param settingsPath SETTINGS_PATH, absolute
+ * @param dbUrl DB_URL
  */
 export function storageLocation (
   settingsPath: string, dbUrl: string | undefined
@@ -40,16 +42,17 @@ function realPath (path: string): string {
   }
 }
 
-/** Whether a gateway uses these settings. Without a database, only the paths of the settings files are compared. */
+/** Whether a gateway uses this storage. Without a database, only the paths of the settings files are compared. */
 export const isSameStorage = (one: Pick<LocalAccess, 'settings' | 'database'>, access: LocalAccess): boolean =>
   one.settings === access.settings && (one.database === undefined || one.database === access.database)
 
+/** The path of the access file. */
 const pathOf = (dataDir: string): string => join(dataDir, 'command-line.json')
 
-/** Creates a credential. Its prefix distinguishes it from keys. */
+/** Creates a credential for the access file. Its prefix distinguishes it from bearer keys. */
 export const newLocalToken = (): string => `${credentialPrefixes.local}${randomBytes(32).toString('hex')}`
 
-/** Checks that a folder can be written or created, without creating it. @throws Error with a sentence about DATA_DIR */
+/** Checks that a folder can be written or created, but does not create it. @throws Error with a sentence */
 export function requireWritableFolder (dataDir: string): void {
   for (let at = dataDir; ; at = dirname(at)) {
     const stats = statSync(at, { throwIfNoEntry: false })
@@ -60,6 +63,7 @@ export function requireWritableFolder (dataDir: string): void {
   }
 }
 
+/** Why a folder cannot be written, as the end of a sentence; undefined if it can. */
 function accessProblem (folder: string): string | undefined {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)
@@ -70,7 +74,8 @@ function accessProblem (folder: string): string | undefined {
 }
 
 /**
- * Writes the access file into an existing folder, readable by its owner only. Replaces that of an earlier process.
+ * Writes the access file into an existing folder, readable by its owner only. It replaces the file of an earlier
+ * process.
  * @throws Error with a sentence, or an error of `node:fs`
  */
 export function writeLocalAccess (dataDir: string, access: LocalAccess): void {
@@ -89,7 +94,7 @@ export function replaceFile (path: string, text: string): void {
   }
 }
 
-/** Removes the access file when its process ends, unless another process has replaced it. Never throws. */
+/** Removes the access file with this token; another process may have replaced it. Never throws. */
 export function removeLocalAccess (dataDir: string, token: string): void {
   try {
     if (readLocalAccess(dataDir)?.token === token) rmSync(pathOf(dataDir), { force: true })

@@ -1,7 +1,7 @@
 /** A range of a text, `text.slice(start, end)`, that contains a secret, and the text to show instead. */
 export interface SecretRange { readonly start: number, readonly end: number, readonly shown: string }
 
-/** An encoding in which a secret may be written: each escape represents one character. */
+/** An encoding in which a secret may occur. An escape begins with `mark`, and stands for one character. */
 interface Encoding { readonly mark: string, readonly escape: RegExp, readonly decode: (escape: string) => string }
 
 const shortEscapes: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
@@ -24,10 +24,11 @@ const percent: Encoding = {
 const maxDepth = 3
 
 /**
- * Masks what `find` finds in a text or in a decoding of it: as written, as JSON string content, or percent-encoded. The
- * rest of the text keeps its bytes.
+ * Masks the secrets in a text, including those that are written with JSON escapes or percent-encoding. The rest of the
+ * text keeps its bytes.
+ * @param find returns the secrets in the text, or in a decoded form of it
  */
-export function maskDecoded (text: string, find: (reading: string) => Iterable<SecretRange>): string {
+export function maskDecoded (text: string, find: (decoded: string) => Iterable<SecretRange>): string {
   const parts: string[] = []
   let from = 0
   for (const { start, end, shown } of mergeRanges(findSecrets(text, find, maxDepth))) {
@@ -37,14 +38,14 @@ export function maskDecoded (text: string, find: (reading: string) => Iterable<S
   return from === 0 ? text : parts.join('') + text.slice(from)
 }
 
-function findSecrets (text: string, find: (reading: string) => Iterable<SecretRange>, depth: number): SecretRange[] {
+function findSecrets (text: string, find: (decoded: string) => Iterable<SecretRange>, depth: number): SecretRange[] {
   const found = [...find(text)]
   if (depth === 0) return found
   for (const { mark, escape, decode } of [json, percent]) {
     if (!text.includes(mark)) continue
-    const reading = text.replace(escape, decode)
-    if (reading !== text) {
-      found.push(...toEncodedRanges(mergeRanges(findSecrets(reading, find, depth - 1)), text, escape))
+    const decoded = text.replace(escape, decode)
+    if (decoded !== text) {
+      found.push(...toEncodedRanges(mergeRanges(findSecrets(decoded, find, depth - 1)), text, escape))
     }
   }
   return found
@@ -68,12 +69,12 @@ function toEncodedRanges (found: readonly SecretRange[], text: string, escape: R
   let next = escapes.next()
   /** By how much the encoded text is longer than the decoded one, up to the current position. */
   let offset = 0
-  const placeOf = (place: number): number => {
+  const toEncodedIndex = (place: number): number => {
     while (next.done !== true && next.value.index - offset < place) {
       offset += next.value[0].length - 1
       next = escapes.next()
     }
     return place + offset
   }
-  return found.map(({ start, end, shown }) => ({ start: placeOf(start), end: placeOf(end), shown }))
+  return found.map(({ start, end, shown }) => ({ start: toEncodedIndex(start), end: toEncodedIndex(end), shown }))
 }

@@ -9,15 +9,15 @@ import { gatewayLimits } from '../limits.ts'
 /** The members that all built-in items have. */
 interface BuiltIn { readonly id: string, readonly enabled?: boolean }
 
-/** What differs between prompts, resources and skills. */
-export interface SectionKind<Item extends BuiltIn, Shown> {
+/** What differs between the kinds of built-in items: prompts, resources and skills. */
+export interface BuiltInKind<Item extends BuiltIn, Shown> {
   /** The section of the settings and the MCP list. */
   readonly list: 'prompts' | 'resources' | 'skills'
-  /** The kind of server items that share the names or URIs. */
+  /** The kind of servers' items that must not have the same names or URIs. */
   readonly claims: 'prompts' | 'resources'
   /** The noun used in errors. */
   readonly noun: string
-  /** The members that a caller may send. */
+  /** The members that a request may have. */
   readonly members: readonly string[]
   readonly stored: (snapshot: Snapshot) => ReadonlyMap<string, Item>
   readonly change: (id: string, value: Item | undefined) => Change
@@ -28,7 +28,7 @@ export interface SectionKind<Item extends BuiltIn, Shown> {
   readonly show: (item: Item) => Shown
 }
 
-/** The members in a request; null removes an optional one. */
+/** The members in a request; null removes an optional member. */
 type SentMembers<Item extends BuiltIn> = { [Member in keyof Omit<Item, 'id'>]?: Item[Member] | null }
 
 /** The view of an admin on the global route. */
@@ -38,9 +38,9 @@ const adminView = makeView({ key: 'gateway', kind: 'system-key', user: 'gateway'
 export class BuiltInEntries<Item extends BuiltIn, Shown> {
   readonly #settings: Settings
   readonly #gateway: Pick<Gateway, 'surface'>
-  readonly #kind: SectionKind<Item, Shown>
+  readonly #kind: BuiltInKind<Item, Shown>
 
-  constructor (settings: Settings, gateway: Pick<Gateway, 'surface'>, kind: SectionKind<Item, Shown>) {
+  constructor (settings: Settings, gateway: Pick<Gateway, 'surface'>, kind: BuiltInKind<Item, Shown>) {
     this.#settings = settings
     this.#gateway = gateway
     this.#kind = kind
@@ -50,11 +50,11 @@ export class BuiltInEntries<Item extends BuiltIn, Shown> {
   list (): Shown[] { return [...this.#kind.stored(this.#settings.current).values()].map(this.#kind.show) }
 
   /** @throws NoSuch */
-  get (id: string): Shown { return this.#kind.show(this.#mustHave(this.#settings.current, id)) }
+  get (id: string): Shown { return this.#kind.show(this.#find(this.#settings.current, id)) }
 
   /** @throws InvalidInput, Duplicate, LimitReached */
   async create (principal: Principal, sent: SentMembers<Item>): Promise<Shown> {
-    const item = this.#merged({ id: randomUUID() }, sent)
+    const item = this.#merge({ id: randomUUID() }, sent)
     this.#kind.check(item)
     await this.#settings.change((snapshot) => {
       this.#checkKey(snapshot, item)
@@ -67,8 +67,8 @@ export class BuiltInEntries<Item extends BuiltIn, Shown> {
   /** Changes the given members; others are kept. @throws NoSuch, InvalidInput, Duplicate, LimitReached */
   async update (principal: Principal, id: string, sent: SentMembers<Item>): Promise<Shown> {
     await this.#settings.change((snapshot) => {
-      const former = this.#mustHave(snapshot, id)
-      const item = this.#merged(former, sent)
+      const former = this.#find(snapshot, id)
+      const item = this.#merge(former, sent)
       this.#kind.check(item)
       const isNew = this.#kind.keyOf(item) !== this.#kind.keyOf(former) || former.enabled === false
       if (isNew && item.enabled !== false) this.#checkKey(snapshot, item)
@@ -81,24 +81,25 @@ export class BuiltInEntries<Item extends BuiltIn, Shown> {
   /** @throws NoSuch */
   async remove (principal: Principal, id: string): Promise<void> {
     await this.#settings.change(
-      (snapshot) => [this.#kind.change(this.#mustHave(snapshot, id).id, undefined)], principal
+      (snapshot) => [this.#kind.change(this.#find(snapshot, id).id, undefined)], principal
     )
   }
 
   /** Merges the known members of a request into an item. */
-  #merged (former: BuiltIn, sent: SentMembers<Item>): Item {
+  #merge (former: BuiltIn, sent: SentMembers<Item>): Item {
     const known = Object.entries(sent).filter(([name]) => this.#kind.members.includes(name))
     const entries = Object.entries({ ...former, ...Object.fromEntries(known) })
     return Object.fromEntries(entries.filter(([, value]) => value !== undefined && value !== null)) as unknown as Item
   }
 
-  #mustHave (snapshot: Snapshot, id: string): Item {
+  /** @throws NoSuch */
+  #find (snapshot: Snapshot, id: string): Item {
     const item = this.#kind.stored(snapshot).get(id)
     if (!item) throw noSuchError(`built-in ${this.#kind.noun}`, id)
     return item
   }
 
-  /** Checks that the name or URI is free, also on the servers of admins. @throws Duplicate */
+  /** Checks that no other item, and no item of an admin's server, has the name or URI. @throws Duplicate */
   #checkKey (snapshot: Snapshot, item: Item): void {
     const { noun, claims, keyOf, stored } = this.#kind
     const key = keyOf(item)
@@ -114,10 +115,11 @@ export class BuiltInEntries<Item extends BuiltIn, Shown> {
   }
 
   /** Checks the limits on number and total size. @throws LimitReached */
-  #checkRoom ({ prompts, resources, skills }: Snapshot, item: Item): void {
+  #checkRoom (snapshot: Snapshot, item: Item): void {
+    const { prompts, resources, skills } = snapshot
     const { items, size } = gatewayLimits.builtIns
     const others = [...prompts.values(), ...resources.values(), ...skills.values()].filter(({ id }) => id !== item.id)
-    const stored = this.#kind.stored(this.#settings.current)
+    const stored = this.#kind.stored(snapshot)
     if (!stored.has(item.id) && stored.size >= items) {
       throw new errors.LimitReached(`There are already ${items} built-in ${this.#kind.list}: remove one first`)
     }

@@ -8,9 +8,9 @@ import { baseLimits } from '../limits/index.ts'
 const invisible = /[\p{C}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gu
 /** Variation selectors of emoji, which are harmless and common. */
 const variationSelectors = /[\ufe0e\ufe0f]/g
-/** More than four combining marks in a row, which would cover adjacent lines. Living scripts need at most four. */
+/** More than four combining marks in a row, which would cover adjacent lines. Modern scripts need at most four. */
 const excessMarks = /(\p{M}{4})\p{M}+/gu
-/** Double quotes of all kinds, with which a name could appear to close the quotes around it. */
+/** Double quotes of all kinds: a name with one would seem to end at it, since names are displayed between quotes. */
 const quotes = /["\u00ab\u00bb\u201c-\u201f\u2033\u2036\u2039\u203a\u275d\u275e\u300c-\u300f\u301d-\u301f\uff02]/g
 const visibleCharacter = /[\p{L}\p{N}\p{P}\p{S}]/u
 
@@ -20,7 +20,7 @@ const visibleCharacter = /[\p{L}\p{N}\p{P}\p{S}]/u
  * @param max in code points
  */
 export function visibleText (text: string, max: number = baseLimits.pageTexts.name): string {
-  // A prefix that is always long enough for `max` characters.
+  // Bounds the work: eight UTF-16 units per visible code point are enough for ordinary texts.
   const clean = text
     .slice(0, max * 8)
     .normalize('NFC')
@@ -33,16 +33,17 @@ export function visibleText (text: string, max: number = baseLimits.pageTexts.na
   return points.length > max || text.length > max * 8 ? `${points.slice(0, max - 1).join('')}…` : clean
 }
 
-/** Converts an untrusted name for display between quotes. */
+/** Converts an untrusted name to a safe text for display between double quotes. */
 export function visibleName (name: string): string {
   const text = visibleText(name).replace(quotes, "'")
   return visibleCharacter.test(text.replaceAll('\ufffd', '')) ? text : '(no name)'
 }
 
-/** The destination of a redirect URI, as shown to people. */
+/** The destination of a redirect URI, for display. */
 export interface Destination {
   /** A host with its port, or the scheme of an app on the device, such as `cursor:`. */
   host: string
+  /** What the user should know about the destination. */
   note?: string
 }
 
@@ -50,18 +51,18 @@ export interface Destination {
 const forbiddenSchemes =
   new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:', 'filesystem:', 'about:', 'view-source:'])
 
-/** Whether a page may link to an address that was validated as a redirect URI. */
+/** Whether a page may link to a redirect URI: its scheme runs no script. */
 export const isSafeLink = (uri: string): boolean => URL.canParse(uri) && !forbiddenSchemes.has(new URL(uri).protocol)
 
 const isHttp = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'http:'
 
-/** A host for display, truncated at its start: its end identifies it. */
+/** Converts a host for display. If it is too long, its start is cut off, since its end identifies it. */
 function hostOf (host: string): string {
   const max = baseLimits.pageTexts.host
   return host.length > max ? `…${visibleText(host.slice(1 - max), max)}` : visibleText(host, max)
 }
 
-/** The destination of a redirect URI, with the host that the browser will connect to (in ASCII). */
+/** Describes the destination of a redirect URI. The host is in ASCII (Punycode), as the browser connects to it. */
 export function destinationOf (redirectUri: string): Destination {
   if (!URL.canParse(redirectUri)) return { host: visibleText(redirectUri) }
   const url = new URL(redirectUri)
@@ -81,7 +82,7 @@ export function destinationOf (redirectUri: string): Destination {
   return url.protocol === 'http:' ? { host, note: 'over a connection that is not encrypted' } : { host }
 }
 
-/** The host of a client's website; undefined if the address is not http or https. */
+/** The host of a client's website; undefined if the URI is not http or https. */
 export function websiteOf (uri: string): string | undefined {
   if (!URL.canParse(uri)) return undefined
   const url = new URL(uri)

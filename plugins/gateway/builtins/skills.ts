@@ -3,12 +3,12 @@ import type { BuiltInSkill, NewSkill, SkillRecord, SkillUpdate } from '../../../
 import { errors } from '../../base/errors/index.ts'
 import { findGroupByName, type Principal, type Settings } from '../../settings/index.ts'
 import type { Gateway } from '../gateway.ts'
-import { BuiltInEntries, type SectionKind } from './section.ts'
+import { BuiltInEntries, type BuiltInKind } from './entries.ts'
 import { fileFacts, mainFile, readSkill, skillUri } from './skill-files.ts'
 
 const toBase64 = (text: string): string => Buffer.from(text).toString('base64')
 
-const skillKind: SectionKind<BuiltInSkill, SkillRecord> = {
+const skillKind: BuiltInKind<BuiltInSkill, SkillRecord> = {
   list: 'skills',
   // The files of a skill are resources.
   claims: 'resources',
@@ -34,23 +34,23 @@ const skillKind: SectionKind<BuiltInSkill, SkillRecord> = {
 /** Manages the built-in skills. Routes must restrict writing to admins. */
 export class BuiltInSkills {
   readonly #settings: Settings
-  readonly #section: BuiltInEntries<BuiltInSkill, SkillRecord>
+  readonly #entries: BuiltInEntries<BuiltInSkill, SkillRecord>
 
   constructor (settings: Settings, gateway: Pick<Gateway, 'surface'>) {
     this.#settings = settings
-    this.#section = new BuiltInEntries(settings, gateway, skillKind)
+    this.#entries = new BuiltInEntries(settings, gateway, skillKind)
   }
 
   /** Lists all skills, including disabled ones, in the configured order. */
-  list (): SkillRecord[] { return this.#section.list() }
+  list (): SkillRecord[] { return this.#entries.list() }
 
   /** @throws NoSuch */
-  get (id: string): SkillRecord { return this.#section.get(id) }
+  get (id: string): SkillRecord { return this.#entries.get(id) }
 
   /** @throws InvalidInput, Duplicate, LimitReached */
   async create (principal: Principal, { content, files = {}, ...routes }: NewSkill): Promise<SkillRecord> {
     const own = await readSkill({ [mainFile]: toBase64(content), ...withoutMain(files) })
-    return await this.#section.create(principal, { ...own, ...this.#checkedRoutes(routes) })
+    return await this.#entries.create(principal, { ...own, ...this.#withGroupIds(routes) })
   }
 
   /** Changes the given members; others are kept. @throws NoSuch, InvalidInput, Duplicate, LimitReached */
@@ -59,7 +59,7 @@ export class BuiltInSkills {
     const own = content === undefined && files === undefined
       ? {}
       : await readSkill(changedFiles(this.#settings.current.skills.get(id)?.files ?? {}, change))
-    return await this.#section.update(principal, id, { ...own, ...this.#checkedRoutes(routes) })
+    return await this.#entries.update(principal, id, { ...own, ...this.#withGroupIds(routes) })
   }
 
   /**
@@ -71,15 +71,15 @@ export class BuiltInSkills {
     const own = await readSkill(files)
     const former = [...this.#settings.current.skills.values()].find(({ name }) => name === own.name)
     return former
-      ? await this.#section.update(principal, former.id, own)
-      : await this.#section.create(principal, own)
+      ? await this.#entries.update(principal, former.id, own)
+      : await this.#entries.create(principal, own)
   }
 
   /** @throws NoSuch */
-  async remove (principal: Principal, id: string): Promise<void> { await this.#section.remove(principal, id) }
+  async remove (principal: Principal, id: string): Promise<void> { await this.#entries.remove(principal, id) }
 
-  /** Replaces group names by ids. @throws InvalidInput if a group does not exist */
-  #checkedRoutes <Routes extends { groups?: string[] }> (routes: Routes): Routes {
+  /** Replaces names of groups by ids. @throws InvalidInput if a group does not exist */
+  #withGroupIds <Routes extends { groups?: string[] }> (routes: Routes): Routes {
     if (routes.groups === undefined) return routes
     return { ...routes, groups: [...new Set(routes.groups.map((each) => groupId(this.#settings.current, each)))] }
   }
@@ -95,6 +95,7 @@ function groupId (snapshot: Snapshot, idOrName: string): string {
 const withoutMain = (files: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(files).filter(([path]) => path !== mainFile))
 
+/** The files of a skill after a change, which keeps the files that it does not contain. */
 function changedFiles (
   former: Readonly<Record<string, string>>, { content, files = withoutMain(former) }: SkillUpdate
 ): Record<string, string> {

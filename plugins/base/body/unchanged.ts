@@ -1,0 +1,16 @@
+import { errors } from '../errors/index.ts'
+
+/**
+ * Checks that a change does not alter members that the gateway sets. It may repeat their values.
+ * @param sent the change
+ * @param stored the record as the API returns it
+ * @param names the members that the gateway sets
+ * @throws InvalidInput for a member with another value
+ */
+export function checkUnchanged<Stored extends object> (
+  sent: object, stored: Stored, names: ReadonlyArray<keyof Stored & string>
+): void {
+  const given = sent as Partial<Stored>
+  const changed = names.find((name) => given[name] !== undefined && given[name] !== stored[name])
+  if (changed !== undefined) throw new errors.InvalidInput(`"${changed}" is set by the gateway, and cannot be changed`)
+}

@@ -1,0 +1,21 @@
+import { TaskAborted, workers } from '../threads/index.ts'
+import type { ArgumentCheckResult, ArgumentCheckTask } from './worker.ts'
+import { baseLimits } from '../limits/index.ts'
+
+/**
+ * Converts arguments to the types of a tool's input schema, and validates them. This is done in a worker thread, since
+ * the schema of an upstream may take unlimited time.
+ * @param owner whose share of the tasks it counts against
+ * @returns undefined if it takes more than `baseLimits.argumentChecks.time`, or too much memory
+ * @throws ShareError
+ */
+export async function fitArguments (task: ArgumentCheckTask, owner: string): Promise<ArgumentCheckResult | undefined> {
+  try {
+    return await workers.run<ArgumentCheckResult>('plugins/base/json-schema/worker', task, {
+      owner, time: baseLimits.argumentChecks.time, parsed: [task.schema, task.args]
+    })
+  } catch (error) {
+    if (error instanceof TaskAborted) return undefined
+    throw error
+  }
+}
