@@ -184,7 +184,7 @@ export default [
       'no-restricted-properties': ['error', { object: 'process', property: 'env', message: 'only server.ts reads the environment' }]
     }
   },
-  // A file holds one idea.
+  // Max length of a source file, in lines.
   { files: ['*.ts', '{schemas,protocol,db,plugins,routes,cli}/**/*.ts'], rules: { 'max-lines': ['error', 300] } },
   // Tests and measurements contain long literals, such as request bodies and programs.
   { files: ['test/**/*.ts', 'bench/**/*.ts'], rules: { 'architecture/imports': 'off', '@stylistic/max-len': ['error', { code: 140, ignoreStrings: true, ignoreTemplateLiterals: true, ignoreRegExpLiterals: true }] } },

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { errorCode } from './errors.ts'
 
 /**
- * The holder of a lock. `started` distinguishes it from a later process with the same pid; `id` is unique per lock
- * object.
+ * The content of a lock file. `started`: the start time of the process, which distinguishes it from a later one with
+ * the same pid; `id`: unique for each `FileLock`.
  */
 interface LockHolder { readonly pid: number, readonly started?: string, readonly id: string }
 
@@ -22,8 +22,8 @@ export class LockHeldError extends Error {
 }
 
 /**
- * The start time of a process, in a form that is comparable on this machine only.
- * @returns `dead` if the process has ended; undefined if the system does not provide it
+ * Returns the start time of a process as a text, which can be compared on the same machine only.
+ * @returns `dead` if the process has ended; undefined if the system does not provide the time
  */
 function startTimeOf (pid: number): string | undefined {
   try {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { isPlainObject } from '../../../schemas/unknown-members.ts'
-import { createAccountRestorer, type BackupAccount } from '../../restored-users.ts'
+import { createAccountRestorer, type StoredAccount } from '../../restored-users.ts'
 import { selectRows, type DatabaseDriver, type Transaction } from '../connection/driver.ts'
 import { safeMessageOf } from '../connection/failures.ts'
 import { isDatabaseEmpty } from '../settings/read.ts'
@@ -83,13 +83,13 @@ export async function restoreTables (
 /**
  * An account in the database. If any member is encrypted, such as the password, it is treated as a different account.
  */
-function toStoredAccount ({ data, sealed }: { data: unknown, sealed: string | null }): BackupAccount {
+function toStoredAccount ({ data, sealed }: { data: unknown, sealed: string | null }): StoredAccount {
   const user: unknown = typeof data === 'string' ? JSON.parse(data) : data
   return sealed === null && isPlainObject(user) ? user : {}
 }
 
 /** Creates a function that prepares the account in a row of a backup as `createAccountRestorer` does. */
-function createRowMarker (present: readonly BackupAccount[], keepsTokens: boolean): (line: string) => string {
+function createRowMarker (present: readonly StoredAccount[], keepsTokens: boolean): (line: string) => string {
   const marks = createAccountRestorer(present, keepsTokens)
   return (line) => {
     const row = JSON.parse(line) as { data: unknown, sealed: string | null, spelling: string | null }
