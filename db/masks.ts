@@ -7,8 +7,8 @@ const mask = '••••'
 const secretMembers = ['env', 'headers', 'args', 'url', 'proxy', 'oauth', 'openapi']
 
 /**
- * Finds the first value in a server's config that contains a mask, and so was copied from an API response.
- * @returns its path, such as `headers.authorization`; undefined if nothing is masked
+ * Finds the first value in a server's config that contains a mask, which was copied from an API response.
+ * @returns its path, such as `headers.authorization`; undefined if there is none
  */
 export function maskedPath (config: Record<string, unknown>): string | undefined {
   for (const name of secretMembers) {

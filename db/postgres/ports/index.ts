@@ -14,7 +14,7 @@ import { PostgresVectors } from './vectors.ts'
  * @param health returns the reason why the database is unavailable; undefined if it is available
  * @param resealSettings re-encrypts settings and clients, and returns the number of rows
  */
-export function openPorts (
+export function createPorts (
   driver: DatabaseDriver, vault: Vault, health: () => string | undefined, resealSettings: () => Promise<number>
 ): Omit<StorageAdapter, 'store' | 'counters'> {
   const queries = createQueryRunner(driver, health)
