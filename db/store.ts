@@ -187,9 +187,9 @@ export interface Vault {
    * @param value to store, plain JSON
    * @param place where it is stored, such as `systemConfig` or `mcpServers/<name>`: the encrypted text can be decrypted
    *   for that place only
-   * @param plain members, such as `options` or `openapi.schema`, in which only those values are secrets that API
-   *   responses mask. In all other members, every string and number is a secret, except addresses without credentials.
-   *   By default, the rule for `plain` members applies to all members
+   * @param plain members, such as `options` or `openapi.schema`, in which only URLs that may contain credentials and
+   *   the values that API responses mask are secrets. In all other members, every string and number is a secret, except
+   *   a `url` without credentials. By default, the secrets are the values that API responses mask
    * @returns the value with masks in place of its secrets, and the encrypted secrets, null if it has none
    */
   separateSecrets: <Value>(

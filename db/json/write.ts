@@ -20,7 +20,7 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** The error for a file that was edited since it was last read. Nothing was written. */
 export class FileEditedError extends Error {
-  override readonly name = 'FileEdited'
+  override readonly name = 'FileEditedError'
 }
 
 /** Converts the error of a failed write. The message contains no path, since it may reach a client. */
@@ -67,7 +67,7 @@ export async function replaceFileAtomically (
   await syncPath(dirname(path))
 }
 
-/** Whether `replaceFileAtomically` failed because no file can be renamed over this one, such as a mount point. */
+/** Whether an error of `replaceFileAtomically` means that the file cannot be replaced, for example as a mount point. */
 export const isRenameRefused = (error: unknown): boolean =>
   error instanceof Error && 'syscall' in error && error.syscall === 'rename' &&
     ['EBUSY', 'EXDEV', 'EPERM'].includes(errorCode(error) ?? '')

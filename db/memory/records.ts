@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { RecordCollection, RecordEntry, Records, EntryFilter, StoredRecord } from '../records.ts'
 
 /**
- * A record with its defaults filled in: `at` is the time by which records are ordered, `changedAt` the time of the last
- * write, in ms since 1970. `value` is undefined if it is stored encrypted.
+ * A record with the defaults of `RecordEntry` filled in. `changedAt`: the time of the last write, in ms since 1970.
+ * `value` is undefined in an entry of the settings file whose value is encrypted.
  */
 export interface MemoryEntry extends Omit<RecordEntry, 'expiresIn'> {
   readonly labels: readonly string[]
@@ -27,14 +27,14 @@ export function toMemoryEntry ({ expiresIn, expiresAt, ...entry }: RecordEntry, 
   }
 }
 
-export const isExpired = ({ expiresAt = Infinity }: MemoryEntry, now: number): boolean => expiresAt <= now
+const isExpired = ({ expiresAt = Infinity }: MemoryEntry, now: number): boolean => expiresAt <= now
 
 export const toStoredEntry = (
   { value, owner, labels, version, changedAt, expiresAt }: MemoryEntry, now: number
 ): StoredRecord =>
   ({ value, owner, labels, version, expiresAt, age: now - changedAt })
 
-/** Returns the records that match a filter, newest first. */
+/** Returns the unexpired records that match a filter, newest first. */
 export function selectEntries (
   entries: ReadonlyMap<string, MemoryEntry>, { owner, labels, changedWithin }: EntryFilter, now: number
 ): MemoryEntry[] {
@@ -49,7 +49,7 @@ export function selectEntries (
     .sort((one, other) => other.at - one.at)
 }
 
-/** The record of a key, unless it has expired. */
+/** Returns the record with a key; undefined if there is none, or it has expired. */
 export function findEntry<Entry extends MemoryEntry> (
   entries: ReadonlyMap<string, Entry>, key: string, now: number
 ): Entry | undefined {
@@ -67,7 +67,7 @@ export function removeEntries (
 
 /**
  * Removes expired records, and those beyond the limits of their collection.
- * @param written the owners of records that were just added, whose limits are checked
+ * @param written the owners of the records just added, for whom `maxPerOwner` is checked
  */
 export function trimEntries (
   entries: MemoryEntries, collection: RecordCollection, maxEntries: number, written: ReadonlySet<string>, now: number
@@ -84,7 +84,7 @@ export function trimEntries (
   else for (const { key } of selectEntries(entries, {}, now).slice(maxEntries)) entries.delete(key)
 }
 
-/** Removes all records of the owners with the most records, until `maxEntries` suffices. */
+/** Removes all records of the owners with the most records, until at most `maxEntries` records remain. */
 function removeLargestOwners (entries: MemoryEntries, maxEntries: number): void {
   const owners = new Map<string, { owner: string, size: number, last: number }>()
   for (const { owner = '', expiresAt = Infinity } of entries.values()) {
@@ -104,7 +104,7 @@ function removeLargestOwners (entries: MemoryEntries, maxEntries: number): void 
 /** Min time between two removals of expired entries, in ms. */
 const sweepInterval = 60_000
 
-/** Records of this process alone; a restart loses them. */
+/** Records in memory, which are lost at a restart. */
 export class MemoryRecords implements Records {
   readonly outlivesProcess = false
   readonly #now: () => number
