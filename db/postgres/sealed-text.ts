@@ -1,11 +1,11 @@
 import type { Vault } from '../store.ts'
 
-/** An encrypted text in two columns: a mask in `data`, and the encrypted text in `sealed`. */
+/** The columns of an encrypted text: a mask in `data`, and the encrypted text in `sealed`. */
 export interface SealedText { readonly data: { secret: string }, readonly sealed: string | null }
 
 /** Encrypts a text. @param place names where the result is stored; it can be decrypted for this place only */
 export function sealText (vault: Vault, text: string, place: string): SealedText {
-  // Because of the trailing space, the mask does not show the last characters of the text.
+  // The vault's mask shows the last characters of a text: the trailing space keeps the end of the text out of it.
   const { value: data, sealed } = vault.separateSecrets({ secret: `${text} ` }, place)
   return { data, sealed }
 }

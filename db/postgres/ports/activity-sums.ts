@@ -4,9 +4,9 @@ import type { ActivityFilter, ActivitySpans } from '../../ports/activities.ts'
 import type { Db } from '../connection/driver.ts'
 import { activities, activityHours as hours } from '../tables.ts'
 import { hourLength } from './activity-hours.ts'
-import { toIndexedText } from './activity-texts.ts'
+import { toFilterText } from './activity-texts.ts'
 
-/** Max distinct values to filter by, of one kind. */
+/** Max distinct values of one column that are listed. */
 const maxValues = 1_000
 
 type EqualityFilter = Omit<ActivityFilter, 'from' | 'to'>
@@ -14,23 +14,23 @@ type EqualityFilter = Omit<ActivityFilter, 'from' | 'to'>
 function equalities (table: typeof activities | typeof hours, equal: EqualityFilter): Array<SQL | undefined> {
   return (Object.entries(equal) as Array<[keyof EqualityFilter, string | undefined]>).map(([name, value]) => {
     if (value === undefined) return undefined
-    // Inlined in the SQL text: a partial index is used only for a value that is known when the statement is planned.
+    // Not a parameter, since PostgreSQL uses a partial index only for a value that the planner knows.
     if (name === 'status') return sql`${table.status} = ${sql.raw(value === 'error' ? "'error'" : "'success'")}`
-    return eq(table[name], toIndexedText(value))
+    return eq(table[name], toFilterText(value))
   })
 }
 
-/** The filter as a condition on calls; undefined if it matches everything. */
-export const conditionOf = ({ from, to, ...equal }: ActivityFilter): SQL | undefined => and(
+/** Converts a filter to a condition on `activities`; undefined if it matches all calls. */
+export const activityCondition = ({ from, to, ...equal }: ActivityFilter): SQL | undefined => and(
   ...equalities(activities, equal),
   from === undefined ? undefined : gte(activities.timestamp, from),
   to === undefined ? undefined : lt(activities.timestamp, to)
 )
 
 /**
- * Splits a filter into whole hours, for which sums are stored, and the partial hours at both ends, whose calls are read
- * individually.
- * @returns the condition on hours, and the filters of the other calls
+ * Splits the time range of a filter into whole hours, for which sums are stored, and the partial hours at both ends,
+ * whose calls are read individually.
+ * @returns `whole`: the condition on `activity_hours`; `parts`: the filters for the calls of the partial hours
  */
 function splitIntoHours ({ from, to, ...equal }: ActivityFilter): { whole: SQL, parts: ActivityFilter[] } {
   const first = from === undefined ? undefined : Math.ceil(from / hourLength)
@@ -52,17 +52,18 @@ function splitIntoHours ({ from, to, ...equal }: ActivityFilter): { whole: SQL, 
   }
 }
 
-/** Has the type of `calls`: PostgreSQL reads a union in parallel only if the types of its parts are equal. */
+/** In the type of the column `calls`: PostgreSQL reads a union in parallel only if the types of its parts are equal. */
 const oneCall = sql.raw('1::bigint')
 
 /**
- * Sums up whole hours from their stored sums, and partial hours from their calls. Exported for the test of its query
- * plan.
+ * Returns the query of the numbers of calls and failed calls, and the sum of their durations: from the stored sums of
+ * whole hours, and the calls of partial hours. Exported for the test of its query plan.
  */
 export function sumActivities (db: Db, filter: ActivityFilter) {
   const { whole, parts } = splitIntoHours(filter)
   const rest = parts.map((part) => sql` union all
-    select ${oneCall}, ${activities.status}, ${activities.duration} from ${activities} where ${conditionOf(part)}`)
+    select ${oneCall}, ${activities.status}, ${activities.duration} from ${activities}
+      where ${activityCondition(part)}`)
   const summed = sql`(
     select ${hours.calls} as calls, ${hours.status} as status, ${hours.duration} as duration from ${hours}
       where ${whole}${sql.join(rest)}
@@ -80,8 +81,8 @@ export function sumActivities (db: Db, filter: ActivityFilter) {
 export type FilterColumn = 'server' | 'tool' | 'group' | 'username' | 'keyName'
 
 /**
- * The distinct values of a column, sorted. Without a filter, each value is found from the previous one in the column's
- * index: the time depends on the number of values, not of calls.
+ * Returns the query of the distinct values of a column, sorted. Without a filter, each value is found from the previous
+ * one in the column's index, so that the time depends on the number of values, not of calls.
  */
 export function selectFilterValues (filter: ActivityFilter, name: FilterColumn): SQL {
   const [ofHours, ofCalls] = [hours[name], activities[name]]
@@ -98,7 +99,7 @@ export function selectFilterValues (filter: ActivityFilter, name: FilterColumn):
   }
   const { whole, parts } = splitIntoHours(filter)
   const rest = parts.map((part) => sql`
-    union all select ${ofCalls} from ${activities} where ${and(conditionOf(part), isNotNull(ofCalls))}`)
+    union all select ${ofCalls} from ${activities} where ${and(activityCondition(part), isNotNull(ofCalls))}`)
   return sql`
     select distinct value from (
       select ${ofHours} as value from ${hours} where ${and(whole, isNotNull(ofHours))}${sql.join(rest)}
@@ -106,8 +107,8 @@ export function selectFilterValues (filter: ActivityFilter, name: FilterColumn):
 }
 
 /**
- * The number of calls, and of failed ones, by time span; spans without calls are omitted. Spans of whole hours are read
- * from stored sums. Exported for the test of its query plan.
+ * Returns the query of the numbers of calls and failed calls by the index of their time span; spans without calls are
+ * omitted. Spans of whole hours are read from stored sums. Exported for the test of its query plan.
  */
 export function sumSpans (filter: ActivityFilter, { from, length, count }: ActivitySpans): SQL {
   const range = { ...filter, from: Math.max(from, filter.from ?? 0), to: from + length * count }
@@ -117,8 +118,8 @@ export function sumSpans (filter: ActivityFilter, { from, length, count }: Activ
   const rest = parts.map((part) => sql`
     union all select ${spanOf(sql`${activities.timestamp}`)}, 1,
         case when ${activities.status} = 'error' then 1 else 0 end
-      from ${activities} where ${conditionOf(part)}`)
-  // Integers of 4 bytes are summed up faster, and an hour has fewer calls than they can count.
+      from ${activities} where ${activityCondition(part)}`)
+  // Integers of 4 bytes are summed up faster, and are enough for the calls of an hour.
   const calls = sql`sum(${hours.calls}::int)`
   return sql`
     select at, sum(total) as total, sum(errors) as errors from (
