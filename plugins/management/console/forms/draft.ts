@@ -2,7 +2,7 @@ import { isObject } from '../../../../protocol/json.ts'
 import type { FieldShape } from './schema.ts'
 
 /** A field of a form, as the component `schema-field` expects it. */
-export interface Field {
+export interface FormField {
   readonly kind: Exclude<FieldShape['kind'], 'integer'> | 'pair'
   readonly name: string
   readonly label: string
@@ -11,9 +11,9 @@ export interface Field {
   readonly value?: string | boolean
   readonly options?: ReadonlyArray<{ readonly value: string, readonly text: string, readonly isChosen: boolean }>
   /** The fields of an object, of an entry of a map, or of the chosen alternative. */
-  readonly fields?: readonly Field[]
+  readonly fields?: readonly FormField[]
   /** The items of a list, or the entries of a map. */
-  readonly items?: readonly Field[]
+  readonly items?: readonly FormField[]
   /** Whether it is an optional object without values, which the page shows collapsed. */
   readonly isFolded?: boolean
   /** The value of the button that adds an item to this list, for `SchemaForm.change`. */
@@ -26,7 +26,7 @@ export interface Field {
 export type Draft = Readonly<Record<string, string>>
 
 /** Error messages by field name. */
-export type Errors = Readonly<Record<string, string>>
+export type FieldErrors = Readonly<Record<string, string>>
 
 /** Max number of items of a list. */
 export const maxItems = 200
@@ -53,7 +53,9 @@ export function addError (errors: Record<string, string>, name: string, sentence
 }
 
 /** Reads the arguments from a form that is one JSON field. @param name the name of the field */
-export function readJsonField (name: string, draft: Draft): { readonly json: string } | { readonly errors: Errors } {
+export function readJsonField (
+  name: string, draft: Draft
+): { readonly json: string } | { readonly errors: FieldErrors } {
   const text = draft[name]?.trim() ?? ''
   if (text === '') return { json: '{}' }
   try {

@@ -1,14 +1,14 @@
 import { isObject } from '../../../../protocol/json.ts'
-import { countItems, type Draft, addError, type Field, fieldNameOf, maxItems } from './draft.ts'
+import { countItems, type Draft, addError, type FormField, fieldNameOf, maxItems } from './draft.ts'
 
 /**
  * Returns the fields of an object with arbitrary names and string values: each entry has a field for its name and one
  * for its value.
  */
-export function mapFields (name: string, draft: Draft): Field[] {
-  return Array.from({ length: countItems(draft, name) }, (_, at): Field => {
+export function mapFields (name: string, draft: Draft): FormField[] {
+  return Array.from({ length: countItems(draft, name) }, (_, at): FormField => {
     const entry = fieldNameOf(name, at)
-    const textField = (part: string, label: string): Field => {
+    const textField = (part: string, label: string): FormField => {
       const fieldName = fieldNameOf(entry, part)
       return { kind: 'text', name: fieldName, label, isRequired: true, value: draft[fieldName] ?? '' }
     }

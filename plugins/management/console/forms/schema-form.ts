@@ -2,16 +2,16 @@ import { isObject } from '../../../../protocol/json.ts'
 import { errors } from '../../../base/errors/index.ts'
 import { managementLimits } from '../../limits.ts'
 import {
-  countItems, type Draft, type Errors, type Field, hasTypedFields, fieldNameOf, maxItems, readJsonField, addError
+  addError, countItems, type Draft, type FieldErrors, fieldNameOf, type FormField, hasTypedFields, maxItems, readJsonField
 } from './draft.ts'
 import { fillMap, mapFields, readMap } from './map-fields.ts'
 import { type Schema, type FieldShape, type FormContext, shapeOf } from './schema.ts'
 import { chosenVariantOf, describeVariant, variantFieldName } from './variants.ts'
 
-export type { Field } from './draft.ts'
+export type { FormField } from './draft.ts'
 
 /** The arguments as JSON text, in which numbers keep all digits as typed, or error messages by field name. */
-type SubmittedArguments = { readonly json: string } | { readonly errors: Errors }
+type SubmittedArguments = { readonly json: string } | { readonly errors: FieldErrors }
 
 /** Max depth of a form. For a large schema, it is reduced; a schema that is too large even so gets one JSON field. */
 const maxDepth = 4
@@ -47,7 +47,7 @@ export class SchemaForm {
    * Returns the fields of the form. A list has as many items as the draft has texts for.
    * @throws InvalidInput if the lists of the draft make the form too large
    */
-  fields (draft: Draft): Field[] {
+  fields (draft: Draft): FormField[] {
     if (this.#depth === undefined) {
       const value = draft[argumentsField] ?? ''
       return [{ kind: 'json', name: argumentsField, label: 'Arguments', hint: tooLargeHint, isRequired: false, value }]
@@ -129,7 +129,7 @@ export class SchemaForm {
     return shapeOf(schema, this.#context, name, depth)
   }
 
-  #field (schema: unknown, name: string, label: string, isRequired: boolean, draft: Draft, depth: number): Field {
+  #field (schema: unknown, name: string, label: string, isRequired: boolean, draft: Draft, depth: number): FormField {
     const shape = this.#shape(schema, label, depth)
     const { kind, hint, title = label, defaultValue } = shape
     const typed = draft[name]

@@ -3,7 +3,7 @@ import { isObject } from '../../../../protocol/json.ts'
 import { OpenApiSecurity } from '../../../../schemas/openapi-upstream.ts'
 import { ServerConfig } from '../../../../schemas/server.ts'
 import { transports, transportTypes, type TransportType } from '../../../../schemas/transports.ts'
-import { type Draft, type Errors, type Field, hasTypedFields, fieldNameOf } from './draft.ts'
+import { type Draft, type FieldErrors, type FormField, hasTypedFields, fieldNameOf } from './draft.ts'
 import { namesIn } from './names.ts'
 import { argumentsField, SchemaForm } from './schema-form.ts'
 
@@ -68,7 +68,7 @@ export class ServerForm {
   }
 
   /** Returns the fields in two groups: `first`, and `more`, which the page shows collapsed. */
-  fields (draft: Draft): { first: Field[], more: Field[] } {
+  fields (draft: Draft): { first: FormField[], more: FormField[] } {
     const fields = this.#form.fields(draft).map((field) => toShown(field, draft))
     return {
       first: fields.filter(({ name }) => !this.#more.has(name)), more: fields.filter(({ name }) => this.#more.has(name))
@@ -90,7 +90,7 @@ export class ServerForm {
    * @param base the config that provides the members without fields
    * @param stored the stored config: if the type has changed, members of the former type are dropped
    */
-  read (draft: Draft, base: Config, stored: Config): { readonly config: Config } | { readonly errors: Errors } {
+  read (draft: Draft, base: Config, stored: Config): { readonly config: Config } | { readonly errors: FieldErrors } {
     const read = this.#form.read(draft)
     if ('errors' in read) return read
     const config = withNames(this.#merged(read.json, base))
@@ -116,7 +116,7 @@ export class ServerForm {
    * Maps messages by members of the config, such as `config.env.HOME`, to fields. A message about the config as a whole
    * is shown at the first member that it names in quotes.
    */
-  errors (fields: Errors, draft: Draft): Errors {
+  errors (fields: FieldErrors, draft: Draft): FieldErrors {
     const shown = (path: string): string | undefined => this.#fieldOf(path, draft)
     return Object.fromEntries(Object.entries(fields).map(([path, text]) => {
       const quoted = [...text.matchAll(/"([\w.]{1,100})"/g)].map(([, member = '']) => member)
@@ -165,7 +165,7 @@ function schemaOf (name: Member): unknown {
 }
 
 /** Returns a field as the page shows it: optional objects without values are collapsed, and hints have no backticks. */
-const toShown = (field: Field, draft: Draft): Field => ({
+const toShown = (field: FormField, draft: Draft): FormField => ({
   ...field,
   ...field.hint !== undefined && { hint: field.hint.replaceAll('`', '') },
   ...field.kind === 'object' && !field.isRequired && { isFolded: !hasTypedFields(draft, field.name) },
@@ -173,7 +173,7 @@ const toShown = (field: Field, draft: Draft): Field => ({
 })
 
 /** Returns the names of all fields, including nested ones. */
-const fieldNamesIn = (fields: readonly Field[]): Set<string> =>
+const fieldNamesIn = (fields: readonly FormField[]): Set<string> =>
   new Set(fields.flatMap((field) => [field.name, ...fieldNamesIn([...field.fields ?? [], ...field.items ?? []])]))
 
 /**
