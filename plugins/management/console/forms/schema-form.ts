@@ -2,7 +2,8 @@ import { isObject } from '../../../../protocol/json.ts'
 import { errors } from '../../../base/errors/index.ts'
 import { managementLimits } from '../../limits.ts'
 import {
-  addError, countItems, type Draft, type FieldErrors, fieldNameOf, type FormField, hasTypedFields, maxItems, readJsonField
+  addError, countItems, type Draft, type FieldErrors, fieldNameOf, type FormField, hasTypedFields, maxItems,
+  readJsonField
 } from './draft.ts'
 import { fillMap, mapFields, readMap } from './map-fields.ts'
 import { type Schema, type FieldShape, type FormContext, shapeOf } from './schema.ts'
