@@ -222,12 +222,11 @@ export interface SealedCounts {
 export interface Resealing {
   count: () => Promise<SealedCounts>
   /**
-   * Processes all texts once, in small steps. A text that is being changed is skipped; an interrupted run leaves the
-   * remaining texts unchanged.
-   * @returns `anew`: the number of re-encrypted texts; `broken`: the number of texts that cannot be decrypted although
-   *   their key is available
+   * Processes all texts once, in small steps. A text that is being changed, or that cannot be decrypted, is skipped; an
+   * interrupted run leaves the remaining texts unchanged.
+   * @returns `anew`: the number of re-encrypted texts
    */
-  run: (signal: AbortSignal) => Promise<{ readonly anew: number, readonly broken: number }>
+  run: (signal: AbortSignal) => Promise<{ readonly anew: number }>
 }
 
 /**

@@ -113,25 +113,25 @@ export class FileRecords implements Records, Resealing {
   }
 
   /** Yields to the event loop between values, then writes each collection at once. */
-  async run (signal: AbortSignal): Promise<{ anew: number, broken: number }> {
+  async run (signal: AbortSignal): Promise<{ anew: number }> {
     const anew = new Map<FileEntry, FileEntry>()
-    let broken = 0
     const changed = new Set<RecordCollection>()
     for (const { collection, entry, sealed } of this.#sealedEntries()) {
       if (!this.#vault.isOutdated(sealed)) continue
       const next = this.#resealEntry(collection, entry)
-      if (next) anew.set(entry, next)
-      else broken++
-      changed.add(collection)
+      if (next) {
+        anew.set(entry, next)
+        changed.add(collection)
+      }
       await turn()
       signal.throwIfAborted()
     }
-    for (const collection of anew.size > 0 ? changed : []) {
+    for (const collection of changed) {
       await this.#list(collection).change((kept) => {
         for (const [key, entry] of [...kept]) kept.set(key, anew.get(entry) ?? entry)
       })
     }
-    return { anew: anew.size, broken }
+    return { anew: anew.size }
   }
 
   #list (collection: RecordCollection): EntryList<FileEntry> {

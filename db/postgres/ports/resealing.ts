@@ -133,14 +133,12 @@ export class PostgresResealing implements Resealing {
     return { former, locked }
   }
 
-  async run (signal: AbortSignal): Promise<{ anew: number, broken: number }> {
-    const all = { anew: await this.#resealAllSettings(), broken: 0 }
+  async run (signal: AbortSignal): Promise<{ anew: number }> {
+    let anew = await this.#resealAllSettings()
     for (const table of sealedTables) {
-      const { anew, broken } = await this.#resealTable(table, signal)
-      all.anew += anew
-      all.broken += broken
+      anew += await this.#resealTable(table, signal)
     }
-    return all
+    return { anew }
   }
 
   /** @throws StorageError */
@@ -167,19 +165,19 @@ export class PostgresResealing implements Resealing {
         .groupBy(id))
   }
 
-  async #resealTable (table: SealedTable, signal: AbortSignal): Promise<{ anew: number, broken: number }> {
+  /** Re-encrypts the texts of a table in batches. @returns the number of re-encrypted texts */
+  async #resealTable (table: SealedTable, signal: AbortSignal): Promise<number> {
     const formerKeys =
       (await this.#countByKey(table)).map(({ id }) => id).filter((id) => this.#vault.isOutdated(sealedTextStart(id)))
-    const all = { anew: 0, broken: 0 }
-    if (formerKeys.length === 0) return all
+    let anew = 0
+    if (formerKeys.length === 0) return anew
     for (let last: string | number | undefined; ;) {
       signal.throwIfAborted()
       const after = last
       const batch = await this.#queries.runBackground(async (tx) =>
         await this.#resealBatch(tx, table, formerKeys, after))
-      all.anew += batch.anew
-      all.broken += batch.read - batch.anew
-      if (batch.last === undefined) return all
+      anew += batch.anew
+      if (batch.last === undefined) return anew
       last = batch.last
       await sleep(batchPause, undefined, { signal })
     }
@@ -196,7 +194,7 @@ export class PostgresResealing implements Resealing {
     { table, which, sealedBy, key, name, placeOf }: SealedTable,
     formerKeys: readonly string[],
     after: string | number | undefined
-  ): Promise<{ read: number, anew: number, last: string | number | undefined }> {
+  ): Promise<{ anew: number, last: string | number | undefined }> {
     const rows = await tx
       .select({ key: sql<string | number>`${key}`, name: sql<string>`${name}`, data: table.data, sealed: table.sealed })
       .from(table as PgTable)
@@ -223,7 +221,7 @@ export class PostgresResealing implements Resealing {
       }
       await turn()
     }
-    return { read: rows.length, anew, last: rows.length < batchSize ? undefined : rows.at(-1)?.key }
+    return { anew, last: rows.length < batchSize ? undefined : rows.at(-1)?.key }
   }
 
   /** Re-encrypts one text. @returns undefined if it cannot be decrypted */
