@@ -186,8 +186,7 @@ export class PostgresResealing implements Resealing {
   /**
    * Re-encrypts the rows of one batch.
    * @param after the key of the last row of the previous batch; undefined for the first batch
-   * @returns the numbers of rows that were read and re-encrypted; `last`: the key of the last row, undefined after the
-   *   last batch
+   * @returns `anew`: the number of re-encrypted rows; `last`: the key of the last row, undefined after the last batch
    */
   async #resealBatch (
     tx: Transaction,
