@@ -25,7 +25,7 @@ export interface AuditEntry {
   readonly name: string
   readonly before?: string
   readonly after?: string
-  /** Whether `before`, `after` and the bearer key cannot be decrypted: the encryption key is not available. */
+  /** Set if `before`, `after` and the bearer key cannot be decrypted, since the encryption key is not available. */
   readonly locked?: true
 }
 

@@ -50,7 +50,7 @@ function isAlive ({ pid, started }: LockHolder): boolean {
 
 /**
  * A lock on a file or folder, held until this process ends: the file `<path>.lock`. The lock of a process that has
- * ended is taken over. It protects against other processes on the same machine and in the same container only.
+ * ended is taken over. The lock excludes only processes on the same machine and in the same container.
  */
 export class FileLock {
   readonly #path: string

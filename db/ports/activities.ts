@@ -39,7 +39,7 @@ export interface Activity {
   }>
   /** Set if a policy, guard or quota refused the call before it reached the server, or withheld its result. */
   readonly refused?: true
-  /** Whether the input, the output and the error message cannot be decrypted: the encryption key is not available. */
+  /** Set if the input, the output and other details cannot be decrypted, since the encryption key is not available. */
   readonly locked?: true
 }
 

@@ -52,7 +52,10 @@ function splitIntoHours ({ from, to, ...equal }: ActivityFilter): { whole: SQL, 
   }
 }
 
-/** In the type of the column `calls`: PostgreSQL reads a union in parallel only if the types of its parts are equal. */
+/**
+ * The number of calls in a row of `activities`, in the type of the column `calls` of `activity_hours`: PostgreSQL reads
+ * a union in parallel only if the types of its parts are equal.
+ */
 const oneCall = sql.raw('1::bigint')
 
 /**

@@ -28,7 +28,7 @@ export class PostgresVectors implements VectorStore {
   readonly #queries: QueryRunner
   /** Cache of vectors that were read for comparison in this process. */
   readonly #cache = new MemoryVectors()
-  /** The schema of pgvector; undefined if it is not installed. */
+  /** The result of `findPgvector`, once it was called. */
   #pgvectorSchema: Promise<string | undefined> | undefined
 
   constructor (queries: QueryRunner) {
