@@ -19,8 +19,8 @@ interface Stream {
   isChecking: boolean
 }
 
-/** Time between two checks, in ms. */
-const interval = 1_000
+/** Time between two checks for changed data, in ms. */
+const checkInterval = 1_000
 /** Number of checks after which a keep-alive comment is sent, and the stored session is checked as well. */
 const checksPerKeepAlive = 20
 
@@ -68,7 +68,7 @@ export class LiveStreams {
     raw.once('close', () => { this.#remove(stream) })
     raw.write('event: hello\ndata: {}\n\n')
     if (this.#isClosed) this.#end(stream)
-    else this.#timer ??= setInterval(() => { this.#check() }, interval).unref()
+    else this.#timer ??= setInterval(() => { this.#check() }, checkInterval).unref()
   }
 
   /** Ends the streams of a session that has ended. @param id of `SignedInSession` */

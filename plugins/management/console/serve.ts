@@ -113,7 +113,7 @@ export async function serveConsole (
   await app.register(csrf, {
     cookieKey: cookies.csrf,
     cookieOpts: { path: base, httpOnly: true, sameSite: 'lax' },
-    // A token is valid only for the session for which it was made, or only without a session.
+    // A token is valid for one session only; one that was made without a session, only without one.
     getUserInfo: csrfUserOf,
     getToken: ({ body }) => csrfTokenIn(body),
     csrfOpts: { hmacKey: sha256(`console forms ${secret ?? randomBytes(32).toString('hex')}`) },

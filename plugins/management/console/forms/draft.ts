@@ -1,3 +1,4 @@
+import { messageOf } from '../../../../db/errors.ts'
 import { isObject } from '../../../../protocol/json.ts'
 import type { FieldShape } from './schema.ts'
 
@@ -62,6 +63,6 @@ export function readJsonField (
     if (isObject(JSON.parse(text))) return { json: text }
     return { errors: { [name]: 'Arguments are a JSON object.' } }
   } catch (error) {
-    return { errors: { [name]: `This is not JSON: ${error instanceof Error ? error.message : String(error)}.` } }
+    return { errors: { [name]: `This is not JSON: ${messageOf(error)}.` } }
   }
 }

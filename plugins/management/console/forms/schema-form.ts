@@ -1,3 +1,4 @@
+import { messageOf } from '../../../../db/errors.ts'
 import { isObject } from '../../../../protocol/json.ts'
 import { errors } from '../../../base/errors/index.ts'
 import { managementLimits } from '../../limits.ts'
@@ -242,8 +243,7 @@ export class SchemaForm {
           JSON.parse(typed)
           return typed
         } catch (error) {
-          const message = error instanceof Error ? error.message : String(error)
-          return addError(errors, name, `This is not JSON: ${message}.`)
+          return addError(errors, name, `This is not JSON: ${messageOf(error)}.`)
         }
       default:
         if (typed.trim() === '' && isRequired && this.#wantsText) return addError(errors, name, 'Enter a text.')

@@ -1,5 +1,6 @@
-import { recordTextOrder } from '../../../../db/text-order.ts'
+import { messageOf } from '../../../../db/errors.ts'
 import { orderedEntries } from '../../../../db/order.ts'
+import { recordTextOrder } from '../../../../db/text-order.ts'
 import { isObject } from '../../../../protocol/json.ts'
 import { withoutBom } from '../../../../protocol/text.ts'
 import { translateConfig } from '../../../../schemas/foreign-config.ts'
@@ -114,8 +115,7 @@ function parse (format: string, read: () => unknown): unknown {
   try {
     return read()
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new errors.InvalidInput(`"text": this is not ${format}: ${reason}`)
+    throw new errors.InvalidInput(`"text": this is not ${format}: ${messageOf(error)}`)
   }
 }
 
