@@ -36,8 +36,8 @@ class Export {
 
   /**
    * Returns the settings that a principal manages.
-   * @param includesSecrets whether to include secrets, and hashes of passwords and tokens. By default, secrets are
-   *   masked, and credentials of users and keys omitted
+   * @param includesSecrets whether to include secrets, and hashes of passwords and tokens. If not, secrets are masked,
+   *   and the `credentials` of entities omitted
    * @throws Forbidden if the principal may not export secrets, SecretsLocked if some secrets cannot be decrypted,
    *   ShareError
    */
