@@ -12,7 +12,7 @@ const secretMembers = ['env', 'headers', 'args', 'url', 'proxy', 'oauth', 'opena
  */
 export function maskedPath (config: Record<string, unknown>): string | undefined {
   for (const name of secretMembers) {
-    // An API description contains no secrets, and may be large.
+    // The API description is left out: it contains no secrets, and may be large.
     const value = name === 'openapi' && isPlainObject(config.openapi)
       ? { ...config.openapi, schema: undefined }
       : config[name]

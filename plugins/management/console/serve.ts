@@ -96,7 +96,7 @@ const pageHeaders = {
 
 /**
  * Serves the console: registers its assets, the checks of sessions and CSRF tokens, `app.kit`, and the pages.
- * @param app the annex that contains the console
+ * @param app the annex (plugins/base/annexes) that contains the console
  * @param main the app that serves the management API and the MCP endpoint
  * @param stored the storage of the sessions
  * @param pages registers the routes of the pages, below the path of the console

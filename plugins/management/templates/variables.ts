@@ -38,8 +38,8 @@ export class TemplateVariables {
   readonly #secrets = new Map<string, string | undefined>()
 
   /**
-   * By the name that the numbers are appended to: the next number, and the numbered names by secret. With it, a URL
-   * with thousands of parameters takes no longer.
+   * By the name that the numbers are appended to: the next number, and the numbered names by secret. It avoids a search
+   * for each of the parameters of a URL, which may be thousands.
    */
   readonly #numbers = new Map<string, { next: number, readonly names: Map<string, string> }>()
 

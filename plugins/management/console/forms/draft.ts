@@ -37,7 +37,7 @@ export const fieldNameOf = (name: string, part: string | number): string =>
   `${name}/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`
 
 /** Whether any field of an object in a form has a text. */
-export const hasTypedFields = (draft: Draft, name: string): boolean =>
+export const hasFilledFields = (draft: Draft, name: string): boolean =>
   Object.entries(draft).some(([key, value]) => value !== '' && key.startsWith(`${name}/`))
 
 /** Returns the number of items of a list in a draft, at most `maxItems`. */

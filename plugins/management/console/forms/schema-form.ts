@@ -3,7 +3,7 @@ import { isObject } from '../../../../protocol/json.ts'
 import { errors } from '../../../base/errors/index.ts'
 import { managementLimits } from '../../limits.ts'
 import {
-  addError, countItems, type Draft, type FieldErrors, fieldNameOf, type FormField, hasTypedFields, maxItems,
+  addError, countItems, type Draft, type FieldErrors, fieldNameOf, type FormField, hasFilledFields, maxItems,
   readJsonField
 } from './draft.ts'
 import { fillMap, mapFields, readMap } from './map-fields.ts'
@@ -204,7 +204,7 @@ export class SchemaForm {
     const typed = draft[name] ?? ''
     switch (shape.kind) {
       case 'object': {
-        if (!isRequired && !hasTypedFields(draft, name)) return undefined
+        if (!isRequired && !hasFilledFields(draft, name)) return undefined
         const members = (shape.members ?? []).flatMap((each) => {
           const json = this.#read(each.schema, fieldNameOf(name, each.name), each.isRequired, draft, errors, depth + 1)
           return json === undefined ? [] : [`${JSON.stringify(each.name)}:${json}`]

@@ -3,7 +3,7 @@ import { isObject } from '../../../../protocol/json.ts'
 import { OpenApiSecurity } from '../../../../schemas/openapi-upstream.ts'
 import { ServerConfig } from '../../../../schemas/server.ts'
 import { transports, transportTypes, type TransportType } from '../../../../schemas/transports.ts'
-import { type Draft, type FieldErrors, type FormField, hasTypedFields, fieldNameOf } from './draft.ts'
+import { type Draft, type FieldErrors, type FormField, hasFilledFields, fieldNameOf } from './draft.ts'
 import { namesIn } from './names.ts'
 import { argumentsField, SchemaForm } from './schema-form.ts'
 
@@ -168,7 +168,7 @@ function schemaOf (name: Member): unknown {
 const toShown = (field: FormField, draft: Draft): FormField => ({
   ...field,
   ...field.hint !== undefined && { hint: field.hint.replaceAll('`', '') },
-  ...field.kind === 'object' && !field.isRequired && { isFolded: !hasTypedFields(draft, field.name) },
+  ...field.kind === 'object' && !field.isRequired && { isFolded: !hasFilledFields(draft, field.name) },
   ...field.fields && { fields: field.fields.map((each) => toShown(each, draft)) }
 })
 
