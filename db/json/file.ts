@@ -16,7 +16,7 @@ import { parseSettings } from './parse.ts'
 import { shareUnchangedParts } from './share.ts'
 import type { SectionAccess, ReadSection, SectionsUpdate } from './section.ts'
 import { FileWatcher } from './watcher.ts'
-import { FileEditedError, toStorageError } from './write.ts'
+import { FileEditedError, toWriteError } from './write.ts'
 
 /** Min time after a failed write before it is tested whether the file can be written, in ms. */
 const writeTestInterval = 5_000
@@ -165,7 +165,7 @@ export class JsonFileStore implements Store, SectionAccess {
       return true
     } catch (error) {
       if (error instanceof FileEditedError) return false
-      const failure = toStorageError(error)
+      const failure = toWriteError(error)
       this.#state.markWriteFailure(failure)
       throw failure
     }
@@ -191,8 +191,8 @@ export class JsonFileStore implements Store, SectionAccess {
       }
       // If the folder cannot be created, no change could ever be stored. A full disk, however, may be fixed while the
       // process runs.
-      if (error instanceof FolderError && !toStorageError(error).isFull) throw error
-      this.#state.recordWriteFailure(toStorageError(error))
+      if (error instanceof FolderError && !toWriteError(error).isFull) throw error
+      this.#state.recordWriteFailure(toWriteError(error))
     }
     return this.#lock
   }
@@ -288,7 +288,7 @@ export class JsonFileStore implements Store, SectionAccess {
       await this.#disk.testWrite()
       this.#state.markWritable()
     } catch (error) {
-      this.#state.markWriteFailure(toStorageError(error))
+      this.#state.markWriteFailure(toWriteError(error))
     }
   }
 }

@@ -5,7 +5,7 @@ import type { BigIntStats } from 'node:fs'
 import { backupPath, restoreInterruptedWrite, removeLeftovers, writeInPlace } from './recovery.ts'
 import { errorCode } from '../errors.ts'
 import { syncPath } from '../folder.ts'
-import { isRenameRefused, FileEditedError, replaceFileAtomically, toStorageError } from './write.ts'
+import { isRenameRefused, FileEditedError, replaceFileAtomically, toWriteError } from './write.ts'
 
 /** Time after a change in which another change may get the same timestamp, in ms. Some file systems have 2 s. */
 const timestampResolution = 2_500
@@ -154,7 +154,7 @@ export class SettingsFile {
     } catch (error) {
       if (error instanceof FileEditedError) throw error
       await this.#undoWrite(path, bytes, former)
-      throw toStorageError(error)
+      throw toWriteError(error)
     }
     this.#bytes = bytes
     this.#stamp = await stat(path, { bigint: true }).then(stampOf, () => undefined)
@@ -166,7 +166,7 @@ export class SettingsFile {
     try {
       await replaceFileAtomically(path, Buffer.alloc(this.#bytes?.length ?? 1))
     } catch (error) {
-      throw toStorageError(error)
+      throw toWriteError(error)
     } finally {
       await rm(path, { force: true }).catch(() => {})
     }

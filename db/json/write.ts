@@ -24,7 +24,7 @@ export class FileEditedError extends Error {
 }
 
 /** Converts the error of a failed write. The message contains no path, since it may reach a client. */
-export function toStorageError (error: unknown): StorageError {
+export function toWriteError (error: unknown): StorageError {
   if (error instanceof StorageError) return error
   const code = errorCode(error)
   const reason = code === undefined ? 'unknown error' : `${reasons[code] ?? 'the system refuses it'}, ${code}`

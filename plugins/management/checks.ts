@@ -185,7 +185,7 @@ export function managedServer (snapshot: Snapshot, principal: Principal, name: s
  * @param usersMayRun ALLOW_USER_STDIO
  * @throws Forbidden
  */
-export function checkMayStoreType (principal: Principal, config: ServerConfig, usersMayRun: boolean): void {
+export function checkConfigAllowed (principal: Principal, config: ServerConfig, usersMayRun: boolean): void {
   if (principal.isAdmin || usersMayRun || !isRestrictedConfig(config)) return
   throw new errors.Forbidden(
     'Only an admin may store servers that run a command or are of type "openapi" (unless ALLOW_USER_STDIO is set)'

@@ -104,7 +104,7 @@ export const safeMessageOf = (error: unknown): string =>
     : unavailableMessage(error)
 
 /** Converts the error of a transaction that was rolled back to an error of `Store.commit`. */
-export function toStoreError (error: unknown): StorageError | InvalidChangeError {
+export function toCommitError (error: unknown): StorageError | InvalidChangeError {
   if (error instanceof StorageError || error instanceof InvalidChangeError) return error
   const code = databaseErrorCode(error)
   if (code === '23505') return new InvalidChangeError('An entry with that name already exists.')

@@ -14,7 +14,7 @@ import { readHead, readRowsInTransaction, readRows, type DatabaseState } from '.
 import { noRows, toDocument, toRows, updateRows } from './rows.ts'
 import { checkLockedEntries, checkNoMasks } from './stored.ts'
 import {
-  databaseErrorCode, toStoreError, isDatabaseUnavailable, safeMessageOf, unavailableMessage
+  databaseErrorCode, toCommitError, isDatabaseUnavailable, safeMessageOf, unavailableMessage
 } from '../connection/failures.ts'
 import { CommitLock } from './commit-lock.ts'
 import { timeouts, withTimeout } from '../connection/timeouts.ts'
@@ -225,7 +225,7 @@ export class PostgresStore implements Store {
 
   /** Records and logs the failure of a commit. @returns the error to throw */
   #handleFailure (error: unknown): Error {
-    const failure = toStoreError(error)
+    const failure = toCommitError(error)
     if (isDatabaseUnavailable(error)) {
       this.#markUnavailable(unavailableMessage(error))
       this.#changeFeed.schedule(pollDelayAfterFailure)

@@ -41,7 +41,7 @@ export class Renderer {
   readonly #options: RendererOptions
   readonly #eta: Eta
 
-  /** @param eta the result of `loadTemplates` */
+  /** @param eta the result of `loadPageTemplates` */
   constructor (eta: Eta, options: RendererOptions) {
     this.#eta = eta
     this.#options = options
@@ -93,7 +93,7 @@ export class Renderer {
 }
 
 /** Loads the templates: `@layout`, `@pages/<page>`, and `@<component>`. */
-export async function loadTemplates (): Promise<Eta> {
+export async function loadPageTemplates (): Promise<Eta> {
   const eta = new Eta({ autoEscape: true })
   const root = assetPath('console')
   const load = async (folder: string, prefix: string): Promise<void> => {

@@ -25,7 +25,7 @@ import { SchemaForm } from './forms/schema-form.ts'
 import { ServerForm } from './forms/server-form.ts'
 import { blocksOf } from './forms/result.ts'
 import { readPasted } from './pasted/pasted.ts'
-import { loadTemplates, type NavPage, Renderer } from './render.ts'
+import { loadPageTemplates, type NavPage, Renderer } from './render.ts'
 import { ConsoleSessionStore, type SignedInSession } from './sessions.ts'
 
 declare module 'fastify' {
@@ -147,7 +147,7 @@ export async function serveConsole (
     watches: new Map(),
     api: new ApiClient(main),
     mcp: new McpClient(main),
-    renderer: new Renderer(await loadTemplates(), { base, version, readonly, assets: names, nav }),
+    renderer: new Renderer(await loadPageTemplates(), { base, version, readonly, assets: names, nav }),
     signIn: async (reply, user) => {
       await kit.signOut(reply)
       const path = { path: base, httpOnly: true, sameSite: 'lax', secure: isSecure(reply.request) } as const

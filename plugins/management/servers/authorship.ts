@@ -14,7 +14,7 @@ import { isMask } from '../../base/secrets/index.ts'
  * @param next the config after it, with masks replaced by the stored secrets
  * @returns undefined if there are none
  */
-export function remainingUserPlaces (stored: ServerConfig | undefined, next: ServerConfig): StoredByUser {
+export function remainingStoredByUser (stored: ServerConfig | undefined, next: ServerConfig): StoredByUser {
   if (stored?.storedByUser === undefined) return undefined
   const isByUser = createUserAuthorshipCheck(stored.storedByUser)
   const places: string[] = []

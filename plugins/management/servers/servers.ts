@@ -16,7 +16,7 @@ import {
 import { type Upstreams, type UserValues, upstreamLimits } from '../../upstream/index.ts'
 import { removeServerFromGroups } from '../groups/groups.ts'
 import {
-  checkEntryQuota, checkMayStoreType, checkServerName, managedServer, namingWarnings, visibleServer
+  checkEntryQuota, checkConfigAllowed, checkServerName, managedServer, namingWarnings, visibleServer
 } from '../checks.ts'
 import { createAdditions, batchResultOf, type BatchResult, type AddOutcome, type SentServers } from './add-many.ts'
 import {
@@ -234,7 +234,7 @@ export class Servers {
     this.#settings.chargeLargeChange(principal, jsonSize(this.getManagedConfig(principal, name)))
     await this.#settings.change((snapshot) => {
       const server = managedServer(snapshot, principal, name)
-      checkMayStoreType(principal, server.config, this.#usersMayRun)
+      checkConfigAllowed(principal, server.config, this.#usersMayRun)
       return [toEnabledChange(snapshot, principal, server, enabled)]
     }, principal)
     if (!enabled) await this.#waitUntilEnded(name)
@@ -273,7 +273,7 @@ export class Servers {
   /** Closes the connections to a server and connects it again. @throws NoSuch, Forbidden */
   async reload (principal: Principal, name: string): Promise<PresentedServer> {
     const server = managedServer(this.#settings.current, principal, name)
-    checkMayStoreType(principal, server.config, this.#usersMayRun)
+    checkConfigAllowed(principal, server.config, this.#usersMayRun)
     await this.#upstreams.restart(name)
     return this.get(principal, name)
   }

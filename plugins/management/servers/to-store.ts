@@ -11,8 +11,8 @@ import { errors, invalidInput } from '../../base/errors/index.ts'
 import { canManage, hasStoredRights, itemKinds, type Principal, responsibleUsersOf } from '../../settings/index.ts'
 import { maskConfig, unmask } from '../../base/secrets/index.ts'
 import { defaultOwner, storedUsernameOf } from '../../identity/index.ts'
-import { remainingUserPlaces, secretTargetsOf } from './authorship.ts'
-import { checkConfigQuota, checkMayStoreType, managedServer } from '../checks.ts'
+import { remainingStoredByUser, secretTargetsOf } from './authorship.ts'
+import { checkConfigQuota, checkConfigAllowed, managedServer } from '../checks.ts'
 import { invalidNameProblem, withConfigDefaults } from './present.ts'
 import { managementLimits } from '../limits.ts'
 
@@ -44,13 +44,13 @@ export function toServerChange (
   const config = withSecrets(own, stored)
   checkConfig(config)
   const checked = config as ServerConfig
-  checkMayStoreType(principal, checked, usersMayRun)
+  checkConfigAllowed(principal, checked, usersMayRun)
   checkConfigQuota(snapshot, principal, name, checked)
   const problem = configProblem(checked)
   if (problem !== undefined) throw new errors.InvalidInput(`"config": ${problem}`)
   // After a change by a user, all values count as the user's, since it may send an admin's header to another address.
   const storedByUser = !principal.isAdmin || (stored
-    ? remainingUserPlaces(stored.config, checked)
+    ? remainingStoredByUser(stored.config, checked)
     : parseStoredByUser(sentStoredByUser))
   const value = {
     ...withOwner(snapshot, principal, checked, stored),
