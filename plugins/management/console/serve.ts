@@ -71,7 +71,7 @@ interface ConsoleKit {
   readonly notify: (reply: FastifyReply, notice: Notice) => void
   /** Stores the chosen theme in a cookie. An unknown theme is ignored. */
   readonly setTheme: (reply: FastifyReply, theme: string) => void
-  /** As the exported `ownPath`, for the path of this console. */
+  /** Returns the path if it is one of a page of the console; otherwise that of the overview. */
   readonly ownPath: (path: unknown) => string
 }
 
@@ -163,7 +163,7 @@ export async function serveConsole (
     takeCreatedKey: (reply, path) => takeCreatedKey(reply, `${base}${path}`),
     notify: (reply, notice) => { leaveNotice(reply, base, notice) },
     setTheme: (reply, theme) => { if (isTheme(theme)) keepTheme(reply, base, theme) },
-    ownPath: (path) => ownPath(base, path)
+    ownPath: (path) => consolePathOf(base, path)
   }
   const isSecure = ({ protocol, host }: FastifyRequest): boolean => {
     const stated = configuredAddress(app.settings.current.system, app.config.env)?.text
@@ -287,7 +287,7 @@ function showError (given: FastifyError, request: FastifyRequest, reply: Fastify
  * overview. This prevents open redirects.
  * @param base the path of the console
  */
-export function ownPath (base: string, path: unknown): string {
+function consolePathOf (base: string, path: unknown): string {
   const start = `${base}/overview`
   if (typeof path !== 'string' || !path.startsWith('/') || !URL.canParse(path, 'http://console')) return start
   const { origin, pathname, search } = new URL(path, 'http://console')
