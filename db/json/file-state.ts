@@ -1,3 +1,4 @@
+import { errorCode } from '../errors.ts'
 import type { StorageError } from '../store.ts'
 import { openFilesAdvice } from './load.ts'
 
@@ -111,6 +112,13 @@ export class SettingsFileState {
   logWriteFailure (): void {
     if (!this.#writeFailure) return
     this.#warn(`The settings file ${this.#path} can be read, but not written. ${this.#writeFailure.reason}`)
+  }
+
+  /** Logs that the backup could not be overwritten after a plain-text secret was removed from the file. */
+  logBackupFailure (error: unknown): void {
+    this.#warn(`The backup (.bak) of the settings file ${this.#path} could not be overwritten ` +
+      `(${errorCode(error) ?? 'unknown error'}), and may contain a secret in plain text that the file no longer has: ` +
+      'delete the backup.')
   }
 
   markWritable (): void {

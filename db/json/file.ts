@@ -101,7 +101,7 @@ export class JsonFileStore implements Store, SectionAccess {
         if (!await this.#write(document)) continue
         this.#reading = next
         // The write has replaced the last plain-text token by its hash: the backup must not keep the token.
-        if (hasPlainTokens(former.snapshot) && !hasPlainTokens(next.snapshot)) await this.#disk.overwriteBackup()
+        if (hasPlainTokens(former.snapshot) && !hasPlainTokens(next.snapshot)) await this.#overwriteBackup()
         return next.snapshot
       }
     })
@@ -124,7 +124,7 @@ export class JsonFileStore implements Store, SectionAccess {
         if (!await this.#write(document)) continue
         this.#reading = { ...former, document }
         onWritten?.()
-        if (dropsSecret === true) await this.#disk.overwriteBackup()
+        if (dropsSecret === true) await this.#overwriteBackup()
         return result
       }
     })
@@ -169,6 +169,10 @@ export class JsonFileStore implements Store, SectionAccess {
       this.#state.markWriteFailure(failure)
       throw failure
     }
+  }
+
+  async #overwriteBackup (): Promise<void> {
+    await this.#disk.overwriteBackup().catch((error: unknown) => { this.#state.logBackupFailure(error) })
   }
 
   /**

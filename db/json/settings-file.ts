@@ -128,12 +128,11 @@ export class SettingsFile {
 
   /**
    * Overwrites the backup with the current bytes. Called after a write that removed a plain-text secret, which must not
-   * remain in the backup. Failures are ignored.
+   * remain in the backup.
+   * @throws the system's error
    */
   async overwriteBackup (): Promise<void> {
-    if (this.#bytes !== undefined) {
-      await replaceFileAtomically(backupPath(await this.realPath()), this.#bytes).catch(() => {})
-    }
+    if (this.#bytes !== undefined) await replaceFileAtomically(backupPath(await this.realPath()), this.#bytes)
   }
 
   /**
