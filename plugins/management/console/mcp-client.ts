@@ -91,6 +91,7 @@ export class McpClient {
     { tool, follow }: Options = {},
     clientCapabilities: object = capabilities
   ): Promise<{ body: string, received: string[], status: number }> {
+    follow?.signal.throwIfAborted()
     const issued = viewer && !('credential' in viewer) ? this.#outer.auth.issueInternalCredential(viewer) : undefined
     const credential = viewer && 'credential' in viewer ? viewer.credential : issued?.token
     try {
