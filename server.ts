@@ -125,8 +125,8 @@ async function start (): Promise<void> {
     if (!admin) notice.retract()
     else {
       if (!canAnnounceBeforeStoring) await announce(admin)
-      const which = admin.password === undefined ? 'the password of ADMIN_PASSWORD' : 'a random password'
-      app.log.info(`the first admin ${JSON.stringify(admin.username)} was stored, with ${which}`)
+      const passwordSource = admin.password === undefined ? 'the password of ADMIN_PASSWORD' : 'a random password'
+      app.log.info(`the first admin ${JSON.stringify(admin.username)} was stored, with ${passwordSource}`)
     }
     return admin
   }, (error: unknown): undefined => {

@@ -41,9 +41,9 @@ class ObjectSection {
   /** The changed section; undefined if it did not change. */
   changedSection (): unknown {
     const names = Object.keys(this.#former)
-    const same =
+    const isUnchanged =
       names.length === this.#entries.size && names.every((name) => this.#entries.get(name) === this.#former[name])
-    return same ? undefined : orderedObject([...this.#entries])
+    return isUnchanged ? undefined : orderedObject([...this.#entries])
   }
 }
 

@@ -80,10 +80,10 @@ export function readClient (entry: unknown): OAuthClient | undefined {
 
 /** Converts a client to an entry. @param former the client's former entry, whose unknown members are kept */
 export function toClientEntry (client: OAuthClient, former: ClientEntry = {}): ClientEntry {
-  const { grantTypes, scope, createdAt, lastUsedAt, ...same } = client
+  const { grantTypes, scope, createdAt, lastUsedAt, ...sharedMembers } = client
   const entry = {
     ...unknownClientMembers(former),
-    ...same,
+    ...sharedMembers,
     grants: grantTypes,
     scopes: scope === '' ? [] : scope.split(' '),
     ...(createdAt === 0 ? {} : { createdAt }),

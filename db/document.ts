@@ -132,14 +132,14 @@ function readServer (name: string, raw: unknown, separator: string): Server {
   const before = isPlainObject(raw) ? cachedServers.get(raw) : undefined
   if (before?.server.name === name && before.separator === separator) return before.server
   const locked = lockReasonOf(raw)
-  const { config, warnings: adopted } = isPlainObject(raw) && locked === undefined
+  const { config, warnings: translationWarnings } = isPlainObject(raw) && locked === undefined
     ? translateConfig(raw)
     : { config: raw, warnings: [] }
   const problem = nameProblem(name) ?? locked ?? validateServer(config) ?? configProblem(config as ServerConfig)
   const masked = isPlainObject(config) && locked === undefined ? maskedPath(config) : undefined
   const warnings = masked === undefined
-    ? adopted
-    : [...adopted, `"${masked}" contains a mask (••••), not a secret: write the secret itself`]
+    ? translationWarnings
+    : [...translationWarnings, `"${masked}" contains a mask (••••), not a secret: write the secret itself`]
   const server: Server = {
     name,
     config: isPlainObject(config) ? config : {},

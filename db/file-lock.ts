@@ -80,8 +80,8 @@ export class FileLock {
         if (holder && isAlive(holder)) throw new LockHeldError(holder.pid)
         renameSync(temp, this.#path)
         await sleep(100)
-        const winner = this.#read()
-        if (winner?.id !== this.#own.id) throw new LockHeldError(winner?.pid)
+        const newHolder = this.#read()
+        if (newHolder?.id !== this.#own.id) throw new LockHeldError(newHolder?.pid)
       }
       this.#isHeld = true
     } finally {

@@ -36,7 +36,7 @@ const knownSections: readonly string[] = [
   'version', ...entityNames, 'systemConfig', 'oauthClients', ...recordSections
 ]
 
-const isNothing = (value: unknown): boolean =>
+const isEmpty = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0)
 
 /**
@@ -53,9 +53,10 @@ export function warningsOfEntry (
   name: ListEntityName, schema: TSchema, entry: Readonly<Record<string, unknown>>
 ): string[] {
   const { noun, label } = entities[name]
-  const called = entry[label]
+  const entryLabel = entry[label]
   const sentences = [...unknownMemberWarnings(schema, entry), ...name === 'users' ? unusablePassword(entry) : []]
-  return sentences.map((sentence) => `${noun} ${quoteName(typeof called === 'string' ? called : '')}: ${sentence}`)
+  const quoted = quoteName(typeof entryLabel === 'string' ? entryLabel : '')
+  return sentences.map((sentence) => `${noun} ${quoted}: ${sentence}`)
 }
 
 /** Returns a warning about a password that is not a hash. There is none for an account without a password. */
@@ -70,11 +71,11 @@ export function warningsOfSystem (system: unknown): readonly string[] {
   if (!isPlainObject(system)) return []
   const { mcpRouter, ...others } = system
   const { smartRouting } = others
-  const ofSeparator = separatorWarning(system.nameSeparator)
+  const separatorProblem = separatorWarning(system.nameSeparator)
   const named = isPlainObject(smartRouting) ? { ...others, smartRouting: withCurrentNames(smartRouting) } : others
   return [
     ...unknownMemberWarnings(SystemMembers, named, 'systemConfig.'),
-    ...(ofSeparator === undefined ? [] : [`systemConfig: ${ofSeparator}`]),
+    ...(separatorProblem === undefined ? [] : [`systemConfig: ${separatorProblem}`]),
     ...isNothing(mcpRouter) ? [] : [mcpHubWarning('systemConfig.mcpRouter')]
   ]
 }
@@ -82,7 +83,7 @@ export function warningsOfSystem (system: unknown): readonly string[] {
 /** Returns warnings about members of the document itself that have no effect. */
 export const warningsOfDocument = (document: SettingsDocument): readonly string[] => limitWarnings(
   Object.entries(document)
-    .filter(([name, value]) => !knownSections.includes(name) && !isCommentName(name) && !isNothing(value))
+    .filter(([name, value]) => !knownSections.includes(name) && !isCommentName(name) && !isEmpty(value))
     .map(([name, value]) => {
       if (name === 'userConfigs') return mcpHubWarning(name)
       return clientSectionNames.includes(name) && typeof value === 'object'

@@ -107,13 +107,13 @@ export class FileClients implements OAuthClients {
       })
       const update = { ...own, dropsSecret }
       if (gone.size === 0) return update
-      const which = { labels: [...gone].map(clientLabel) }
-      const tokens = this.#records.planRemoval(sections, recordCollections.tokens, which, (families) => {
+      const filter = { labels: [...gone].map(clientLabel) }
+      const tokens = this.#records.planRemoval(sections, recordCollections.tokens, filter, (families) => {
         const entries = families.map((family) =>
           ({ key: family, value: null, owner: family, expiresIn: tombstoneRetention }))
         void this.#records.put(recordCollections.revokedFamilies, entries)
       })
-      return mergeUpdates(update, tokens, this.#records.planRemoval(sections, recordCollections.consents, which))
+      return mergeUpdates(update, tokens, this.#records.planRemoval(sections, recordCollections.consents, filter))
     })
   }
 }

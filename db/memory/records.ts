@@ -91,11 +91,11 @@ function removeLargestOwners (entries: MemoryEntries, maxEntries: number): void 
     const before = owners.get(owner)
     owners.set(owner, { owner, size: (before?.size ?? 0) + 1, last: Math.max(before?.last ?? 0, expiresAt) })
   }
-  let running = 0
+  let total = 0
   const kept = new Set(
     [...owners.values()]
       .sort((one, other) => one.size - other.size || other.last - one.last)
-      .filter(({ size }) => (running += size) <= maxEntries)
+      .filter(({ size }) => (total += size) <= maxEntries)
       .map(({ owner }) => owner)
   )
   for (const [key, { owner = '' }] of entries) if (!kept.has(owner)) entries.delete(key)

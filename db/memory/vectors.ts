@@ -23,9 +23,9 @@ export class MemoryVectors implements VectorStore {
   }
 
   async put (collection: string, added: readonly Vector[]): Promise<void> {
-    const units = added.map(({ embedding }) => unitVector(embedding))
+    const unitVectors = added.map(({ embedding }) => unitVector(embedding))
     added.forEach(({ id, hash }, at) => {
-      const own = units[at]
+      const own = unitVectors[at]
       if (own === undefined) return
       // Re-inserted at the end of its collection, and the collection at the end of all, so that the oldest come first.
       this.#remove(collection, id)

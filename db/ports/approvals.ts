@@ -57,8 +57,8 @@ export class Approvals {
 
   /** Lists the approvals, newest first; only those with the digest, if it is given. */
   async list (digest?: string): Promise<StoredApproval[]> {
-    const which = digest === undefined ? {} : { labels: [digestLabel(digest)] }
-    return (await this.#records.list(approvals, which)).flatMap(toStored)
+    const filter = digest === undefined ? {} : { labels: [digestLabel(digest)] }
+    return (await this.#records.list(approvals, filter)).flatMap(toStored)
   }
 
   /** Replaces an approval. @param kept as in `add` @returns false if it has been replaced since it was read */

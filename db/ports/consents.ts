@@ -56,8 +56,8 @@ export class Consents {
 
   /** Removes all consents of a user, or to a client. */
   async removeAll (target: { readonly username: string } | { readonly clientId: string }): Promise<void> {
-    const which = 'username' in target ? { owner: target.username } : { labels: [clientLabel(target.clientId)] }
-    await this.#records.remove(this.#consents, which)
+    const filter = 'username' in target ? { owner: target.username } : { labels: [clientLabel(target.clientId)] }
+    await this.#records.remove(this.#consents, filter)
   }
 }
 

@@ -56,8 +56,8 @@ export class Tasks {
 
   /** Lists tasks, newest first: those of an owner, or of a stored user; all if neither is given. */
   async list (of?: { readonly owner: string } | { readonly username: string }): Promise<TaskRecord[]> {
-    const which = of !== undefined && 'username' in of ? { labels: [userLabel(of.username)] } : of ?? {}
-    const found = await this.#records.list(tasks, which)
+    const filter = of !== undefined && 'username' in of ? { labels: [userLabel(of.username)] } : of ?? {}
+    const found = await this.#records.list(tasks, filter)
     return found.flatMap(({ value }) => value === undefined ? [] : [value as TaskRecord])
   }
 

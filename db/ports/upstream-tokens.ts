@@ -78,9 +78,9 @@ export class UpstreamTokens {
   /** Removes all values of a server, or of a holder. */
   async removeAll (target: { readonly server: string } | { readonly holder: string }): Promise<void> {
     const label = 'server' in target ? serverLabel(target.server) : holderLabel(target.holder)
-    const which: EntryFilter = { labels: [label] }
-    const gone = await this.#records.list(upstreamTokens, which, true)
-    await this.#records.remove(upstreamTokens, which)
+    const filter: EntryFilter = { labels: [label] }
+    const gone = await this.#records.list(upstreamTokens, filter, true)
+    await this.#records.remove(upstreamTokens, filter)
     await this.#recordRemovals(gone)
   }
 

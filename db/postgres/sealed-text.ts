@@ -12,8 +12,8 @@ export function sealText (vault: Vault, text: string, place: string): SealedText
 
 /** Re-encrypts the result of `sealText` with the newest key. @throws Error when it cannot be decrypted */
 export function resealText (vault: Vault, { data, sealed }: SealedText, place: string): SealedText {
-  const anew = vault.separateSecrets(vault.restoreSecrets(data, sealed, place), place)
-  return { data: anew.value, sealed: anew.sealed }
+  const resealed = vault.separateSecrets(vault.restoreSecrets(data, sealed, place), place)
+  return { data: resealed.value, sealed: resealed.sealed }
 }
 
 /** Reverses `sealText`. @throws Error when the key is not available, or the text was encrypted for another place */

@@ -24,10 +24,10 @@ export async function dumpTables (
           : settingsLostError()
       }
       for (const { name, part, collection } of backupTables) {
-        const which = collection === undefined ? sql`` : sql`where collection = ${sql.raw(`'${collection}'`)}`
+        const condition = collection === undefined ? sql`` : sql`where collection = ${sql.raw(`'${collection}'`)}`
         await tx.execute(
           sql`declare backup no scroll cursor for select row_to_json(t)::text as line
-            from ${sql.identifier(name)} t ${which}`
+            from ${sql.identifier(name)} t ${condition}`
         )
         await write(part, [])
         for (;;) {

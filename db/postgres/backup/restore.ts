@@ -60,8 +60,8 @@ export async function restoreTables (
             select greatest(max(number), 1) from ${sql.identifier(name)}))`)
           continue
         }
-        const which = collection === undefined ? sql`` : sql` where collection = ${collection}`
-        await tx.execute(sql`delete from ${sql.identifier(name)}${which}`)
+        const condition = collection === undefined ? sql`` : sql` where collection = ${collection}`
+        await tx.execute(sql`delete from ${sql.identifier(name)}${condition}`)
         const change = name === 'users' ? createUserRowRestorer(present, keepsTokens) : (line: string) => line
         await insertAll(tx, name, lines, change)
       }

@@ -190,13 +190,13 @@ export function selectActivityPage (db: Db, filter: ActivityFilter, page: number
 
 /** Returns the query that counts the calls up to `maxCounted + 1`. Exported for the test of its query plan. */
 export function countUpToLimit (db: Db, filter: ActivityFilter) {
-  const some = db
+  const limited = db
     .select({ one: sql`1`.as('one') })
     .from(activities)
     .where(activityCondition(filter))
     .limit(maxCounted + 1)
-    .as('some')
-  return db.select({ total: count() }).from(some)
+    .as('limited')
+  return db.select({ total: count() }).from(limited)
 }
 
 /** Splits a batch into chunks that fit into one statement. Yields to the event loop while texts are encrypted. */

@@ -88,24 +88,24 @@ export type FilterColumn = 'server' | 'tool' | 'group' | 'username' | 'keyName'
  * one in the column's index, so that the time depends on the number of values, not of calls.
  */
 export function selectFilterValues (filter: ActivityFilter, name: FilterColumn): SQL {
-  const [ofHours, ofCalls] = [hours[name], activities[name]]
+  const [hourColumn, column] = [hours[name], activities[name]]
   if (Object.values(filter).every((value) => value === undefined)) {
     const next = (after: SQL): SQL =>
-      sql`(select ${ofCalls} from ${activities} where ${ofCalls} is not null ${after} order by ${ofCalls} limit 1)`
+      sql`(select ${column} from ${activities} where ${column} is not null ${after} order by ${column} limit 1)`
     return sql`
       with recursive found (value) as (
         ${next(sql``)}
         union all
-        select ${next(sql`and ${ofCalls} > found.value`)} from found where found.value is not null
+        select ${next(sql`and ${column} > found.value`)} from found where found.value is not null
       )
       select value from found where value is not null limit ${maxValues}`
   }
   const { whole, parts } = splitIntoHours(filter)
   const rest = parts.map((part) => sql`
-    union all select ${ofCalls} from ${activities} where ${and(activityCondition(part), isNotNull(ofCalls))}`)
+    union all select ${column} from ${activities} where ${and(activityCondition(part), isNotNull(column))}`)
   return sql`
     select distinct value from (
-      select ${ofHours} as value from ${hours} where ${and(whole, isNotNull(ofHours))}${sql.join(rest)}
+      select ${hourColumn} as value from ${hours} where ${and(whole, isNotNull(hourColumn))}${sql.join(rest)}
     ) as found order by value limit ${maxValues}`
 }
 
@@ -115,8 +115,8 @@ export function selectFilterValues (filter: ActivityFilter, name: FilterColumn):
  */
 export function sumSpans (filter: ActivityFilter, { from, length, count }: ActivitySpans): SQL {
   const range = { ...filter, from: Math.max(from, filter.from ?? 0), to: from + length * count }
-  const isOfHours = from % hourLength === 0 && length % hourLength === 0
-  const { whole, parts } = isOfHours ? splitIntoHours(range) : { whole: sql`false`, parts: [range] }
+  const hasWholeHours = from % hourLength === 0 && length % hourLength === 0
+  const { whole, parts } = hasWholeHours ? splitIntoHours(range) : { whole: sql`false`, parts: [range] }
   const spanOf = (time: SQL): SQL => sql`(${time} - ${sql.raw(String(from))}) / ${sql.raw(String(length))}`
   const rest = parts.map((part) => sql`
     union all select ${spanOf(sql`${activities.timestamp}`)}, 1,

@@ -49,12 +49,12 @@ export async function writeCommit (
 ): Promise<boolean> {
   const version = base.version + 1
   // A second replica waits here for the row lock of the first one, and then finds another head.
-  const moved = await tx
+  const updated = await tx
     .update(settingsRevision)
     .set({ version, head: id })
     .where(and(eq(settingsRevision.version, base.version), eq(settingsRevision.head, base.head)))
     .returning({ version: settingsRevision.version })
-  if (moved.length === 0) return false
+  if (updated.length === 0) return false
   if (replaceAll) for (const name of tableNames) await tx.delete(tableOf(name))
   const touched: Partial<Record<TableName, number[]>> = {}
   let count = 0

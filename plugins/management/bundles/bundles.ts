@@ -117,9 +117,9 @@ export class Bundles {
   async missingIn (config: ServerConfig): Promise<string[]> {
     const { root } = this.#deps.folder
     const missing = await Promise.all(bundleReferencesIn(root, config).map(async ({ name, isOfThisGateway }) => {
-      const isHere = isOfThisGateway &&
+      const isInstalled = isOfThisGateway &&
         await access(join(root, name, currentVersionLink)).then(() => true, () => false)
-      return isHere ? [] : [name]
+      return isInstalled ? [] : [name]
     }))
     return [...new Set(missing.flat())].sort()
   }

@@ -47,9 +47,9 @@ function defaultOf ({ default: value, sensitive }: BundleOption): string[] | und
  * @throws ArchiveError for any other variable, which would later be expanded from the gateway's environment
  */
 export function resolveLaunch (manifest: BundleManifest, { folder, home, platform }: LaunchPlace): Launch {
-  const { platform_overrides: overrides, ...usual } = manifest.server.mcp_config ?? uvLaunchConfig(manifest)
+  const { platform_overrides: overrides, ...common } = manifest.server.mcp_config ?? uvLaunchConfig(manifest)
   const override = overrides !== undefined && Object.hasOwn(overrides, platform) ? overrides[platform] : undefined
-  const { command, args = [], env = {} } = { ...usual, ...override }
+  const { command, args = [], env = {} } = { ...common, ...override }
   const options = new Map(Object.entries(manifest.user_config ?? {}))
   const places = new Map([['__dirname', folder], ['pathSeparator', sep], ['/', sep]])
   if (home !== undefined) {
@@ -215,8 +215,8 @@ export const bundleReferencesIn = (
 export const createBundleCheck = (root: string) => async (config: ServerConfig): Promise<string | undefined> => {
   const names = bundleNamesOf(root, config)
   for (const name of names) {
-    const isThere = await access(join(root, name, currentVersionLink)).then(() => true, () => false)
-    if (!isThere) {
+    const isInstalled = await access(join(root, name, currentVersionLink)).then(() => true, () => false)
+    if (!isInstalled) {
       return `the bundle ${JSON.stringify(name)} is not in DATA_DIR of this machine: upload it again, or make all ` +
         'replicas share DATA_DIR'
     }

@@ -42,7 +42,8 @@ export async function readSkillFolder (
  */
 function folderOf (paths: readonly string[]): string {
   if (paths.includes(mainFile)) return ''
-  const top = /^[^/]+\//.exec(paths[0] ?? '')?.[0] ?? ''
-  if (top !== '' && paths.includes(top + mainFile) && paths.every((path) => path.startsWith(top))) return top
+  const topFolder = /^[^/]+\//.exec(paths[0] ?? '')?.[0] ?? ''
+  const isOnlyFolder = topFolder !== '' && paths.every((path) => path.startsWith(topFolder))
+  if (isOnlyFolder && paths.includes(topFolder + mainFile)) return topFolder
   throw new ArchiveError(`it has no ${mainFile} at the top level, or in its only folder`)
 }

@@ -103,7 +103,7 @@ export class ApiClient {
     const { auth, config, users } = this.#outer
     const user = users.get(principal?.username ?? '')
     if (!user) throw new errors.Unauthorized('Sign in first')
-    const { statusCode, payload, headers: { 'retry-after': wait } } = await this.#outer.inject({
+    const { statusCode, payload, headers: { 'retry-after': retryAfterHeader } } = await this.#outer.inject({
       ...options,
       url: `${config.basePath}/api${url}`,
       headers: { host, 'x-auth-token': auth.createLoginToken(user), ...headers },
@@ -112,7 +112,7 @@ export class ApiClient {
     const answer: unknown = payload === '' ? {} : JSON.parse(payload)
     if (!isObject(answer)) throw new Error(`${String(options.method)} ${url}: expected an object as the answer`)
     if (statusCode >= 400) {
-      const retryAfter = Number(wait)
+      const retryAfter = Number(retryAfterHeader)
       throw new ApiError(statusCode, answer, Number.isNaN(retryAfter) ? undefined : retryAfter)
     }
     return answer

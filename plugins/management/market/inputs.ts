@@ -45,9 +45,9 @@ export class ConfigInputs {
    * @throws UnusableEntryError
    */
   resolveInput (input: InputWithVariables, place: Place, title: string, isNeeded = false): string | undefined {
-    const { value, default: usual, isRequired = false } = input
+    const { value, default: defaultValue, isRequired = false } = input
     if (value !== undefined) return this.#composeValue(value, input, place, title, isNeeded)
-    if (usual !== undefined) return checkConfigText(usual, title)
+    if (defaultValue !== undefined) return checkConfigText(defaultValue, title)
     if (!isRequired && !isNeeded) return this.#omit(input, place, title)
     return `\${${this.#placeholderKey(input, place, title)}}`
   }

@@ -17,8 +17,8 @@ class PackagedCatalogue {
   /** @param text the content of `assets/market/servers.json` @throws Error if it is invalid */
   constructor (text: string) {
     const file: unknown = JSON.parse(text)
-    const wrong = firstSchemaProblem(Schema, file)
-    if (wrong) throw new Error(`assets/market/servers.json: "${wrong.path}": ${wrong.message}`)
+    const problem = firstSchemaProblem(Schema, file)
+    if (problem) throw new Error(`assets/market/servers.json: "${problem.path}": ${problem.message}`)
     this.#servers = (file as MarketFile).servers.map(withConfig)
   }
 

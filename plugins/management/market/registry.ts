@@ -84,10 +84,10 @@ async function entryOf (answer: unknown): Promise<RegistryEntry> {
   const _meta = Value.Clean(RegistryMeta, given.meta)
   const meta: RegistryMeta = firstSchemaProblem(RegistryMeta, _meta) ? {} : _meta as RegistryMeta
   const server = Value.Clean(ServerJson, given.server)
-  const wrong = firstSchemaProblem(ServerJson, server)
-  if (wrong) {
+  const problem = firstSchemaProblem(ServerJson, server)
+  if (problem) {
     const { name } = given.server as { name?: unknown }
-    const reason = `the entry does not match the schema of server.json: "${wrong.path}": ${wrong.message}`
+    const reason = `the entry does not match the schema of server.json: "${problem.path}": ${problem.message}`
     return {
       server: typeof name === 'string' ? { name: name.slice(0, 200) } : {},
       _meta: meta,

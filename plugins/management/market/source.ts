@@ -71,8 +71,8 @@ export class CatalogueSource {
 
   constructor ({ now = Date.now, ...deps }: SourceDeps) {
     this.#deps = { now, ...deps }
-    const { name, reportOutage: tell } = deps
-    this.#outage = new Outage(tell, { ill: `${name} is not available`, well: `${name} is available` }, now)
+    const { name, reportOutage: report } = deps
+    this.#outage = new Outage(report, { ill: `${name} is not available`, well: `${name} is available` }, now)
   }
 
   /**
@@ -87,12 +87,12 @@ export class CatalogueSource {
     const release = this.#shares.take(owner)
     try {
       const { key } = query
-      let asking = this.#openRequests.get(key)
-      if (!asking) {
-        asking = this.#request(query, kept, owner).finally(() => { this.#openRequests.delete(key) })
-        this.#openRequests.set(key, asking)
+      let openRequest = this.#openRequests.get(key)
+      if (!openRequest) {
+        openRequest = this.#request(query, kept, owner).finally(() => { this.#openRequests.delete(key) })
+        this.#openRequests.set(key, openRequest)
       }
-      return answerOf(await asking)
+      return answerOf(await openRequest)
     } catch (error) {
       return this.#answerAfterFailure(error, query.key)
     } finally {

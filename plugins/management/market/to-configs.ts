@@ -41,8 +41,8 @@ function toReadyConfig (
   const inputs = new ConfigInputs(name)
   try {
     const config = make(inputs)
-    const wrong = firstSchemaProblem(ServerConfig, config)
-    const problem = wrong ? `"${wrong.path}": ${wrong.message}` : configProblem(config)
+    const finding = firstSchemaProblem(ServerConfig, config)
+    const problem = finding ? `"${finding.path}": ${finding.message}` : configProblem(config)
     if (problem !== undefined) throw new UnusableEntryError(problem)
     return { from, identifier, name, config, required: inputs.requiredInputs, optional: inputs.optionalInputs }
   } catch (error) {

@@ -89,22 +89,22 @@ export function toServerRecord (
   manages: boolean,
   required?: RequiredLogin
 ): PresentedServer {
-  const { name, config: stored, problem, separator, warnings: remarks = [] } = server
-  const { createdAt, storedBy: _, storedByUser: _ours, ...config } = withConfigDefaults(stored)
-  const badName = invalidNameProblem(server)
-  const disabled = !config.enabled || badName !== undefined
-  const { connectedAt, protocolVersion, warnings: ofState = [], status = 'disconnected', error = null } = state ?? {}
-  const unmatched = manages && status === 'connected' && catalogue
+  const { name, config: stored, problem, separator, warnings: configWarnings = [] } = server
+  const { createdAt, storedBy: _, storedByUser: _storedByUser, ...config } = withConfigDefaults(stored)
+  const nameError = invalidNameProblem(server)
+  const disabled = !config.enabled || nameError !== undefined
+  const { connectedAt, protocolVersion, status = 'disconnected', error = null } = state ?? {}
+  const overrideWarnings = manages && status === 'connected' && catalogue
     ? unmatchedOverrides({ name, config, separator }, catalogue)
     : []
-  const warnings = [...remarks, ...ofState, ...unmatched]
+  const warnings = [...configWarnings, ...state?.warnings ?? [], ...overrideWarnings]
   const items = (kind: ItemKind): ItemTexts =>
     new ItemTexts(catalogue?.lists[kind] ?? [], { name, config, separator }, kind)
   return {
     name,
     enabled: !disabled,
     status: disabled ? 'disabled' : status,
-    error: disabled ? badName ?? null : shownError(problem ?? error, manages, required),
+    error: disabled ? nameError ?? null : shownError(problem ?? error, manages, required),
     ...(manages && !disabled && warnings.length > 0 ? { warnings } : {}),
     tools: items('tools'),
     prompts: items('prompts'),

@@ -173,9 +173,9 @@ export class Servers {
       return [renamed === undefined ? change : { ...change, rename: renamed }]
     }
     const change = async (): Promise<void> => { await this.#settings.change(changesIn, principal) }
-    const which = { name, newName: renamed, check: changesIn }
+    const renaming = { name, newName: renamed, check: changesIn }
     const store = async (): Promise<void> => {
-      await renameWithDefinitions(this.#definitions, this.#settings, which, change)
+      await renameWithDefinitions(this.#definitions, this.#settings, renaming, change)
     }
     if (renamed === undefined) await store()
     else if (changesIn(this.#settings.current).length > 0) {

@@ -78,9 +78,9 @@ export function toServerChange (
 export function toEnabledChange (
   snapshot: Snapshot, principal: Principal, server: Server, enabled: boolean
 ): Change & { entity: 'mcpServers' } {
-  const badName = invalidNameProblem(server)
-  if (enabled && badName !== undefined) {
-    throw new errors.InvalidInput(`It cannot be enabled: ${badName}; rename it (newName)`)
+  const nameProblem = invalidNameProblem(server)
+  if (enabled && nameProblem !== undefined) {
+    throw new errors.InvalidInput(`It cannot be enabled: ${nameProblem}; rename it (newName)`)
   }
   const isTakenOver = enabled && principal.isAdmin && !hasStoredRights(snapshot, server)
   const config = isTakenOver ? withStorer(snapshot, principal, server.config) : server.config
@@ -126,9 +126,9 @@ function parseStoredByUser (sent: unknown): StoredByUser {
 
 /** Checks that a config matches its schema. @throws InvalidInput */
 function checkConfig (config: unknown): void {
-  const wrong = schemaProblems(ServerConfig, config)
+  const findings = schemaProblems(ServerConfig, config)
     .map(({ path, message }) => ({ path: ['config', path].filter((part) => part !== '').join('.'), message }))
-  if (wrong.length > 0) throw invalidInput(wrong)
+  if (findings.length > 0) throw invalidInput(findings)
 }
 
 /** Limits the number of values and words in a config, since unknown members are stored too. @throws InvalidInput */
@@ -205,8 +205,8 @@ function withSecrets (sent: Record<string, unknown>, stored: Server | undefined)
       `"config.${unknown.join('", "config.')}": this is a mask, not a value; send the secret itself`
     )
   }
-  const hadMasks = stored !== undefined && config !== sent && JSON.stringify(sent) !== JSON.stringify(config)
-  if (hadMasks && secretTargetsOf(config) !== secretTargetsOf(stored.config)) {
+  const hasReplacedMasks = stored !== undefined && config !== sent && JSON.stringify(sent) !== JSON.stringify(config)
+  if (hasReplacedMasks && secretTargetsOf(config) !== secretTargetsOf(stored.config)) {
     throw new errors.InvalidInput('"config": the address or command changed, so masked secrets must be sent again')
   }
   return config

@@ -66,11 +66,11 @@ class System {
    */
   problems (): string[] {
     const { current, editProblem, problem } = this.#settings
-    const ofServers = new Set([...current.servers.values()].flatMap((server) =>
+    const serverProblems = new Set([...current.servers.values()].flatMap((server) =>
       server.problem === undefined ? [] : [notConnectedSentence(server.name, server.problem)]))
     return [
       editProblem ?? problem,
-      ...current.problems.filter((each) => !ofServers.has(each)),
+      ...current.problems.filter((each) => !serverProblems.has(each)),
       ...missingNameWarnings(current)
     ].filter((each) => each !== undefined).slice(0, maxProblems)
   }
@@ -203,9 +203,9 @@ function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, report: 
       next[key] = merge(objectIn(stored, key), value, objectIn(shown, key), known, report, place)
       continue
     }
-    const wrong = schemaProblems(known, value)
-    for (const each of wrong) report(each.path === '' ? place : `${place}.${each.path}`, each.message)
-    if (wrong.length === 0) next[key] = value
+    const findings = schemaProblems(known, value)
+    for (const each of findings) report(each.path === '' ? place : `${place}.${each.path}`, each.message)
+    if (findings.length === 0) next[key] = value
   }
   return next
 }

@@ -80,8 +80,9 @@ const isWrittenByUser = ({ storedByUser }: Readonly<Json>): boolean =>
  * replaced by other variables, in the notations of all programs that an import reads. Variables `${user.…}` are kept.
  */
 function withoutUsersVariables (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
-  const isLeft = keepsVariables(config.storedByUser as StoredByUser)
-  return mapVariablePlaces(toPortable(config) as ServerConfig, (text, place, ...within) => isLeft(place, ...within)
+  const isUnexpanded = keepsVariables(config.storedByUser as StoredByUser)
+  const portable = toPortable(config) as ServerConfig
+  return mapVariablePlaces(portable, (text, place, ...within) => isUnexpanded(place, ...within)
     ? text.replace(anyVariablePattern, (written) => isPlaceholder(written) && written.startsWith('${user.')
       ? written
       : variables.replaceUserVariable(written, name, String(within[0] ?? place)))

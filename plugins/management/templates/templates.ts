@@ -66,11 +66,11 @@ export class Templates {
       ? this.#managedGroups(principal)
       : (groupIds ?? []).map((id) => lookUpNamed('group', id, () => this.#groups.getManaged(principal, id)))
     const chosen = new Set(isEverything ? this.#managedServerNames(principal) : serverNames)
-    const leftOut = new Set<string>()
+    const omitted = new Set<string>()
     for (const member of groups.flatMap(({ servers }) => servers.map(nameOf))) {
       const server = this.#settings.current.servers.get(member)
       if (server && canManage(principal, server)) chosen.add(member)
-      else leftOut.add(member)
+      else omitted.add(member)
     }
     const configs = [...chosen].map((each) => {
       const config = lookUpNamed('server', each, () => this.#servers.getManagedConfig(principal, each))
@@ -96,11 +96,11 @@ export class Templates {
       groups: uniqueGroups(groups).map((group) => ({
         name: group.name,
         ...(group.description === undefined ? {} : { description: group.description }),
-        servers: group.servers.filter((member) => !leftOut.has(nameOf(member)))
+        servers: group.servers.filter((member) => !omitted.has(nameOf(member)))
       })),
       requiredEnvVars: [...new Set(withoutSecrets.flatMap(([, config]) => referencedVariables(config)))].sort()
     }
-    const message = remarksOn([...leftOut], this.#bundles.bundleNamesIn(configs.map(([, config]) => config)))
+    const message = remarksOn([...omitted], this.#bundles.bundleNamesIn(configs.map(([, config]) => config)))
     return { data, ...(message !== '' && { message }) }
   }
 
@@ -221,8 +221,8 @@ const quoteNames = (names: readonly string[]): string => names.map((name) => JSO
  * Returns remarks on parts that a template omits: members of groups, and bundles of servers. Empty if nothing is
  * omitted.
  */
-const remarksOn = (leftOut: readonly string[], bundles: readonly string[]): string => [
-  ...(leftOut.length === 0 ? [] : [`Omitted, since you do not manage them: ${quoteNames(leftOut)}`]),
+const remarksOn = (omitted: readonly string[], bundles: readonly string[]): string => [
+  ...(omitted.length === 0 ? [] : [`Omitted, since you do not manage them: ${quoteNames(omitted)}`]),
   ...(bundles.length === 0
     ? []
     : ['A template does not contain bundles, and configs refer to their folder on this gateway: upload ' +

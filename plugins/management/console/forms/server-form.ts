@@ -197,8 +197,8 @@ function replaceTyped (base: Config, typed: Config, { properties }: { readonly p
 /** Returns a config whose `nameLists` have one name per item, without empty items. */
 const withNames = (config: Config): Config =>
   Object.fromEntries(Object.entries(config).flatMap(([member, value]) => {
-    const isNames = nameLists.includes(member) && Array.isArray(value)
-    if (!isNames) return [[member, isObject(value) ? withNames(value) : value]]
+    const isNameList = nameLists.includes(member) && Array.isArray(value)
+    if (!isNameList) return [[member, isObject(value) ? withNames(value) : value]]
     const names = namesIn(value.join('\n'))
     return names.length === 0 ? [] : [[member, names]]
   }))

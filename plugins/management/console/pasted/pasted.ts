@@ -209,9 +209,9 @@ function limitServers (count: number): void {
  */
 function unique (name: string, names: Map<string, number>): string {
   let number = names.get(name) ?? 1
-  let free = name
-  while (names.has(free)) free = `${name}-${++number}`
+  let unused = name
+  while (names.has(unused)) unused = `${name}-${++number}`
   names.set(name, number)
-  if (free !== name) names.set(free, 1)
-  return free
+  if (unused !== name) names.set(unused, 1)
+  return unused
 }
