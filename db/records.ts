@@ -76,9 +76,9 @@ export interface Records {
   ) =>
   Promise<boolean>
   /** Lists entries by `at`, newest first. @param isBrief omits the values */
-  list: (collection: RecordCollection, which: EntryFilter, isBrief?: boolean) => Promise<StoredRecord[]>
+  list: (collection: RecordCollection, filter: EntryFilter, isBrief?: boolean) => Promise<StoredRecord[]>
   /** Removes one entry by its key, or those that match a filter. @returns how many were removed */
-  remove: (collection: RecordCollection, which: string | EntryFilter) => Promise<number>
+  remove: (collection: RecordCollection, keyOrFilter: string | EntryFilter) => Promise<number>
 }
 
 /** How long it is remembered that a one-time value was taken, a token family revoked, or a login removed, in ms. */

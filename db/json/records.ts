@@ -66,15 +66,15 @@ export class FileRecords implements Records, Resealing {
     })
   }
 
-  async list (collection: RecordCollection, which: EntryFilter, isBrief = false): Promise<StoredRecord[]> {
-    if (!collection.isInFile) return await this.#memory.list(collection, which)
-    return selectEntries(this.#list(collection).entries, which, this.#now())
+  async list (collection: RecordCollection, filter: EntryFilter, isBrief = false): Promise<StoredRecord[]> {
+    if (!collection.isInFile) return await this.#memory.list(collection, filter)
+    return selectEntries(this.#list(collection).entries, filter, this.#now())
       .map((entry) => isBrief ? toStoredEntry(entry, this.#now()) : this.#decrypt(collection, entry))
   }
 
-  async remove (collection: RecordCollection, which: string | EntryFilter): Promise<number> {
-    if (!collection.isInFile) return await this.#memory.remove(collection, which)
-    return await this.#list(collection).change((kept) => removeEntries(kept as MemoryEntries, which, this.#now()))
+  async remove (collection: RecordCollection, keyOrFilter: string | EntryFilter): Promise<number> {
+    if (!collection.isInFile) return await this.#memory.remove(collection, keyOrFilter)
+    return await this.#list(collection).change((kept) => removeEntries(kept as MemoryEntries, keyOrFilter, this.#now()))
   }
 
   /**
@@ -84,13 +84,13 @@ export class FileRecords implements Records, Resealing {
   planRemoval (
     sections: ReadSection,
     collection: RecordCollection,
-    which: EntryFilter,
+    filter: EntryFilter,
     onRemoved: (owners: string[]) => void = () => {}
   ): SectionsUpdate<void> {
     if (!Array.isArray(sections(collection.name))) return { changed: {}, result: undefined }
     const owners = new Set<string>()
     const update = this.#list(collection).planChange(sections, (kept) => {
-      for (const { key, owner } of selectEntries(kept, which, this.#now())) {
+      for (const { key, owner } of selectEntries(kept, filter, this.#now())) {
         kept.delete(key)
         if (owner !== undefined) owners.add(owner)
       }

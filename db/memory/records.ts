@@ -59,9 +59,11 @@ export function findEntry<Entry extends MemoryEntry> (
 
 /** Removes one record by its key, or those that match a filter. @returns how many were removed */
 export function removeEntries (
-  entries: Map<string, MemoryEntry>, which: string | EntryFilter, now: number
+  entries: Map<string, MemoryEntry>, keyOrFilter: string | EntryFilter, now: number
 ): number {
-  const keys = typeof which === 'string' ? [which] : selectEntries(entries, which, now).map(({ key }) => key)
+  const keys = typeof keyOrFilter === 'string'
+    ? [keyOrFilter]
+    : selectEntries(entries, keyOrFilter, now).map(({ key }) => key)
   return keys.filter((key) => entries.delete(key)).length
 }
 
@@ -132,13 +134,13 @@ export class MemoryRecords implements Records {
     return true
   }
 
-  async list (collection: RecordCollection, which: EntryFilter): Promise<StoredRecord[]> {
-    return selectEntries(this.#entries(collection), which, this.#now()).map((entry) =>
+  async list (collection: RecordCollection, filter: EntryFilter): Promise<StoredRecord[]> {
+    return selectEntries(this.#entries(collection), filter, this.#now()).map((entry) =>
       toStoredEntry(entry, this.#now()))
   }
 
-  async remove (collection: RecordCollection, which: string | EntryFilter): Promise<number> {
-    return removeEntries(this.#entries(collection), which, this.#now())
+  async remove (collection: RecordCollection, keyOrFilter: string | EntryFilter): Promise<number> {
+    return removeEntries(this.#entries(collection), keyOrFilter, this.#now())
   }
 
   #entries ({ name }: RecordCollection): MemoryEntries {

@@ -62,8 +62,8 @@ export class UserValueRecords {
   }
 
   /** Removes the values for a target of a server, or those of an account. */
-  async removeAll (which: Pick<UserValueKey, 'server' | 'target'> | Pick<UserValueKey, 'account'>): Promise<void> {
-    const label = 'server' in which ? targetLabel(which.server, which.target) : accountLabel(which.account)
+  async removeAll (filter: Pick<UserValueKey, 'server' | 'target'> | Pick<UserValueKey, 'account'>): Promise<void> {
+    const label = 'server' in filter ? targetLabel(filter.server, filter.target) : accountLabel(filter.account)
     await this.#records.remove(userValues, { labels: [label] })
   }
 

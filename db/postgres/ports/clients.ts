@@ -161,9 +161,12 @@ export class PostgresClients implements OAuthClients {
 }
 
 /** Removes self-registered clients. Rows locked by other transactions are skipped, which excludes deadlocks. */
-async function removeRegistered (tx: Transaction, which: SQL): Promise<Array<{ data: string }>> {
-  const removable =
-    tx.select({ key: clients.key }).from(clients).where(and(isRegistered, which)).for('update', { skipLocked: true })
+async function removeRegistered (tx: Transaction, condition: SQL): Promise<Array<{ data: string }>> {
+  const removable = tx
+    .select({ key: clients.key })
+    .from(clients)
+    .where(and(isRegistered, condition))
+    .for('update', { skipLocked: true })
   return await tx.delete(clients).where(inArray(clients.key, removable)).returning({ data: clients.data })
 }
 

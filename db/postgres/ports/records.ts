@@ -90,19 +90,19 @@ export class PostgresRecords implements Records {
     return hasSwapped
   }
 
-  async list (collection: RecordCollection, which: EntryFilter, isBrief = false): Promise<StoredRecord[]> {
+  async list (collection: RecordCollection, filter: EntryFilter, isBrief = false): Promise<StoredRecord[]> {
     const found: Found[] = await this.#queries.runQuick(async (db) => await db
       .select(isBrief ? briefColumns : wholeColumns)
       .from(records)
-      .where(and(recordCondition(collection, which), isCurrent))
+      .where(and(recordCondition(collection, filter), isCurrent))
       .orderBy(desc(records.at), records.id))
     return found.map((row) => this.#toStored(row))
   }
 
-  async remove (collection: RecordCollection, which: string | EntryFilter): Promise<number> {
-    const condition = typeof which === 'string'
-      ? eq(records.id, idOf(collection, which))
-      : recordCondition(collection, which)
+  async remove (collection: RecordCollection, keyOrFilter: string | EntryFilter): Promise<number> {
+    const condition = typeof keyOrFilter === 'string'
+      ? eq(records.id, idOf(collection, keyOrFilter))
+      : recordCondition(collection, keyOrFilter)
     return await this.#queries.runQuick(async (db) => (await removeRecords(db, condition)).length)
   }
 
@@ -211,8 +211,8 @@ export function recordCondition (
 }
 
 /** Removes rows, which are locked in a fixed order, so that two removals cannot deadlock. @returns the removed rows */
-export async function removeRecords (db: Db, which: SQL | undefined): Promise<Array<{ owner: string | null }>> {
-  const locked = db.select({ id: records.id }).from(records).where(which).orderBy(records.id).for('update')
+export async function removeRecords (db: Db, condition: SQL | undefined): Promise<Array<{ owner: string | null }>> {
+  const locked = db.select({ id: records.id }).from(records).where(condition).orderBy(records.id).for('update')
   return await db.delete(records).where(inArray(records.id, locked)).returning({ owner: records.owner })
 }
 

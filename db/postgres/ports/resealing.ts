@@ -23,7 +23,7 @@ interface SealedTable {
   readonly what: string
   readonly table: PgTable & { readonly sealed: PgColumn, readonly data: PgColumn }
   /** A condition on its rows; undefined means all rows. */
-  readonly which?: SQL
+  readonly condition?: SQL
   /** An indexed column with the id of the encryption key, for a table that may be large. */
   readonly sealedBy?: PgColumn
   /** The primary key, in whose order the rows are processed. */
@@ -36,7 +36,7 @@ interface SealedTable {
 const sealedRecords = (what: string, { name }: RecordCollection): SealedTable => ({
   what,
   table: records,
-  which: eq(records.collection, name),
+  condition: eq(records.collection, name),
   key: records.id,
   name: records.id,
   placeOf: (id) => id
@@ -72,7 +72,7 @@ const sealedTables: readonly SealedTable[] = [
 ]
 
 type CountedTable =
-  Pick<SealedTable, 'what' | 'which' | 'sealedBy'> & { readonly table: PgTable & { readonly sealed: PgColumn } }
+  Pick<SealedTable, 'what' | 'condition' | 'sealedBy'> & { readonly table: PgTable & { readonly sealed: PgColumn } }
 
 /** All tables with encrypted texts. Those of settings and clients are re-encrypted by `resealSettings`. */
 const countedTables: readonly CountedTable[] = [
@@ -151,7 +151,7 @@ export class PostgresResealing implements Resealing {
   }
 
   async #countByKey (
-    { table, which, sealedBy }: Omit<CountedTable, 'what'>
+    { table, condition, sealedBy }: Omit<CountedTable, 'what'>
   ): Promise<Array<{ id: string, count: number }>> {
     if (sealedBy) {
       return await this.#queries.runSlow(async (db) => await selectRows(db, countByIndex(table, sealedBy)))
@@ -161,7 +161,7 @@ export class PostgresResealing implements Resealing {
       await db
         .select({ id, count: sql<number>`count(*)::int` })
         .from(table as PgTable)
-        .where(and(which, isNotNull(table.sealed)))
+        .where(and(condition, isNotNull(table.sealed)))
         .groupBy(id))
   }
 
@@ -190,7 +190,7 @@ export class PostgresResealing implements Resealing {
    */
   async #resealBatch (
     tx: Transaction,
-    { table, which, sealedBy, key, name, placeOf }: SealedTable,
+    { table, condition, sealedBy, key, name, placeOf }: SealedTable,
     formerKeys: readonly string[],
     after: string | number | undefined
   ): Promise<{ anew: number, last: string | number | undefined }> {
@@ -198,7 +198,7 @@ export class PostgresResealing implements Resealing {
       .select({ key: sql<string | number>`${key}`, name: sql<string>`${name}`, data: table.data, sealed: table.sealed })
       .from(table as PgTable)
       .where(and(
-        which,
+        condition,
         isNotNull(table.sealed),
         sealedBy ? inArray(sealedBy, [...formerKeys]) : inArray(keyIdOf(table.sealed), [...formerKeys]),
         after === undefined ? undefined : gt(key, after)
