@@ -76,7 +76,7 @@ export function warningsOfSystem (system: unknown): readonly string[] {
   return [
     ...unknownMemberWarnings(SystemMembers, named, 'systemConfig.'),
     ...(separatorProblem === undefined ? [] : [`systemConfig: ${separatorProblem}`]),
-    ...isNothing(mcpRouter) ? [] : [mcpHubWarning('systemConfig.mcpRouter')]
+    ...isEmpty(mcpRouter) ? [] : [mcpHubWarning('systemConfig.mcpRouter')]
   ]
 }
 

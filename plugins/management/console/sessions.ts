@@ -16,8 +16,8 @@ export interface SignedInSession {
 }
 
 /**
- * The sessions of the console. The cookie contains a random token, whose hash is stored. A session ends at once when the
- * user is deleted, or the password or the rights of the account change.
+ * The sessions of the console. The cookie contains a random token, whose hash is stored. A session ends at once when
+ * the user is deleted, or the password or the rights of the account change.
  */
 export class ConsoleSessionStore {
   readonly #stored: ConsoleSessions
